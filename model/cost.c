@@ -1,0 +1,103 @@
+/* cost.c - sums kernel times into layer times. */
+#include "model/cost.h"
+
+#include <string.h>
+
+static void add_kernel(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
+                       struct dl_pass_cost *cost, double *longest_s) {
+    struct dl_kernel_time t;
+    dl_kernel_time(device, precision, kernel, &t);
+    const double error_s = t.time_s * t.sigma_log;
+    cost->time_s += t.time_s;
+    cost->by_limit_s[t.limit] += t.time_s;
+    cost->launches += kernel->launches;
+    cost->error_s += error_s;
+    cost->error_square_s2 += error_s * error_s;
+    cost->extrapolated = cost->extrapolated || t.extrapolated;
+    cost->flop += kernel->flop;
+    cost->bytes += (kernel->read_elements + kernel->write_elements) * dl_precision_bytes(precision) + kernel->extra_bytes;
+    if (t.time_s > *longest_s) {
+        *longest_s = t.time_s;
+        cost->formula = t.formula;
+        cost->origin = t.origin;
+    }
+}
+
+static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
+                                     const struct dl_layer *layer, const enum dl_pass *passes, int pass_count,
+                                     double batch) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    for (int p = 0; p < pass_count; p++) {
+        struct dl_kernel kernels[DL_LAYER_KERNELS];
+        const int count = layer->kind->kernels(layer, passes[p], batch, kernels);
+        for (int i = 0; i < count; i++) add_kernel(device, precision, &kernels[i], &cost, &longest_s);
+    }
+    return cost;
+}
+
+/* An activation or addition that the framework folds into the normalisation or convolution before it costs no pass
+ * over memory of its own. Needs a single consumer chain, which holds for the layers' first input. */
+static bool is_fused(const struct dl_workload *workload, int index) {
+    const struct dl_layer *layer = &workload->layers[index];
+    if (strcmp(layer->kind->name, "relu") != 0 && strcmp(layer->kind->name, "add") != 0) return false;
+    for (int i = 0; i < layer->input_count; i++) {
+        const int from = layer->inputs[i];
+        if (from < 0) continue;
+        const char *kind = workload->layers[from].kind->name;
+        if (strcmp(kind, "batchnorm") == 0 || strcmp(kind, "add") == 0) return true;
+    }
+    return false;
+}
+
+double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precision precision) {
+    static const double words[DL_OPTIMIZERS] = {
+        [DL_SGD] = 3,      /* read w, g; write w */
+        [DL_MOMENTUM] = 5, /* and read, write m */
+        [DL_ADAM] = 7,     /* read w, g, m, v; write w, m, v */
+        [DL_LAMB] = 11,    /* as Adam, and two norm passes over w and the update (read, read; write, read) */
+    };
+    const double copy_bytes = precision == DL_MIXED ? 2 : 0;
+    return 4 * words[optimizer] + copy_bytes;
+}
+
+static struct dl_pass_cost update_cost(const struct dl_device *device, const struct dl_workload *workload,
+                                       const struct dl_framework *framework, const struct dl_plan *plan) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    const double words = workload->parameters * dl_update_bytes_per_parameter(plan->optimizer, plan->precision) / 4;
+    if (words <= 0) return cost;
+    struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
+    add_kernel(device, DL_FP32, &kernel, &cost, &longest_s);
+    cost.launches = framework->update_launches_per_tensor * workload->parameter_tensors;
+    if (dl_known(device->kernel_latency_s) && cost.launches > 1) { /* many small tensors: latency, not bandwidth */
+        const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
+        if (extra_s > 0) {
+            cost.time_s += extra_s;
+            cost.by_limit_s[DL_LIMIT_LATENCY] += extra_s;
+        }
+    }
+    return cost;
+}
+
+enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
+                             const struct dl_framework *framework, const struct dl_plan *plan, double batch,
+                             struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
+    static const enum dl_pass forward[] = {DL_FORWARD};
+    static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
+    struct dl_layer_cost *layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        if (framework->fuses_elementwise && is_fused(workload, i)) continue;
+        layers[i].forward = pass_cost(device, plan->precision, layer, forward, 1, batch);
+        layers[i].backward = pass_cost(device, plan->precision, layer, backward, 2, batch);
+        if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
+            return dl_fail(err, DL_ERR_INPUT, "device %s has no rate for %s (layer %s); choose another --precision or "
+                           "add the rate to its file", device->name, dl_precision_names[plan->precision], layer->name);
+        }
+    }
+    out->layers = layers;
+    out->update = update_cost(device, workload, framework, plan);
+    return DL_OK;
+}

@@ -1,0 +1,24 @@
+/* csv.h - RFC 4180 tables: quoted fields hold commas, quotes and newlines; CRLF or LF; a header row. */
+#ifndef DL_MODEL_CSV_H
+#define DL_MODEL_CSV_H
+
+#include "model/arena.h"
+#include "model/status.h"
+
+struct dl_csv {
+    const char *name;             /* file name, for errors */
+    int column_count, row_count;  /* rows without the header */
+    const char *const *header;
+    const char *const *const *rows; /* rows[r][c], "" when empty; short rows are errors */
+    const int *row_lines;         /* line of the file where each row starts */
+};
+
+enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, struct dl_arena *arena,
+                          struct dl_csv *out, struct dl_err *err);
+enum dl_code dl_csv_read(const char *path, struct dl_arena *arena, struct dl_csv *out, struct dl_err *err);
+
+int dl_csv_column(const struct dl_csv *csv, const char *name); /* -1 when there is none */
+/* Cell as a number; empty gives NAN. A cell that is no finite number: error with its line and column name. */
+enum dl_code dl_csv_number(const struct dl_csv *csv, int row, int column, double *out, struct dl_err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* device.h - one accelerator (or CPU socket): peaks, memory, kernel-time surfaces, host costs.
+ * A device is data (data/devices/NAME.json, or a profile written by calibrate); unknown members are NAN.
+ */
+#ifndef DL_MODEL_DEVICE_H
+#define DL_MODEL_DEVICE_H
+
+#include "model/json.h"
+#include "model/kernel.h"
+#include "model/surface.h"
+
+struct dl_rate {
+    int precision;             /* enum dl_precision; DL_MIXED is not a rate of its own: it uses fp16 */
+    int unit;                  /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
+    double peak_flop_per_s;    /* dense */
+    const char *source;
+};
+
+struct dl_device {
+    const char *name, *summary, *source; /* source: key of data/SOURCES.md, for every number without its own */
+    const char *kind;                    /* "gpu" or "cpu" */
+    const char *vendor, *architecture;   /* "nvidia", "volta" */
+    double memory_bytes;                 /* capacity */
+    double memory_bandwidth_bytes_per_s; /* datasheet */
+    double memory_efficiency;            /* attained / datasheet for long streams, 0..1 */
+    double l2_bytes;                     /* last-level cache; NAN: unknown */
+    int64_t unit_count;                  /* SMs or cores */
+    double clock_hz, tdp_w;
+    double kernel_latency_s;             /* shortest kernel, start to end, on the device */
+    double kernel_gap_s;                 /* between two queued kernels on the device */
+    double launch_s;                     /* host time to queue one kernel with the bare runtime */
+    double context_bytes;                /* memory that the runtime and libraries take */
+    double workspace_bytes;              /* default workspace limit of the convolution library */
+    struct dl_rate *rates; int rate_count;
+    struct dl_surface *surfaces; int surface_count; /* fitted; ordered as in the file */
+    const char *surfaces_from;           /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
+    const struct dl_device *borrowed;    /* loaded from surfaces_from (not in the file) */
+    struct dl_map_entry *sources; int source_count; /* key -> source of single members */
+};
+
+extern const struct dl_schema dl_device_schema;
+
+/* Peak of the fastest unit that serves `precision` (mixed: fp16 matrix), or NAN when unknown. A device without
+ * matrix units runs mixed and fp16 operands on its vector rate. */
+double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
+
+/* Checks across members; name for errors. */
+enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc, struct dl_err *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* exchange.c - costs that several behaviours share. */
+#include "model/exchange.h"
+
+#include <math.h>
+#include <string.h>
+
+enum dl_code dl_exchange_messages(const struct dl_exchange_request *request, int count, struct dl_exchange *out,
+                                  struct dl_err *err) {
+    out->messages = dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
+    if (out->messages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->message_count = count;
+    return DL_OK;
+}
+
+enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, enum dl_collective_op op, double bytes,
+                                    struct dl_message *message, struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    const struct dl_collective_request wanted = {
+        .op = op,
+        .library = request->library,
+        .bytes = bytes,
+        .nodes = plan->nodes,
+        .ranks_per_node = plan->devices_per_node,
+        .flows_per_adapter = 1,
+    };
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
+    message->name = dl_collective_op_names[op];
+    message->bytes = bytes;
+    message->duration_s = t.time_s + request->framework->collective_launch_s;
+    message->latency_s = t.latency_s + request->framework->collective_launch_s;
+    message->bandwidth_s = t.bandwidth_s;
+    message->sigma_log = t.sigma_log;
+    message->algorithm = t.algorithm;
+    message->protocol = t.protocol;
+    message->formula = t.formula;
+    message->limit = t.limit;
+    message->origin = t.origin;
+    message->extrapolated = t.extrapolated;
+    message->returns = true;
+    return DL_OK;
+}
+
+double dl_exchange_device_stream_s(const struct dl_exchange_request *request, double bytes) {
+    if (bytes <= 0) return 0;
+    const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, bytes / 8, bytes / 8); /* half read, half written, fp32 */
+    struct dl_kernel_time t;
+    dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
+    return dl_known(t.time_s) ? t.time_s : 0;
+}
+
+double dl_exchange_host_copy_s(const struct dl_exchange_request *request, double bytes, bool pinned) {
+    const struct dl_host *host = &request->system->host;
+    const struct dl_plan *plan = request->plan;
+    double bandwidth = pinned ? host->copy_bandwidth_bytes_per_s : host->pageable_bandwidth_bytes_per_s;
+    if (!dl_known(bandwidth)) bandwidth = host->copy_bandwidth_bytes_per_s;
+    if (!request->system->has_host || !dl_known(bandwidth)) return NAN;
+    const double on_link = host->devices_per_copy_link == DL_ABSENT ? 1 : (double)host->devices_per_copy_link;
+    const double sharing = fmin(on_link, (double)plan->devices_per_node);
+    double seconds = bytes * sharing / bandwidth;
+    if (dl_known(host->memory_bandwidth_bytes_per_s)) { /* all copies of the node also pass its memory */
+        seconds = fmax(seconds, bytes * (double)plan->devices_per_node / host->memory_bandwidth_bytes_per_s);
+    }
+    return seconds;
+}
+
+double dl_exchange_host_sum_s(const struct dl_exchange_request *request, double bytes, double terms) {
+    const struct dl_host *host = &request->system->host;
+    if (!request->system->has_host || !dl_known(host->memory_bandwidth_bytes_per_s)) return NAN;
+    return (terms + 1) * bytes / host->memory_bandwidth_bytes_per_s;
+}
+
+double dl_exchange_server_s_per_byte(const struct dl_exchange_request *request, double imbalance) {
+    const double workers = (double)request->plan->nodes;
+    if (workers <= 1) return 0;
+    const struct dl_link *inter = &request->system->inter;
+    if (!request->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
+    const double adapters = inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
+    double bandwidth = inter->bandwidth_bytes_per_s * adapters;
+    const double copies = request->framework->message_copy_bytes_per_s;
+    if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
+    const double remote = (workers - 1) / workers; /* the share for the server on the own node stays there */
+    return remote * fmax(1, imbalance) / bandwidth;
+}

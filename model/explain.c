@@ -1,0 +1,123 @@
+/* explain.c - every term of a prediction with its formula, inputs and origin. */
+#include <math.h>
+#include <string.h>
+
+#include "model/memory.h"
+#include "model/predict_parts.h"
+
+struct sink {
+    const struct dl_parts *parts;
+    struct dl_term *terms;
+    int count, capacity;
+};
+
+static void put(struct sink *s, struct dl_term term) {
+    if (s->count < s->capacity) s->terms[s->count++] = term;
+}
+
+static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {
+    if (cost->time_s <= 0) return;
+    struct dl_arena *arena = s->parts->arena;
+    put(s, (struct dl_term){
+               .name = dl_arena_printf(arena, "%s %s", name, group),
+               .group = group,
+               .formula = cost->formula,
+               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels", cost->flop / 1e9, cost->bytes / 1e6,
+                                         cost->launches),
+               .origin = cost->origin,
+               .start_s = start_s,
+               .value = cost->time_s,
+               .sigma_log = cost->error_s / cost->time_s,
+               .lane = "compute",
+           });
+}
+
+static void put_messages(struct sink *s) {
+    struct dl_arena *arena = s->parts->arena;
+    const struct dl_exchange *x = &s->parts->with_comm->exchange;
+    const struct dl_plan *plan = s->parts->plan;
+    for (int m = 0; m < x->message_count; m++) {
+        const struct dl_message *message = &x->messages[m];
+        put(s, (struct dl_term){
+                   .name = dl_arena_printf(arena, "%s %d of %d", message->name, m + 1, x->message_count),
+                   .group = "communication",
+                   .formula = message->formula,
+                   .inputs = dl_arena_printf(arena, "p=%lldx%lld S=%.4g MB %s%s%s, limited by %s link", (long long)plan->nodes,
+                                             (long long)plan->devices_per_node, message->bytes / 1e6,
+                                             message->algorithm != NULL ? message->algorithm : "",
+                                             message->protocol != NULL ? "/" : "",
+                                             message->protocol != NULL ? message->protocol : "",
+                                             message->limit != NULL ? message->limit : "no"),
+                   .origin = message->origin,
+                   .start_s = message->start_s,
+                   .value = message->duration_s,
+                   .sigma_log = message->sigma_log,
+                   .lane = "communication",
+               });
+    }
+}
+
+static void put_plain(struct sink *s, const char *name, const char *group, const char *formula, const char *inputs,
+                      const char *origin, double value) {
+    if (!(value > 0)) return;
+    put(s, (struct dl_term){.name = name, .group = group, .formula = formula, .inputs = inputs, .origin = origin,
+                            .start_s = NAN, .value = value, .sigma_log = NAN, .lane = NULL});
+}
+
+static void put_memory(struct sink *s, const struct dl_prediction *p) {
+    struct dl_arena *arena = s->parts->arena;
+    const struct dl_workload *workload = s->parts->workload;
+    const struct dl_plan *plan = s->parts->plan;
+    const struct dl_memory *m = &p->memory;
+    put_plain(s, "weights", "memory", "F-MEM-STATES",
+              dl_arena_printf(arena, "P=%.0f x %g B", workload->parameters, dl_memory_weight_bytes(plan->precision)),
+              "workload file", m->weights_bytes);
+    put_plain(s, "gradients", "memory", "F-MEM-STATES",
+              dl_arena_printf(arena, "P=%.0f x %g B", workload->parameters, dl_memory_gradient_bytes(plan->precision)),
+              "workload file", m->gradients_bytes);
+    put_plain(s, "optimizer", "memory", "F-MEM-STATES",
+              dl_arena_printf(arena, "%s: P=%.0f x %g B", dl_optimizer_names[plan->optimizer], workload->parameters,
+                              dl_memory_optimizer_bytes(plan->optimizer)),
+              "workload file", m->optimizer_bytes);
+    put_plain(s, "activations", "memory", "F-MEM-ACTIVATIONS",
+              dl_arena_printf(arena, "%.0f elements a sample x %g B x %g samples, and masks",
+                              workload->activation_elements_per_sample, dl_precision_bytes(plan->precision),
+                              plan->batch_per_device_samples),
+              "workload file", m->activations_bytes);
+    put_plain(s, "workspace", "memory", "F-MEM-WORKSPACE", "convolution library's limit", "device file", m->workspace_bytes);
+    put_plain(s, "communication buffers", "memory", "F-MEM-BUFFERS", "buckets, fusion buffer or pack", "framework file",
+              m->buffers_bytes);
+    put_plain(s, "context", "memory", "F-MEM-CONTEXT", "runtime and framework", "device and framework file", m->context_bytes);
+}
+
+enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p, struct dl_err *err) {
+    const struct dl_workload *workload = parts->workload;
+    const struct dl_timeline *t = parts->with_comm;
+    struct sink s = {.parts = parts, .capacity = 2 * workload->layer_count + t->exchange.message_count + 24};
+    s.terms = dl_arena_alloc(parts->arena, (size_t)s.capacity, sizeof *s.terms);
+    if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < workload->layer_count; i++) {
+        put_pass(&s, workload->layers[i].name, "forward", &parts->cost->layers[i].forward, t->forward_start_s[i]);
+    }
+    for (int i = workload->layer_count - 1; i >= 0; i--) {
+        put_pass(&s, workload->layers[i].name, "backward", &parts->cost->layers[i].backward, t->backward_start_s[i]);
+    }
+    if (t->slowdown_s > 0) {
+        put_plain(&s, "slower beside collectives", "backward", "F-SLOWDOWN", "overlap_slowdown_frac x overlapped time",
+                  "framework file", t->slowdown_s);
+    }
+    put_pass(&s, "optimizer", "update", &parts->cost->update, t->update_start_s);
+    put_messages(&s);
+    put_plain(&s, "packing and unpacking", "communication", "F-KERNEL-STREAM", "read and write of all bytes twice", "model",
+              t->exchange.device_copy_s);
+    put_plain(&s, "before forward", "communication", "F-FW-BUCKETS", "broadcast of buffers", "model", t->exchange.prologue_s);
+    put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "replicate_s x devices", "framework file",
+              t->exchange.host_s);
+    put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
+    put_plain(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP", "dispatch_s, iteration_s, jitter_frac",
+              "framework and system file", p->overhead_s);
+    put_memory(&s, p);
+    p->terms = s.terms;
+    p->term_count = s.count;
+    return DL_OK;
+}

@@ -1,0 +1,107 @@
+/* framework.c - fields of data/frameworks/NAME.json and the table of behaviours. */
+#include "model/framework.h"
+
+#include <string.h>
+
+#include "model/collective.h"
+#include "model/exchange.h"
+
+extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack, dl_fw_parameter_server,
+    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal;
+
+const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
+    &dl_fw_bucketed,     &dl_fw_fused_ticks,     &dl_fw_one_pack,  &dl_fw_parameter_server, &dl_fw_keyed_device,
+    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,            NULL,
+};
+
+const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
+        if (strcmp(dl_framework_behaviours[i]->name, name) == 0) return dl_framework_behaviours[i];
+    }
+    return NULL;
+}
+
+#define STRING(member, need, text)                                                                        \
+    {.key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_framework, member), .required = need, .help = text}
+#define NUMBER(member, low, high, measure, text)                                                          \
+    {.key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_framework, member), .min = low, .max = high, \
+     .unit = measure, .help = text}
+#define DEFAULT(member, low, high, measure, value, text)                                                  \
+    {.key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_framework, member), .min = low, .max = high, \
+     .unit = measure, .has_fallback = true, .fallback = value, .help = text}
+#define FLAG(member, text)                                                                                \
+    {.key = #member, .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_framework, member), .help = text}
+
+static const struct dl_field framework_fields[] = {
+    STRING(name, true, "name, as in --framework"),
+    STRING(summary, true, "one line"),
+    STRING(source, true, "key of SOURCES.md for every number without its own"),
+    STRING(release, true, "release whose constants these are"),
+    STRING(behaviour, true, "how gradients are exchanged: a row of `list behaviours`"),
+    STRING(library, true, "collective library on GPUs: nccl, mpi, gloo, grpc, ps-lite, copy, mlsl"),
+    STRING(cpu_library, false, "collective library on CPUs; absent: this mode needs GPUs"),
+    NUMBER(bucket_bytes, 1, 1e12, DL_UNIT_BYTE, "gradient bucket is closed at this size"),
+    NUMBER(first_bucket_bytes, 1, 1e12, DL_UNIT_BYTE, "the first bucket is closed at this size"),
+    NUMBER(fusion_bytes, 1, 1e12, DL_UNIT_BYTE, "fusion buffer: most bytes of one fused collective"),
+    NUMBER(cycle_s, 1e-6, 1, DL_UNIT_S, "time between two looks for ready gradients"),
+    NUMBER(pack_bytes, 0, 1e12, DL_UNIT_BYTE, "gradients are concatenated up to this size; 0: all in one"),
+    NUMBER(big_key_elements, 1, 1e12, DL_UNIT_COUNT, "arrays of at least this many elements are split over all servers"),
+    DEFAULT(message_s, 0, 1, DL_UNIT_S, 0, "host time of one message or remote call"),
+    NUMBER(message_copy_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "serialisation and host copies of one message stream"),
+    DEFAULT(collective_launch_s, 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
+    DEFAULT(negotiation_s, 0, 1, DL_UNIT_S, 0, "control round that agrees on ready tensors, per doubling of ranks"),
+    DEFAULT(dispatch_s, 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
+    DEFAULT(iteration_s, 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
+    DEFAULT(replica_s, 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
+    FLAG(fuses_elementwise, "activations and additions run inside the preceding normalisation's kernel"),
+    DEFAULT(gradient_bytes, 0.03125, 8, DL_UNIT_BYTE, 4, "width of one exchanged gradient element in fp32"),
+    DEFAULT(mixed_gradient_bytes, 0.03125, 8, DL_UNIT_BYTE, 4, "the same in mixed precision"),
+    DEFAULT(overlap_slowdown_frac, 0, 1, DL_UNIT_NONE, 0, "compute is slower by this while a collective runs"),
+    FLAG(buffers_broadcast, "batch-norm statistics are broadcast before each forward pass"),
+    FLAG(host_staged, "gradients of GPUs go through host memory"),
+    FLAG(servers_colocated, "parameter servers run on the workers' nodes"),
+    DEFAULT(context_bytes, 0, 1e12, DL_UNIT_BYTE, 0, "framework's device memory beside the runtime's context"),
+    DEFAULT(fragmentation_frac, 0, 0.5, DL_UNIT_NONE, 0, "share of device memory lost to the allocator"),
+    DEFAULT(prefetch_batches, 0, 64, DL_UNIT_COUNT, 1, "batches prepared ahead; 0: input is not overlapped"),
+    FLAG(single_node, "one host only"),
+    FLAG(single_process, "one process drives all devices of a node and issues their kernels"),
+    FLAG(overlaps_backward, "the exchange starts before the last gradient is there"),
+    DEFAULT(update_launches_per_tensor, 0, 100, DL_UNIT_COUNT, 1, "optimizer kernels per parameter tensor"),
+    DEFAULT(replicate_s, 0, 1, DL_UNIT_S, 0, "host time per iteration and device beyond the first"),
+    DEFAULT(residual_sigma_log, 0, 2, DL_UNIT_NONE, 0.15,
+            "spread of log(predicted / measured) beyond kernels and collectives; for the interval"),
+    {.key = "sources", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_framework, sources),
+     .count_offset = offsetof(struct dl_framework, source_count), .help = "member -> key of SOURCES.md"},
+    {.key = NULL},
+};
+
+const struct dl_schema dl_framework_schema = {
+    .name = "dlmodel-framework",
+    .summary = "a framework in one distributed mode: which behaviour, and its constants by version",
+    .size = sizeof(struct dl_framework),
+    .fields = framework_fields,
+    .top_level = true,
+};
+
+static bool library_exists(const char *name) {
+    for (int i = 0; dl_library_names[i] != NULL; i++) {
+        if (strcmp(dl_library_names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc, struct dl_err *err) {
+    if (dl_framework_behaviour_find(framework->behaviour) == NULL) {
+        return dl_json_fail(doc, "behaviour", err, "no such behaviour '%s'", framework->behaviour);
+    }
+    if (!library_exists(framework->library)) {
+        return dl_json_fail(doc, "library", err, "no such collective library '%s'", framework->library);
+    }
+    if (framework->cpu_library != NULL && !library_exists(framework->cpu_library)) {
+        return dl_json_fail(doc, "cpu_library", err, "no such collective library '%s'", framework->cpu_library);
+    }
+    if (dl_known(framework->first_bucket_bytes) && !dl_known(framework->bucket_bytes)) {
+        return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes beside it");
+    }
+    return DL_OK;
+}

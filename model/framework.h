@@ -1,0 +1,52 @@
+/* framework.h - a framework in one distributed mode: its behaviour (code, model/fw_*.c) and its constants (data,
+ * data/frameworks/NAME.json, by version, each with a source).
+ */
+#ifndef DL_MODEL_FRAMEWORK_H
+#define DL_MODEL_FRAMEWORK_H
+
+#include "model/json.h"
+
+struct dl_framework {
+    const char *name, *summary, *source, *release;
+    const char *behaviour;         /* row of dl_framework_behaviours */
+    const char *library;           /* collective library: "nccl", "mpi", "gloo", "grpc", "ps-lite", "copy", "mlsl" */
+    /* gradient exchange */
+    double bucket_bytes, first_bucket_bytes; /* DDP, FSDP */
+    double fusion_bytes, cycle_s;            /* Horovod */
+    double pack_bytes;                       /* TF; 0: one pack */
+    double big_key_elements;                 /* MXNet: keys of at least this many elements are split over servers */
+    double message_s;                        /* host cost of one message or RPC */
+    double message_copy_bytes_per_s;         /* serialisation and host copies per message stream */
+    double collective_launch_s;              /* host cost of one collective */
+    double negotiation_s;                    /* per cycle and rank count: base of the control round */
+    /* host */
+    double dispatch_s;                       /* host time to issue one layer's operation (Python, executor) */
+    double iteration_s;                      /* fixed host cost of an iteration (session run, optimizer loop) */
+    double replica_s;                        /* per parameter tensor and device: DataParallel replication */
+    /* kernels */
+    bool fuses_elementwise;                  /* batch norm + ReLU + add in one pass (cuDNN fused, XLA, MXNet) */
+    double gradient_bytes;                   /* width of an exchanged gradient element in fp32; 4 */
+    double mixed_gradient_bytes;             /* ... in mixed precision */
+    double overlap_slowdown_frac;            /* compute slower by this while a collective runs */
+    bool buffers_broadcast;                  /* DDP broadcasts batch-norm buffers before each forward */
+    bool host_staged;                        /* gradients go through host memory */
+    bool servers_colocated;                  /* parameter servers share the workers' nodes */
+    double context_bytes;                    /* framework's own memory beside the device context */
+    double fragmentation_frac;               /* allocator */
+    double prefetch_batches;                 /* of the input pipeline */
+    const char *cpu_library;                 /* library on devices of kind "cpu" */
+    bool single_node;                        /* one process or one host only */
+    bool single_process;                     /* one host process drives all devices of a node: its dispatch is shared */
+    bool overlaps_backward;                  /* exchange may start before the last gradient is there */
+    double update_launches_per_tensor;       /* optimizer kernels per parameter tensor */
+    double replicate_s;                      /* host time per iteration and device beyond the first (single process) */
+    double residual_sigma_log;               /* spread of log(predicted/measured) beyond kernels and collectives */
+    struct dl_map_entry *sources; int source_count;
+};
+
+extern const struct dl_schema dl_framework_schema;
+
+/* Checks across members (behaviour and libraries exist); doc for positions. */
+enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc, struct dl_err *err);
+
+#endif

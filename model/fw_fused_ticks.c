@@ -1,0 +1,57 @@
+/* fw_fused_ticks.c - Horovod: a background thread wakes every cycle, fuses what is ready and reduces it.
+ *
+ * F-FW-TICKS. A gradient that is ready at r is seen at the next tick; ranks agree on the ready set (negotiation); all that is
+ * ready is fused in order up to fusion_bytes, a larger tensor goes alone. The phase of ticks against the iteration is
+ * unknown: the first tick is taken half a cycle after the first gradient, its mean. Source: horovod-source (operations.cc).
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "model/exchange.h"
+
+static double negotiation_s(const struct dl_exchange_request *r) {
+    const double ranks = (double)(r->plan->nodes * r->plan->devices_per_node);
+    return r->framework->negotiation_s * ceil(log2(ranks));
+}
+
+/* Tick at which everything up to `ready_s` has been seen, at or after `from_s`. */
+static double next_tick(double from_s, double ready_s, double cycle_s) {
+    if (ready_s <= from_s) return from_s;
+    return from_s + cycle_s * ceil((ready_s - from_s) / cycle_s - 1e-9);
+}
+
+static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exchange *out, struct dl_err *err) {
+    const double cycle_s = r->framework->cycle_s, limit = r->framework->fusion_bytes;
+    const double control_s = negotiation_s(r);
+    DL_TRY(dl_exchange_messages(r, r->gradient_count, out, err));
+    out->message_count = 0;
+    double tick_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
+    double copied_bytes = 0;
+    for (int g = 0; g < r->gradient_count;) {
+        tick_s = next_tick(tick_s, r->gradients[g].ready_s, cycle_s);
+        /* All that is ready at this tick, in groups of at most `limit` bytes. */
+        while (g < r->gradient_count && r->gradients[g].ready_s <= tick_s) {
+            struct dl_message *group = &out->messages[out->message_count++];
+            group->first = g;
+            double bytes = 0;
+            do {
+                bytes += r->gradients[g++].bytes;
+            } while (g < r->gradient_count && r->gradients[g].ready_s <= tick_s && bytes + r->gradients[g].bytes <= limit);
+            group->count = g - group->first;
+            group->ready_s = tick_s + control_s;
+            DL_TRY(dl_exchange_collective(r, DL_COLL_ALL_REDUCE, bytes, group, err));
+            if (r->framework->host_staged) group->duration_s += 2 * dl_exchange_host_copy_s(r, bytes, true);
+            if (group->count > 1) copied_bytes += bytes;
+        }
+        tick_s += fmax(cycle_s, control_s);
+    }
+    out->device_copy_s = dl_exchange_device_stream_s(r, 4 * copied_bytes); /* into the fusion buffer and back */
+    return DL_OK;
+}
+
+const struct dl_framework_behaviour dl_fw_fused_ticks = {
+    .name = "fused-ticks",
+    .summary = "every cycle all ready gradients are fused up to a threshold and reduced, overlapped with backward",
+    .source = "horovod-source",
+    .exchange = exchange,
+};

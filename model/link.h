@@ -1,0 +1,45 @@
+/* link.h - the fabric: links between devices of a node, and between nodes. Bandwidths are per direction.
+ */
+#ifndef DL_MODEL_LINK_H
+#define DL_MODEL_LINK_H
+
+#include "model/json.h"
+
+struct dl_edge { int64_t from, to, links; const char *kind; }; /* devices joined by `links` links (NVLink: of 18/20/25 GB/s) */
+
+enum { DL_LINK_DEVICES = 16 }; /* devices of a node whose link graph is searched for rings */
+
+/* One measured or fitted piece: messages up to max_bytes cost alpha_s + bytes * beta_s_per_byte. */
+struct dl_piece { double max_bytes, alpha_s, beta_s_per_byte; };
+
+struct dl_link {
+    const char *kind;               /* "nvlink1".."nvlink5", "nvswitch", "pcie3".., "qpi", "shm", "infiniband", "ethernet",
+                                       "omnipath", "aries", "efa" */
+    const char *source;
+    double bandwidth_bytes_per_s;   /* attained payload. intra: what one device can send to its peers in a ring;
+                                       inter: one adapter */
+    double latency_s;               /* one small message, one way, hardware and transport (verbs, TCP) */
+    /* intra */
+    int64_t channels;               /* rings that NCCL builds; DL_ABSENT: derived */
+    double channel_bandwidth_bytes_per_s;
+    struct dl_edge *edges; int edge_count; /* link graph where it is not uniform (DGX-1 cube mesh) */
+    int64_t peer_group;             /* devices that reach each other without crossing sockets; DL_ABSENT: all */
+    double cross_bandwidth_bytes_per_s; /* between peer groups (QPI, UPI), shared by all flows */
+    bool peer_to_peer;              /* devices copy to each other without host staging */
+    /* inter */
+    int64_t adapters_per_node;
+    bool rdma;                      /* verbs-like transport; false: TCP through the kernel */
+    bool gpudirect;                 /* adapter reads device memory */
+    const char *distance;           /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
+    double per_message_cpu_s;       /* TCP stacks: host time per message */
+    bool assumed;                   /* not measured on this machine and not from its documentation: predictions say so */
+    struct dl_piece *pieces; int piece_count; /* point to point, ascending max_bytes; measured first */
+    struct dl_map_entry *sources; int source_count;
+    /* derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
+    int ring_channels[DL_LINK_DEVICES + 1]; /* link-disjoint rings, each direction of a ring counted once */
+    bool connected[DL_LINK_DEVICES + 1];    /* a spanning tree of links exists */
+};
+
+extern const struct dl_schema dl_link_schema;
+
+#endif

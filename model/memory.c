@@ -1,0 +1,80 @@
+/* memory.c - weights, gradients, optimizer state, activations, buffers, context. */
+#include "model/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+double dl_memory_weight_bytes(enum dl_precision precision) {
+    switch (precision) {
+    case DL_MIXED: return 6; /* 16-bit copy and fp32 master */
+    case DL_FP16:
+    case DL_BF16: return 2;
+    case DL_FP8: return 5;   /* 8-bit copy and fp32 master */
+    default: return 4;
+    }
+}
+
+double dl_memory_gradient_bytes(enum dl_precision precision) {
+    return precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16 || precision == DL_FP8 ? 2 : 4;
+}
+
+double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
+    switch (optimizer) {
+    case DL_SGD: return 0;
+    case DL_MOMENTUM: return 4;
+    default: return 8; /* two fp32 moments */
+    }
+}
+
+static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
+
+/* What the framework keeps for the exchange of gradients (frameworks.md sections 1.2 and 2.2). */
+static double exchange_bytes(const struct dl_workload *workload, const struct dl_framework *framework,
+                             const struct dl_plan *plan) {
+    if (plan->nodes * plan->devices_per_node <= 1) return 0;
+    const double width = plan->precision == DL_MIXED ? framework->mixed_gradient_bytes : framework->gradient_bytes;
+    const double all = workload->parameters * width;
+    if (dl_known(framework->fusion_bytes)) return framework->fusion_bytes;
+    if (dl_known(framework->bucket_bytes)) return all; /* buckets are copies of the gradients */
+    if (dl_known(framework->pack_bytes)) return framework->pack_bytes > 0 ? fmin(framework->pack_bytes, all) : all;
+    return 0;
+}
+
+void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
+                       const struct dl_framework *framework, const struct dl_plan *plan, double batch,
+                       struct dl_memory *out, const char **unknown) {
+    const struct dl_device *device = system->device;
+    const double element_bytes = dl_precision_bytes(plan->precision);
+    double per_sample = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        per_sample += workload->layers[i].saved_elements * element_bytes + workload->layers[i].saved_bytes;
+    }
+    out->weights_bytes = workload->parameters * dl_memory_weight_bytes(plan->precision) + 4 * workload->buffer_elements;
+    out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);
+    out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);
+    out->activations_bytes = batch * (per_sample + known_or_zero(workload->input_bytes_per_sample));
+    out->workspace_bytes = known_or_zero(device->workspace_bytes);
+    out->buffers_bytes = exchange_bytes(workload, framework, plan);
+    out->context_bytes = known_or_zero(device->context_bytes) + framework->context_bytes;
+    const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes + out->activations_bytes +
+                       out->workspace_bytes + out->buffers_bytes + out->context_bytes;
+    out->total_bytes = sum / (1 - framework->fragmentation_frac);
+    out->capacity_bytes = device->memory_bytes;
+    if (unknown != NULL) {
+        *unknown = NULL;
+        if (!dl_known(device->context_bytes)) *unknown = "runtime context";
+        if (!dl_known(device->workspace_bytes)) *unknown = *unknown == NULL ? "workspace" : "runtime context and workspace";
+    }
+}
+
+double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_framework *framework, const struct dl_plan *plan) {
+    if (!dl_known(system->device->memory_bytes)) return NAN;
+    struct dl_memory none, one;
+    dl_memory_compute(system, workload, framework, plan, 0, &none, NULL);
+    dl_memory_compute(system, workload, framework, plan, 1, &one, NULL);
+    const double each = one.total_bytes - none.total_bytes;
+    if (each <= 0) return NAN;
+    const double batch = floor((system->device->memory_bytes - none.total_bytes) / each);
+    return batch > 0 ? batch : 0;
+}

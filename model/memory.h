@@ -1,0 +1,23 @@
+/* memory.h - bytes on one device while training. formulas.md section 3; F-MEM-*.
+ */
+#ifndef DL_MODEL_MEMORY_H
+#define DL_MODEL_MEMORY_H
+
+#include "model/predict.h"
+
+/* Bytes per parameter of weights (with fp32 master copy where the precision keeps one), gradients, optimizer. F-MEM-STATES */
+double dl_memory_weight_bytes(enum dl_precision precision);
+double dl_memory_gradient_bytes(enum dl_precision precision);
+double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
+
+/* Memory for data parallelism at `batch` samples per device; parts that are unknown count 0 and are listed in *unknown
+ * (a word for the warning, NULL when all is known). */
+void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
+                       const struct dl_framework *framework, const struct dl_plan *plan, double batch,
+                       struct dl_memory *out, const char **unknown);
+
+/* Largest whole batch per device that fits, 0 when none does, NAN when the capacity is unknown. */
+double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_framework *framework, const struct dl_plan *plan);
+
+#endif

@@ -1,0 +1,68 @@
+/* system.h - nodes of devices joined by links: data/systems/NAME.json, or what calibrate wrote.
+ */
+#ifndef DL_MODEL_SYSTEM_H
+#define DL_MODEL_SYSTEM_H
+
+#include "model/device.h"
+#include "model/link.h"
+
+struct dl_host {
+    const char *cpu, *source;
+    int64_t sockets, cores;             /* cores: of the whole node */
+    double memory_bytes;
+    double memory_bandwidth_bytes_per_s;/* of the whole node; reductions on the host run at a third of it */
+    double copy_bandwidth_bytes_per_s;  /* host <-> one device, pinned, one direction */
+    double pageable_bandwidth_bytes_per_s;
+    int64_t devices_per_copy_link;      /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
+    struct dl_map_entry *sources; int source_count;
+};
+
+struct dl_fabric {
+    const char *topology, *source; /* "fat-tree", "dragonfly", "single-switch", "none" */
+    double oversubscription;       /* down : up bandwidth at the leaf, >= 1 */
+    int64_t nodes_per_leaf;
+    double hop_latency_s;
+    struct dl_map_entry *sources; int source_count;
+};
+
+struct dl_storage {
+    const char *kind, *source;                  /* "lustre", "gpfs", "nvme", "cloud-disk" */
+    double read_bytes_per_s, write_bytes_per_s; /* of one node */
+    double total_read_bytes_per_s;              /* of the shared file system, all nodes together */
+    double open_s;
+    struct dl_map_entry *sources; int source_count;
+};
+
+/* A measured collective: samples of one library, operation and rank set. */
+struct dl_coll_sample { double bytes, time_s, low_s, high_s; };
+struct dl_coll_measured {
+    const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
+    int64_t nodes, ranks;
+    struct dl_coll_sample *samples; int sample_count; /* ascending bytes */
+    struct dl_piece *pieces; int piece_count;         /* fit, for sizes beyond the samples */
+};
+
+struct dl_system {
+    const char *name, *summary, *source;
+    const char *device_name;        /* "device": a file of data/devices/ ... */
+    struct dl_device profile;       /* ... or "device_profile": the device itself, as calibrate writes it */
+    bool has_profile;
+    const struct dl_device *device; /* the one of the two that is in force; set by the loader (data.h) */
+    int64_t nodes, devices_per_node;
+    double jitter_frac;             /* standard deviation of a step between devices / its mean; NAN: unknown */
+    struct dl_host host; bool has_host;
+    struct dl_link intra, inter; bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */
+    struct dl_fabric fabric; bool has_fabric;
+    struct dl_storage storage; bool has_storage;
+    const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
+    struct dl_coll_measured *collectives; int collective_count;
+    /* what calibrate adds and prediction does not need (host name, date, raw samples) */
+    const char *measured_on, *measured_at;
+    struct dl_map_entry *measurement; int measurement_count; /* free facts: host, kernel, library versions, load */
+    struct dl_map_entry *sources; int source_count;
+};
+
+extern const struct dl_schema dl_system_schema;
+enum dl_code dl_system_check(const struct dl_system *system, const struct dl_json *doc, struct dl_err *err);
+
+#endif
