@@ -35,15 +35,20 @@ struct dl_device {
     const char *surfaces_from;           /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
     const struct dl_device *borrowed;    /* loaded from surfaces_from (not in the file) */
     struct dl_map_entry *sources; int source_count; /* key -> source of single members */
+    const char *comment;                 /* choices between sources that disagree; free text */
 };
 
 extern const struct dl_schema dl_device_schema;
 
-/* Peak of the fastest unit that serves `precision` (mixed: fp16 matrix), or NAN when unknown. A device without
- * matrix units runs mixed and fp16 operands on its vector rate. */
+/* Peak [flop/s] of the fastest unit that serves `precision`, or NAN when the device has none or it is unknown. mixed: the
+ * fp16 matrix units. A device without them runs fp16 on its fp16 vector rate if it has one, else on the fp32 one, and mixed
+ * on the fp32 vector rate (16-bit storage, fp32 arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
 
 /* Checks across members; name for errors. */
 enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc, struct dl_err *err);
+/* The same for a device at `path` of a larger document ("device_profile"). */
+enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_json *doc, const char *path,
+                                struct dl_err *err);
 
 #endif

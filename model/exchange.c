@@ -25,11 +25,21 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
+    /* Host libraries see device memory only after a copy out, and the result goes back. */
+    const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
+    double staging_s = 0;
+    if (host_library && strcmp(request->system->device->kind, "gpu") == 0) {
+        staging_s = 2 * dl_exchange_host_copy_s(request, bytes, true);
+        if (!dl_known(staging_s)) {
+            return dl_fail(err, DL_ERR_INPUT, "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
+                           request->system->name, dl_library_names[request->library]);
+        }
+    }
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
-    message->duration_s = t.time_s + request->framework->collective_launch_s;
+    message->duration_s = t.time_s + staging_s + request->framework->collective_launch_s;
     message->latency_s = t.latency_s + request->framework->collective_launch_s;
-    message->bandwidth_s = t.bandwidth_s;
+    message->bandwidth_s = t.bandwidth_s + staging_s;
     message->sigma_log = t.sigma_log;
     message->algorithm = t.algorithm;
     message->protocol = t.protocol;

@@ -76,7 +76,8 @@ const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *nam
 /* Room for `count` messages in the request's arena; DL_ERR_SYSTEM when memory is exhausted. */
 enum dl_code dl_exchange_messages(const struct dl_exchange_request *request, int count, struct dl_exchange *out,
                                struct dl_err *err);
-/* Cost of one collective over all data-parallel ranks, into the message's duration and description. */
+/* Cost of one collective over all data-parallel ranks, into the message's duration and description; with host libraries on
+ * GPUs the copies out and in are included. */
 enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, enum dl_collective_op op, double bytes,
                                     struct dl_message *message, struct dl_err *err);
 /* Time [s] to stream `bytes` read plus written on the device: local copies and casts. F-KERNEL-STREAM. */

@@ -88,6 +88,10 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
     put_plain(s, "communication buffers", "memory", "F-MEM-BUFFERS", "buckets, fusion buffer or pack", "framework file",
               m->buffers_bytes);
     put_plain(s, "context", "memory", "F-MEM-CONTEXT", "runtime and framework", "device and framework file", m->context_bytes);
+    const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes + m->workspace_bytes +
+                         m->buffers_bytes + m->context_bytes;
+    put_plain(s, "lost to the allocator", "memory", "F-MEM-FRAGMENTATION", "sum x f / (1 - f)", "framework file",
+              m->total_bytes - parts);
 }
 
 enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p, struct dl_err *err) {

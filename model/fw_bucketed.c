@@ -39,7 +39,6 @@ static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exch
     for (int b = 0; b < out->message_count; b++) {
         struct dl_message *bucket = &out->messages[b];
         DL_TRY(dl_exchange_collective(r, DL_COLL_ALL_REDUCE, bucket->bytes, bucket, err));
-        if (r->framework->host_staged) bucket->duration_s += 2 * dl_exchange_host_copy_s(r, bucket->bytes, true);
     }
     /* Copy into the bucket with the division by n, and back out: read and write each. */
     out->device_copy_s = dl_exchange_device_stream_s(r, 4 * r->total_bytes);

@@ -40,7 +40,6 @@ static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exch
             group->count = g - group->first;
             group->ready_s = tick_s + control_s;
             DL_TRY(dl_exchange_collective(r, DL_COLL_ALL_REDUCE, bytes, group, err));
-            if (r->framework->host_staged) group->duration_s += 2 * dl_exchange_host_copy_s(r, bytes, true);
             if (group->count > 1) copied_bytes += bytes;
         }
         tick_s += fmax(cycle_s, control_s);

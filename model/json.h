@@ -146,7 +146,7 @@ struct dl_json_writer {
     size_t length, capacity;
     int depth;
     bool need_comma, compact, failed; /* failed: out of memory or misuse; the text is then incomplete */
-    char closers[DL_JSON_DEPTH];      /* ']' or '}' of each open level */
+    char closers[DL_JSON_DEPTH + 1];  /* ']' or '}' of each open level; the last stays 0 */
 };
 void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
 void dl_jw_object(struct dl_json_writer *w, const char *key); /* key NULL: array element or top level */

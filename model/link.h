@@ -35,11 +35,20 @@ struct dl_link {
     bool assumed;                   /* not measured on this machine and not from its documentation: predictions say so */
     struct dl_piece *pieces; int piece_count; /* point to point, ascending max_bytes; measured first */
     struct dl_map_entry *sources; int source_count;
+    const char *comment;            /* choices between sources that disagree; free text */
     /* derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
     int ring_channels[DL_LINK_DEVICES + 1]; /* link-disjoint rings, each direction of a ring counted once */
     bool connected[DL_LINK_DEVICES + 1];    /* a spanning tree of links exists */
 };
 
 extern const struct dl_schema dl_link_schema;
+extern const struct dl_schema dl_piece_schema;
+
+/* Checks across members of the link at `path` ("links.intra") of a document; `devices`: of one node. */
+enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const struct dl_json *doc, const char *path,
+                           struct dl_err *err);
+/* Pieces ascend in max_bytes, for a list at `path`. */
+enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count, const struct dl_json *doc, const char *path,
+                             struct dl_err *err);
 
 #endif

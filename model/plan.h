@@ -27,6 +27,7 @@ struct dl_plan {
     enum dl_recompute recompute;
     bool sequence_parallel;
     const char *variable_placement;       /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
+    const char *library;                  /* collective library instead of the framework's own; NULL: the framework's */
     bool synthetic_input;
 };
 

@@ -59,6 +59,14 @@ static enum dl_code check_framework(const struct dl_system *system, const struct
     return DL_OK;
 }
 
+static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err) {
+    if (plan->library == NULL) return DL_OK;
+    for (int i = 0; dl_library_names[i] != NULL; i++) {
+        if (strcmp(dl_library_names[i], plan->library) == 0) return DL_OK;
+    }
+    return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
+}
+
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan, struct dl_err *err) {
     (void)workload;
@@ -82,6 +90,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
         return dl_fail(err, DL_ERR_USAGE, "--dp %lld is not nodes x devices per node = %lld", (long long)plan->dp,
                        (long long)devices);
     }
+    DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
     return check_framework(system, framework, plan, err);
 }

@@ -16,9 +16,11 @@ const char *const dl_bottleneck_names[] = {
     "input", "pipeline-bubble", "framework", "memory-capacity", "scaling-limit", NULL,
 };
 
-static enum dl_library find_library(const struct dl_system *system, const struct dl_framework *framework) {
+static enum dl_library find_library(const struct dl_system *system, const struct dl_framework *framework,
+                                    const struct dl_plan *plan) {
     const bool cpu = strcmp(system->device->kind, "cpu") == 0;
-    const char *name = cpu ? framework->cpu_library : framework->library;
+    const char *own = cpu ? framework->cpu_library : framework->library;
+    const char *name = plan->library != NULL ? plan->library : own;
     int library = 0;
     while (dl_library_names[library] != NULL && strcmp(dl_library_names[library], name) != 0) library++;
     return (enum dl_library)library;
@@ -62,7 +64,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, struct dl_cost *c
         .cost = cost,
         .behaviour = exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
         .exchange = {.system = parts->system, .workload = parts->workload, .framework = framework, .plan = parts->plan,
-                     .library = find_library(parts->system, framework), .arena = parts->arena},
+                     .library = find_library(parts->system, framework, parts->plan), .arena = parts->arena},
         .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0,
         .iteration_host_s = framework->iteration_s,

@@ -14,13 +14,14 @@ double dl_mad(const double *x, size_t n, double *scratch);          /* median ab
 /* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >= 6, else
  * min and max. */
 void dl_median_interval(const double *sorted, size_t n, double *low, double *high);
-/* Modified z-score |x - median| / (1.4826 MAD) above 3.5 is an outlier (Iglewicz and Hoaglin 1993).
- * Marks outlier[i]; returns the count. */
+/* Modified z-score |x - median| / (1.4826 MAD) above 3.5 is an outlier (Iglewicz and Hoaglin 1993); 1.2533 times the
+ * mean absolute deviation takes the place of a MAD of 0. Marks outlier[i]; returns the count. A NAN in x: none. */
 size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch);
-void dl_sort(double *x, size_t n);
+void dl_sort(double *x, size_t n); /* ascending, NAN last */
 /* Phi^-1(p), p in (0,1): |error| < 1.2e-9 (Acklam's rational approximation with one Halley step). */
 double dl_normal_quantile(double p);
-/* E[max of k i.i.d. standard normal variables]; 0 for k = 1. F-STRAG. Tabulated to 8, Blom beyond. */
+/* F-STRAG: E[max of k i.i.d. standard normal variables] for real k >= 1; 0 for k = 1, NAN below. From numerically
+ * integrated values at powers of two, interpolated in log2 k (relative error < 3e-4); does not grow beyond 2^30. */
 double dl_normal_expected_max(double k);
 
 #endif

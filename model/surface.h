@@ -1,6 +1,18 @@
-/* surface.h - kernel time as a physical base times a fitted correction.
- * One surface per device, precision, operation and pass. Coefficients are written by the fit in
- * calibrate/fit_kernel.c from samples; evaluation is here.
+/* surface.h - kernel time as a physical base times a fitted correction. Formula id F-KERNEL-SURFACE.
+ *
+ * One surface per device, precision, operation and pass; calibrate/fit_kernel.c writes the numbers from samples, the
+ * evaluation is here.
+ *
+ *   t = base(kernel) exp(offset + sum_i weights_i / (1 + |x - points_i|^2))        x: features(kernel) / lengths
+ *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
+ *   e = 1/(1 + half_m/M) 1/(1 + half_n/N) 1/(1 + half_k/K) 1/(1 + half_waves/waves)
+ *
+ * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
+ * g the product of the gains that apply (Winograd, alignment, stride, ...). The cube is a smooth maximum (at most 26 %
+ * above it, where both are equal). e is the smooth form of tile and wave quantization: a side of half_m runs at half
+ * speed. The sum is a Gaussian process (Rasmussen and Williams 2006, chapters 2 and 4: rational-quadratic covariance with
+ * alpha = 1) on log(t / base); it fades to the base by itself away from the samples, where `extrapolated` is set.
+ * Not modelled: steps inside one tile size, clocks that change during a run, other work on the device.
  */
 #ifndef DL_MODEL_SURFACE_H
 #define DL_MODEL_SURFACE_H
@@ -8,24 +20,78 @@
 #include "model/json.h"
 #include "model/kernel.h"
 
+enum { DL_FEATURES_MAX = 8 };
+
 struct dl_surface {
     int op;                    /* enum dl_op */
     int pass;                  /* enum dl_pass */
     int precision;             /* enum dl_precision */
-    /* base: t = latency_s + max(flop / rate, bytes / bandwidth) */
+    /* base; the gains multiply the rate, absent ones are 1 (exponents and half sizes: 0) */
     double latency_s;
     double rate_flop_per_s;        /* attained by large kernels */
     double bandwidth_bytes_per_s;  /* attained */
-    /* correction: log(t / base) = coefficients . features(kernel), see surface.c; may be empty */
-    double *coefficients; int coefficient_count;
-    /* domain of the samples in the features' axes; outside it the correction fades and extrapolated is set */
+    double half_m, half_n, half_k; /* sides that run at half rate; GEMM: M is the longer side of the result */
+    double half_waves;
+    double unaligned_gain;         /* 2-byte operands: a side that is no multiple of 8 */
+    double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
+    double gain_3x3, gain_5x5;     /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
+    double stride_exponent;        /* rate falls with (stride area)^-exponent */
+    double narrow_gain;            /* fewer than 8 input channels */
+    double pointwise_gain;         /* 1x1 kernels */
+    double grouped_gain;           /* grouped convolution (more than one channel a group) */
+    double base_sigma_log;         /* standard deviation of log(t / base): uncertainty far from every sample */
+    /* correction; empty when there were too few samples */
+    double offset;                     /* mean of log(t / base) over the samples; absent: 0 */
+    double *lengths; int length_count; /* length scale of each feature */
+    double *points; int point_count;   /* features / lengths of the samples, one feature after the other */
+    double *weights; int weight_count; /* one a sample: point_count = length_count * weight_count */
+    /* domain of the samples in the features' axes */
     double *domain_low; int domain_low_count;
     double *domain_high; int domain_high_count;
-    double sigma_log;          /* residual standard deviation, cross-validated */
+    double sigma_log;          /* standard deviation of log(t / prediction), cross-validated */
     int64_t samples;           /* how many kernels it was fitted to */
     const char *source;
 };
 
+/* data/kernels/DEVICE.json */
+struct dl_surface_set {
+    const char *device;          /* name of the device file */
+    const char *library;         /* as the source names it, with versions */
+    const char *source;          /* key of data/SOURCES.md */
+    struct dl_surface *surfaces; int surface_count;
+};
+
 extern const struct dl_schema dl_surface_schema;
+extern const struct dl_schema dl_surface_set_schema; /* "dlmodel-surfaces" */
+
+/* What a surface sees of a kernel. */
+struct dl_surface_shape {
+    double flop, bytes, m, n, k, waves, stride_area;
+    bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, grouped;
+    double launches;
+    double features[DL_FEATURES_MAX];
+    int feature_count;
+};
+
+/* bytes_per_element: of the operands; unit_count: SMs or cores, DL_ABSENT counts as 1. */
+void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
+                         struct dl_surface_shape *out);
+
+/* Factors for a surface of another device or precision; all 1 for its own. */
+struct dl_surface_scale {
+    double rate, bandwidth, latency;
+};
+
+/* Time of the base alone, in seconds; *limit (may be NULL): the largest of the three terms. */
+double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
+                       const struct dl_surface_shape *shape, enum dl_limit *limit);
+
+/* Base and correction: fills time_s, sigma_log, limit and extrapolated of *out. */
+void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_scale *scale,
+                     const struct dl_surface_shape *shape, struct dl_kernel_time *out);
+
+/* Counts that must agree. `path` ("surfaces[3]") is for the error. */
+enum dl_code dl_surface_check(const struct dl_surface *surface, const struct dl_json *doc, const char *path,
+                              struct dl_err *err);
 
 #endif

@@ -15,6 +15,7 @@ struct dl_host {
     double pageable_bandwidth_bytes_per_s;
     int64_t devices_per_copy_link;      /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
     struct dl_map_entry *sources; int source_count;
+    const char *comment;
 };
 
 struct dl_fabric {
@@ -23,6 +24,7 @@ struct dl_fabric {
     int64_t nodes_per_leaf;
     double hop_latency_s;
     struct dl_map_entry *sources; int source_count;
+    const char *comment;
 };
 
 struct dl_storage {
@@ -31,6 +33,7 @@ struct dl_storage {
     double total_read_bytes_per_s;              /* of the shared file system, all nodes together */
     double open_s;
     struct dl_map_entry *sources; int source_count;
+    const char *comment;
 };
 
 /* A measured collective: samples of one library, operation and rank set. */
@@ -60,9 +63,12 @@ struct dl_system {
     const char *measured_on, *measured_at;
     struct dl_map_entry *measurement; int measurement_count; /* free facts: host, kernel, library versions, load */
     struct dl_map_entry *sources; int source_count;
+    bool has_links;
+    const char *comment;            /* choices between sources that disagree; free text */
 };
 
 extern const struct dl_schema dl_system_schema;
+/* Checks across members, and of the nested objects and the profile. */
 enum dl_code dl_system_check(const struct dl_system *system, const struct dl_json *doc, struct dl_err *err);
 
 #endif

@@ -1,0 +1,245 @@
+/* mpi_coll.c - see mpi_coll.h. Decision rules: key "openmpi-coll" (coll_tuned_decision_fixed.c) and "mpich-coll". */
+#include "model/mpi_coll.h"
+
+#include <string.h>
+
+const char *const dl_mpi_algorithm_names[] = {"ring", "recursive_doubling", "segmented_ring", "rabenseifner",
+                                              "nonoverlapping", NULL};
+static const char *const formulas[] = {"F-COLL-RING", "F-COLL-DOUBLING", "F-COLL-RING-SEGMENTED", "F-COLL-RABENSEIFNER",
+                                       "F-COLL-REDUCE-BROADCAST"};
+enum { RULES = 7 };
+static const double MEBIBYTE = 1048576.0;
+
+#define R DL_MPI_RING
+#define RD DL_MPI_DOUBLING
+#define SR DL_MPI_SEGMENTED
+#define RB DL_MPI_RABENSEIFNER
+#define NO DL_MPI_NONOVERLAPPING
+/* Open MPI 4.1 and later: up to `ranks`, each rule serves sizes below `below` bytes (0: all others). */
+struct rule { double below; enum dl_mpi_algorithm algorithm; };
+static const struct span { double ranks; struct rule rules[RULES]; } spans[] = {
+    {3, {{8, R}, {4096, RD}, {8192, R}, {16384, RD}, {65536, R}, {262144, SR}, {0, RB}}},
+    {7, {{16, R}, {8192, RD}, {0, RB}}},
+    {15, {{8192, RD}, {0, RB}}},
+    {31, {{64, SR}, {4096, RD}, {0, RB}}},
+    {63, {{128, SR}, {0, RB}}},
+    {127, {{262144, RD}, {0, RB}}},
+    {255, {{131072, NO}, {262144, RD}, {0, RB}}},
+    {511, {{4096, NO}, {0, RB}}},
+    {2047, {{2048, NO}, {16384, RD}, {0, RB}}},
+    {4095, {{2048, NO}, {4096, SR}, {16384, RD}, {0, RB}}},
+    {HUGE_VAL, {{2048, NO}, {16384, SR}, {32768, RD}, {0, RB}}}};
+#undef R
+#undef RD
+#undef SR
+#undef RB
+#undef NO
+
+enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
+{
+    if (mpi == NULL) return DL_MPI_OPEN;
+    if (strncmp(mpi, "mpich", 5) == 0 || strncmp(mpi, "intel", 5) == 0 || strncmp(mpi, "mvapich", 7) == 0 ||
+        strncmp(mpi, "cray", 4) == 0)
+        return DL_MPI_MPICH;
+    if (strncmp(mpi, "openmpi-", 8) != 0) return DL_MPI_OPEN;
+    int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
+    return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
+}
+
+enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes, double *below_out)
+{
+    *below_out = 0.0;
+    if (kind == DL_MPI_MPICH) { /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks: doubling */
+        double threshold = fmax(2048.0, 4.0 * ldexp(1.0, (int)dl_lg_floor(ranks)));
+        if (bytes <= threshold) return DL_MPI_DOUBLING;
+        *below_out = threshold;
+        return DL_MPI_RABENSEIFNER;
+    }
+    if (kind == DL_MPI_OPEN_OLD) { /* below 10000 bytes, or no more elements than ranks */
+        double threshold = 10000.0;
+        if (bytes < threshold) return DL_MPI_DOUBLING;
+        *below_out = threshold;
+        if (bytes <= 4.0 * ranks) return DL_MPI_NONOVERLAPPING;
+        if (4.0 * ranks > threshold) *below_out = 4.0 * ranks;
+        if (bytes <= ranks * MEBIBYTE) return DL_MPI_RING;
+        *below_out = ranks * MEBIBYTE;
+        return DL_MPI_SEGMENTED;
+    }
+    const struct span *span = spans;
+    while (span->ranks < ranks) span++;
+    const struct rule *rule = span->rules;
+    while (rule->below > 0.0 && bytes >= rule->below) *below_out = rule++->below;
+    return rule->algorithm;
+}
+
+/* Steps and bytes of recursive exchanges: the first lg(per_node) stay in the node, the rest share its adapters. */
+static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, double bytes)
+{
+    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes), gamma = links->inter.gamma_s_per_byte;
+    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0; /* surplus ranks, counted as one more level inside */
+    double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
+    const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
+    return (struct dl_cost_parts){
+        in * links->intra.alpha_s + out * links->inter.alpha_s + fold * folded->alpha_s,
+        bytes * (in * links->intra.beta_s_per_byte + out * out_s_per_byte + (in + out) * gamma +
+                 fold * folded->beta_s_per_byte + fold / 2.0 * gamma),
+        in + out + fold};
+}
+
+/* Halves double in distance, so the large ones stay in the node: (g-1)/g of S inside, then (N-1)/N of S/g outside, g at once. */
+static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links, double bytes)
+{
+    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
+    double in_bytes = bytes * (links->per_node - 1.0) / links->per_node;
+    double out_bytes = bytes / links->per_node * (links->nodes - 1.0) / links->nodes;
+    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
+    double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
+    const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
+    return (struct dl_cost_parts){
+        2.0 * in * links->intra.alpha_s + 2.0 * out * links->inter.alpha_s + fold * folded->alpha_s,
+        2.0 * in_bytes * links->intra.beta_s_per_byte + 2.0 * out_bytes * out_s_per_byte +
+            fold * bytes * folded->beta_s_per_byte +
+            (in_bytes + out_bytes + fold / 2.0 * bytes) * links->inter.gamma_s_per_byte,
+        2.0 * (in + out) + fold};
+}
+
+/* Every step of a ring waits for its slowest link; one flow enters and one leaves a node. */
+static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double bytes, double segment_bytes)
+{
+    double in_s = links->per_node > 1.0 ? links->intra.beta_s_per_byte : 0.0;
+    double out_s = links->nodes > 1.0 ? links->inter.beta_s_per_byte : 0.0;
+    double alpha_s = fmax(links->intra.alpha_s, links->inter.alpha_s), block = bytes / links->ranks;
+    double messages = (links->ranks - 1.0) * (1.0 + dl_segments(block, segment_bytes));
+    return (struct dl_cost_parts){
+        messages * alpha_s,
+        (links->ranks - 1.0) * block * (2.0 * fmax(in_s, out_s) + links->inter.gamma_s_per_byte), messages};
+}
+
+/* Binomial reduce and broadcast: lg(nodes) levels outside, one flow a node at a time. */
+static struct dl_cost_parts nonoverlapping_cost(const struct dl_coll_links *links, double bytes)
+{
+    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
+    return (struct dl_cost_parts){
+        2.0 * (in * links->intra.alpha_s + out * links->inter.alpha_s),
+        bytes * (2.0 * (in * links->intra.beta_s_per_byte + out * links->inter.beta_s_per_byte) +
+                 (in + out) * links->inter.gamma_s_per_byte),
+        2.0 * (in + out)};
+}
+
+struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_algorithm algorithm, const struct dl_coll_links *links, double bytes)
+{
+    bool few = bytes < 4.0 * links->ranks;
+    switch (algorithm) {
+    case DL_MPI_RING: return few ? doubling_cost(links, bytes) : ring_cost(links, bytes, 0.0);
+    case DL_MPI_SEGMENTED: return few ? doubling_cost(links, bytes) : ring_cost(links, bytes, MEBIBYTE);
+    case DL_MPI_RABENSEIFNER: return rabenseifner_cost(links, bytes);
+    case DL_MPI_NONOVERLAPPING: return nonoverlapping_cost(links, bytes);
+    default: return doubling_cost(links, bytes);
+    }
+}
+
+/* A message of the algorithm, to pick the piece of the link. */
+static double message_bytes(enum dl_mpi_algorithm algorithm, double ranks, double bytes)
+{
+    if (algorithm == DL_MPI_RING || algorithm == DL_MPI_SEGMENTED) return bytes / ranks;
+    return algorithm == DL_MPI_RABENSEIFNER ? bytes / 2.0 : bytes;
+}
+
+static enum dl_code all_reduce(const struct dl_system *system, const struct dl_collective_request *request,
+                               struct dl_collective_time *out, struct dl_err *err)
+{
+    enum dl_mpi_kind kind = dl_mpi_kind_of(system->mpi);
+    double ranks = (double)request->nodes * (double)request->ranks_per_node, below = 0.0;
+    enum dl_mpi_algorithm algorithm = dl_mpi_all_reduce_choice(kind, ranks, request->bytes, &below);
+    if (request->algorithm != NULL) {
+        int forced = 0;
+        while (dl_mpi_algorithm_names[forced] != NULL && strcmp(dl_mpi_algorithm_names[forced], request->algorithm) != 0)
+            forced++;
+        if (forced == DL_MPI_ALGORITHMS)
+            return dl_fail(err, DL_ERR_USAGE, "MPI has no all-reduce '%s'; expected ring, recursive_doubling, "
+                           "segmented_ring, rabenseifner or nonoverlapping", request->algorithm);
+        algorithm = (enum dl_mpi_algorithm)forced, below = 0.0;
+    }
+    struct dl_coll_links links;
+    DL_TRY(dl_coll_links(system, request, message_bytes(algorithm, ranks, request->bytes), &links, err));
+    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(algorithm, &links, request->bytes);
+    double time_s = cost.latency_s + cost.bandwidth_s;
+    /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what the
+     * message just below the switch costs. */
+    for (int guard = 0; below > 0.0 && guard < RULES; guard++) {
+        double at = below * (1.0 - 1e-12);
+        enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH ? below : at, &below);
+        struct dl_cost_parts before = dl_mpi_all_reduce_cost(other, &links, at);
+        if (before.latency_s + before.bandwidth_s <= time_s) continue;
+        time_s = before.latency_s + before.bandwidth_s, cost = before;
+    }
+    dl_coll_set(out, cost);
+    out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
+    return DL_OK;
+}
+
+/* A tree or sweep whose in-node and between-node parts follow one after the other. */
+static struct dl_cost_parts levels(const struct dl_collective_algorithm *row, const struct dl_coll_links *links,
+                                   double in_bytes, double out_bytes)
+{
+    struct dl_hockney latency[2] = {{links->intra.alpha_s, 0, 0}, {links->inter.alpha_s, 0, 0}};
+    double in_s = row->time_s(&links->intra, links->per_node, in_bytes, 0.0);
+    double out_s = row->time_s(&links->inter, links->nodes, out_bytes, 0.0);
+    double alpha_s = row->time_s(&latency[0], links->per_node, 0.0, 0.0) + row->time_s(&latency[1], links->nodes, 0.0, 0.0);
+    return (struct dl_cost_parts){alpha_s, in_s + out_s - alpha_s, dl_lg_ceil(links->per_node) + dl_lg_ceil(links->nodes)};
+}
+
+/* Others: the usual algorithm of both families for large messages, by level. */
+static struct dl_cost_parts other_cost(enum dl_collective_op op, const struct dl_coll_links *links, double bytes,
+                                       const struct dl_collective_algorithm **row)
+{
+    double out_share = (links->ranks - links->per_node) / links->ranks, in_share = (links->per_node - 1.0) / links->ranks;
+    switch (op) {
+    case DL_COLL_BROADCAST: *row = &dl_coll_binomial_broadcast; break;
+    case DL_COLL_REDUCE: *row = &dl_coll_binomial_reduce; break;
+    case DL_COLL_ALL_GATHER: *row = &dl_coll_ring_all_gather; break;
+    case DL_COLL_REDUCE_SCATTER: *row = &dl_coll_ring_reduce_scatter; break;
+    case DL_COLL_GATHER: *row = &dl_coll_binomial_gather; break;
+    case DL_COLL_SCATTER: *row = &dl_coll_binomial_scatter; break;
+    case DL_COLL_HALO: *row = &dl_coll_halo; break;
+    case DL_COLL_ALL_TO_ALL: *row = &dl_coll_pairwise; break;
+    default: *row = &dl_coll_p2p;
+    }
+    if (op == DL_COLL_ALL_TO_ALL) /* all ranks of a node send out at once through its adapters */
+        return (struct dl_cost_parts){
+            (links->per_node - 1.0) * links->intra.alpha_s + (links->ranks - links->per_node) * links->inter.alpha_s,
+            bytes * (in_share * links->intra.beta_s_per_byte +
+                     out_share * links->per_node * links->inter.beta_s_per_byte * links->bisection),
+            links->ranks - 1.0};
+    if (op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER) { /* half of a ring all-reduce */
+        struct dl_cost_parts ring = ring_cost(links, bytes, 0.0);
+        double sums = (links->ranks - 1.0) / links->ranks * bytes * links->inter.gamma_s_per_byte;
+        ring.bandwidth_s = (ring.bandwidth_s - sums) / 2.0 + (op == DL_COLL_REDUCE_SCATTER ? sums : 0.0);
+        ring.latency_s /= 2.0, ring.steps /= 2.0;
+        return ring;
+    }
+    if (op == DL_COLL_P2P || op == DL_COLL_HALO) { /* the slowest link that is there */
+        const struct dl_hockney *link = links->nodes > 1.0 ? &links->inter : &links->intra;
+        double count = op == DL_COLL_P2P ? 1.0 : fmin(2.0, links->ranks - 1.0);
+        return (struct dl_cost_parts){count * link->alpha_s, count * bytes * link->beta_s_per_byte, count};
+    }
+    return levels(*row, links, op == DL_COLL_GATHER || op == DL_COLL_SCATTER ? bytes / links->nodes : bytes, bytes);
+}
+
+enum dl_code dl_mpi_time(const struct dl_system *system, const struct dl_collective_request *request,
+                         struct dl_collective_time *out, struct dl_err *err)
+{
+    out->sigma_log = 0.4;
+    if (request->op == DL_COLL_ALL_REDUCE) {
+        DL_TRY(all_reduce(system, request, out, err));
+    } else {
+        const struct dl_collective_algorithm *row = NULL;
+        struct dl_coll_links links;
+        DL_TRY(dl_coll_links(system, request, request->bytes, &links, err));
+        dl_coll_set(out, other_cost(request->op, &links, request->bytes, &row));
+        const char *dot = strchr(row->name, '.');
+        out->algorithm = dot + 1, out->formula = row->formula;
+    }
+    out->limit = request->nodes > 1 ? "inter" : "intra";
+    return DL_OK;
+}

@@ -1,0 +1,165 @@
+/* nccl_graph.c - F-NCCL-GRAPH: channels and their bandwidth from the links of a system, and the time of every operation as
+ * NCCL runs it. Choice and time use the attained bandwidth of the links. Two departures from NCCL's table, both physics:
+ * a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over the network
+ * once each way (measured bus bandwidth above line rate; maintainers confirm it). */
+#include "model/nccl.h"
+#include "model/topology.h"
+
+#include <string.h>
+
+/* One NVLink, one direction, attained GB/s: NVLink 2: 22.5 of 25 (bus bandwidth of 2 to 8 V100, vTrain tables); 3: 231.6 / 12 of
+ * 25 (8x A100 tables); 4: NCCL's 20.6 (ring 370 / 18); 1 and 5: NCCL's own 18 and 40.1 (key "nccl-tuning"). */
+struct link_rate { const char *kind; double bytes_per_s; };
+static const struct link_rate link_rates[] = {
+    {"nvlink1", 18e9}, {"nvlink2", 22.5e9}, {"nvlink3", 19.3e9}, {"nvlink4", 20.6e9}, {"nvlink5", 40.1e9}};
+static const double generation_rate[DL_NCCL_GENERATIONS] = {22.5e9, 19.3e9, 20.6e9, 40.1e9};
+static const double VERBS_LATENCY_S = 1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
+static const double DUPLICATE_BYTES_PER_S = 25e9; /* search.cc doubles channels from this intra-node rate on */
+
+static bool starts(const char *text, const char *prefix)
+{
+    return text != NULL && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static enum dl_nccl_generation generation_of(const struct dl_system *system, bool *before_volta)
+{
+    const char *name = system->device != NULL ? system->device->architecture : NULL;
+    *before_volta = starts(name, "pascal") || starts(name, "maxwell") || starts(name, "kepler");
+    if (starts(name, "blackwell")) return DL_NCCL_BLACKWELL;
+    if (starts(name, "hopper")) return DL_NCCL_HOPPER;
+    return starts(name, "ampere") || starts(name, "ada") ? DL_NCCL_AMPERE : DL_NCCL_VOLTA;
+}
+
+const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
+{
+    /* Release of the time when the generation was new. */
+    static const char *const usual[DL_NCCL_GENERATIONS] = {"2.4.8", "2.8.3", "2.19.3", "2.27.7"};
+    const struct dl_nccl_version *row = NULL;
+    if (system->nccl_version != NULL) row = dl_nccl_version_find(system->nccl_version, number_out);
+    *assumed = row == NULL;
+    bool before_volta;
+    return row != NULL ? row : dl_nccl_version_find(usual[generation_of(system, &before_volta)], number_out);
+}
+
+static double link_rate(const struct dl_link *link, enum dl_nccl_generation generation)
+{
+    if (!isnan(link->channel_bandwidth_bytes_per_s)) return link->channel_bandwidth_bytes_per_s;
+    for (size_t i = 0; i < sizeof link_rates / sizeof link_rates[0]; i++)
+        if (link->kind != NULL && strcmp(link->kind, link_rates[i].kind) == 0) return link_rates[i].bytes_per_s;
+    return generation_rate[generation];
+}
+
+/* Ring and tree of one node, over `devices` of it: channels and total rate. */
+struct inside { double channels, tree_channels, ring_bytes_per_s, tree_bytes_per_s; bool nvlink; };
+
+/* Devices that do not reach each other over NVLink go through the host. */
+static double host_path(const struct dl_system *system, const struct dl_link *link)
+{
+    double rate = link->cross_bandwidth_bytes_per_s;
+    double copy = system->has_host ? system->host.copy_bandwidth_bytes_per_s : NAN;
+    if (isnan(rate) || copy < rate) rate = copy;
+    return isnan(rate) ? 0.0 : rate;
+}
+
+static struct inside inside_edges(const struct dl_system *system, int64_t devices, enum dl_nccl_generation generation)
+{
+    const struct dl_link *link = &system->intra;
+    int64_t all = system->devices_per_node < DL_LINK_DEVICES ? system->devices_per_node : DL_LINK_DEVICES;
+    bool in_table = devices <= DL_LINK_DEVICES;
+    int rings = in_table ? link->ring_channels[devices] : 0;
+    bool connected = in_table && link->connected[devices];
+    if (in_table && !connected && dl_topology_connected(link->edges, link->edge_count, devices)) {
+        connected = true; /* the caller built the link without dl_topology_fill() */
+        rings = dl_topology_rings(link->edges, link->edge_count, devices);
+    }
+    double rate = link_rate(link, generation);
+    if (all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s))
+        rate = link->bandwidth_bytes_per_s / link->ring_channels[all];
+    if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, true};
+    double host = host_path(system, link);
+    /* No ring closes: a chain up and down the links, counted as two channels; rings hop over the host. */
+    if (connected) return (struct inside){1.0, 2.0, host, 2.0 * rate, true};
+    return (struct inside){1.0, 1.0, host, host, false};
+}
+
+static struct inside inside_uniform(const struct dl_system *system, int64_t devices, enum dl_nccl_generation generation)
+{
+    const struct dl_link *link = &system->intra;
+    bool nvlink = starts(link->kind, "nv");
+    double total = link->bandwidth_bytes_per_s;
+    if (isnan(total)) total = link_rate(link, generation) * (double)(link->channels > 0 ? link->channels : 1);
+    if (starts(link->kind, "nvlink") && devices < system->devices_per_node) /* point-to-point links to each peer */
+        total *= (double)(devices - 1) / (double)(system->devices_per_node - 1);
+    if (!nvlink && link->peer_group > 0 && devices > link->peer_group && link->cross_bandwidth_bytes_per_s < total)
+        total = link->cross_bandwidth_bytes_per_s;
+    if (!nvlink && !link->peer_to_peer && system->has_host) {
+        double sharing = system->host.devices_per_copy_link > 1 ? (double)system->host.devices_per_copy_link : 1.0;
+        double copy = system->host.copy_bandwidth_bytes_per_s / fmin(sharing, (double)devices);
+        if (copy < total) total = copy;
+    }
+    double channels = link->channels > 0 ? (double)link->channels : nvlink ? floor(total / link_rate(link, generation) + 0.5) : 1.0;
+    if (channels < 1.0) channels = 1.0;
+    return (struct inside){channels, channels, total, total, nvlink};
+}
+
+static enum dl_code between(const struct dl_system *system, const struct dl_collective_request *request,
+                            const struct inside *inside, struct dl_nccl_graph *graph, struct dl_err *err)
+{
+    if (!system->has_inter || isnan(system->inter.bandwidth_bytes_per_s))
+        return dl_fail(err, DL_ERR_INPUT, "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
+                       system->name != NULL ? system->name : "?", (long long)request->nodes);
+    const struct dl_link *link = &system->inter;
+    double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
+    adapters = fmin(adapters, (double)request->ranks_per_node);
+    double rate = link->bandwidth_bytes_per_s / fmax(1.0, request->flows_per_adapter);
+    if (!link->gpudirect && system->has_host && system->host.copy_bandwidth_bytes_per_s < rate)
+        rate = system->host.copy_bandwidth_bytes_per_s;
+    double total = adapters * rate, channels = adapters;
+    bool several = request->ranks_per_node > 1;
+    if (several && inside->ring_bytes_per_s / channels >= DUPLICATE_BYTES_PER_S) channels *= 2.0;
+    double crossing = request->nodes == 2 ? 2.0 * total : total;
+    graph->channels = graph->tree_channels = channels;
+    graph->ring_bytes_per_s = (several ? fmin(inside->ring_bytes_per_s, total) : total) / channels;
+    graph->tree_bytes_per_s = (several ? fmin(inside->tree_bytes_per_s, crossing) : crossing) / channels;
+    double extra_s = isnan(link->latency_s) ? 0.0 : fmax(0.0, link->latency_s - VERBS_LATENCY_S);
+    if (!link->rdma && !isnan(link->per_message_cpu_s)) extra_s += 2.0 * link->per_message_cpu_s;
+    if (system->has_fabric && system->fabric.nodes_per_leaf > 0 && request->nodes > system->fabric.nodes_per_leaf &&
+        !isnan(system->fabric.hop_latency_s))
+        extra_s += 2.0 * system->fabric.hop_latency_s;
+    graph->net_latency_s = extra_s;
+    bool near = link->distance != NULL && (strcmp(link->distance, "PIX") == 0 || strcmp(link->distance, "PXB") == 0);
+    graph->ll128 = graph->ll128 && near && link->gpudirect;
+    return DL_OK;
+}
+
+enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl_collective_request *request,
+                                 struct dl_nccl_graph *out, struct dl_err *err)
+{
+    struct inside inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, false};
+    bool before_volta;
+    enum dl_nccl_generation generation = generation_of(system, &before_volta);
+    if (request->ranks_per_node > 1) {
+        if (!system->has_intra)
+            return dl_fail(err, DL_ERR_INPUT, "system %s has no links.intra, needed for %lld devices of a node",
+                           system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
+        inside = system->intra.edge_count > 0 ? inside_edges(system, request->ranks_per_node, generation)
+                                              : inside_uniform(system, request->ranks_per_node, generation);
+        if (!(inside.ring_bytes_per_s > 0.0) && !(inside.tree_bytes_per_s > 0.0))
+            return dl_fail(err, DL_ERR_INPUT, "system %s gives no bandwidth between %lld devices of a node: "
+                           "give links.intra.bandwidth_bytes_per_s or host.copy_bandwidth_bytes_per_s",
+                           system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
+    }
+    struct dl_nccl_graph graph = {
+        .ranks = (double)request->nodes * (double)request->ranks_per_node, .nodes = (double)request->nodes,
+        .channels = inside.channels, .tree_channels = inside.tree_channels,
+        .ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels,
+        .tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels,
+        .generation = generation, .nvlink = inside.nvlink,
+        .ll128 = !before_volta && (inside.nvlink || request->ranks_per_node == 1),
+        .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
+    const char *cpu = system->has_host ? system->host.cpu : NULL;
+    graph.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
+    if (request->nodes > 1) DL_TRY(between(system, request, &inside, &graph, err));
+    *out = graph;
+    return DL_OK;
+}

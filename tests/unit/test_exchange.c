@@ -1,0 +1,195 @@
+/* What each behaviour sends, against cases worked by hand from frameworks.md. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/check.h"
+#include "tests/fake.h"
+
+struct bench {
+    struct dl_fake fake;
+    struct dl_gradient gradients[16];
+    struct dl_exchange_request request;
+    struct dl_exchange exchange;
+};
+
+/* Gradients of `sizes` bytes, ready at `ready` seconds. */
+static void make(struct bench *b, int count, const double *sizes, const double *ready) {
+    memset(b, 0, sizeof *b);
+    fake_make(&b->fake);
+    for (int g = 0; g < count; g++) {
+        b->gradients[g] = (struct dl_gradient){.layer = count - 1 - g, .elements = sizes[g] / 4, .bytes = sizes[g], .ready_s = ready[g]};
+        b->request.total_bytes += sizes[g];
+    }
+    b->request.system = &b->fake.system;
+    b->request.workload = &b->fake.workload;
+    b->request.framework = &b->fake.framework;
+    b->request.plan = &b->fake.plan;
+    b->request.gradients = b->gradients;
+    b->request.gradient_count = count;
+    b->request.backward_end_s = ready[count - 1];
+    b->request.library = DL_LIB_NCCL;
+    b->request.arena = &b->fake.arena;
+}
+
+static void run(struct bench *b, const char *behaviour) {
+    struct dl_err err = {0};
+    const enum dl_code code = dl_framework_behaviour_find(behaviour)->exchange(&b->request, &b->exchange, &err);
+    if (code != DL_OK) fail_msg("%s: %s", behaviour, err.message);
+}
+
+/* Limits 1 MB then 25 MB: 0.6 + 0.6 closes the first; 20 + 10 the second (30 >= 25); 400 is one bucket; 3 is the rest. */
+static void ddp_buckets(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {0.6e6, 0.6e6, 20e6, 10e6, 400e6, 3e6}, ready[] = {1, 2, 3, 4, 5, 6};
+    make(&b, 6, sizes, ready);
+    run(&b, "bucketed");
+    assert_int_equal(b.exchange.message_count, 4);
+    const double bytes[] = {1.2e6, 30e6, 400e6, 3e6}, starts[] = {2, 4, 5, 6};
+    for (int i = 0; i < 4; i++) {
+        check_close(b.exchange.messages[i].bytes, bytes[i], 1e-12);
+        check_close(b.exchange.messages[i].ready_s, starts[i], 1e-12);
+    }
+    assert_false(b.exchange.wait_each);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Cycle 5 ms, threshold 64 MB, no negotiation cost. The first tick is half a cycle after the first gradient: 12.5 ms. It sees
+ * gradients ready at 10, 11 and 12 ms (10 + 20 + 30 MB = 60 MB: one group). The next, at 17.5 ms, sees those of 15 and 16 ms:
+ * 50 + 20 MB exceed 64 MB: two groups. The one of 30 ms is seen at 32.5 ms; 100 MB goes alone. */
+static void horovod_ticks(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {10e6, 20e6, 30e6, 50e6, 20e6, 100e6}, ready[] = {.010, .011, .012, .015, .016, .030};
+    make(&b, 6, sizes, ready);
+    run(&b, "fused-ticks");
+    assert_int_equal(b.exchange.message_count, 4);
+    const double bytes[] = {60e6, 50e6, 20e6, 100e6}, ticks[] = {.0125, .0175, .0175, .0325};
+    for (int i = 0; i < 4; i++) {
+        check_close(b.exchange.messages[i].bytes, bytes[i], 1e-12);
+        check_close(b.exchange.messages[i].ready_s, ticks[i], 1e-9);
+    }
+    dl_arena_free(&b.fake.arena);
+}
+
+/* pack_bytes = 0: one message after the last gradient. 50 MB: a new pack begins when the previous exceeds it: 30 + 30 | 10. */
+static void packs(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {30e6, 30e6, 10e6}, ready[] = {1, 2, 3};
+    make(&b, 3, sizes, ready);
+    run(&b, "packed");
+    assert_int_equal(b.exchange.message_count, 1);
+    check_close(b.exchange.messages[0].bytes, 70e6, 1e-12);
+    check_close(b.exchange.messages[0].ready_s, 3, 1e-12);
+    b.fake.framework.pack_bytes = 50e6;
+    run(&b, "packed");
+    assert_int_equal(b.exchange.message_count, 2);
+    check_close(b.exchange.messages[0].bytes, 60e6, 1e-12);
+    check_close(b.exchange.messages[0].ready_s, 2, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Four variables on two servers, round-robin in registration order (the reverse of backward order): registration order is
+ * 10, 10, 10, 70 MB: server 0 has 20, server 1 has 80 of 100 MB: imbalance 1.6. Half of the traffic stays on the own node.
+ * The network takes 1.6 / 2 / 12e9 s/byte; the copy to the host over a link shared by two GPUs 2 / 12e9 is slower and sets
+ * the pace. With a network of 1 GB/s the servers do: 70 MB x 0.8 / 1e9 = 56 ms. */
+static void parameter_servers(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {70e6, 10e6, 10e6, 10e6}, ready[] = {1, 2, 3, 4};
+    make(&b, 4, sizes, ready);
+    run(&b, "parameter-server");
+    assert_int_equal(b.exchange.message_count, 8);
+    check_close(b.exchange.messages[0].bandwidth_s, 70e6 * 2 / 12e9, 1e-12);
+    b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
+    run(&b, "parameter-server");
+    check_close(b.exchange.messages[0].bandwidth_s, 0.056, 1e-12);
+    assert_string_equal(b.exchange.messages[0].limit, "inter");
+    assert_true(b.exchange.wait_each && b.exchange.update_remote);
+    /* Pulls come in forward order: the first layer's variable is the last gradient. */
+    assert_int_equal(b.exchange.messages[4].first, 3);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* One node: the reduction on merge GPUs moves 3/4 of the bytes each way over 120 GB/s: 40 MB takes 2 x 30 MB / 120 GB/s = 0.5 ms. */
+static void mxnet_device(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {40e6}, ready[] = {1};
+    make(&b, 1, sizes, ready);
+    b.fake.plan.nodes = 1;
+    run(&b, "keyed-device");
+    check_close(b.exchange.messages[0].bandwidth_s, 0.5e-3, 1e-12);
+    assert_true(b.exchange.wait_each);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Keys of 4e6 bytes and more (1e6 elements) are split over both servers, the others sit on server key * 9973 mod 2 = key mod 2.
+ * Registration order 2, 2, 2 MB (keys 0, 1, 2), 40 MB (key 3, split): server 0: 4 + 20, server 1: 2 + 20 of 46 MB: imbalance
+ * 48/46. The network carries half of it (the other half stays): 40e6 x 24/46 / 1e9. */
+static void mxnet_servers(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
+    make(&b, 4, sizes, ready);
+    b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
+    run(&b, "keyed-server");
+    assert_int_equal(b.exchange.message_count, 4);
+    check_close(b.exchange.messages[0].bandwidth_s, 40e6 * 24 / 46 / 1e9, 1e-9);
+    assert_string_equal(b.exchange.messages[0].limit, "inter");
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Weights on the host: every GPU of four reads and returns all bytes over links that two share: 2 bytes / 12e9 a byte. */
+static void keras_central_weights(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
+    make(&b, 2, sizes, ready);
+    b.fake.plan.nodes = 1;
+    run(&b, "central-weights");
+    assert_int_equal(b.exchange.message_count, 4);
+    check_close(b.exchange.messages[0].bandwidth_s, 60e6 * 2 / 12e9, 1e-12);
+    check_close(b.exchange.messages[2].bandwidth_s, 12e6 * 2 / 12e9, 1e-12); /* first layer first */
+    assert_non_null(dl_framework_behaviour_find("central-weights")->refuse(&b.fake.system, &(struct dl_plan){.nodes = 2}));
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Two tensors of one layer go together. */
+static void caffe_layers(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {4e3, 16e6, 8e6}, ready[] = {1, 1, 2};
+    make(&b, 3, sizes, ready);
+    b.gradients[0].layer = b.gradients[1].layer = 1;
+    b.gradients[2].layer = 0;
+    run(&b, "per-layer");
+    assert_int_equal(b.exchange.message_count, 2);
+    check_close(b.exchange.messages[0].bytes, 16.004e6, 1e-12);
+    assert_false(b.exchange.wait_each);
+    dl_arena_free(&b.fake.arena);
+}
+
+static void every_row_is_complete(void **state) {
+    (void)state;
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
+        const struct dl_framework_behaviour *row = dl_framework_behaviours[i];
+        assert_true(row->name != NULL && row->summary != NULL && row->source != NULL && row->exchange != NULL);
+        assert_ptr_equal(dl_framework_behaviour_find(row->name), row);
+    }
+    assert_null(dl_framework_behaviour_find("no such"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks),  cmocka_unit_test(packs),
+        cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers),
+        cmocka_unit_test(keras_central_weights), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* Memory per device against formulas.md section 3, worked by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/memory.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+
+/* Mixed-precision Adam: 2 + 4 (weights and master) + 2 (gradients) + 8 (moments) = 16 bytes a parameter; fp32 momentum: 12. */
+static void states_per_parameter(void **state) {
+    (void)state;
+    check_close(dl_memory_weight_bytes(DL_MIXED) + dl_memory_gradient_bytes(DL_MIXED) + dl_memory_optimizer_bytes(DL_ADAM), 16, 0);
+    check_close(dl_memory_weight_bytes(DL_FP32) + dl_memory_gradient_bytes(DL_FP32) + dl_memory_optimizer_bytes(DL_MOMENTUM), 12, 0);
+    check_close(dl_memory_optimizer_bytes(DL_SGD), 0, 0);
+}
+
+/* 1000 x 4000 + 4000 x 4000 + 4000 x 2000 + 2000 x 500 = 29e6 parameters. Activations saved: 1000 + 4000 + 4000 + 2000 = 11000
+ * elements a sample, and the input 4000 bytes: (44000 + 4000) x 256. DDP buckets copy the gradients once. */
+static void data_parallel_by_hand(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_memory m;
+    const char *unknown;
+    fake_make(&f);
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, &unknown);
+    check_close(m.weights_bytes, 116e6, 1e-12);
+    check_close(m.gradients_bytes, 116e6, 1e-12);
+    check_close(m.optimizer_bytes, 116e6, 1e-12);
+    check_close(m.activations_bytes, 256 * 48000.0, 1e-12);
+    check_close(m.buffers_bytes, 64e6, 1e-12); /* the fake framework has a fusion buffer */
+    f.framework.fusion_bytes = NAN;
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, &unknown);
+    check_close(m.buffers_bytes, 116e6, 1e-12);
+    check_close(m.total_bytes, 4 * 116e6 + 256 * 48000.0 + 1e8 + 5e8, 1e-12);
+    assert_null(unknown);
+    dl_arena_free(&f.arena);
+}
+
+/* 16e9 = fixed + 48000 b: the largest b is floor((16e9 - 4 x 116e6 - 6e8) / 48000) = 311166; one more does not fit. */
+static void largest_batch(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.framework.fusion_bytes = NAN;
+    const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
+    check_close(batch, 311166, 0);
+    struct dl_memory m;
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch, &m, NULL);
+    assert_true(m.total_bytes <= 16e9);
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch + 1, &m, NULL);
+    assert_true(m.total_bytes > 16e9);
+    f.device.memory_bytes = 1e9; /* less than weights, states and context */
+    check_close(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan), 0, 0);
+    dl_arena_free(&f.arena);
+}
+
+static void unknown_is_said(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_memory m;
+    const char *unknown = NULL;
+    fake_make(&f);
+    f.device.context_bytes = NAN;
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &m, &unknown);
+    assert_string_equal(unknown, "runtime context");
+    f.device.memory_bytes = NAN;
+    assert_true(isnan(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan)));
+    dl_arena_free(&f.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states_per_parameter), cmocka_unit_test(data_parallel_by_hand),
+        cmocka_unit_test(largest_batch), cmocka_unit_test(unknown_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
