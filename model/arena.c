@@ -38,7 +38,6 @@ static struct dl_arena_block *block_add(struct dl_arena *arena, size_t bytes)
     if (MIN_BLOCK_BYTES > 0 && arena->head != NULL) {
         capacity_bytes = arena->head->capacity_bytes * 2;
         if (capacity_bytes > MAX_BLOCK_BYTES) capacity_bytes = MAX_BLOCK_BYTES;
-        if (capacity_bytes < MIN_BLOCK_BYTES) capacity_bytes = MIN_BLOCK_BYTES;
     }
     if (capacity_bytes < bytes) capacity_bytes = bytes;
     if (capacity_bytes > SIZE_MAX - sizeof *block) return NULL;

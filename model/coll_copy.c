@@ -7,19 +7,25 @@
 static const double COPY_S = 10e-6; /* one asynchronous copy between devices or from the host, start to end (mem) */
 
 /* Rate of one path between two devices, and of all that leaves one device. */
-struct paths { double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s; };
+struct paths {
+    double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s;
+};
 
 static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out)
 {
     struct paths paths = {NAN, NAN, NAN};
     if (system->has_host) paths.host_bytes_per_s = system->host.copy_bandwidth_bytes_per_s;
-    struct dl_collective_request request = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 0.0, 1, devices, 1.0, NULL, NULL};
+    struct dl_collective_request request = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 0.0, 1, devices, 1.0, NULL, NULL, false};
     struct dl_nccl_graph graph;
     if (system->has_intra && dl_nccl_graph_build(system, &request, &graph, NULL) == DL_OK) {
         double widest = fmax(graph.channels * graph.ring_bytes_per_s, graph.tree_channels * graph.tree_bytes_per_s);
-        paths.pair_bytes_per_s = graph.nvlink ? fmax(graph.ring_bytes_per_s, graph.tree_bytes_per_s) : widest;
-        paths.out_bytes_per_s = widest;
-    } else if (!isnan(paths.host_bytes_per_s)) { /* up and down through host memory */
+        paths.out_bytes_per_s = paths.pair_bytes_per_s = widest; /* a switch or a bus gives a pair all of it */
+        const char *kind = system->intra.kind;
+        if (system->intra.edge_count > 0 && graph.nvlink)
+            paths.pair_bytes_per_s = fmax(graph.ring_bytes_per_s, graph.tree_bytes_per_s); /* one link */
+        else if (kind != NULL && strncmp(kind, "nvlink", 6) == 0)
+            paths.pair_bytes_per_s = widest / (double)(devices - 1); /* full mesh */
+    } else if (!isnan(paths.host_bytes_per_s)) {                     /* up and down through host memory */
         paths.pair_bytes_per_s = paths.out_bytes_per_s = paths.host_bytes_per_s;
     }
     *out = paths;
@@ -77,8 +83,8 @@ bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, doubl
     if (devices <= 1) return true;
     if (!paths_of(system, devices, &paths)) return false;
     double share = ((double)devices - 1.0) / (double)devices;
-    *out = (struct dl_cost_parts){2.0 * COPY_S,
-                                  share * bytes * (2.0 / paths.out_bytes_per_s + sum_s_per_byte(system)), 2.0};
+    *out = (struct dl_cost_parts){2.0 * COPY_S, share * bytes * (2.0 / paths.out_bytes_per_s + sum_s_per_byte(system)),
+                                  2.0};
     return true;
 }
 
@@ -131,9 +137,12 @@ enum dl_code dl_copy_time(const struct dl_system *system, const struct dl_collec
     if (both && !pattern->whole) known = there_and_back(known, system, devices, request->bytes, &cost);
     if (!both && pattern->whole) cost.latency_s /= 2.0, cost.bandwidth_s /= 2.0;
     if (!known)
-        return dl_fail(err, DL_ERR_INPUT, "system %s gives no bandwidth between the devices of a node: give links.intra or "
-                       "host.copy_bandwidth_bytes_per_s", system->name != NULL ? system->name : "?");
+        return dl_fail(err, DL_ERR_INPUT,
+                       "system %s gives no bandwidth between the devices of a node: give links.intra or "
+                       "host.copy_bandwidth_bytes_per_s",
+                       system->name != NULL ? system->name : "?");
     dl_coll_set(out, cost);
-    out->algorithm = pattern->name, out->formula = pattern->formula, out->limit = "intra", out->sigma_log = 0.4;
+    out->algorithm = pattern->name, out->formula = pattern->formula, out->limit = "intra",
+    out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     return DL_OK;
 }

@@ -1,6 +1,7 @@
-/* coll_copy.h - what a single process does with the devices of one node by plain copies: Keras' multi_gpu_model, PyTorch's
- * DataParallel, TensorFlow's mirrored hierarchical copy, Caffe's tree, MXNet's "device" store. Sums run on the device and are
- * charged at its memory bandwidth. Not modelled: the host time to issue the copies (the framework's business).
+/* coll_copy.h - what a single process does with the devices of one node by plain copies: Keras' multi_gpu_model,
+ * PyTorch's DataParallel, TensorFlow's mirrored hierarchical copy, Caffe's tree, MXNet's "device" store. Sums run on
+ * the device and are charged at its memory bandwidth. Not modelled: the host time to issue the copies (the framework's
+ * business).
  */
 #ifndef DL_MODEL_COLL_COPY_H
 #define DL_MODEL_COLL_COPY_H
@@ -18,6 +19,7 @@ bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double b
 /* F-COPY-SHARDED: each device owns S/g: gathers its part from the others, sums, and hands it back (all-reduce). */
 bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
 /* F-COPY-HIERARCHICAL: stars in two halves, the heads exchange, stars back (all-reduce; TensorFlow on DGX-1). */
-bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
+bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes,
+                               struct dl_cost_parts *out);
 
 #endif

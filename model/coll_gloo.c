@@ -1,5 +1,5 @@
 /* coll_gloo.c - Gloo's all-reduces over TCP or verbs, from host memory (F-GLOO-RING, F-GLOO-HALVING, F-GLOO-BCUBE; key
- * "gloo-algorithms"). The ring is chunked: 4(p-1) messages for the bytes of a ring. Other operations: as MPI's sums. */
+ * "gloo-docs"). The ring is chunked: 4(p-1) messages for the bytes of a ring. Other operations: as MPI's sums. */
 #include "model/coll_parts.h"
 
 #include <string.h>
@@ -21,8 +21,8 @@ static struct dl_cost_parts level_cost(const struct dl_collective_algorithm *row
     out.beta_s_per_byte *= links->bisection;
     double in_s = row->time_s(&links->intra, links->per_node, bytes, 0.0);
     double out_s = row->time_s(&out, links->nodes, bytes, 0.0); /* S/g each, g at once */
-    double alpha_s = row->time_s(&only_alpha[0], links->per_node, 0.0, 0.0) +
-                     row->time_s(&only_alpha[1], links->nodes, 0.0, 0.0);
+    double alpha_s =
+        row->time_s(&only_alpha[0], links->per_node, 0.0, 0.0) + row->time_s(&only_alpha[1], links->nodes, 0.0, 0.0);
     return (struct dl_cost_parts){alpha_s, in_s + out_s - alpha_s, 2.0 * dl_lg_ceil(links->ranks)};
 }
 
@@ -34,7 +34,7 @@ enum dl_code dl_gloo_time(const struct dl_system *system, const struct dl_collec
     if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_time(system, request, out, err);
     double ranks = (double)request->nodes * (double)request->ranks_per_node;
     DL_TRY(dl_coll_links(system, request, request->bytes / ranks, &links, err));
-    out->sigma_log = 0.4, out->limit = request->nodes > 1 ? "inter" : "intra";
+    out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG, out->limit = request->nodes > 1 ? "inter" : "intra";
     if (strcmp(algorithm, "ring") == 0) {
         dl_coll_set(out, ring_cost(&links, request->bytes));
         out->algorithm = "ring", out->formula = "F-GLOO-RING";
@@ -45,7 +45,8 @@ enum dl_code dl_gloo_time(const struct dl_system *system, const struct dl_collec
         dl_coll_set(out, level_cost(&dl_coll_bcube, &links, request->bytes));
         out->algorithm = "bcube", out->formula = "F-GLOO-BCUBE";
     } else {
-        return dl_fail(err, DL_ERR_USAGE, "Gloo has no all-reduce '%s'; expected ring, halving_doubling or bcube", algorithm);
+        return dl_fail(err, DL_ERR_USAGE, "Gloo has no all-reduce '%s'; expected ring, halving_doubling or bcube",
+                       algorithm);
     }
     return DL_OK;
 }

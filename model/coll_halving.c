@@ -1,5 +1,5 @@
-/* coll_halving.c - Gloo's halving-doubling all-reduce (F-COLL-HALVING-DOUBLING): Rabenseifner for powers of two; other rank
- * counts work in binary blocks, 2S bytes each way (documentation of Gloo's algorithms). */
+/* coll_halving.c - Gloo's halving-doubling all-reduce (F-COLL-HALVING-DOUBLING): Rabenseifner for powers of two; other
+ * rank counts work in binary blocks, 2S bytes each way (documentation of Gloo's algorithms). */
 #include "model/coll_parts.h"
 
 static double halving_doubling_s(const struct dl_hockney *link, double ranks, double bytes, double segment_bytes)
@@ -11,5 +11,10 @@ static double halving_doubling_s(const struct dl_hockney *link, double ranks, do
 }
 
 const struct dl_collective_algorithm dl_coll_halving_doubling = {
-    "all_reduce.halving_doubling", "recursive halving and doubling, binary blocks when p is not a power of two",
-    "F-COLL-HALVING-DOUBLING", "gloo-algorithms", DL_COLL_ALL_REDUCE, halving_doubling_s, NULL};
+    "all_reduce.halving_doubling",
+    "recursive halving and doubling, binary blocks when p is not a power of two",
+    "F-COLL-HALVING-DOUBLING",
+    "gloo-docs",
+    DL_COLL_ALL_REDUCE,
+    halving_doubling_s,
+    NULL};

@@ -1,7 +1,7 @@
 /* coll_hierarchical.c - all-reduce over levels (F-COLL-HIERARCHICAL, F-COLL-TORUS2D, F-COLL-LEADER).
  *
- * Reduce-scatter inside the lowest level, all-reduce of the shares on the level above, all-gather back. The rows below use one
- * uniform link and the flattest factors of p; dl_coll_hierarchical_s() takes a link for each level. */
+ * Reduce-scatter inside the lowest level, all-reduce of the shares on the level above, all-gather back. The rows below
+ * use one uniform link and the flattest factors of p; dl_coll_hierarchical_s() takes a link for each level. */
 #include "model/coll_parts.h"
 
 double dl_coll_near_square(double ranks)
@@ -50,14 +50,31 @@ static double leader_s(const struct dl_hockney *link, double ranks, double bytes
 }
 
 const struct dl_collective_algorithm dl_coll_hierarchical2 = {
-    "all_reduce.hierarchical2", "reduce-scatter, all-reduce of shares, all-gather on two levels", "F-COLL-HIERARCHICAL",
-    "horovod", DL_COLL_ALL_REDUCE, two_levels_s, NULL};
-const struct dl_collective_algorithm dl_coll_hierarchical3 = {
-    "all_reduce.hierarchical3", "the same on three levels", "F-COLL-HIERARCHICAL", "horovod", DL_COLL_ALL_REDUCE,
-    three_levels_s, NULL};
-const struct dl_collective_algorithm dl_coll_torus2d = {
-    "all_reduce.torus2d", "rings along the rows, then along the columns of a torus", "F-COLL-TORUS2D", "horovod",
-    DL_COLL_ALL_REDUCE, two_levels_s, NULL};
-const struct dl_collective_algorithm dl_coll_leader = {
-    "all_reduce.leader", "reduce to leaders, ring of leaders, broadcast (ChainerMN)", "F-COLL-LEADER", "paradl",
-    DL_COLL_ALL_REDUCE, leader_s, NULL};
+    "all_reduce.hierarchical2",
+    "reduce-scatter, all-reduce of shares, all-gather on two levels",
+    "F-COLL-HIERARCHICAL",
+    "horovod-source",
+    DL_COLL_ALL_REDUCE,
+    two_levels_s,
+    NULL};
+const struct dl_collective_algorithm dl_coll_hierarchical3 = {"all_reduce.hierarchical3",
+                                                              "the same on three levels",
+                                                              "F-COLL-HIERARCHICAL",
+                                                              "horovod-source",
+                                                              DL_COLL_ALL_REDUCE,
+                                                              three_levels_s,
+                                                              NULL};
+const struct dl_collective_algorithm dl_coll_torus2d = {"all_reduce.torus2d",
+                                                        "rings along the rows, then along the columns of a torus",
+                                                        "F-COLL-TORUS2D",
+                                                        "horovod-source",
+                                                        DL_COLL_ALL_REDUCE,
+                                                        two_levels_s,
+                                                        NULL};
+const struct dl_collective_algorithm dl_coll_leader = {"all_reduce.leader",
+                                                       "reduce to leaders, ring of leaders, broadcast (ChainerMN)",
+                                                       "F-COLL-LEADER",
+                                                       "paradl-paper",
+                                                       DL_COLL_ALL_REDUCE,
+                                                       leader_s,
+                                                       NULL};

@@ -8,6 +8,10 @@ static double linear_s(const struct dl_hockney *link, double ranks, double bytes
     return (ranks - 1.0) * (send_s + bytes * link->gamma_s_per_byte) + dl_lg_ceil(ranks) * send_s;
 }
 
-const struct dl_collective_algorithm dl_coll_linear = {
-    "all_reduce.linear", "all to the root in turn, then broadcast", "F-COLL-LINEAR", "openmpi-coll", DL_COLL_ALL_REDUCE,
-    linear_s, NULL};
+const struct dl_collective_algorithm dl_coll_linear = {"all_reduce.linear",
+                                                       "all to the root in turn, then broadcast",
+                                                       "F-COLL-LINEAR",
+                                                       "openmpi-coll",
+                                                       DL_COLL_ALL_REDUCE,
+                                                       linear_s,
+                                                       NULL};

@@ -1,12 +1,14 @@
-/* coll_links.c - links of a system as alpha, beta and gamma for libraries that run on the host (F-COLL-LINKS). Buffers are in
- * host memory; copies from and to a device belong to the framework. Not modelled: NUMA placement, message matching. */
+/* coll_links.c - links of a system as alpha, beta and gamma for libraries that run on the host (F-COLL-LINKS). Buffers
+ * are in host memory; copies from and to a device belong to the framework. Not modelled: NUMA placement, message
+ * matching. */
 #include "model/coll_parts.h"
 
 #include <string.h>
 
-/* One process copies at most this from or to a buffer shared with its neighbour, and a message passes through such a buffer
- * (copy in, copy out) with both ends busy with an exchange: a rate of half of one core's copy (mem: 4 GB/s). */
+/* One process copies at most this from or to a buffer shared with its neighbour, and a message passes through such a
+ * buffer (copy in, copy out) with both ends busy with an exchange: a rate of half of one core's copy (mem: 4 GB/s). */
 static const double CORE_COPY_BYTES_PER_S = 4e9;
+static const double STAGING_S = 20e-6; /* a short message from device memory: one copy out, one in, 10 us each (mem) */
 static const double SHARED_MEMORY_LATENCY_S = 0.5e-6; /* one message between processes of a node (mem) */
 
 /* Sums on the host: a third of the memory bandwidth (two reads and a write), at most what one core streams (mem). */
@@ -32,17 +34,19 @@ static struct dl_hockney piece_for(const struct dl_link *link, double bytes)
     return out;
 }
 
-static struct dl_hockney inside(const struct dl_system *system, const struct dl_collective_request *request, double bytes)
+static struct dl_hockney inside(const struct dl_system *system, const struct dl_collective_request *request,
+                                double bytes)
 {
     struct dl_hockney out = {SHARED_MEMORY_LATENCY_S, 2.0 / CORE_COPY_BYTES_PER_S, 0.0};
     const struct dl_link *link = &system->intra;
     if (system->has_host && !isnan(system->host.memory_bandwidth_bytes_per_s)) {
         /* every byte is written and read twice; all ranks of the node at once */
         double share = 4.0 * (double)request->ranks_per_node / system->host.memory_bandwidth_bytes_per_s;
-        out.beta_s_per_byte = fmax(out.beta_s_per_byte, share);
+        out.beta_s_per_byte = dl_most(out.beta_s_per_byte, share);
     }
-    bool host_link = system->has_intra && link->kind != NULL &&
-                     (strcmp(link->kind, "shm") == 0 || strcmp(link->kind, "upi") == 0 || strcmp(link->kind, "qpi") == 0);
+    bool host_link =
+        system->has_intra && link->kind != NULL &&
+        (strcmp(link->kind, "shm") == 0 || strcmp(link->kind, "upi") == 0 || strcmp(link->kind, "qpi") == 0);
     if (!host_link) return out;
     if (link->piece_count > 0) return piece_for(link, bytes);
     if (!isnan(link->latency_s)) out.alpha_s = link->latency_s;
@@ -53,15 +57,18 @@ static struct dl_hockney inside(const struct dl_system *system, const struct dl_
 enum dl_code dl_coll_links(const struct dl_system *system, const struct dl_collective_request *request,
                            double message_bytes, struct dl_coll_links *out, struct dl_err *err)
 {
-    struct dl_coll_links links = {.nodes = (double)request->nodes, .per_node = (double)request->ranks_per_node,
-                                  .flows = fmax(1.0, request->flows_per_adapter), .bisection = 1.0};
+    struct dl_coll_links links = {.nodes = (double)request->nodes,
+                                  .per_node = (double)request->ranks_per_node,
+                                  .flows = dl_most(1.0, request->flows_per_adapter),
+                                  .bisection = 1.0};
     links.ranks = links.nodes * links.per_node;
     double gamma = sum_s_per_byte(system, links.per_node);
     if (request->ranks_per_node > 1) links.intra = inside(system, request, message_bytes);
     if (request->nodes > 1) {
         const struct dl_link *link = &system->inter;
         if (!system->has_inter || (link->piece_count == 0 && !(link->bandwidth_bytes_per_s > 0.0)))
-            return dl_fail(err, DL_ERR_INPUT, "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
+            return dl_fail(err, DL_ERR_INPUT,
+                           "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
                            system->name != NULL ? system->name : "?", (long long)request->nodes);
         if (link->piece_count > 0) {
             links.inter = piece_for(link, message_bytes);
@@ -71,12 +78,16 @@ enum dl_code dl_coll_links(const struct dl_system *system, const struct dl_colle
             links.inter.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
         }
         double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
-        links.inter.beta_s_per_byte *= links.flows / fmin(adapters, links.per_node);
+        links.inter.beta_s_per_byte *= links.flows / dl_least(adapters, links.per_node);
         const struct dl_fabric *fabric = &system->fabric;
         if (system->has_fabric && fabric->nodes_per_leaf > 0 && request->nodes > fabric->nodes_per_leaf) {
             if (!isnan(fabric->hop_latency_s)) links.inter.alpha_s += 2.0 * fabric->hop_latency_s;
             if (fabric->oversubscription > 1.0) links.bisection = fabric->oversubscription;
         }
+    }
+    if (request->device_buffers) {
+        if (request->ranks_per_node > 1) links.intra.alpha_s += STAGING_S;
+        if (request->nodes > 1) links.inter.alpha_s += STAGING_S;
     }
     links.intra.gamma_s_per_byte = links.inter.gamma_s_per_byte = gamma;
     *out = links;

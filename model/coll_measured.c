@@ -1,17 +1,21 @@
 /* coll_measured.c - measured collectives first (F-COLL-MEASURED, F-COLL-FITTED, F-COLL-SCALED).
  *
- * Between samples of the same library, operation and ranks: a straight line in log-log. Below the smallest: its time. Beyond the
- * largest: the fitted piece, or the slope of the last two samples. Other rank counts, and groups that share adapters: the
- * model times measured / model at the nearest measured rank count on the same kind of link. */
+ * Between samples of the same library, operation and ranks: a monotone cubic in log-log. Below the smallest: its time.
+ * Beyond the largest: the fitted piece, or the slope of the last two samples. Other rank counts, and groups that share
+ * adapters: the model times measured / model at the nearest measured rank count on the same kind of link. */
 #include "model/coll_parts.h"
 
 #include <string.h>
 
-static const double FLOOR_SIGMA_LOG = 0.02;  /* run-to-run spread that samples of one session do not show (mem) */
-static const double SIGMA_PER_DOUBLING = 0.08; /* growth of the error of the scaled model with each doubling of ranks (mem) */
-static const double INTERVAL_Z = 1.96;       /* low_s..high_s is a 95 % interval */
+static const double FLOOR_SIGMA_LOG = 0.02; /* run-to-run spread that samples of one session do not show (mem) */
+static const double SIGMA_PER_DOUBLING =
+    0.08;                              /* growth of the error of the scaled model with each doubling of ranks (mem) */
+static const double INTERVAL_Z = 1.96; /* low_s..high_s is a 95 % interval */
 
-struct reading { double time_s, latency_s, sigma_log; bool extrapolated, fitted; };
+struct reading {
+    double time_s, latency_s, sigma_log;
+    bool extrapolated, fitted;
+};
 
 /* samples[i - 1].bytes < bytes <= samples[i].bytes. *floor_s: longest time below, so that noise does not make longer
  * messages faster. */
@@ -30,6 +34,37 @@ static double sample_sigma(const struct dl_coll_sample *sample)
     if (sample->low_s > 0.0 && sample->high_s > sample->low_s)
         sigma = fmax(sigma, log(sample->high_s / sample->low_s) / (2.0 * INTERVAL_Z));
     return sigma;
+}
+
+/* Slope of log time over log bytes of samples k and k + 1. */
+static double slope_log(const struct dl_coll_measured *m, int k)
+{
+    const struct dl_coll_sample *low = &m->samples[k], *high = low + 1;
+    if (!(high->bytes > low->bytes)) return 0.0;
+    return log(high->time_s / low->time_s) / log(high->bytes / low->bytes);
+}
+
+/* Slope at a sample from those on both sides: their harmonic mean, 0 when they differ in sign, so that the curve stays
+ * between its samples (Fritsch and Carlson 1980); the one side at an end. */
+static double tangent_log(const struct dl_coll_measured *m, int k)
+{
+    if (k == 0 || m->samples[k - 1].bytes <= 0.0) return slope_log(m, k);
+    if (k == m->sample_count - 1) return slope_log(m, k - 1);
+    double left = slope_log(m, k - 1), right = slope_log(m, k);
+    return left * right <= 0.0 ? 0.0 : 2.0 * left * right / (left + right);
+}
+
+/* Cubic in log-log through samples i - 1 and i: latency bends into bandwidth between two samples, a straight line would
+ * cut the corner. */
+static double between(const struct dl_coll_measured *m, int i, double bytes)
+{
+    const struct dl_coll_sample *low = &m->samples[i - 1], *high = &m->samples[i];
+    if (low->bytes <= 0.0) return high->time_s;
+    double width = log(high->bytes / low->bytes), t = log(bytes / low->bytes) / width,
+           rise = log(high->time_s / low->time_s);
+    double start = tangent_log(m, i - 1) * width, end = tangent_log(m, i) * width;
+    double value = t * (start + t * (3.0 * rise - 2.0 * start - end + t * (start + end - 2.0 * rise)));
+    return low->time_s * exp(value);
 }
 
 /* Beyond the largest sample: never faster than it, with the slope of the fit or of the last two samples. */
@@ -72,8 +107,7 @@ static struct reading read_samples(const struct dl_coll_measured *m, double byte
         out.extrapolated = true, out.fitted = m->piece_count > 0;
     } else {
         const struct dl_coll_sample *low = &m->samples[i - 1], *high = &m->samples[i];
-        double part = low->bytes > 0.0 ? log(bytes / low->bytes) / log(high->bytes / low->bytes) : 1.0;
-        out.time_s = low->time_s * pow(high->time_s / low->time_s, part);
+        out.time_s = between(m, i, bytes);
         out.sigma_log = fmax(sample_sigma(low), sample_sigma(high));
     }
     out.time_s = fmax(out.time_s, floor_s);
@@ -82,8 +116,9 @@ static struct reading read_samples(const struct dl_coll_measured *m, double byte
 }
 
 /* Nearest rank set with the same library and operation on the same kind of link; NULL: none. */
-static const struct dl_coll_measured *nearest(const struct dl_system *system, const struct dl_collective_request *request,
-                                              bool *exact, double *doublings)
+static const struct dl_coll_measured *nearest(const struct dl_system *system,
+                                              const struct dl_collective_request *request, bool *exact,
+                                              double *doublings)
 {
     const char *library = dl_library_names[request->library], *op = dl_collective_op_names[request->op];
     double ranks = (double)request->nodes * (double)request->ranks_per_node;
@@ -91,11 +126,13 @@ static const struct dl_coll_measured *nearest(const struct dl_system *system, co
     *exact = false;
     for (int i = 0; i < system->collective_count; i++) {
         const struct dl_coll_measured *m = &system->collectives[i];
-        if (m->library == NULL || m->operation == NULL || strcmp(m->library, library) != 0 || strcmp(m->operation, op) != 0)
+        if (m->library == NULL || m->operation == NULL || strcmp(m->library, library) != 0 ||
+            strcmp(m->operation, op) != 0)
             continue;
         if (m->sample_count + m->piece_count == 0 || m->nodes < 1 || m->ranks < 2) continue;
         if ((m->nodes > 1) != (request->nodes > 1) || m->ranks % m->nodes != 0) continue;
-        double distance = fabs(log2((double)m->ranks / ranks)) + 0.5 * fabs(log2((double)m->nodes / (double)request->nodes));
+        double distance =
+            fabs(log2((double)m->ranks / ranks)) + 0.5 * fabs(log2((double)m->nodes / (double)request->nodes));
         if (best != NULL && distance >= *doublings) continue;
         best = m, *doublings = distance;
         *exact = m->nodes == request->nodes && (double)m->ranks == ranks;
@@ -103,13 +140,19 @@ static const struct dl_coll_measured *nearest(const struct dl_system *system, co
     return best;
 }
 
-static void fill(struct dl_collective_time *out, const struct reading *reading, const struct dl_collective_request *request)
+static void fill(struct dl_collective_time *out, const struct reading *reading,
+                 const struct dl_collective_request *request)
 {
-    *out = (struct dl_collective_time){
-        .time_s = reading->time_s, .latency_s = reading->latency_s, .bandwidth_s = reading->time_s - reading->latency_s,
-        .sigma_log = reading->sigma_log, .steps = NAN, .algorithm = "as measured",
-        .formula = reading->fitted ? "F-COLL-FITTED" : "F-COLL-MEASURED", .limit = request->nodes > 1 ? "inter" : "intra",
-        .origin = reading->fitted ? "fitted" : "measured", .extrapolated = reading->extrapolated};
+    *out = (struct dl_collective_time){.time_s = reading->time_s,
+                                       .latency_s = reading->latency_s,
+                                       .bandwidth_s = reading->time_s - reading->latency_s,
+                                       .sigma_log = reading->sigma_log,
+                                       .steps = NAN,
+                                       .algorithm = "as measured",
+                                       .formula = reading->fitted ? "F-COLL-FITTED" : "F-COLL-MEASURED",
+                                       .limit = request->nodes > 1 ? "inter" : "intra",
+                                       .origin = reading->fitted ? "fitted" : "measured",
+                                       .extrapolated = reading->extrapolated};
 }
 
 enum dl_code dl_coll_measured_time(const struct dl_system *system, const struct dl_collective_request *request,

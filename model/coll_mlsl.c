@@ -1,9 +1,9 @@
-/* coll_mlsl.c - Intel MLSL on CPU nodes (F-MLSL): halving and doubling, with progress threads ("endpoints") that add to each
- * message, and a step in rate for very long messages. Not modelled: the number of endpoints, priorities.
+/* coll_mlsl.c - Intel MLSL on CPU nodes (F-MLSL): halving and doubling, with progress threads ("endpoints") that add to
+ * each message, and a step in rate for very long messages. Not modelled: the number of endpoints, priorities.
  *
- * Constants from the DeepBench all-reduce on KNL and Omni-Path (key "deepbench", 2 to 32 nodes, all rows together): latency of
- * a message 50, 84, 155, 161, 190 us / 2 lg p = 19 to 26 us; bus bandwidth beyond 128 MiB over that below, median of node
- * counts: 0.6. */
+ * Constants from the DeepBench all-reduce on KNL and Omni-Path (key "deepbench", 2 to 32 nodes, all rows together):
+ * latency of a message 50, 84, 155, 161, 190 us / 2 lg p = 19 to 26 us; bus bandwidth beyond 128 MiB over that below,
+ * median of node counts: 0.6. */
 #include "model/coll_parts.h"
 
 static const double ENDPOINT_S = 20e-6;
@@ -23,10 +23,12 @@ enum dl_code dl_mlsl_time(const struct dl_system *system, const struct dl_collec
     /* The progress threads add while the adapter moves the next part, so the sums are hidden. */
     struct dl_cost_parts cost = {
         in_steps * links.intra.alpha_s + out_steps * (links.inter.alpha_s + ENDPOINT_S),
-        2.0 * factor * (in_bytes * links.intra.beta_s_per_byte + out_bytes * links.inter.beta_s_per_byte * links.bisection),
+        2.0 * factor *
+            (in_bytes * links.intra.beta_s_per_byte + out_bytes * links.inter.beta_s_per_byte * links.bisection),
         in_steps + out_steps};
     dl_coll_set(out, cost);
-    out->algorithm = "halving_doubling", out->formula = "F-MLSL", out->sigma_log = 0.3;
+    out->algorithm = "halving_doubling", out->formula = "F-MLSL";
+    out->sigma_log = 0.25; /* 35 published rows: median / 0.6745 = 0.23, 90 % / 1.645 = 0.25 */
     out->limit = request->nodes > 1 ? "inter" : "intra";
     return DL_OK;
 }

@@ -22,12 +22,21 @@ static double halo_s(const struct dl_hockney *link, double ranks, double bytes, 
     return neighbours * (link->alpha_s + bytes * link->beta_s_per_byte);
 }
 
-const struct dl_collective_algorithm dl_coll_p2p = {
-    "p2p.direct", "one message", "F-COLL-P2P", "hockney1994 (mem)", DL_COLL_P2P, p2p_s, NULL};
-const struct dl_collective_algorithm dl_coll_binomial_gather = {
-    "gather.binomial", "doubling blocks up a binomial tree", "F-COLL-GATHER", "thakur2005", DL_COLL_GATHER, gather_s, NULL};
-const struct dl_collective_algorithm dl_coll_binomial_scatter = {
-    "scatter.binomial", "halving blocks down a binomial tree", "F-COLL-SCATTER", "thakur2005", DL_COLL_SCATTER, gather_s,
-    NULL};
+const struct dl_collective_algorithm dl_coll_p2p = {"p2p.direct", "one message", "F-COLL-P2P", "mem",
+                                                    DL_COLL_P2P,  p2p_s,         NULL};
+const struct dl_collective_algorithm dl_coll_binomial_gather = {"gather.binomial",
+                                                                "doubling blocks up a binomial tree",
+                                                                "F-COLL-GATHER",
+                                                                "thakur-2005",
+                                                                DL_COLL_GATHER,
+                                                                gather_s,
+                                                                NULL};
+const struct dl_collective_algorithm dl_coll_binomial_scatter = {"scatter.binomial",
+                                                                 "halving blocks down a binomial tree",
+                                                                 "F-COLL-SCATTER",
+                                                                 "thakur-2005",
+                                                                 DL_COLL_SCATTER,
+                                                                 gather_s,
+                                                                 NULL};
 const struct dl_collective_algorithm dl_coll_halo = {
-    "halo.neighbours", "both neighbours in turn", "F-COLL-HALO", "paradl", DL_COLL_HALO, halo_s, NULL};
+    "halo.neighbours", "both neighbours in turn", "F-COLL-HALO", "paradl-paper", DL_COLL_HALO, halo_s, NULL};

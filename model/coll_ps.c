@@ -2,9 +2,9 @@
  * workers, asynchronous staleness, retries. */
 #include "model/coll_parts.h"
 
-/* Seconds for one direction: the worker's link carries all it sends, a server's link what all workers send to it. With servers
- * on the workers' nodes a share 1/W stays inside a node, and a node's link carries its worker's and its server's traffic in
- * opposite directions for push and again for pull. */
+/* Seconds for one direction: the worker's link carries all it sends, a server's link what all workers send to it. With
+ * servers on the workers' nodes a share 1/W stays inside a node, and a node's link carries its worker's and its
+ * server's traffic in opposite directions for push and again for pull. */
 static double direction_s(const struct dl_parameter_server_request *r, double bytes_per_s, const char **limit)
 {
     double remote = r->colocated ? (r->workers - 1.0) / r->workers : 1.0;
@@ -25,7 +25,8 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system, const stru
     double one_way_s = 0.0, alpha_s = 0.0;
     const char *limit = "worker";
     if (network) {
-        struct dl_collective_request link_request = {DL_COLL_P2P, DL_LIB_PSLITE, r.total_bytes, 2, 1, 1.0, NULL, NULL};
+        struct dl_collective_request link_request = {DL_COLL_P2P, DL_LIB_PSLITE, r.total_bytes, 2,    1,
+                                                     1.0,         NULL,          NULL,          false};
         struct dl_coll_links links;
         double message = r.message_count > 0.0 ? r.total_bytes / r.message_count : r.total_bytes;
         DL_TRY(dl_coll_links(system, &link_request, message, &links, err));
@@ -40,13 +41,13 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system, const stru
     }
     double update = r.update_bytes_per_s;
     if (isnan(update) && system->has_host) update = system->host.memory_bandwidth_bytes_per_s / 3.0;
-    struct dl_parameter_server_time time = {.push_s = one_way_s, .pull_s = one_way_s, .formula = "F-PS-PUSH-PULL",
-                                            .limit = limit};
+    struct dl_parameter_server_time time = {
+        .push_s = one_way_s, .pull_s = one_way_s, .formula = "F-PS-PUSH-PULL", .limit = limit};
     time.server_s = isnan(update) ? 0.0 : r.workers * r.largest_server_bytes / update;
-    /* Full duplex: pushes of later parameters go while pulls of earlier ones return, as long as there is more than one. */
-    double links_s = !r.half_duplex && r.message_count > 1.0
-                         ? one_way_s + one_way_s / r.message_count
-                         : 2.0 * one_way_s;
+    /* Full duplex: pushes of later parameters go while pulls of earlier ones return, as long as there is more than one.
+     */
+    double links_s =
+        !r.half_duplex && r.message_count > 1.0 ? one_way_s + one_way_s / r.message_count : 2.0 * one_way_s;
     double share = r.largest_server_bytes > 0.0 ? r.largest_server_bytes / r.total_bytes : 1.0 / r.servers;
     double worker_messages_s = 2.0 * r.message_count * r.message_s;
     double server_messages_s = 2.0 * r.message_count * r.workers * share * r.message_s;
@@ -67,15 +68,20 @@ enum dl_code dl_pslite_time(const struct dl_system *system, const struct dl_coll
     static const double MESSAGE_S = 50e-6;   /* one ZeroMQ message, both ends (mem) */
     if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_time(system, request, out, err);
     double nodes = (double)request->nodes;
-    struct dl_parameter_server_request servers = {
-        .workers = nodes, .servers = nodes, .total_bytes = request->bytes, .largest_server_bytes = request->bytes / nodes,
-        .colocated = true, .message_count = request->bytes > BIG_KEY_BYTES ? nodes : 1.0, .message_s = MESSAGE_S,
-        .copy_bytes_per_s = NAN, .update_bytes_per_s = NAN};
+    struct dl_parameter_server_request servers = {.workers = nodes,
+                                                  .servers = nodes,
+                                                  .total_bytes = request->bytes,
+                                                  .largest_server_bytes = request->bytes / nodes,
+                                                  .colocated = true,
+                                                  .message_count = request->bytes > BIG_KEY_BYTES ? nodes : 1.0,
+                                                  .message_s = MESSAGE_S,
+                                                  .copy_bytes_per_s = NAN,
+                                                  .update_bytes_per_s = NAN};
     struct dl_parameter_server_time time;
     DL_TRY(dl_parameter_server_time(system, &servers, &time, err));
     struct dl_cost_parts cost = {time.latency_s, time.bandwidth_s, 2.0 * servers.message_count};
     dl_coll_set(out, cost);
-    out->algorithm = "push_pull", out->formula = time.formula, out->sigma_log = 0.5;
+    out->algorithm = "push_pull", out->formula = time.formula, out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     out->limit = request->nodes > 1 ? "inter" : "intra";
     return DL_OK;
 }

@@ -5,8 +5,7 @@
 static double reduce_broadcast_s(const struct dl_hockney *link, double ranks, double bytes, double segment_bytes)
 {
     (void)segment_bytes;
-    return dl_lg_ceil(ranks) *
-           (2.0 * (link->alpha_s + bytes * link->beta_s_per_byte) + bytes * link->gamma_s_per_byte);
+    return dl_lg_ceil(ranks) * (2.0 * (link->alpha_s + bytes * link->beta_s_per_byte) + bytes * link->gamma_s_per_byte);
 }
 
 /* Up and down a binary tree of depth ceil(lg p): a node takes two children's segments one after the other. */
@@ -35,15 +34,31 @@ static double double_tree_s(const struct dl_hockney *link, double ranks, double 
            bytes * link->gamma_s_per_byte;
 }
 
-const struct dl_collective_algorithm dl_coll_reduce_broadcast = {
-    "all_reduce.reduce_broadcast", "binomial reduce, then binomial broadcast", "F-COLL-REDUCE-BROADCAST", "thakur2005",
-    DL_COLL_ALL_REDUCE, reduce_broadcast_s, NULL};
-const struct dl_collective_algorithm dl_coll_nonoverlapping = {
-    "all_reduce.nonoverlapping", "reduce, then broadcast, as Open MPI names it", "F-COLL-REDUCE-BROADCAST",
-    "openmpi-coll", DL_COLL_ALL_REDUCE, nonoverlapping_s, NULL};
-const struct dl_collective_algorithm dl_coll_binary_tree = {
-    "all_reduce.binary_tree", "segments up and down one binary tree", "F-COLL-BINARY-TREE", "pjesivac2007 (mem)",
-    DL_COLL_ALL_REDUCE, binary_tree_s, NULL};
-const struct dl_collective_algorithm dl_coll_double_tree = {
-    "all_reduce.double_tree", "two complementary binary trees, each with half the vector", "F-COLL-DOUBLE-TREE",
-    "sanders2009 (mem)", DL_COLL_ALL_REDUCE, double_tree_s, NULL};
+const struct dl_collective_algorithm dl_coll_reduce_broadcast = {"all_reduce.reduce_broadcast",
+                                                                 "binomial reduce, then binomial broadcast",
+                                                                 "F-COLL-REDUCE-BROADCAST",
+                                                                 "thakur-2005",
+                                                                 DL_COLL_ALL_REDUCE,
+                                                                 reduce_broadcast_s,
+                                                                 NULL};
+const struct dl_collective_algorithm dl_coll_nonoverlapping = {"all_reduce.nonoverlapping",
+                                                               "reduce, then broadcast, as Open MPI names it",
+                                                               "F-COLL-REDUCE-BROADCAST",
+                                                               "openmpi-coll",
+                                                               DL_COLL_ALL_REDUCE,
+                                                               nonoverlapping_s,
+                                                               NULL};
+const struct dl_collective_algorithm dl_coll_binary_tree = {"all_reduce.binary_tree",
+                                                            "segments up and down one binary tree",
+                                                            "F-COLL-BINARY-TREE",
+                                                            "mem",
+                                                            DL_COLL_ALL_REDUCE,
+                                                            binary_tree_s,
+                                                            NULL};
+const struct dl_collective_algorithm dl_coll_double_tree = {"all_reduce.double_tree",
+                                                            "two complementary binary trees, each with half the vector",
+                                                            "F-COLL-DOUBLE-TREE",
+                                                            "mem",
+                                                            DL_COLL_ALL_REDUCE,
+                                                            double_tree_s,
+                                                            NULL};

@@ -1,27 +1,52 @@
-/* collective.c - names, the table of algorithms, and the dispatch of one collective: measured samples first, else the model of
- * the library. See collective.h. */
+/* collective.c - names, the table of algorithms, and the dispatch of one collective: measured samples first, else the
+ * model of the library. See collective.h. */
 #include "model/collective.h"
 
 #include <string.h>
 
 #include "model/coll_parts.h"
 
-const char *const dl_collective_op_names[] = {"p2p", "broadcast", "reduce", "all_reduce", "reduce_scatter", "all_gather",
-                                              "all_to_all", "gather", "scatter", "halo", NULL};
+const char *const dl_collective_op_names[] = {"p2p",        "broadcast",  "reduce", "all_reduce", "reduce_scatter",
+                                              "all_gather", "all_to_all", "gather", "scatter",    "halo",
+                                              NULL};
 const char *const dl_library_names[] = {"nccl", "mpi", "gloo", "grpc", "ps-lite", "copy", "mlsl", NULL};
 
-const struct dl_collective_algorithm *const dl_collective_algorithms[] = {
-    &dl_coll_ring, &dl_coll_segmented_ring, &dl_coll_recursive_doubling, &dl_coll_rabenseifner, &dl_coll_reduce_broadcast,
-    &dl_coll_nonoverlapping, &dl_coll_binary_tree, &dl_coll_double_tree, &dl_coll_halving_doubling, &dl_coll_bcube,
-    &dl_coll_linear, &dl_coll_hierarchical2, &dl_coll_hierarchical3, &dl_coll_torus2d, &dl_coll_leader,
-    &dl_coll_ring_all_gather, &dl_coll_doubling_all_gather, &dl_coll_bruck_all_gather, &dl_coll_ring_reduce_scatter,
-    &dl_coll_halving_reduce_scatter, &dl_coll_binomial_broadcast, &dl_coll_chain_broadcast, &dl_coll_scatter_broadcast,
-    &dl_coll_binomial_reduce, &dl_coll_pairwise, &dl_coll_bruck, &dl_coll_p2p, &dl_coll_binomial_gather,
-    &dl_coll_binomial_scatter, &dl_coll_halo, NULL};
+const struct dl_collective_algorithm *const dl_collective_algorithms[] = {&dl_coll_ring,
+                                                                          &dl_coll_segmented_ring,
+                                                                          &dl_coll_recursive_doubling,
+                                                                          &dl_coll_rabenseifner,
+                                                                          &dl_coll_reduce_broadcast,
+                                                                          &dl_coll_nonoverlapping,
+                                                                          &dl_coll_binary_tree,
+                                                                          &dl_coll_double_tree,
+                                                                          &dl_coll_halving_doubling,
+                                                                          &dl_coll_bcube,
+                                                                          &dl_coll_linear,
+                                                                          &dl_coll_hierarchical2,
+                                                                          &dl_coll_hierarchical3,
+                                                                          &dl_coll_torus2d,
+                                                                          &dl_coll_leader,
+                                                                          &dl_coll_ring_all_gather,
+                                                                          &dl_coll_doubling_all_gather,
+                                                                          &dl_coll_bruck_all_gather,
+                                                                          &dl_coll_ring_reduce_scatter,
+                                                                          &dl_coll_halving_reduce_scatter,
+                                                                          &dl_coll_binomial_broadcast,
+                                                                          &dl_coll_chain_broadcast,
+                                                                          &dl_coll_scatter_broadcast,
+                                                                          &dl_coll_binomial_reduce,
+                                                                          &dl_coll_pairwise,
+                                                                          &dl_coll_bruck,
+                                                                          &dl_coll_p2p,
+                                                                          &dl_coll_binomial_gather,
+                                                                          &dl_coll_binomial_scatter,
+                                                                          &dl_coll_halo,
+                                                                          NULL};
 
 static dl_library_time_fn *const libraries[DL_LIBRARIES] = {
-    [DL_LIB_NCCL] = dl_nccl_time, [DL_LIB_MPI] = dl_mpi_time,       [DL_LIB_GLOO] = dl_gloo_time, [DL_LIB_GRPC] = dl_grpc_time,
-    [DL_LIB_COPY] = dl_copy_time, [DL_LIB_PSLITE] = dl_pslite_time, [DL_LIB_MLSL] = dl_mlsl_time};
+    [DL_LIB_NCCL] = dl_nccl_time, [DL_LIB_MPI] = dl_mpi_time,   [DL_LIB_GLOO] = dl_gloo_time,
+    [DL_LIB_GRPC] = dl_grpc_time, [DL_LIB_COPY] = dl_copy_time, [DL_LIB_PSLITE] = dl_pslite_time,
+    [DL_LIB_MLSL] = dl_mlsl_time};
 
 static int find(const char *const *names, const char *name)
 {

@@ -12,13 +12,16 @@ enum dl_collective_op {
     DL_COLL_P2P, DL_COLL_BROADCAST, DL_COLL_REDUCE, DL_COLL_ALL_REDUCE, DL_COLL_REDUCE_SCATTER, DL_COLL_ALL_GATHER,
     DL_COLL_ALL_TO_ALL, DL_COLL_GATHER, DL_COLL_SCATTER, DL_COLL_HALO, DL_COLL_OPS
 };
-extern const char *const dl_collective_op_names[]; /* "p2p","broadcast","reduce","all_reduce","reduce_scatter","all_gather",
-                                                      "all_to_all", "gather", "scatter", "halo", NULL */
-enum dl_library { DL_LIB_NCCL, DL_LIB_MPI, DL_LIB_GLOO, DL_LIB_GRPC, DL_LIB_PSLITE, DL_LIB_COPY, DL_LIB_MLSL, DL_LIBRARIES };
+/* "p2p", "broadcast", "reduce", "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "gather", "scatter",
+ * "halo" */
+extern const char *const dl_collective_op_names[]; /* NULL-terminated */
+enum dl_library {
+    DL_LIB_NCCL, DL_LIB_MPI, DL_LIB_GLOO, DL_LIB_GRPC, DL_LIB_PSLITE, DL_LIB_COPY, DL_LIB_MLSL, DL_LIBRARIES
+};
 extern const char *const dl_library_names[]; /* "nccl","mpi","gloo","grpc","ps-lite","copy","mlsl", NULL */
 
-/* Row of dl_collective_op_names or dl_library_names; -1: no such name. Published tables write "NCCL", "Intel MLSL": those are
- * mapped by coll_match.h. */
+/* Row of dl_collective_op_names or dl_library_names; -1: no such name. The words of published tables
+ * ("NCCL", "Intel MLSL") are mapped by coll_match.h. */
 int dl_collective_op_find(const char *name);
 int dl_library_find(const char *name);
 
@@ -33,6 +36,8 @@ struct dl_collective_request {
     double flows_per_adapter;  /* like groups that use the same adapter at once; 1: alone */
     const char *algorithm;     /* forced ("ring", "tree"); NULL: as the library chooses */
     const char *protocol;      /* forced ("LL"); NULL */
+    bool device_buffers;       /* MPI on device memory that stages every message through the host; other
+                                  libraries know where their buffers are */
 };
 
 struct dl_collective_time {
@@ -64,7 +69,7 @@ struct dl_collective_algorithm {
 extern const struct dl_collective_algorithm *const dl_collective_algorithms[]; /* NULL-terminated */
 const struct dl_collective_algorithm *dl_collective_algorithm_find(const char *name);
 
-/* F-PS-PUSH-PULL: synchronous push of gradients to servers and pull of weights, all on nodes joined by system->links.inter. */
+/* F-PS-PUSH-PULL: synchronous push of gradients to servers and pull of weights between nodes. */
 struct dl_parameter_server_request {
     double workers, servers;          /* nodes; server nodes that are also workers when colocated */
     double total_bytes;               /* S: of all parameters, each way, one worker */

@@ -80,6 +80,13 @@ static struct dl_pass_cost update_cost(const struct dl_device *device, const str
     return cost;
 }
 
+static void scale_pass(struct dl_pass_cost *cost, double factor) {
+    cost->time_s *= factor;
+    for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
+    cost->error_s *= factor;
+    cost->error_square_s2 *= factor * factor;
+}
+
 enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
@@ -99,5 +106,12 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     }
     out->layers = layers;
     out->update = update_cost(device, workload, framework, plan);
+    if (plan->compute_scale > 0) {
+        for (int i = 0; i < workload->layer_count; i++) {
+            scale_pass(&layers[i].forward, plan->compute_scale);
+            scale_pass(&layers[i].backward, plan->compute_scale);
+        }
+        scale_pass(&out->update, plan->compute_scale);
+    }
     return DL_OK;
 }

@@ -62,7 +62,8 @@ static enum dl_code read_quoted(struct reader *r)
         }
     }
     r->at++;
-    if (!at_line_end(r) && r->text[r->at] != ',') return fault(r, NULL, "a comma or the end of the line behind a quoted field");
+    if (!at_line_end(r) && r->text[r->at] != ',')
+        return fault(r, NULL, "a comma or the end of the line behind a quoted field");
     return DL_OK;
 }
 
@@ -71,7 +72,8 @@ static enum dl_code read_plain(struct reader *r)
     while (!at_line_end(r) && r->text[r->at] != ',') {
         char c = r->text[r->at];
 
-        if (c == '"') return fault(r, NULL, "no quote inside a field that does not start with one (double it and quote the field)");
+        if (c == '"')
+            return fault(r, NULL, "no quote inside a field that starts without one (double it and quote the field)");
         if (c == '\r') return fault(r, NULL, "a line feed behind a carriage return");
         if (c == '\0') return fault(r, NULL, "text, got a zero byte");
         r->decoded[r->decoded_length++] = c;
@@ -221,7 +223,8 @@ enum dl_code dl_csv_number(const struct dl_csv *csv, int row, int column, double
     double value;
 
     if (row < 0 || row >= csv->row_count || column < 0 || column >= csv->column_count)
-        return dl_fail_at(err, csv->name, 0, 0, NULL, "expected a cell of the table, got row %d, column %d", row, column);
+        return dl_fail_at(err, csv->name, 0, 0, NULL, "expected a cell of the table, got row %d, column %d", row,
+                          column);
     cell = csv->rows[row][column];
     if (cell[0] == '\0') {
         *out = (double)NAN;
@@ -230,8 +233,8 @@ enum dl_code dl_csv_number(const struct dl_csv *csv, int row, int column, double
     /* strtod alone would also take hex floats, "inf", "nan" and leading space. */
     value = strtod(cell, &end);
     if (strspn(cell, "+-.0123456789eE") != strlen(cell) || *end != '\0' || !isfinite(value))
-        return dl_fail_at(err, csv->name, csv->row_lines[row], 0, csv->header[column], "expected a number, got \"%.60s\"",
-                          cell);
+        return dl_fail_at(err, csv->name, csv->row_lines[row], 0, csv->header[column],
+                          "expected a number, got \"%.60s\"", cell);
     *out = value;
     return DL_OK;
 }

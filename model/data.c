@@ -1,5 +1,5 @@
-/* data.c - see data.h. Besides json.c and file.c the only place of model/ that touches the file system: it looks which data
- * files there are. */
+/* data.c - see data.h. Besides json.c and file.c the only place of model/ that touches the file system: it looks which
+ * data files there are. */
 #include "model/data.h"
 
 #include <dirent.h>
@@ -10,7 +10,9 @@
 
 #include "model/topology.h"
 
-static const struct data_kind { const char *word, *folder, *prefix; } kinds[] = {
+static const struct data_kind {
+    const char *word, *folder, *prefix;
+} kinds[] = {
     [DL_DATA_DEVICE] = {"device", "devices", "device."},
     [DL_DATA_SYSTEM] = {"system", "systems", "system."},
     [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
@@ -20,10 +22,7 @@ static const struct data_kind { const char *word, *folder, *prefix; } kinds[] = 
 static const char SUFFIX[] = ".json";
 static const char LOCAL[] = "local";
 
-static enum dl_code no_memory(struct dl_err *err)
-{
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
+static enum dl_code no_memory(struct dl_err *err) { return dl_fail(err, DL_ERR_SYSTEM, "out of memory"); }
 
 static bool ends_in_suffix(const char *name)
 {
@@ -31,10 +30,7 @@ static bool ends_in_suffix(const char *name)
     return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
 }
 
-static bool is_path(const char *name)
-{
-    return strchr(name, '/') != NULL || ends_in_suffix(name);
-}
+static bool is_path(const char *name) { return strchr(name, '/') != NULL || ends_in_suffix(name); }
 
 /* Existing but unreadable files count as there: reading them tells what is wrong. */
 static bool exists(const char *path)
@@ -79,10 +75,7 @@ static enum dl_code names_of_directory(struct names *names, const char *path, st
     return code;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl_arena *arena,
                            const char ***names_out, struct dl_err *err)
@@ -115,8 +108,8 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     DL_TRY(dl_data_names(data, kind, arena, &names, err));
     const char *word = kinds[kind].word;
     if (names[0] == NULL)
-        return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": there is no %s file in %s; give the data folder with --data", word,
-                       name, word, data->directory_count > 0 ? data->directories[0] : "any data directory");
+        return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
+                       word, name, word, data->directory_count > 0 ? data->directories[0] : "any data directory");
     const char *near = dl_suggest(name, names);
     if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; did you mean \"%s\"?", word, name, near);
     return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; `dlmodel list %ss` shows those there are", word, name, word);
@@ -153,10 +146,7 @@ struct selection {
     int count;
 };
 
-static bool has_prefix(const char *key, const char *prefix)
-{
-    return strncmp(key, prefix, strlen(prefix)) == 0;
-}
+static bool has_prefix(const char *key, const char *prefix) { return strncmp(key, prefix, strlen(prefix)) == 0; }
 
 static bool has_any_prefix(const char *key)
 {
@@ -175,8 +165,8 @@ static enum dl_code selection_add(struct selection *selection, struct dl_arena *
     return DL_OK;
 }
 
-static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_kind kind, const char *replacement, bool bare,
-                                     struct dl_arena *arena, struct selection *out, struct dl_err *err)
+static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_kind kind, const char *replacement,
+                                     bool bare, struct dl_arena *arena, struct selection *out, struct dl_err *err)
 {
     size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
     *out = (struct selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
@@ -285,10 +275,7 @@ static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *
     return DL_OK;
 }
 
-static bool differ(double a, double b)
-{
-    return dl_known(a) != dl_known(b) || (dl_known(a) && (a < b || a > b));
-}
+static bool differ(double a, double b) { return dl_known(a) != dl_known(b) || (dl_known(a) && (a < b || a > b)); }
 
 static bool speed_differs(const struct dl_device *a, const struct dl_device *b)
 {
@@ -409,7 +396,8 @@ static enum dl_code parse_parameters(const char *name, const char *text, struct 
     return DL_OK;
 }
 
-/* The document of `name` and those that it extends, nearest first; one more than allowed, so that the builder sees it. */
+/* The document of `name` and those that it extends, nearest first; one more than allowed, so that the builder sees it.
+ */
 static enum dl_code read_chain(const struct dl_data *data, const char *name, struct dl_arena *arena,
                                const struct dl_json **docs, int *count_out, struct dl_err *err)
 {
@@ -418,7 +406,8 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
         const char *path;
         struct dl_err unknown;
         enum dl_code code = dl_data_path(data, DL_DATA_WORKLOAD, next, arena, &path, count == 0 ? err : &unknown);
-        if (code != DL_OK) return count == 0 ? code : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
+        if (code != DL_OK)
+            return count == 0 ? code : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
         struct dl_json *doc;
         DL_TRY(dl_json_read(path, arena, &doc, err));
         docs[count++] = doc;
@@ -451,7 +440,8 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     DL_TRY(dl_workload_build(docs, doc_count, all, parameter_count + set.count, arena, workload, err));
     for (int i = 0; i < parameter_count; i++)
         if (!all[i].used)
-            return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": \"%s\" has no parameter \"%s\"", name, base, all[i].key);
+            return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": \"%s\" has no parameter \"%s\"", name, base,
+                           all[i].key);
     for (int i = 0; i < set.count; i++) set.list[i].used = all[parameter_count + i].used;
     mark_used(&set);
     *out = workload;

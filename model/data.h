@@ -3,10 +3,10 @@
  * A search path holds directories with devices/ systems/ workloads/ frameworks/ below them, first match wins. A name
  * that contains '/' or ends in ".json" is a file. "local" is the profile that calibrate wrote.
  *
- * --set keys: "device.KEY" changes the device of a system (also one given as device_profile) and nothing else; "system.",
- * "workload." and "framework." do the same for the other kinds; a key without such a prefix goes to each document other
- * than the device that knows it. A device of which --set changed a peak or the memory bandwidth keeps its fitted kernel times
- * as borrowed ones, so that they scale with the change.
+ * --set keys: "device.KEY" changes the device of a system (also one given as device_profile) and nothing else;
+ * "system.", "workload." and "framework." do the same for the other kinds; a key without such a prefix goes to each
+ * document other than the device that knows it. A device of which --set changed a peak or the memory bandwidth keeps
+ * its fitted kernel times as borrowed ones, so that they scale with the change.
  */
 #ifndef DL_MODEL_DATA_H
 #define DL_MODEL_DATA_H
@@ -23,16 +23,16 @@ struct dl_data {
 
 enum dl_data_kind { DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD, DL_DATA_FRAMEWORK };
 
-/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A file's path is returned as it is, unchecked. */
+/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned as it is, unchecked. */
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name, struct dl_arena *arena,
                           const char **path_out, struct dl_err *err);
-/* Names there are in all directories, sorted, each once, NULL-terminated; "local" among the systems when there is one. A
- * directory that is missing has no names. */
+/* Names there are in all directories, sorted, each once, NULL-terminated; "local" among the systems when there is one.
+ * A directory that is missing has no names. */
 enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl_arena *arena,
                            const char ***names_out, struct dl_err *err);
 
-/* A device with its kernel-time surfaces: its own, else those of kernels/NAME.json in the data directory of its file, and
- * those of the device named in surfaces_from (one step only: what that one borrows is not followed). */
+/* A device with its kernel-time surfaces: its own, else those of kernels/NAME.json in the data directory of its file,
+ * and those of the device named in surfaces_from (one step only: what that one borrows is not followed). */
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_device **out, struct dl_err *err);
 /* A system with its device loaded and the derived members of its links filled. */

@@ -6,22 +6,43 @@
 
 #include "model/provenance.h"
 
-#define STRING(member, need, text) \
-    {.key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_device, member), .required = need, .help = text}
-#define NUMBER(member, low, high, measure, text)                                                                          \
-    {.key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_device, member), .min = low, .max = high,      \
-     .unit = measure, .help = text}
+#define STRING(member, need, text)                                                                                     \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_device, member), .required = need,       \
+        .help = text                                                                                                   \
+    }
+#define NUMBER(member, low, high, measure, text)                                                                       \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_device, member), .min = low,             \
+        .max = high, .unit = measure, .help = text                                                                     \
+    }
 
 static const char *const rate_units[] = {"vector", "matrix", NULL};
 
 static const struct dl_field rate_fields[] = {
-    {.key = "precision", .type = DL_FIELD_CHOICE, .offset = offsetof(struct dl_rate, precision),
-     .choices = dl_precision_names, .required = true, .help = "of the arithmetic; mixed has no rate of its own"},
-    {.key = "unit", .type = DL_FIELD_CHOICE, .offset = offsetof(struct dl_rate, unit), .choices = rate_units,
-     .required = true, .help = "vector, or matrix: tensor cores, AMX"},
-    {.key = "peak_flop_per_s", .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_rate, peak_flop_per_s), .min = 1e6,
-     .max = 1e18, .unit = DL_UNIT_FLOP_PER_S, .required = true, .help = "datasheet peak, dense"},
-    {.key = "source", .type = DL_FIELD_STRING, .offset = offsetof(struct dl_rate, source),
+    {.key = "precision",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_rate, precision),
+     .choices = dl_precision_names,
+     .required = true,
+     .help = "of the arithmetic; mixed has no rate of its own"},
+    {.key = "unit",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_rate, unit),
+     .choices = rate_units,
+     .required = true,
+     .help = "vector, or matrix: tensor cores, AMX"},
+    {.key = "peak_flop_per_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_rate, peak_flop_per_s),
+     .min = 1e6,
+     .max = 1e18,
+     .unit = DL_UNIT_FLOP_PER_S,
+     .required = true,
+     .help = "datasheet peak, dense"},
+    {.key = "source",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_rate, source),
      .help = "key of SOURCES.md; absent: the device's"},
     {.key = NULL},
 };
@@ -40,15 +61,31 @@ static const struct dl_field device_fields[] = {
     STRING(kind, true, "gpu or cpu"),
     STRING(vendor, false, "maker, in lower case"),
     STRING(architecture, false, "generation, in lower case: volta"),
-    {.key = "memory_bytes", .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_device, memory_bytes), .min = 1e6,
-     .max = 1e15, .unit = DL_UNIT_BYTE, .required = true, .help = "capacity of the device's memory"},
-    {.key = "memory_bandwidth_bytes_per_s", .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_device, memory_bandwidth_bytes_per_s), .min = 1e6, .max = 1e15,
-     .unit = DL_UNIT_BYTE_PER_S, .required = true, .help = "memory bandwidth of the datasheet"},
+    {.key = "memory_bytes",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_device, memory_bytes),
+     .min = 1e6,
+     .max = 1e15,
+     .unit = DL_UNIT_BYTE,
+     .required = true,
+     .help = "capacity of the device's memory"},
+    {.key = "memory_bandwidth_bytes_per_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_device, memory_bandwidth_bytes_per_s),
+     .min = 1e6,
+     .max = 1e15,
+     .unit = DL_UNIT_BYTE_PER_S,
+     .required = true,
+     .help = "memory bandwidth of the datasheet"},
     NUMBER(memory_efficiency, 0.01, 1, DL_UNIT_NONE, "attained / datasheet bandwidth of long streams"),
     NUMBER(l2_bytes, 1, 1e12, DL_UNIT_BYTE, "last-level cache"),
-    {.key = "unit_count", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_device, unit_count), .min = 1, .max = 1e6,
-     .unit = DL_UNIT_COUNT, .help = "streaming multiprocessors or cores"},
+    {.key = "unit_count",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_device, unit_count),
+     .min = 1,
+     .max = 1e6,
+     .unit = DL_UNIT_COUNT,
+     .help = "streaming multiprocessors or cores"},
     NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
     NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
@@ -56,15 +93,25 @@ static const struct dl_field device_fields[] = {
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that runtime and libraries take"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "default workspace limit of the convolution library"),
-    {.key = "rates", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_device, rates),
-     .count_offset = offsetof(struct dl_device, rate_count), .child = &rate_schema, .required = true,
+    {.key = "rates",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_device, rates),
+     .count_offset = offsetof(struct dl_device, rate_count),
+     .child = &rate_schema,
+     .required = true,
      .help = "peak arithmetic rates"},
-    {.key = "surfaces", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_device, surfaces),
-     .count_offset = offsetof(struct dl_device, surface_count), .child = &dl_surface_schema,
+    {.key = "surfaces",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_device, surfaces),
+     .count_offset = offsetof(struct dl_device, surface_count),
+     .child = &dl_surface_schema,
      .help = "fitted kernel times; absent: those of kernels/NAME.json, if there"},
     STRING(surfaces_from, false, "device whose kernel times are borrowed, scaled by the peaks"),
-    {.key = "sources", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_device, sources),
-     .count_offset = offsetof(struct dl_device, source_count), .help = "member -> key of SOURCES.md"},
+    {.key = "sources",
+     .type = DL_FIELD_MAP,
+     .offset = offsetof(struct dl_device, sources),
+     .count_offset = offsetof(struct dl_device, source_count),
+     .help = "member -> key of SOURCES.md"},
     STRING(comment, false, "choices made between sources"),
     {.key = NULL},
 };

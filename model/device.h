@@ -40,9 +40,9 @@ struct dl_device {
 
 extern const struct dl_schema dl_device_schema;
 
-/* Peak [flop/s] of the fastest unit that serves `precision`, or NAN when the device has none or it is unknown. mixed: the
- * fp16 matrix units. A device without them runs fp16 on its fp16 vector rate if it has one, else on the fp32 one, and mixed
- * on the fp32 vector rate (16-bit storage, fp32 arithmetic). tf32, bf16 and fp8 have no fallback. */
+/* Peak [flop/s] of the fastest unit that serves `precision`, or NAN when the device has none or it is unknown. mixed:
+ * the fp16 matrix units. A device without them runs fp16 on its fp16 vector rate if it has one, else on the fp32 one,
+ * and mixed on the fp32 vector rate (16-bit storage, fp32 arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
 
 /* Checks across members; name for errors. */

@@ -339,7 +339,9 @@ static enum dl_code unknown_key(const struct load *l, const struct dl_json_node 
 static enum dl_code load_object(const struct load *l, const struct dl_json_node *node, const struct dl_schema *schema,
                                 const struct dl_json_path *path, char *out)
 {
-    const bool is_file = schema->top_level && path->up == NULL;
+    /* A file's object may also stand inside another (a device in a system), there with or without its format. */
+    const bool has_format =
+        schema->top_level && (path->up == NULL || dl_json_member(node, "format", 6) != NULL);
     const struct dl_field *unused;
     char got[160];
 
@@ -347,7 +349,7 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
         got_text(node, got, sizeof got);
         return fault(l, node->place, path, "expected an object (%s), got %s", schema->name, got);
     }
-    if (is_file) DL_TRY(check_format(l, node, schema, path));
+    if (has_format) DL_TRY(check_format(l, node, schema, path));
     set_absent(schema, out);
     for (const struct dl_json_node *member = node->child; member != NULL; member = member->next) {
         const struct dl_json_path part = { path, member->key, 0 };
@@ -357,7 +359,7 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
             DL_TRY(load_field(l, member, field, &part, out));
         } else if (strcmp(member->key, "comment") == 0) {
             if (member->kind != DL_JSON_STRING) return fault(l, member->place, &part, "expected a string");
-        } else if (!is_file || (strcmp(member->key, "format") != 0 && strcmp(member->key, "version") != 0)) {
+        } else if (!has_format || (strcmp(member->key, "format") != 0 && strcmp(member->key, "version") != 0)) {
             return unknown_key(l, member, schema, &part);
         }
     }

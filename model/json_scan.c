@@ -144,7 +144,8 @@ static enum dl_code scan_escape(struct scan *s)
     s->at += 5;
     if (code >= 0xdc00 && code <= 0xdfff) return fault(s, start, "expected a high surrogate before a low one");
     if (code >= 0xd800 && code <= 0xdbff) {
-        long low = s->length - s->at >= 6 && s->text[s->at] == '\\' && s->text[s->at + 1] == 'u' ? hex4(s, s->at + 2) : -1;
+        bool escape = s->length - s->at >= 6 && s->text[s->at] == '\\' && s->text[s->at + 1] == 'u';
+        long low = escape ? hex4(s, s->at + 2) : -1;
 
         if (low < 0xdc00 || low > 0xdfff) return fault(s, start, "expected a low surrogate after a high one");
         s->at += 6;

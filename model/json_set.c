@@ -273,6 +273,21 @@ static int set_member(const struct set *s, const struct dl_schema *schema, struc
     return put_value(s, field, object, field->key, strlen(field->key));
 }
 
+/* The command line may hold any bytes; a document may not. */
+static bool is_utf8(const char *text)
+{
+    size_t length = strlen(text);
+
+    while (length > 0) {
+        size_t bytes = dl_utf8_bytes(text, length);
+
+        if (bytes == 0) return false;
+        text += bytes;
+        length -= bytes;
+    }
+    return true;
+}
+
 bool dl_json_key_known(const struct dl_schema *schema, const char *key)
 {
     const struct set s = { .key = key };
@@ -289,6 +304,7 @@ enum dl_code dl_json_set(struct dl_json *doc, const struct dl_schema *schema, st
 
         /* First without the document, so that a key that does not resolve leaves nothing behind. */
         if (!dl_json_key_known(schema, s.key)) continue;
+        if (!is_utf8(s.key) || !is_utf8(s.value)) return (enum dl_code)refuse(&s, "expected UTF-8 text");
         code = set_member(&s, schema, doc->root, s.key, 0);
         if (code == UNRESOLVED) continue;
         if (code != DL_OK) return (enum dl_code)code;

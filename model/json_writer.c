@@ -58,7 +58,7 @@ static void put_quoted(struct dl_json_writer *w, const char *text)
         else if (c == '\t') snprintf(escape, sizeof escape, "\\t");
         else if (c == '\r') snprintf(escape, sizeof escape, "\\r");
         else if (c < 0x20) snprintf(escape, sizeof escape, "\\u%04x", c);
-        else if (bytes == 0) snprintf(escape, sizeof escape, "\\ufffd"); /* not UTF-8: replacement character */
+        else if (bytes == 0) snprintf(escape, sizeof escape, "\xef\xbf\xbd"); /* not UTF-8: U+FFFD in its place */
         else escape[0] = '\0';
         if (escape[0] != '\0') {
             put_text(w, escape);

@@ -75,20 +75,196 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
                               .write_elements = write_elements, .launches = 1.0};
 }
 
+/* Surface of datasheet numbers, for devices without samples: what the fitted GPUs have in common. Rates and bandwidth
+ * are 1: the scale carries the device's. Gains: rounded medians of data/kernels (V100, P100, T4, GTX 1080 Ti). */
+static const struct dl_surface GENERIC = {
+    .rate_flop_per_s = 1.0, .bandwidth_bytes_per_s = 1.0, .latency_s = 1.0,
+    .half_m = 32.0, .half_n = 16.0, .half_k = 64.0, .half_waves = 0.3,
+    .unaligned_gain = 0.7, .m_trans_gain = 1.0, .n_trans_gain = 1.0,
+    .gain_3x3 = 1.0, .gain_5x5 = 1.0, .stride_exponent = 0.2, .narrow_gain = 0.7, .pointwise_gain = 1.0, .grouped_gain = 1.0,
+    .channel_multiple = 1.0,
+    .base_sigma_log = 0.35, .sigma_log = 0.35,
+};
+/* Share of the datasheet's rate that large products attain: 0.73 to 0.98 on the fitted devices, 0.80 to 0.87 on A100 and
+ * H100 (bf16). */
+static const double GENERIC_RATE_FRAC = 0.8;
+/* Share of the datasheet's bandwidth that long streams attain, where the device file has none: 0.75 to 0.85 are
+ * usual. */
+static const double GENERIC_BANDWIDTH_FRAC = 0.8;
+static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (mem) */
+/* 3x3 convolutions in fp32 run as Winograd in cuDNN 5 and later and in MKL-DNN: the direct-convolution rate rises by
+ * this much (median of the fitted devices). */
+static const double GENERIC_WINOGRAD_GAIN = 1.7;
+/* Times outside the pass, precision or device that was measured are uncertain by this much more (log scale). */
+static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.15, OTHER_DEVICE_SIGMA = 0.12;
+/* Last-level cache is about twice as fast as memory (V100: 2155 against 900 GB/s; Jia et al. 2018,
+ * arXiv:1804.06826). */
+static const double CACHE_SPEEDUP = 2.0;
+/* Depthwise convolution reads each input point kernel-area times through the cache and reuses it poorly: share of the
+ * stream bandwidth that the three passes attain (mem: cuDNN 7 depthwise kernels reach 0.2 to 0.6). */
+static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
+static const double DEPTHWISE_SIGMA = 0.5;
+static const double STREAM_SIGMA = 0.15;
+
+static double or_else(double value, double fallback)
+{
+    return dl_known(value) ? value : fallback;
+}
+
+static double stream_bandwidth(const struct dl_device *device)
+{
+    return device->memory_bandwidth_bytes_per_s * or_else(device->memory_efficiency, GENERIC_BANDWIDTH_FRAC);
+}
+
+static double device_latency(const struct dl_device *device)
+{
+    return or_else(device->kernel_latency_s, GENERIC_LATENCY_S);
+}
+
+/* F-KERNEL-STREAM: t = launches latency + bytes / (efficiency bandwidth); what fits in the cache moves faster. */
+static void stream_time(const struct dl_device *device, const struct dl_kernel *kernel, double bytes, double share,
+                        struct dl_kernel_time *out)
+{
+    double speedup = 1.0;
+    if (dl_known(device->l2_bytes) && device->l2_bytes > 0.0) {
+        /* Smooth from CACHE_SPEEDUP (bytes well inside the cache) to 1 (well outside). */
+        double ratio = bytes / device->l2_bytes;
+        speedup += (CACHE_SPEEDUP - 1.0) / (1.0 + ratio * ratio);
+    }
+    double latency_s = fmax(kernel->launches, 1.0) * device_latency(device);
+    double memory_s = bytes / (stream_bandwidth(device) * share * speedup);
+    out->time_s = latency_s + memory_s;
+    out->sigma_log = STREAM_SIGMA;
+    out->limit = latency_s > memory_s ? DL_LIMIT_LATENCY : DL_LIMIT_MEMORY;
+    out->extrapolated = false;
+    out->formula = "F-KERNEL-STREAM";
+    out->origin = "datasheet";
+    out->origin_device = device->name;
+}
+
+/* Precisions whose surface serves `wanted`, best first: the same kind of unit, then fp32. */
+static const enum dl_precision *stand_ins(enum dl_precision wanted)
+{
+    static const enum dl_precision of_fp32[] = {DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_tf32[] = {DL_TF32, DL_MIXED, DL_FP16, DL_BF16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_mixed[] = {DL_MIXED, DL_FP16, DL_BF16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_fp16[] = {DL_FP16, DL_MIXED, DL_BF16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_bf16[] = {DL_BF16, DL_MIXED, DL_FP16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_fp8[] = {DL_FP8, DL_FP16, DL_MIXED, DL_BF16, DL_FP32, DL_PRECISIONS};
+    switch (wanted) {
+    case DL_TF32: return of_tf32;
+    case DL_MIXED: return of_mixed;
+    case DL_FP16: return of_fp16;
+    case DL_BF16: return of_bf16;
+    case DL_FP8: return of_fp8;
+    case DL_FP32:
+    case DL_PRECISIONS: break;
+    }
+    return of_fp32;
+}
+
+static const struct dl_surface *find_surface(const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                                             enum dl_precision precision)
+{
+    for (int i = 0; i < device->surface_count; i++) {
+        const struct dl_surface *surface = &device->surfaces[i];
+        if (surface->op == (int)op && surface->pass == (int)pass && surface->precision == (int)precision)
+            return surface;
+    }
+    return NULL;
+}
+
+/* Best surface of a device for a kernel. A matrix product is the same in every pass; a convolution without samples of
+ * its pass takes the forward ones. */
+static const struct dl_surface *choose(const struct dl_device *device, enum dl_precision precision,
+                                       const struct dl_kernel *kernel)
+{
+    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++) {
+        const struct dl_surface *surface = find_surface(device, kernel->op, kernel->pass, *p);
+        if (surface == NULL && kernel->op != DL_OP_STREAM) surface = find_surface(device, kernel->op, DL_FORWARD, *p);
+        if (surface != NULL) return surface;
+    }
+    return NULL;
+}
+
+static void widen(struct dl_kernel_time *out, double sigma)
+{
+    out->sigma_log = sqrt(out->sigma_log * out->sigma_log + sigma * sigma);
+    out->extrapolated = true;
+}
+
+static void surface_time(const struct dl_device *device, const struct dl_device *owner, const struct dl_surface *surface,
+                         enum dl_precision precision, const struct dl_kernel *kernel, struct dl_kernel_time *out)
+{
+    enum dl_precision fitted = (enum dl_precision)surface->precision;
+    struct dl_surface_scale scale = {1.0, 1.0, 1.0, 1.0};
+    if (owner != device || fitted != precision) {
+        scale.rate = kernel->op == DL_OP_STREAM ? 1.0 : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
+        scale.bandwidth = stream_bandwidth(device) / stream_bandwidth(owner);
+        scale.latency = device_latency(device) / device_latency(owner);
+        scale.half = fmax(scale.rate / scale.bandwidth, 1.0);
+    }
+    struct dl_surface_shape shape;
+    dl_surface_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+    dl_surface_eval(surface, &scale, &shape, out);
+    out->formula = "F-KERNEL-SURFACE";
+    out->origin = "fitted";
+    out->origin_device = device->name;
+    bool mixed_fp16 = (fitted == DL_MIXED || fitted == DL_FP16) && (precision == DL_MIXED || precision == DL_FP16);
+    if (fitted != precision && !mixed_fp16) widen(out, OTHER_PRECISION_SIGMA);
+    if (kernel->op == DL_OP_CONV && surface->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
+    if (owner != device) {
+        widen(out, OTHER_DEVICE_SIGMA);
+        out->origin = "borrowed";
+        out->origin_device = owner->name;
+    }
+}
+
+static void roofline_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
+                          struct dl_kernel_time *out)
+{
+    struct dl_surface_scale scale = {.rate = GENERIC_RATE_FRAC * dl_device_peak(device, precision),
+                                     .bandwidth = stream_bandwidth(device), .latency = device_latency(device), .half = 1.0};
+    struct dl_surface_shape shape;
+    dl_surface_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+    struct dl_surface generic = GENERIC;
+    generic.op = (int)kernel->op;
+    if (precision == DL_FP32) generic.gain_3x3 = generic.gain_5x5 = GENERIC_WINOGRAD_GAIN;
+    if (precision == DL_FP32) generic.unaligned_gain = generic.narrow_gain = 1.0;
+    if (precision != DL_FP32 && kernel->op == DL_OP_CONV) generic.channel_multiple = 8.0;
+    dl_surface_eval(&generic, &scale, &shape, out);
+    out->extrapolated = true;
+    out->formula = "F-KERNEL-ROOFLINE";
+    out->origin = "datasheet";
+    out->origin_device = device->name;
+}
+
+static bool is_depthwise(const struct dl_kernel *kernel)
+{
+    return kernel->op == DL_OP_CONV && kernel->groups > 1.0 && kernel->groups >= kernel->in_channels;
+}
+
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                     struct dl_kernel_time *out)
 {
     double bytes = (kernel->read_elements + kernel->write_elements) * dl_precision_bytes(precision) + kernel->extra_bytes;
-    double peak = dl_device_peak(device, kernel->op == DL_OP_STREAM ? DL_FP32 : precision);
-    double bandwidth = device->memory_bandwidth_bytes_per_s *
-                       (dl_known(device->memory_efficiency) ? device->memory_efficiency : 0.8);
-    double latency_s = (dl_known(device->kernel_latency_s) ? device->kernel_latency_s : 5e-6) * kernel->launches;
-    double compute_s = kernel->op == DL_OP_STREAM ? 0.0 : kernel->flop / (0.6 * peak), memory_s = bytes / bandwidth;
-    out->time_s = latency_s + fmax(compute_s, memory_s);
-    out->sigma_log = 0.5;
-    out->limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
-    if (latency_s > fmax(compute_s, memory_s)) out->limit = DL_LIMIT_LATENCY;
-    out->extrapolated = kernel->op != DL_OP_STREAM;
-    out->formula = kernel->op == DL_OP_STREAM ? "F-KERNEL-STREAM" : "F-KERNEL-ROOFLINE";
-    out->origin = "datasheet";
+    if (is_depthwise(kernel)) {
+        stream_time(device, kernel, bytes, DEPTHWISE_FRAC[kernel->pass], out);
+        out->sigma_log = DEPTHWISE_SIGMA;
+        out->extrapolated = true;
+        return;
+    }
+    const struct dl_surface *surface = choose(device, precision, kernel);
+    const struct dl_device *owner = device;
+    /* Streams are not borrowed: the datasheet's bandwidth says more than a relative's samples. */
+    if (surface == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
+        owner = device->borrowed;
+        surface = choose(owner, precision, kernel);
+    }
+    if (surface != NULL)
+        surface_time(device, owner, surface, precision, kernel, out);
+    else if (kernel->op == DL_OP_STREAM)
+        stream_time(device, kernel, bytes, 1.0, out);
+    else
+        roofline_time(device, precision, kernel, out);
 }

@@ -64,7 +64,8 @@ struct dl_kernel_time {
     enum dl_limit limit;    /* what bounds it */
     bool extrapolated;      /* outside the samples, or no samples for this device */
     const char *formula;    /* id: "F-KERNEL-SURFACE", "F-KERNEL-ROOFLINE", "F-KERNEL-STREAM" */
-    const char *origin;     /* "measured", "fitted", "borrowed from v100_sxm2_16", "datasheet" */
+    const char *origin;     /* "fitted", "borrowed" (the surface of a relative, scaled), "datasheet" */
+    const char *origin_device; /* whose samples or datasheet: the device itself, or the one borrowed from */
 };
 
 /* Time of one call on a device in a precision. Pure; at most a few hundred ns. */

@@ -19,9 +19,9 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
 };
 
 const char *const dl_layer_key_names[] = {
-    "out",     "kernel", "stride",  "pad",    "dilation", "size", "groups", "heads",    "kv_heads",      "rows",   "tokens",
-    "scale",   "dropout", "causal", "flash",  "bias",     "ceil", "in_place", "bidirectional", "sparse", "additive", "tied",
-    NULL,
+    "out",    "kernel", "stride",   "pad",    "dilation", "size",  "groups", "heads", "kv_heads", "rows",
+    "tokens", "scale",  "dropout",  "causal", "flash",    "bias",  "ceil",   "in_place", "bidirectional", "sparse",
+    "additive", "tied", NULL,
 };
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name)

@@ -38,8 +38,8 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
         double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
         double padded = in->size[i] + 2.0 * layer->pad[i];
         if (reach > padded) {
-            return dl_layer_fail(err, DL_KEY_KERNEL, "a kernel reaching over %.0f does not fit the padded input of %.0f",
-                                 reach, padded);
+            return dl_layer_fail(err, DL_KEY_KERNEL,
+                                 "a kernel reaching over %.0f does not fit the padded input of %.0f", reach, padded);
         }
         layer->out.size[i] = floor((padded - reach) / layer->stride[i]) + 1.0;
     }

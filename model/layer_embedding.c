@@ -1,5 +1,5 @@
-/* layer_embedding.c - table look-up: one row of `out` elements for each token, or one row a sample when the input is a
- * vector of indices (DLRM).
+/* layer_embedding.c - table look-up: one row of `out` elements for each token, or one row a sample when the input is
+ * a vector of indices (DLRM).
  *
  * F-LAYER-EMBED: forward reads and writes the rows used (gather) and reads an 8-byte index for each. Backward-weights
  * adds the gradient into them (scatter: 2R + 1W of those rows) and, unless `sparse`, first writes zeros to a gradient of

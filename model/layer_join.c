@@ -1,7 +1,7 @@
 /* layer_join.c - layers that join, cut or reinterpret tensors.
  *
- * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: both inputs share the gradient, and where a
- * tensor has several readers their gradients are added there (dl_emit_begin). A concatenation copies, 1R + 1W each way.
+ * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: both inputs share the gradient, and where
+ * a tensor has several readers their gradients are added there (dl_emit_begin). A concatenation copies, 1R + 1W each way.
  */
 #include "model/layer.h"
 
@@ -51,7 +51,8 @@ static enum dl_code mul_infer(struct dl_layer *layer, const struct dl_shape *inp
     bool per_channel = inputs[1].channels == inputs[0].channels && dl_shape_positions(&inputs[1]) == 1.0;
     if (!per_channel && !dl_shape_same(&inputs[0], &inputs[1])) {
         char a[64], b[64];
-        return dl_layer_fail(err, 0, "expected a second input of the shape or the channels of the first; found %s and %s",
+        return dl_layer_fail(err, 0,
+                             "expected a second input of the shape or the channels of the first; found %s and %s",
                              dl_shape_text(&inputs[0], a, sizeof a), dl_shape_text(&inputs[1], b, sizeof b));
     }
     layer->out = inputs[0];
@@ -65,8 +66,8 @@ static int mul_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, n, emit.in_elements, n, 0.0);
     if (pass == DL_BACKWARD_DATA) {
-        dl_emit_stream(&emit, n, emit.in_elements, n, 0.0);              /* dy times the second: gradient of the first */
-        dl_emit_stream(&emit, 2.0 * n, 2.0 * n, emit.in_elements - n, 0.0); /* dy times the first, summed */
+        dl_emit_stream(&emit, n, emit.in_elements, n, 0.0); /* dy times the second is the gradient of the first */
+        dl_emit_stream(&emit, 2.0 * n, 2.0 * n, emit.in_elements - n, 0.0); /* and the other way round, summed */
     }
     return emit.count;
 }
@@ -98,7 +99,8 @@ static enum dl_code concat_infer(struct dl_layer *layer, const struct dl_shape *
     for (int i = 1; i < layer->input_count; i++) {
         char a[64], b[64];
         if (!dl_shape_same_size(&inputs[0], &inputs[i])) {
-            return dl_layer_fail(err, 0, "inputs of a concat may differ in channels alone; input 1 is %s, input %d is %s",
+            return dl_layer_fail(err, 0,
+                                 "inputs of a concat may differ in channels alone; input 1 is %s, input %d is %s",
                                  dl_shape_text(&inputs[0], a, sizeof a), i + 1,
                                  dl_shape_text(&inputs[i], b, sizeof b));
         }

@@ -42,7 +42,8 @@ static int lstm_kernels(const struct dl_layer *layer, enum dl_pass pass, double 
     if (pass == DL_FORWARD) {
         dl_emit_gemm(&emit, 4.0 * h, rows, i, directions, true, false);
         emit_recurrent(&emit, 4.0 * h, h, tokens, directions, true);
-        dl_emit_stream(&emit, 30.0 * cells, 9.0 * cells, 6.0 * cells, 0.0); /* both gate sums and c in; gates, c, h out */
+        /* Both gate sums and the cell state in; gates, cell state and output out. */
+        dl_emit_stream(&emit, 30.0 * cells, 9.0 * cells, 6.0 * cells, 0.0);
     }
     if (pass == DL_BACKWARD_DATA) {
         dl_emit_stream(&emit, 40.0 * cells, 8.0 * cells, 5.0 * cells, 0.0);

@@ -6,24 +6,52 @@
 
 #include "model/provenance.h"
 
-#define STRING(member, need, text) \
-    {.key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_link, member), .required = need, .help = text}
-#define NUMBER(member, low, high, measure, text)                                                                        \
-    {.key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_link, member), .min = low, .max = high,      \
-     .unit = measure, .help = text}
-#define INTEGER(member, low, high, text)                                                                                \
-    {.key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_link, member), .min = low, .max = high,     \
-     .unit = DL_UNIT_COUNT, .help = text}
-#define FLAG(member, text) {.key = #member, .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_link, member), .help = text}
+#define STRING(member, need, text)                                                                                     \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_link, member), .required = need,         \
+        .help = text                                                                                                   \
+    }
+#define NUMBER(member, low, high, measure, text)                                                                       \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_link, member), .min = low, .max = high,  \
+        .unit = measure, .help = text                                                                                  \
+    }
+#define INTEGER(member, low, high, text)                                                                               \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_link, member), .min = low, .max = high, \
+        .unit = DL_UNIT_COUNT, .help = text                                                                            \
+    }
+#define FLAG(member, text)                                                                                             \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_link, member), .help = text                \
+    }
 
 static const struct dl_field edge_fields[] = {
-    {.key = "from", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_edge, from), .min = 0, .max = 1023,
-     .required = true, .help = "device, counted from 0"},
-    {.key = "to", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_edge, to), .min = 0, .max = 1023,
-     .required = true, .help = "the other device"},
-    {.key = "links", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_edge, links), .min = 1, .max = 64,
-     .required = true, .help = "parallel links between the two"},
-    {.key = "kind", .type = DL_FIELD_STRING, .offset = offsetof(struct dl_edge, kind), .help = "absent: the link's kind"},
+    {.key = "from",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_edge, from),
+     .min = 0,
+     .max = 1023,
+     .required = true,
+     .help = "device, counted from 0"},
+    {.key = "to",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_edge, to),
+     .min = 0,
+     .max = 1023,
+     .required = true,
+     .help = "the other device"},
+    {.key = "links",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_edge, links),
+     .min = 1,
+     .max = 64,
+     .required = true,
+     .help = "parallel links between the two"},
+    {.key = "kind",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_edge, kind),
+     .help = "absent: the link's kind"},
     {.key = NULL},
 };
 
@@ -35,12 +63,30 @@ static const struct dl_schema edge_schema = {
 };
 
 static const struct dl_field piece_fields[] = {
-    {.key = "max_bytes", .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_piece, max_bytes), .min = 0, .max = 1e18,
-     .unit = DL_UNIT_BYTE, .required = true, .help = "largest message that this piece serves"},
-    {.key = "alpha_s", .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_piece, alpha_s), .min = -1, .max = 10,
-     .unit = DL_UNIT_S, .required = true, .help = "latency; below 0 only where a steep piece follows a flat one"},
-    {.key = "beta_s_per_byte", .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_piece, beta_s_per_byte), .min = 0,
-     .max = 1, .unit = DL_UNIT_S_PER_BYTE, .required = true, .help = "seconds per byte"},
+    {.key = "max_bytes",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_piece, max_bytes),
+     .min = 0,
+     .max = 1e18,
+     .unit = DL_UNIT_BYTE,
+     .required = true,
+     .help = "largest message that this piece serves"},
+    {.key = "alpha_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_piece, alpha_s),
+     .min = -1,
+     .max = 10,
+     .unit = DL_UNIT_S,
+     .required = true,
+     .help = "latency; below 0 only where a steep piece follows a flat one"},
+    {.key = "beta_s_per_byte",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_piece, beta_s_per_byte),
+     .min = 0,
+     .max = 1,
+     .unit = DL_UNIT_S_PER_BYTE,
+     .required = true,
+     .help = "seconds per byte"},
     {.key = NULL},
 };
 
@@ -59,8 +105,11 @@ static const struct dl_field link_fields[] = {
     NUMBER(latency_s, 0, 1, DL_UNIT_S, "one small message, one way, hardware and transport"),
     INTEGER(channels, 1, 64, "rings that NCCL builds over all devices; absent: derived"),
     NUMBER(channel_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S, "of one such ring"),
-    {.key = "edges", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_link, edges),
-     .count_offset = offsetof(struct dl_link, edge_count), .child = &edge_schema,
+    {.key = "edges",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_link, edges),
+     .count_offset = offsetof(struct dl_link, edge_count),
+     .child = &edge_schema,
      .help = "link graph where it is not uniform"},
     INTEGER(peer_group, 1, 1024, "devices that reach each other without crossing sockets; absent: all"),
     NUMBER(cross_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S, "between peer groups, shared by all flows"),
@@ -71,11 +120,17 @@ static const struct dl_field link_fields[] = {
     STRING(distance, false, "device to adapter: PIX, PXB, PHB, NODE or SYS"),
     NUMBER(per_message_cpu_s, 0, 1, DL_UNIT_S, "host time per message of the transport"),
     FLAG(assumed, "neither measured on this machine nor from its documentation"),
-    {.key = "pieces", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_link, pieces),
-     .count_offset = offsetof(struct dl_link, piece_count), .child = &dl_piece_schema,
+    {.key = "pieces",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_link, pieces),
+     .count_offset = offsetof(struct dl_link, piece_count),
+     .child = &dl_piece_schema,
      .help = "measured point to point times, ascending max_bytes"},
-    {.key = "sources", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_link, sources),
-     .count_offset = offsetof(struct dl_link, source_count), .help = "member -> key of SOURCES.md"},
+    {.key = "sources",
+     .type = DL_FIELD_MAP,
+     .offset = offsetof(struct dl_link, sources),
+     .count_offset = offsetof(struct dl_link, source_count),
+     .help = "member -> key of SOURCES.md"},
     STRING(comment, false, "choices made between sources"),
     {.key = NULL},
 };
@@ -87,8 +142,8 @@ const struct dl_schema dl_link_schema = {
     .fields = link_fields,
 };
 
-enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count, const struct dl_json *doc, const char *path,
-                             struct dl_err *err)
+enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count, const struct dl_json *doc,
+                             const char *path, struct dl_err *err)
 {
     for (int i = 1; i < piece_count; i++) {
         char where[192];
@@ -99,8 +154,8 @@ enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count, con
     return DL_OK;
 }
 
-static enum dl_code check_edges(const struct dl_link *link, int64_t devices, const struct dl_json *doc, const char *path,
-                                struct dl_err *err)
+static enum dl_code check_edges(const struct dl_link *link, int64_t devices, const struct dl_json *doc,
+                                const char *path, struct dl_err *err)
 {
     for (int i = 0; i < link->edge_count; i++) {
         const struct dl_edge *edge = &link->edges[i];
@@ -111,7 +166,8 @@ static enum dl_code check_edges(const struct dl_link *link, int64_t devices, con
             return dl_json_fail(doc, where, err, "expected devices below devices_per_node = %lld", (long long)devices);
         for (int j = 0; j < i; j++) {
             const struct dl_edge *other = &link->edges[j];
-            if ((other->from == edge->from && other->to == edge->to) || (other->from == edge->to && other->to == edge->from))
+            if ((other->from == edge->from && other->to == edge->to) ||
+                (other->from == edge->to && other->to == edge->from))
                 return dl_json_fail(doc, where, err, "the same two devices as edges[%d]; give their links together", j);
         }
     }
@@ -128,10 +184,9 @@ static bool is_one_of(const char *word, const char *const *words)
 enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const struct dl_json *doc, const char *path,
                            struct dl_err *err)
 {
-    static const char *const kinds[] = {"nvlink1", "nvlink2", "nvlink3",    "nvlink4",  "nvlink5",  "nvswitch",
-                                        "pcie2",   "pcie3",   "pcie4",      "pcie5",    "qpi",      "upi",
-                                        "shm",     "xbus",    "infiniband", "ethernet", "omnipath", "aries",
-                                        "efa",     "loopback", NULL};
+    static const char *const kinds[] = {"nvlink1",    "nvlink2",  "nvlink3",  "nvlink4", "nvlink5", "nvswitch", "pcie2",
+                                        "pcie3",      "pcie4",    "pcie5",    "qpi",     "upi",     "shm",      "xbus",
+                                        "infiniband", "ethernet", "omnipath", "aries",   "efa",     "loopback", NULL};
     static const char *const distances[] = {"PIX", "PXB", "PHB", "NODE", "SYS", NULL};
     char where[192];
     snprintf(where, sizeof where, "%s.kind", path);

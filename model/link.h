@@ -5,7 +5,8 @@
 
 #include "model/json.h"
 
-struct dl_edge { int64_t from, to, links; const char *kind; }; /* devices joined by `links` links (NVLink: of 18/20/25 GB/s) */
+/* Two devices joined by `links` parallel links. */
+struct dl_edge { int64_t from, to, links; const char *kind; };
 
 enum { DL_LINK_DEVICES = 16 }; /* devices of a node whose link graph is searched for rings */
 
@@ -13,8 +14,8 @@ enum { DL_LINK_DEVICES = 16 }; /* devices of a node whose link graph is searched
 struct dl_piece { double max_bytes, alpha_s, beta_s_per_byte; };
 
 struct dl_link {
-    const char *kind;               /* "nvlink1".."nvlink5", "nvswitch", "pcie3".., "qpi", "shm", "infiniband", "ethernet",
-                                       "omnipath", "aries", "efa" */
+    const char *kind;               /* "nvlink1".."nvlink5", "nvswitch", "pcie2".."pcie5", "qpi", "upi", "xbus", "shm",
+                                       "infiniband", "ethernet", "omnipath", "aries", "efa", "loopback" */
     const char *source;
     double bandwidth_bytes_per_s;   /* attained payload. intra: what one device can send to its peers in a ring;
                                        inter: one adapter */
@@ -32,7 +33,7 @@ struct dl_link {
     bool gpudirect;                 /* adapter reads device memory */
     const char *distance;           /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
     double per_message_cpu_s;       /* TCP stacks: host time per message */
-    bool assumed;                   /* not measured on this machine and not from its documentation: predictions say so */
+    bool assumed;                   /* neither measured here nor from documentation: predictions say so */
     struct dl_piece *pieces; int piece_count; /* point to point, ascending max_bytes; measured first */
     struct dl_map_entry *sources; int source_count;
     const char *comment;            /* choices between sources that disagree; free text */
@@ -48,7 +49,7 @@ extern const struct dl_schema dl_piece_schema;
 enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const struct dl_json *doc, const char *path,
                            struct dl_err *err);
 /* Pieces ascend in max_bytes, for a list at `path`. */
-enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count, const struct dl_json *doc, const char *path,
-                             struct dl_err *err);
+enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count, const struct dl_json *doc,
+                             const char *path, struct dl_err *err);
 
 #endif

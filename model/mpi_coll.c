@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-const char *const dl_mpi_algorithm_names[] = {"ring", "recursive_doubling", "segmented_ring", "rabenseifner",
-                                              "nonoverlapping", NULL};
+const char *const dl_mpi_algorithm_names[] = {"ring",         "recursive_doubling", "segmented_ring",
+                                              "rabenseifner", "nonoverlapping",     NULL};
 static const char *const formulas[] = {"F-COLL-RING", "F-COLL-DOUBLING", "F-COLL-RING-SEGMENTED", "F-COLL-RABENSEIFNER",
                                        "F-COLL-REDUCE-BROADCAST"};
 enum { RULES = 7 };
@@ -16,19 +16,24 @@ static const double MEBIBYTE = 1048576.0;
 #define RB DL_MPI_RABENSEIFNER
 #define NO DL_MPI_NONOVERLAPPING
 /* Open MPI 4.1 and later: up to `ranks`, each rule serves sizes below `below` bytes (0: all others). */
-struct rule { double below; enum dl_mpi_algorithm algorithm; };
-static const struct span { double ranks; struct rule rules[RULES]; } spans[] = {
-    {3, {{8, R}, {4096, RD}, {8192, R}, {16384, RD}, {65536, R}, {262144, SR}, {0, RB}}},
-    {7, {{16, R}, {8192, RD}, {0, RB}}},
-    {15, {{8192, RD}, {0, RB}}},
-    {31, {{64, SR}, {4096, RD}, {0, RB}}},
-    {63, {{128, SR}, {0, RB}}},
-    {127, {{262144, RD}, {0, RB}}},
-    {255, {{131072, NO}, {262144, RD}, {0, RB}}},
-    {511, {{4096, NO}, {0, RB}}},
-    {2047, {{2048, NO}, {16384, RD}, {0, RB}}},
-    {4095, {{2048, NO}, {4096, SR}, {16384, RD}, {0, RB}}},
-    {HUGE_VAL, {{2048, NO}, {16384, SR}, {32768, RD}, {0, RB}}}};
+struct rule {
+    double below;
+    enum dl_mpi_algorithm algorithm;
+};
+static const struct span {
+    double ranks;
+    struct rule rules[RULES];
+} spans[] = {{3, {{8, R}, {4096, RD}, {8192, R}, {16384, RD}, {65536, R}, {262144, SR}, {0, RB}}},
+             {7, {{16, R}, {8192, RD}, {0, RB}}},
+             {15, {{8192, RD}, {0, RB}}},
+             {31, {{64, SR}, {4096, RD}, {0, RB}}},
+             {63, {{128, SR}, {0, RB}}},
+             {127, {{262144, RD}, {0, RB}}},
+             {255, {{131072, NO}, {262144, RD}, {0, RB}}},
+             {511, {{4096, NO}, {0, RB}}},
+             {2047, {{2048, NO}, {16384, RD}, {0, RB}}},
+             {4095, {{2048, NO}, {4096, SR}, {16384, RD}, {0, RB}}},
+             {HUGE_VAL, {{2048, NO}, {16384, SR}, {32768, RD}, {0, RB}}}};
 #undef R
 #undef RD
 #undef SR
@@ -41,6 +46,7 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
     if (strncmp(mpi, "mpich", 5) == 0 || strncmp(mpi, "intel", 5) == 0 || strncmp(mpi, "mvapich", 7) == 0 ||
         strncmp(mpi, "cray", 4) == 0)
         return DL_MPI_MPICH;
+    if (strncmp(mpi, "hpcx", 4) == 0) return DL_MPI_HPCX;
     if (strncmp(mpi, "openmpi-", 8) != 0) return DL_MPI_OPEN;
     int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
     return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
@@ -50,9 +56,14 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
 {
     *below_out = 0.0;
     if (kind == DL_MPI_MPICH) { /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks: doubling */
-        double threshold = fmax(2048.0, 4.0 * ldexp(1.0, (int)dl_lg_floor(ranks)));
+        double threshold = dl_most(2048.0, 4.0 * dl_power(dl_lg_floor(ranks)));
         if (bytes <= threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
+        return DL_MPI_RABENSEIFNER;
+    }
+    if (kind == DL_MPI_HPCX) { /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather above (mem) */
+        if (bytes < 4096.0) return DL_MPI_DOUBLING;
+        *below_out = 4096.0;
         return DL_MPI_RABENSEIFNER;
     }
     if (kind == DL_MPI_OPEN_OLD) { /* below 10000 bytes, or no more elements than ranks */
@@ -79,14 +90,14 @@ static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, dou
     double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0; /* surplus ranks, counted as one more level inside */
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
-    return (struct dl_cost_parts){
-        in * links->intra.alpha_s + out * links->inter.alpha_s + fold * folded->alpha_s,
-        bytes * (in * links->intra.beta_s_per_byte + out * out_s_per_byte + (in + out) * gamma +
-                 fold * folded->beta_s_per_byte + fold / 2.0 * gamma),
-        in + out + fold};
+    return (struct dl_cost_parts){in * links->intra.alpha_s + out * links->inter.alpha_s + fold * folded->alpha_s,
+                                  bytes * (in * links->intra.beta_s_per_byte + out * out_s_per_byte +
+                                           (in + out) * gamma + fold * folded->beta_s_per_byte + fold / 2.0 * gamma),
+                                  in + out + fold};
 }
 
-/* Halves double in distance, so the large ones stay in the node: (g-1)/g of S inside, then (N-1)/N of S/g outside, g at once. */
+/* Halves double in distance, so the large ones stay in the node: (g-1)/g of S inside, then (N-1)/N of S/g outside, g at
+ * once. */
 static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links, double bytes)
 {
     double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
@@ -95,12 +106,12 @@ static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links,
     double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
-    return (struct dl_cost_parts){
-        2.0 * in * links->intra.alpha_s + 2.0 * out * links->inter.alpha_s + fold * folded->alpha_s,
-        2.0 * in_bytes * links->intra.beta_s_per_byte + 2.0 * out_bytes * out_s_per_byte +
-            fold * bytes * folded->beta_s_per_byte +
-            (in_bytes + out_bytes + fold / 2.0 * bytes) * links->inter.gamma_s_per_byte,
-        2.0 * (in + out) + fold};
+    return (struct dl_cost_parts){2.0 * in * links->intra.alpha_s + 2.0 * out * links->inter.alpha_s +
+                                      fold * folded->alpha_s,
+                                  2.0 * in_bytes * links->intra.beta_s_per_byte + 2.0 * out_bytes * out_s_per_byte +
+                                      fold * bytes * folded->beta_s_per_byte +
+                                      (in_bytes + out_bytes + fold / 2.0 * bytes) * links->inter.gamma_s_per_byte,
+                                  2.0 * (in + out) + fold};
 }
 
 /* Every step of a ring waits for its slowest link; one flow enters and one leaves a node. */
@@ -108,25 +119,26 @@ static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double 
 {
     double in_s = links->per_node > 1.0 ? links->intra.beta_s_per_byte : 0.0;
     double out_s = links->nodes > 1.0 ? links->inter.beta_s_per_byte : 0.0;
-    double alpha_s = fmax(links->intra.alpha_s, links->inter.alpha_s), block = bytes / links->ranks;
+    double alpha_s = dl_most(links->intra.alpha_s, links->inter.alpha_s), block = bytes / links->ranks;
     double messages = (links->ranks - 1.0) * (1.0 + dl_segments(block, segment_bytes));
     return (struct dl_cost_parts){
-        messages * alpha_s,
-        (links->ranks - 1.0) * block * (2.0 * fmax(in_s, out_s) + links->inter.gamma_s_per_byte), messages};
+        messages * alpha_s, (links->ranks - 1.0) * block * (2.0 * dl_most(in_s, out_s) + links->inter.gamma_s_per_byte),
+        messages};
 }
 
 /* Binomial reduce and broadcast: lg(nodes) levels outside, one flow a node at a time. */
 static struct dl_cost_parts nonoverlapping_cost(const struct dl_coll_links *links, double bytes)
 {
     double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
-    return (struct dl_cost_parts){
-        2.0 * (in * links->intra.alpha_s + out * links->inter.alpha_s),
-        bytes * (2.0 * (in * links->intra.beta_s_per_byte + out * links->inter.beta_s_per_byte) +
-                 (in + out) * links->inter.gamma_s_per_byte),
-        2.0 * (in + out)};
+    return (struct dl_cost_parts){2.0 * (in * links->intra.alpha_s + out * links->inter.alpha_s),
+                                  bytes *
+                                      (2.0 * (in * links->intra.beta_s_per_byte + out * links->inter.beta_s_per_byte) +
+                                       (in + out) * links->inter.gamma_s_per_byte),
+                                  2.0 * (in + out)};
 }
 
-struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_algorithm algorithm, const struct dl_coll_links *links, double bytes)
+struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_algorithm algorithm, const struct dl_coll_links *links,
+                                            double bytes)
 {
     bool few = bytes < 4.0 * links->ranks;
     switch (algorithm) {
@@ -153,19 +165,22 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     enum dl_mpi_algorithm algorithm = dl_mpi_all_reduce_choice(kind, ranks, request->bytes, &below);
     if (request->algorithm != NULL) {
         int forced = 0;
-        while (dl_mpi_algorithm_names[forced] != NULL && strcmp(dl_mpi_algorithm_names[forced], request->algorithm) != 0)
+        while (dl_mpi_algorithm_names[forced] != NULL &&
+               strcmp(dl_mpi_algorithm_names[forced], request->algorithm) != 0)
             forced++;
         if (forced == DL_MPI_ALGORITHMS)
-            return dl_fail(err, DL_ERR_USAGE, "MPI has no all-reduce '%s'; expected ring, recursive_doubling, "
-                           "segmented_ring, rabenseifner or nonoverlapping", request->algorithm);
+            return dl_fail(err, DL_ERR_USAGE,
+                           "MPI has no all-reduce '%s'; expected ring, recursive_doubling, "
+                           "segmented_ring, rabenseifner or nonoverlapping",
+                           request->algorithm);
         algorithm = (enum dl_mpi_algorithm)forced, below = 0.0;
     }
     struct dl_coll_links links;
     DL_TRY(dl_coll_links(system, request, message_bytes(algorithm, ranks, request->bytes), &links, err));
     struct dl_cost_parts cost = dl_mpi_all_reduce_cost(algorithm, &links, request->bytes);
     double time_s = cost.latency_s + cost.bandwidth_s;
-    /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what the
-     * message just below the switch costs. */
+    /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what
+     * the message just below the switch costs. */
     for (int guard = 0; below > 0.0 && guard < RULES; guard++) {
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH ? below : at, &below);
@@ -185,15 +200,18 @@ static struct dl_cost_parts levels(const struct dl_collective_algorithm *row, co
     struct dl_hockney latency[2] = {{links->intra.alpha_s, 0, 0}, {links->inter.alpha_s, 0, 0}};
     double in_s = row->time_s(&links->intra, links->per_node, in_bytes, 0.0);
     double out_s = row->time_s(&links->inter, links->nodes, out_bytes, 0.0);
-    double alpha_s = row->time_s(&latency[0], links->per_node, 0.0, 0.0) + row->time_s(&latency[1], links->nodes, 0.0, 0.0);
-    return (struct dl_cost_parts){alpha_s, in_s + out_s - alpha_s, dl_lg_ceil(links->per_node) + dl_lg_ceil(links->nodes)};
+    double alpha_s =
+        row->time_s(&latency[0], links->per_node, 0.0, 0.0) + row->time_s(&latency[1], links->nodes, 0.0, 0.0);
+    return (struct dl_cost_parts){alpha_s, in_s + out_s - alpha_s,
+                                  dl_lg_ceil(links->per_node) + dl_lg_ceil(links->nodes)};
 }
 
 /* Others: the usual algorithm of both families for large messages, by level. */
 static struct dl_cost_parts other_cost(enum dl_collective_op op, const struct dl_coll_links *links, double bytes,
                                        const struct dl_collective_algorithm **row)
 {
-    double out_share = (links->ranks - links->per_node) / links->ranks, in_share = (links->per_node - 1.0) / links->ranks;
+    double out_share = (links->ranks - links->per_node) / links->ranks,
+           in_share = (links->per_node - 1.0) / links->ranks;
     switch (op) {
     case DL_COLL_BROADCAST: *row = &dl_coll_binomial_broadcast; break;
     case DL_COLL_REDUCE: *row = &dl_coll_binomial_reduce; break;
@@ -220,7 +238,7 @@ static struct dl_cost_parts other_cost(enum dl_collective_op op, const struct dl
     }
     if (op == DL_COLL_P2P || op == DL_COLL_HALO) { /* the slowest link that is there */
         const struct dl_hockney *link = links->nodes > 1.0 ? &links->inter : &links->intra;
-        double count = op == DL_COLL_P2P ? 1.0 : fmin(2.0, links->ranks - 1.0);
+        double count = op == DL_COLL_P2P ? 1.0 : dl_least(2.0, links->ranks - 1.0);
         return (struct dl_cost_parts){count * link->alpha_s, count * bytes * link->beta_s_per_byte, count};
     }
     return levels(*row, links, op == DL_COLL_GATHER || op == DL_COLL_SCATTER ? bytes / links->nodes : bytes, bytes);
@@ -229,7 +247,7 @@ static struct dl_cost_parts other_cost(enum dl_collective_op op, const struct dl
 enum dl_code dl_mpi_time(const struct dl_system *system, const struct dl_collective_request *request,
                          struct dl_collective_time *out, struct dl_err *err)
 {
-    out->sigma_log = 0.4;
+    out->sigma_log = 0.35; /* 247 published rows, as nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90 % / 1.645 = 0.25 */
     if (request->op == DL_COLL_ALL_REDUCE) {
         DL_TRY(all_reduce(system, request, out, err));
     } else {

@@ -1,4 +1,5 @@
-/* nccl.c - F-NCCL: T(S) = latency + S / bandwidth for each algorithm and protocol, and the cheapest of them. See nccl.h. */
+/* nccl.c - F-NCCL: T(S) = latency + S / bandwidth for each algorithm and protocol, and the cheapest of them. See
+ * nccl.h. */
 #include "model/nccl.h"
 
 enum { TREE_BINS = 23 };
@@ -19,10 +20,14 @@ static const double tree_ll128_cap[DL_NCCL_GENERATIONS][3] = {
     {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {73.4, 73.4, 58}};
 /* 2.5 to 2.7: LL128 caps of the whole operation (2.5, 2.6) and per channel (2.7): all-reduce, broadcast, reduce,
  * all-gather, reduce-scatter. */
-struct ll128_old { double total, per_channel; };
-static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {
-    [DL_COLL_ALL_REDUCE] = {100, 16.7}, [DL_COLL_BROADCAST] = {113, 18.8}, [DL_COLL_REDUCE] = {72, 12},
-    [DL_COLL_ALL_GATHER] = {110, 18.3}, [DL_COLL_REDUCE_SCATTER] = {91, 15.2}};
+struct ll128_old {
+    double total, per_channel;
+};
+static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {[DL_COLL_ALL_REDUCE] = {100, 16.7},
+                                                             [DL_COLL_BROADCAST] = {113, 18.8},
+                                                             [DL_COLL_REDUCE] = {72, 12},
+                                                             [DL_COLL_ALL_GATHER] = {110, 18.3},
+                                                             [DL_COLL_REDUCE_SCATTER] = {91, 15.2}};
 
 static int span_of_nodes(double nodes) { return nodes <= 1.0 ? 0 : nodes <= 2.0 ? 1 : 2; }
 
@@ -33,7 +38,7 @@ static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool
     const double *table = tree_correction[protocol];
     double here = bytes / (bin >= 0 && bin < TREE_BINS ? table[bin] : 1.0);
     if (!monotone || bin < 1 || bin > TREE_BINS) return here;
-    return fmax(here, ldexp(64.0, bin) / table[bin - 1]);
+    return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
 }
 
 /* GB/s on the bus for rings. */
@@ -42,17 +47,17 @@ static double ring_bus(int version, const struct dl_nccl_graph *graph, enum dl_c
 {
     double bus = graph->channels * graph->ring_bytes_per_s / 1e9, per_node = graph->ranks / graph->nodes;
     int span = span_of_nodes(graph->nodes), generation = (int)graph->generation;
-    if (generation == DL_NCCL_AMPERE && version >= 700 && version < 1800) bus = fmin(bus, 235.0);
+    if (generation == DL_NCCL_AMPERE && version >= 700 && version < 1800) bus = dl_least(bus, 235.0);
     if (protocol == DL_NCCL_LL) {
         double cap = generation == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span] : ll_max[generation][span];
         bus /= version >= 2100 ? 2.0 : 4.0;
-        return version >= 800 ? fmin(bus, cap) : bus;
+        return version >= 800 ? dl_least(bus, cap) : bus;
     }
     if (protocol == DL_NCCL_LL128) {
-        double cap = version < 700 ? ll128_old_caps[op].total
+        double cap = version < 700   ? ll128_old_caps[op].total
                      : version < 800 ? graph->channels * ll128_old_caps[op].per_channel
                                      : graph->channels * ring_ll128_cap[generation];
-        return fmin(bus * (per_node < 2.0 && version < 2300 ? 0.7 : 0.92), cap);
+        return dl_least(bus * (per_node < 2.0 && version < 2300 ? 0.7 : 0.92), cap);
     }
     return bus;
 }
@@ -63,19 +68,21 @@ static double tree_bus(int version, const struct dl_nccl_graph *graph, enum dl_n
     double cap = version < 600   ? (span == 0 ? 90.0 : 70.0)
                  : version < 800 ? (span <= 1 ? 110.0 : 80.0)
                                  : graph->tree_channels * tree_cap[generation][span];
-    double bus = fmin(0.92 * graph->tree_channels * graph->tree_bytes_per_s / 1e9, cap);
+    double bus = dl_least(0.92 * graph->tree_channels * graph->tree_bytes_per_s / 1e9, cap);
     if (protocol == DL_NCCL_LL) {
         double ll_cap = generation == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span] : ll_max[generation][span];
-        return version >= 800 ? fmin(bus / 3.8, ll_cap) : bus / 3.8;
+        return version >= 800 ? dl_least(bus / 3.8, ll_cap) : bus / 3.8;
     }
     if (protocol == DL_NCCL_LL128) {
         double share = graph->nodes <= 1.0 ? 7.0 / 9.0 : 120.0 / 128.0;
-        return fmin(bus * share, graph->tree_channels * tree_ll128_cap[generation][span]);
+        return dl_least(bus * share, graph->tree_channels * tree_ll128_cap[generation][span]);
     }
     return bus;
 }
 
-struct hop { double intra_us, inter_us; };
+struct hop {
+    double intra_us, inter_us;
+};
 
 static struct hop hops(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph, int algorithm,
                        enum dl_nccl_protocol protocol)
@@ -109,15 +116,15 @@ static double ring_latency_us(int version, const struct dl_nccl_version *row, co
                           : rounds * (plus_one ? graph->nodes : graph->nodes - 1.0);
         if (version >= 1400) {
             double overhead_us = (graph->amd_host ? 2.0 : 1.0) * (protocol == DL_NCCL_SIMPLE ? 3.0 : 1.0);
-            hop.intra_us = fmax(hop.intra_us, overhead_us);
+            hop.intra_us = dl_most(hop.intra_us, overhead_us);
         }
     }
-    double intra_steps = fmax(0.0, steps - inter_steps);
-    double latency_us = row->latencies->base_us[DL_NCCL_RING][protocol] + intra_steps * hop.intra_us +
-                        inter_steps * hop.inter_us;
+    double intra_steps = dl_most(0.0, steps - inter_steps);
+    double latency_us =
+        row->latencies->base_us[DL_NCCL_RING][protocol] + intra_steps * hop.intra_us + inter_steps * hop.inter_us;
     if (protocol != DL_NCCL_SIMPLE || graph->nodes <= 1.0 || version < 700) return latency_us;
-    bool plateau = version >= 1800 ? bytes / (graph->channels * graph->ranks) >= 64.0
-                                   : bytes >= graph->ranks / 16.0 * 65536.0;
+    bool plateau =
+        version >= 1800 ? bytes / (graph->channels * graph->ranks) >= 64.0 : bytes >= graph->ranks / 16.0 * 65536.0;
     double factor = version < 1800 ? (version >= 1700 && graph->generation >= DL_NCCL_HOPPER ? 1.5 : 1.9)
                                    : (graph->generation >= DL_NCCL_AMPERE ? 1.4 : 1.9);
     return plateau ? latency_us * factor : latency_us;
@@ -147,7 +154,7 @@ static bool offload_cost(int version, const struct dl_nccl_graph *graph, enum dl
         return true;
     case DL_NCCL_COLLNET_DIRECT:
         if (!graph->collnet || graph->nodes <= 1.0) return false;
-        *latency_us = 2.0 * (fmin(1.0, per_node - 1.0) * 3.7 + 0.4 * (per_node - 1.0)) + 31.0 + extra_us;
+        *latency_us = 2.0 * (dl_least(1.0, per_node - 1.0) * 3.7 + 0.4 * (per_node - 1.0)) + 31.0 + extra_us;
         *bus = total / 2.0;
         return true;
     default: return false;
@@ -166,8 +173,8 @@ static bool pat_cost(int version, const struct dl_nccl_graph *graph, enum dl_col
 }
 
 bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
-                  enum dl_collective_op op, enum dl_nccl_algorithm algorithm, enum dl_nccl_protocol protocol, double bytes,
-                  bool monotone, struct dl_cost_parts *out)
+                  enum dl_collective_op op, enum dl_nccl_algorithm algorithm, enum dl_nccl_protocol protocol,
+                  double bytes, bool monotone, struct dl_cost_parts *out)
 {
     double latency_us = 0.0, bandwidth = 0.0, moved_bytes = bytes, steps = ring_steps(op, graph->ranks);
     if (protocol == DL_NCCL_LL128 && (!graph->ll128 || version < 500)) return false;
@@ -177,9 +184,9 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
         bandwidth = ring_bus(version, graph, op, protocol) * ratio;
         latency_us = ring_latency_us(version, row, graph, op, protocol, bytes);
     } else if (algorithm == DL_NCCL_TREE) {
-        /* 2.4 built trees between nodes only; a node whose links close no ring has a chain in any version. */
+        /* 2.4 built trees between nodes only */
         if (op != DL_COLL_ALL_REDUCE || version < 400 || graph->tree_bytes_per_s <= 0.0) return false;
-        if (version < 500 && graph->nodes <= 1.0 && graph->tree_channels == graph->channels) return false;
+        if (version < 500 && graph->nodes <= 1.0) return false;
         struct hop hop = hops(version, row, graph, DL_NCCL_TREE, protocol);
         double per_node = graph->ranks / graph->nodes, depth = dl_lg_floor(graph->nodes);
         latency_us = row->latencies->base_us[DL_NCCL_TREE][protocol] +
@@ -206,8 +213,12 @@ bool dl_nccl_choose(int version, const struct dl_nccl_version *row, const struct
 {
     bool found = false;
     double best_s = 0.0;
-    for (int a = 0; a < DL_NCCL_ALGORITHMS; a++) {
-        if (force_algorithm >= 0 && a != force_algorithm) continue;
+    /* Beyond tree and ring only what this graph could have; the loop runs for every prediction. */
+    bool extra = graph->nvls || graph->collnet || (version >= 2300 && graph->ranks <= graph->nodes);
+    int first = op == DL_COLL_ALL_REDUCE ? DL_NCCL_TREE : DL_NCCL_RING,
+        end = extra ? DL_NCCL_ALGORITHMS : DL_NCCL_RING + 1;
+    if (force_algorithm >= 0) first = force_algorithm, end = force_algorithm + 1;
+    for (int a = first; a < end; a++) {
         for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
             struct dl_cost_parts cost;
             if (force_protocol >= 0 && p != force_protocol) continue;
@@ -230,5 +241,5 @@ double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channel
     double tree = nvlink ? ring * 0.75 * (nodes == 2.0 ? 2.0 : 1.0) : ring * 2.0 / 3.0;
     if (tree > ring) return HUGE_VAL;
     double ring_us = 6.0 * (ranks - 1.0), tree_us = 15.0 * dl_lg_floor(nodes) + 4.0 * (ranks / nodes - 1.0);
-    return fmax(0.0, ring * tree / (ring - tree) * (ring_us - tree_us));
+    return dl_most(0.0, ring * tree / (ring - tree) * (ring_us - tree_us));
 }

@@ -1,33 +1,47 @@
-/* nccl_graph.c - F-NCCL-GRAPH: channels and their bandwidth from the links of a system, and the time of every operation as
- * NCCL runs it. Choice and time use the attained bandwidth of the links. Two departures from NCCL's table, both physics:
- * a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over the network
- * once each way (measured bus bandwidth above line rate; maintainers confirm it). */
+/* nccl_graph.c - F-NCCL-GRAPH: channels and their bandwidth from the links of a system, and the time of every operation
+ * as NCCL runs it. Choice and time use the attained bandwidth of the links. Two departures from NCCL's table, both
+ * physics: a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over
+ * the network once each way (measured bus bandwidth above line rate; maintainers confirm it). */
 #include "model/nccl.h"
 #include "model/topology.h"
 
 #include <string.h>
 
-/* One NVLink, one direction, attained GB/s: NVLink 2: 22.5 of 25 (bus bandwidth of 2 to 8 V100, vTrain tables); 3: 231.6 / 12 of
- * 25 (8x A100 tables); 4: NCCL's 20.6 (ring 370 / 18); 1 and 5: NCCL's own 18 and 40.1 (key "nccl-tuning"). */
-struct link_rate { const char *kind; double bytes_per_s; };
+/* One NVLink, one direction, attained GB/s: NVLink 2: 22.5 of 25 (bus bandwidth of 2 to 8 V100, vTrain tables); 3:
+ * 231.6 / 12 of 25 (8x A100 tables); 4: NCCL's 20.6 (ring 370 / 18); 1 and 5: NCCL's own 18 and 40.1 (key
+ * "nccl-tuning"). */
+struct link_rate {
+    const char *kind;
+    double bytes_per_s;
+};
 static const struct link_rate link_rates[] = {
     {"nvlink1", 18e9}, {"nvlink2", 22.5e9}, {"nvlink3", 19.3e9}, {"nvlink4", 20.6e9}, {"nvlink5", 40.1e9}};
 static const double generation_rate[DL_NCCL_GENERATIONS] = {22.5e9, 19.3e9, 20.6e9, 40.1e9};
-static const double VERBS_LATENCY_S = 1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
+static const double VERBS_LATENCY_S =
+    1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
 static const double DUPLICATE_BYTES_PER_S = 25e9; /* search.cc doubles channels from this intra-node rate on */
 
 static bool starts(const char *text, const char *prefix)
 {
-    return text != NULL && strncmp(text, prefix, strlen(prefix)) == 0;
+    if (text == NULL) return false;
+    while (*prefix != '\0' && *prefix == *text) prefix++, text++;
+    return *prefix == '\0';
 }
 
+/* "pascal", "volta", "ampere", ... differ in their first letter, which is enough here and quick. */
 static enum dl_nccl_generation generation_of(const struct dl_system *system, bool *before_volta)
 {
     const char *name = system->device != NULL ? system->device->architecture : NULL;
-    *before_volta = starts(name, "pascal") || starts(name, "maxwell") || starts(name, "kepler");
-    if (starts(name, "blackwell")) return DL_NCCL_BLACKWELL;
-    if (starts(name, "hopper")) return DL_NCCL_HOPPER;
-    return starts(name, "ampere") || starts(name, "ada") ? DL_NCCL_AMPERE : DL_NCCL_VOLTA;
+    *before_volta = false;
+    switch (name != NULL ? name[0] : 'v') {
+    case 'b': return DL_NCCL_BLACKWELL;
+    case 'h': return DL_NCCL_HOPPER;
+    case 'a': return DL_NCCL_AMPERE;
+    case 'k':
+    case 'm':
+    case 'p': *before_volta = true; return DL_NCCL_VOLTA;
+    default: return DL_NCCL_VOLTA;
+    }
 }
 
 const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
@@ -50,7 +64,10 @@ static double link_rate(const struct dl_link *link, enum dl_nccl_generation gene
 }
 
 /* Ring and tree of one node, over `devices` of it: channels and total rate. */
-struct inside { double channels, tree_channels, ring_bytes_per_s, tree_bytes_per_s; bool nvlink; };
+struct inside {
+    double channels, tree_channels, ring_bytes_per_s, tree_bytes_per_s;
+    bool nvlink;
+};
 
 /* Devices that do not reach each other over NVLink go through the host. */
 static double host_path(const struct dl_system *system, const struct dl_link *link)
@@ -61,7 +78,8 @@ static double host_path(const struct dl_system *system, const struct dl_link *li
     return isnan(rate) ? 0.0 : rate;
 }
 
-static struct inside inside_edges(const struct dl_system *system, int64_t devices, enum dl_nccl_generation generation)
+static struct inside inside_edges(const struct dl_system *system, enum dl_collective_op op, int64_t devices,
+                                  enum dl_nccl_generation generation)
 {
     const struct dl_link *link = &system->intra;
     int64_t all = system->devices_per_node < DL_LINK_DEVICES ? system->devices_per_node : DL_LINK_DEVICES;
@@ -77,8 +95,12 @@ static struct inside inside_edges(const struct dl_system *system, int64_t device
         rate = link->bandwidth_bytes_per_s / link->ring_channels[all];
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, true};
     double host = host_path(system, link);
-    /* No ring closes: a chain up and down the links, counted as two channels; rings hop over the host. */
-    if (connected) return (struct inside){1.0, 2.0, host, 2.0 * rate, true};
+    /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves each byte once each
+     * way over every link, which is 2(n-1)/n of a ring's bus rate; the others as a ring does. */
+    if (connected) {
+        double count = (double)devices, bus = op == DL_COLL_ALL_REDUCE ? rate * 2.0 * (count - 1.0) / count : rate;
+        return (struct inside){1.0, 1.0, bus, 0.0, true};
+    }
     return (struct inside){1.0, 1.0, host, host, false};
 }
 
@@ -94,10 +116,12 @@ static struct inside inside_uniform(const struct dl_system *system, int64_t devi
         total = link->cross_bandwidth_bytes_per_s;
     if (!nvlink && !link->peer_to_peer && system->has_host) {
         double sharing = system->host.devices_per_copy_link > 1 ? (double)system->host.devices_per_copy_link : 1.0;
-        double copy = system->host.copy_bandwidth_bytes_per_s / fmin(sharing, (double)devices);
+        double copy = system->host.copy_bandwidth_bytes_per_s / dl_least(sharing, (double)devices);
         if (copy < total) total = copy;
     }
-    double channels = link->channels > 0 ? (double)link->channels : nvlink ? floor(total / link_rate(link, generation) + 0.5) : 1.0;
+    double channels = link->channels > 0 ? (double)link->channels
+                      : nvlink           ? floor(total / link_rate(link, generation) + 0.5)
+                                         : 1.0;
     if (channels < 1.0) channels = 1.0;
     return (struct inside){channels, channels, total, total, nvlink};
 }
@@ -110,8 +134,8 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
                        system->name != NULL ? system->name : "?", (long long)request->nodes);
     const struct dl_link *link = &system->inter;
     double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
-    adapters = fmin(adapters, (double)request->ranks_per_node);
-    double rate = link->bandwidth_bytes_per_s / fmax(1.0, request->flows_per_adapter);
+    adapters = dl_least(adapters, (double)request->ranks_per_node);
+    double rate = link->bandwidth_bytes_per_s / dl_most(1.0, request->flows_per_adapter);
     if (!link->gpudirect && system->has_host && system->host.copy_bandwidth_bytes_per_s < rate)
         rate = system->host.copy_bandwidth_bytes_per_s;
     double total = adapters * rate, channels = adapters;
@@ -119,9 +143,9 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
     if (several && inside->ring_bytes_per_s / channels >= DUPLICATE_BYTES_PER_S) channels *= 2.0;
     double crossing = request->nodes == 2 ? 2.0 * total : total;
     graph->channels = graph->tree_channels = channels;
-    graph->ring_bytes_per_s = (several ? fmin(inside->ring_bytes_per_s, total) : total) / channels;
-    graph->tree_bytes_per_s = (several ? fmin(inside->tree_bytes_per_s, crossing) : crossing) / channels;
-    double extra_s = isnan(link->latency_s) ? 0.0 : fmax(0.0, link->latency_s - VERBS_LATENCY_S);
+    graph->ring_bytes_per_s = (several ? dl_least(inside->ring_bytes_per_s, total) : total) / channels;
+    graph->tree_bytes_per_s = (several ? dl_least(inside->tree_bytes_per_s, crossing) : crossing) / channels;
+    double extra_s = isnan(link->latency_s) ? 0.0 : dl_most(0.0, link->latency_s - VERBS_LATENCY_S);
     if (!link->rdma && !isnan(link->per_message_cpu_s)) extra_s += 2.0 * link->per_message_cpu_s;
     if (system->has_fabric && system->fabric.nodes_per_leaf > 0 && request->nodes > system->fabric.nodes_per_leaf &&
         !isnan(system->fabric.hop_latency_s))
@@ -142,21 +166,24 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
         if (!system->has_intra)
             return dl_fail(err, DL_ERR_INPUT, "system %s has no links.intra, needed for %lld devices of a node",
                            system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
-        inside = system->intra.edge_count > 0 ? inside_edges(system, request->ranks_per_node, generation)
+        inside = system->intra.edge_count > 0 ? inside_edges(system, request->op, request->ranks_per_node, generation)
                                               : inside_uniform(system, request->ranks_per_node, generation);
         if (!(inside.ring_bytes_per_s > 0.0) && !(inside.tree_bytes_per_s > 0.0))
-            return dl_fail(err, DL_ERR_INPUT, "system %s gives no bandwidth between %lld devices of a node: "
+            return dl_fail(err, DL_ERR_INPUT,
+                           "system %s gives no bandwidth between %lld devices of a node: "
                            "give links.intra.bandwidth_bytes_per_s or host.copy_bandwidth_bytes_per_s",
                            system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
     }
-    struct dl_nccl_graph graph = {
-        .ranks = (double)request->nodes * (double)request->ranks_per_node, .nodes = (double)request->nodes,
-        .channels = inside.channels, .tree_channels = inside.tree_channels,
-        .ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels,
-        .tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels,
-        .generation = generation, .nvlink = inside.nvlink,
-        .ll128 = !before_volta && (inside.nvlink || request->ranks_per_node == 1),
-        .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
+    struct dl_nccl_graph graph = {.ranks = (double)request->nodes * (double)request->ranks_per_node,
+                                  .nodes = (double)request->nodes,
+                                  .channels = inside.channels,
+                                  .tree_channels = inside.tree_channels,
+                                  .ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels,
+                                  .tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels,
+                                  .generation = generation,
+                                  .nvlink = inside.nvlink,
+                                  .ll128 = !before_volta && (inside.nvlink || request->ranks_per_node == 1),
+                                  .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
     const char *cpu = system->has_host ? system->host.cpu : NULL;
     graph.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
     if (request->nodes > 1) DL_TRY(between(system, request, &inside, &graph, err));

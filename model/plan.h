@@ -29,6 +29,7 @@ struct dl_plan {
     const char *variable_placement;       /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
     const char *library;                  /* collective library instead of the framework's own; NULL: the framework's */
     bool synthetic_input;
+    double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */
 };
 
 #endif

@@ -26,7 +26,7 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     if (!global && !each) return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch");
     if (!each) plan->batch_per_device_samples = plan->global_batch_samples / devices;
     if (!global) plan->global_batch_samples = plan->batch_per_device_samples * devices;
-    if (fabs(plan->global_batch_samples - plan->batch_per_device_samples * devices) > 1e-6 * plan->global_batch_samples) {
+    if (fabs(plan->global_batch_samples - plan->batch_per_device_samples * devices) > 1e-3 * plan->global_batch_samples) {
         return dl_fail(err, DL_ERR_USAGE, "batch: %g a device on %g devices is not a global batch of %g",
                        plan->batch_per_device_samples, devices, plan->global_batch_samples);
     }

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *dl_provenance_of(const char *member, const char *source, const struct dl_map_entry *sources, int source_count)
+const char *dl_provenance_of(const char *member, const char *source, const struct dl_map_entry *sources,
+                             int source_count)
 {
     for (int i = 0; i < source_count; i++)
         if (strcmp(sources[i].key, member) == 0) return sources[i].text;

@@ -4,6 +4,7 @@
 #include "model/surface.h"
 
 #include <math.h>
+#include <string.h>
 
 /* clang-format off */
 #define NUMBER(key_, unit_, low_, high_, required_, help_) \
@@ -40,6 +41,7 @@ static const struct dl_field surface_fields[] = {
     WITH_DEFAULT(narrow_gain, 1.0, 1e-3, 1e3, "rate factor: fewer than 8 input channels"),
     WITH_DEFAULT(pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels"),
     WITH_DEFAULT(grouped_gain, 1.0, 1e-3, 1e3, "rate factor: grouped convolution"),
+    WITH_DEFAULT(channel_multiple, 1.0, 1.0, 1024.0, "channels and filters are padded to this multiple"),
     WITH_DEFAULT(base_sigma_log, 0.35, 0.0, 10.0, "standard deviation of log(time / base)"),
     WITH_DEFAULT(offset, 0.0, -10.0, 10.0, "mean of log(time / base)"),
     NUMBERS(lengths, length_count, "length scale of each feature"),
@@ -157,6 +159,8 @@ static void conv_shape(const struct dl_kernel *kernel, double units, bool two_by
     double groups = fmax(kernel->groups, 1.0);
     double channels = kernel->in_channels / groups, filters = kernel->out_channels / groups;
     double pixels = kernel->batch * out_points;
+    s->channels = channels;
+    s->filters = filters;
     bool fast = plain && cube && wide == 2 && s->stride_area <= 1.0;
     s->fast_3x3 = fast && largest == 3.0;
     s->fast_5x5 = fast && largest > 3.0;
@@ -204,9 +208,15 @@ void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_elemen
     }
 }
 
-static double saturation(double half, double size)
+static double half_over(double half, double size)
 {
-    return half > 0.0 ? 1.0 / (1.0 + half / fmax(size, 1e-9)) : 1.0;
+    return half > 0.0 ? half / fmax(size, 1e-9) : 0.0;
+}
+
+/* Padded over real channels. */
+static double padding(double channels, double multiple)
+{
+    return channels > 0.0 ? ceil(channels / multiple) * multiple / channels : 1.0;
 }
 
 double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
@@ -217,8 +227,11 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
     double compute_s = 0.0;
     if (surface->op != DL_OP_STREAM && shape->flop > 0.0) {
         double rate = surface->rate_flop_per_s * scale->rate;
-        rate *= saturation(surface->half_m, shape->m) * saturation(surface->half_n, shape->n) *
-                saturation(surface->half_k, shape->k) * saturation(surface->half_waves, shape->waves);
+        /* Inverse efficiency: products and sums of half / size, so that time never falls as a side grows. */
+        double sides = (1.0 + half_over(surface->half_m * scale->half, shape->m)) *
+                       (1.0 + half_over(surface->half_n * scale->half, shape->n));
+        rate /= (1.0 + half_over(surface->half_k * scale->half, shape->k)) *
+                (sides + half_over(surface->half_waves, shape->waves));
         if (shape->unaligned) rate *= surface->unaligned_gain;
         if (shape->m_trans) rate *= surface->m_trans_gain;
         if (shape->n_trans) rate *= surface->n_trans_gain;
@@ -229,50 +242,78 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
         if (shape->grouped) rate *= surface->grouped_gain;
         if (shape->stride_area > 1.0) rate *= pow(shape->stride_area, -surface->stride_exponent);
         compute_s = shape->flop / rate;
+        if (surface->channel_multiple > 1.0)
+            compute_s *= padding(shape->channels, surface->channel_multiple) *
+                         padding(shape->filters, surface->channel_multiple);
     }
     if (limit != NULL) {
         *limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
         if (latency_s > fmax(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;
     }
+    if (isnan(compute_s) || isnan(memory_s)) return NAN; /* a rate that is unknown; fmax would drop it */
     double longer_s = fmax(compute_s, memory_s);
     if (!(longer_s > 0.0)) return latency_s;
     double ratio = fmin(compute_s, memory_s) / longer_s;
     return latency_s + longer_s * cbrt(1.0 + ratio * ratio * ratio);
 }
 
-/* Sum of weights / (1 + distance^2), and the smallest distance^2. Blocks of four samples, feature by feature, so that
- * the compiler can keep a block in vector registers. */
-static double correction(const struct dl_surface *surface, const double x[DL_FEATURES_MAX], double *nearest)
+/* Four samples at a time: GCC's and clang's vector type, lowered to what the machine has. */
+typedef double quad __attribute__((vector_size(32)));
+
+/* The same operations in the same order with and without AVX (no fused multiply-add), so results do not depend on the
+ * machine. Sanitizers and clang get the plain version. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
+/* Sum of weights k with k = 1 / (1 + distance^2), and the largest k: (sum k^8)^(1/8), which needs no branches and is
+ * at most a little above it where samples crowd. */
+WIDE static double correction(const struct dl_surface *surface, const double x[DL_FEATURES_MAX], double *largest)
 {
-    enum { BLOCK = 4 };
-    int n = surface->weight_count, axes = surface->length_count, i = 0;
-    double sum = 0.0, low = INFINITY, part[BLOCK] = {0}, least[BLOCK] = {INFINITY, INFINITY, INFINITY, INFINITY};
-    for (; i + BLOCK <= n; i += BLOCK) {
-        double d2[BLOCK] = {0};
-        for (int f = 0; f < axes; f++) {
-            const double *point = surface->points + (ptrdiff_t)f * n + i;
-            for (int j = 0; j < BLOCK; j++) d2[j] += (x[f] - point[j]) * (x[f] - point[j]);
+    ptrdiff_t n = surface->weight_count, axes = surface->length_count, i = 0;
+    quad sum = {0.0}, powers = {0.0};
+    const quad one = {1.0, 1.0, 1.0, 1.0};
+    for (; i + 8 <= n; i += 8) {
+        const double *point = surface->points + i;
+        quad a = one, b = one, weight_a, weight_b;
+        for (ptrdiff_t f = 0; f < axes; f++, point += n) {
+            quad to_a, to_b; /* memcpy: unaligned loads */
+            memcpy(&to_a, point, sizeof to_a);
+            memcpy(&to_b, point + 4, sizeof to_b);
+            to_a -= x[f];
+            to_b -= x[f];
+            a += to_a * to_a;
+            b += to_b * to_b;
         }
-        for (int j = 0; j < BLOCK; j++) {
-            part[j] += surface->weights[i + j] / (1.0 + d2[j]);
-            least[j] = d2[j] < least[j] ? d2[j] : least[j];
-        }
+        quad inverse = one / (a * b), k_a = inverse * b, k_b = inverse * a; /* one division for both */
+        memcpy(&weight_a, surface->weights + i, sizeof weight_a);
+        memcpy(&weight_b, surface->weights + i + 4, sizeof weight_b);
+        sum += weight_a * k_a + weight_b * k_b;
+        k_a *= k_a;
+        k_b *= k_b;
+        k_a *= k_a;
+        k_b *= k_b;
+        powers += k_a * k_a + k_b * k_b;
     }
+    double rest = 0.0, rest_powers = 0.0;
     for (; i < n; i++) {
-        double d2 = 0.0;
-        for (int f = 0; f < axes; f++) {
-            double d = x[f] - surface->points[(ptrdiff_t)f * n + i];
-            d2 += d * d;
+        double a = 1.0;
+        for (ptrdiff_t f = 0; f < axes; f++) {
+            double d = x[f] - surface->points[f * n + i];
+            a += d * d;
         }
-        sum += surface->weights[i] / (1.0 + d2);
-        low = fmin(low, d2);
+        double k = 1.0 / a;
+        rest += surface->weights[i] * k;
+        k *= k;
+        k *= k;
+        rest_powers += k * k;
     }
-    for (int j = 0; j < BLOCK; j++) {
-        sum += part[j];
-        low = fmin(low, least[j]);
-    }
-    *nearest = low;
-    return sum;
+    double all_powers = (powers[0] + powers[1]) + (powers[2] + powers[3]) + rest_powers;
+    *largest = fmin(sqrt(sqrt(sqrt(all_powers))), 1.0);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest;
 }
 
 /* Outside the samples' box by more than this many octaves: extrapolated. */
@@ -298,7 +339,7 @@ void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_s
     }
     double log_ratio = surface->offset + correction(surface, x, &nearest);
     /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper bound). */
-    double unexplained = nearest / (1.0 + nearest);
+    double unexplained = 1.0 - nearest;
     out->time_s = base_s * exp(log_ratio);
     out->sigma_log = sqrt(surface->sigma_log * surface->sigma_log +
                           surface->base_sigma_log * surface->base_sigma_log * unexplained * unexplained);

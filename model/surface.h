@@ -5,10 +5,11 @@
  *
  *   t = base(kernel) exp(offset + sum_i weights_i / (1 + |x - points_i|^2))        x: features(kernel) / lengths
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
- *   e = 1/(1 + half_m/M) 1/(1 + half_n/N) 1/(1 + half_k/K) 1/(1 + half_waves/waves)
+ *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
- * g the product of the gains that apply (Winograd, alignment, stride, ...). The cube is a smooth maximum (at most 26 %
+ * g the product of the gains that apply (Winograd, alignment, stride, ...); flop count channels padded for matrix units
+ * (cuDNN developer guide: tensor cores need multiples of 8). The cube is a smooth maximum (at most 26 %
  * above it, where both are equal). e is the smooth form of tile and wave quantization: a side of half_m runs at half
  * speed. The sum is a Gaussian process (Rasmussen and Williams 2006, chapters 2 and 4: rational-quadratic covariance with
  * alpha = 1) on log(t / base); it fades to the base by itself away from the samples, where `extrapolated` is set.
@@ -39,6 +40,7 @@ struct dl_surface {
     double narrow_gain;            /* fewer than 8 input channels */
     double pointwise_gain;         /* 1x1 kernels */
     double grouped_gain;           /* grouped convolution (more than one channel a group) */
+    double channel_multiple;       /* matrix units work on channels and filters padded to this multiple (8), else 1 */
     double base_sigma_log;         /* standard deviation of log(t / base): uncertainty far from every sample */
     /* correction; empty when there were too few samples */
     double offset;                     /* mean of log(t / base) over the samples; absent: 0 */
@@ -67,6 +69,7 @@ extern const struct dl_schema dl_surface_set_schema; /* "dlmodel-surfaces" */
 /* What a surface sees of a kernel. */
 struct dl_surface_shape {
     double flop, bytes, m, n, k, waves, stride_area;
+    double channels, filters; /* of one group; 0 for GEMM */
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, grouped;
     double launches;
     double features[DL_FEATURES_MAX];
@@ -77,12 +80,14 @@ struct dl_surface_shape {
 void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
                          struct dl_surface_shape *out);
 
-/* Factors for a surface of another device or precision; all 1 for its own. */
+/* Factors for a surface of another device or precision; all 1 for its own. half: of the half-rate sides m, n and k;
+ * where arithmetic grew more than bandwidth a tile must be that much larger to keep its unit busy. */
 struct dl_surface_scale {
-    double rate, bandwidth, latency;
+    double rate, bandwidth, latency, half;
 };
 
-/* Time of the base alone, in seconds; *limit (may be NULL): the largest of the three terms. */
+/* Time of the base alone, in seconds; *limit (may be NULL): the largest of the three terms.
+ * NAN when a needed scale is NAN. */
 double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
                        const struct dl_surface_shape *shape, enum dl_limit *limit);
 

@@ -6,24 +6,36 @@
 
 #include "model/provenance.h"
 
-#define STRING(type_, member, need, text) \
-    {.key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member), .required = need, .help = text}
-#define NUMBER(type_, member, low, high, measure, text)                                                              \
-    {.key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(type_, member), .min = low, .max = high, .unit = measure, \
-     .help = text}
-#define INTEGER(type_, member, low, high, need, text)                                                                \
-    {.key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(type_, member), .min = low, .max = high,           \
-     .unit = DL_UNIT_COUNT, .required = need, .help = text}
-#define LIST(type_, member, count, schema, text)                                                                     \
-    {.key = #member, .type = DL_FIELD_LIST, .offset = offsetof(type_, member), .count_offset = offsetof(type_, count), \
-     .child = schema, .help = text}
-#define MAP(type_, member, count, text)                                                                              \
-    {.key = #member, .type = DL_FIELD_MAP, .offset = offsetof(type_, member), .count_offset = offsetof(type_, count), \
-     .help = text}
-#define OBJECT(name, member, present, schema, text)                                                                  \
-    {.key = name, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_system, member),                             \
-     .count_offset = offsetof(struct dl_system, present), .child = schema, .help = text}
-#define SOURCE_HELP "key of SOURCES.md for every number without its own"
+#define STRING(type_, member, need, text)                                                                              \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member), .required = need, .help = text     \
+    }
+#define NUMBER(type_, member, low, high, measure, text)                                                                \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(type_, member), .min = low, .max = high,           \
+        .unit = measure, .help = text                                                                                  \
+    }
+#define INTEGER(type_, member, low, high, need, text)                                                                  \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(type_, member), .min = low, .max = high,          \
+        .unit = DL_UNIT_COUNT, .required = need, .help = text                                                          \
+    }
+#define LIST(type_, member, count, schema, text)                                                                       \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_LIST, .offset = offsetof(type_, member),                                      \
+        .count_offset = offsetof(type_, count), .child = schema, .help = text                                          \
+    }
+#define MAP(type_, member, count, text)                                                                                \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_MAP, .offset = offsetof(type_, member),                                       \
+        .count_offset = offsetof(type_, count), .help = text                                                           \
+    }
+#define OBJECT(name, member, present, schema, text)                                                                    \
+    {                                                                                                                  \
+        .key = name, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_system, member),                            \
+        .count_offset = offsetof(struct dl_system, present), .child = schema, .help = text                             \
+    }
+#define SOURCE_HELP  "key of SOURCES.md for every number without its own"
 #define SOURCES_HELP "member -> key of SOURCES.md"
 #define COMMENT_HELP "choices made between sources"
 
@@ -73,8 +85,10 @@ static const struct dl_field storage_fields[] = {
     {.key = NULL},
 };
 
-static const struct dl_schema storage_schema = {
-    .name = "storage", .summary = "where samples are read from", .size = sizeof(struct dl_storage), .fields = storage_fields};
+static const struct dl_schema storage_schema = {.name = "storage",
+                                                .summary = "where samples are read from",
+                                                .size = sizeof(struct dl_storage),
+                                                .fields = storage_fields};
 
 static const struct dl_field sample_fields[] = {
     NUMBER(struct dl_coll_sample, bytes, 0, 1e18, DL_UNIT_BYTE, "size, as the collective's bytes"),
@@ -99,21 +113,26 @@ static const struct dl_field collective_fields[] = {
     {.key = NULL},
 };
 
-static const struct dl_schema collective_schema = {
-    .name = "collective",
-    .summary = "samples of one library, operation and rank set",
-    .size = sizeof(struct dl_coll_measured),
-    .fields = collective_fields};
+static const struct dl_schema collective_schema = {.name = "collective",
+                                                   .summary = "samples of one library, operation and rank set",
+                                                   .size = sizeof(struct dl_coll_measured),
+                                                   .fields = collective_fields};
 
 /* "links" is an object of the file whose members stand in the system itself: the slice from `intra` to `has_inter`. */
 enum { LINKS_AT = offsetof(struct dl_system, intra) };
 
 static const struct dl_field links_fields[] = {
-    {.key = "intra", .type = DL_FIELD_OBJECT, .offset = 0,
-     .count_offset = offsetof(struct dl_system, has_intra) - LINKS_AT, .child = &dl_link_schema,
+    {.key = "intra",
+     .type = DL_FIELD_OBJECT,
+     .offset = 0,
+     .count_offset = offsetof(struct dl_system, has_intra) - LINKS_AT,
+     .child = &dl_link_schema,
      .help = "between the devices of a node"},
-    {.key = "inter", .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_system, inter) - LINKS_AT,
-     .count_offset = offsetof(struct dl_system, has_inter) - LINKS_AT, .child = &dl_link_schema,
+    {.key = "inter",
+     .type = DL_FIELD_OBJECT,
+     .offset = offsetof(struct dl_system, inter) - LINKS_AT,
+     .count_offset = offsetof(struct dl_system, has_inter) - LINKS_AT,
+     .child = &dl_link_schema,
      .help = "between nodes"},
     {.key = NULL},
 };
@@ -129,12 +148,15 @@ static const struct dl_field system_fields[] = {
     STRING(struct dl_system, name, true, "name of the file"),
     STRING(struct dl_system, summary, true, "one line"),
     STRING(struct dl_system, source, false, SOURCE_HELP),
-    {.key = "device", .type = DL_FIELD_STRING, .offset = offsetof(struct dl_system, device_name),
+    {.key = "device",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_system, device_name),
      .help = "name of a device file; or give device_profile"},
     OBJECT("device_profile", profile, has_profile, &dl_device_schema, "the device itself"),
     INTEGER(struct dl_system, nodes, 1, 1e7, true, "nodes there are"),
     INTEGER(struct dl_system, devices_per_node, 1, 1024, true, "devices of a node"),
-    NUMBER(struct dl_system, jitter_frac, 0, 10, DL_UNIT_NONE, "standard deviation of a step between devices / its mean"),
+    NUMBER(struct dl_system, jitter_frac, 0, 10, DL_UNIT_NONE,
+           "standard deviation of a step between devices / its mean"),
     OBJECT("host", host, has_host, &host_schema, "CPUs and memory of a node"),
     OBJECT("links", intra, has_links, &links_schema, "links between devices and between nodes"),
     OBJECT("fabric", fabric, has_fabric, &fabric_schema, "switches between nodes"),
@@ -204,9 +226,10 @@ enum dl_code dl_system_check(const struct dl_system *system, const struct dl_jso
     if (system->has_host)
         DL_TRY(dl_provenance_check(host->sources, host->source_count, &host_schema, doc, "host", err));
     if (system->has_fabric)
-        DL_TRY(dl_provenance_check(system->fabric.sources, system->fabric.source_count, &fabric_schema, doc, "fabric", err));
-    if (system->has_storage)
-        DL_TRY(dl_provenance_check(system->storage.sources, system->storage.source_count, &storage_schema, doc, "storage",
+        DL_TRY(dl_provenance_check(system->fabric.sources, system->fabric.source_count, &fabric_schema, doc, "fabric",
                                    err));
+    if (system->has_storage)
+        DL_TRY(dl_provenance_check(system->storage.sources, system->storage.source_count, &storage_schema, doc,
+                                   "storage", err));
     return dl_provenance_check(system->sources, system->source_count, &dl_system_schema, doc, "", err);
 }

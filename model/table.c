@@ -65,8 +65,9 @@ union dl_cell *dl_table_row(struct dl_table *table)
 
     if (table->row_count == table->row_capacity) {
         int capacity = table->row_capacity < 16 ? 16 : table->row_capacity > 1 << 28 ? 0 : table->row_capacity * 2;
-        union dl_cell *grown = capacity > 0 ? dl_arena_alloc(table->arena, (size_t)capacity, width * sizeof *grown) : NULL;
+        union dl_cell *grown = NULL;
 
+        if (capacity > 0) grown = dl_arena_alloc(table->arena, (size_t)capacity, width * sizeof *grown);
         if (grown == NULL) return NULL;
         if (table->row_count > 0) memcpy(grown, table->cells, (size_t)table->row_count * width * sizeof *grown);
         table->cells = grown;
@@ -268,7 +269,8 @@ char *dl_table_csv(const struct dl_table *table)
     return t.failed ? NULL : t.bytes;
 }
 
-static void json_cell(struct dl_json_writer *writer, const char *key, enum dl_column_type type, const union dl_cell *cell)
+static void json_cell(struct dl_json_writer *writer, const char *key, enum dl_column_type type,
+                      const union dl_cell *cell)
 {
     switch (type) {
     case DL_COLUMN_STRING: dl_jw_string(writer, key, cell->string); break;

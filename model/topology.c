@@ -34,8 +34,8 @@ static int cycle_bound(const struct search *search)
     return bound;
 }
 
-/* Extend the path that ends in `at`; each closed cycle is one more, and the search goes on for the next with what links are
- * left. Stops as soon as the bound is met. */
+/* Extend the path that ends in `at`; each closed cycle is one more, and the search goes on for the next with what links
+ * are left. Stops as soon as the bound is met. */
 static void extend(struct search *search, int at, unsigned visited, int depth, int found)
 {
     if (search->best >= search->bound || search->steps++ > NODE_BUDGET) return;

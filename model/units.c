@@ -9,28 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Small prefixes divide, because 10^-6 is no double and 10^6 is: "1.5us" is then the double nearest to 1.5e-6. */
+/* Decimal prefixes are added to the number's own exponent before it is converted, so that "1.5us" and "4.1G" are the
+ * doubles nearest to 1.5e-6 and 4.1e9; binary ones multiply, which is exact. */
 struct prefix {
     const char *text;
-    double times, over;
+    int exponent;
+    double times;
 };
 
 static const struct prefix small_prefixes[] = {
-    { "p", 1, 1e12 }, { "n", 1, 1e9 }, { "u", 1, 1e6 },
-    { "\xc2\xb5", 1, 1e6 }, /* U+00B5 micro sign */
-    { "\xce\xbc", 1, 1e6 }, /* U+03BC Greek mu */
-    { "m", 1, 1e3 }, { NULL, 0, 0 },
+    { "p", -12, 1 }, { "n", -9, 1 }, { "u", -6, 1 },
+    { "\xc2\xb5", -6, 1 }, /* U+00B5 micro sign */
+    { "\xce\xbc", -6, 1 }, /* U+03BC Greek mu */
+    { "m", -3, 1 }, { NULL, 0, 0 },
 };
 static const struct prefix large_prefixes[] = {
-    { "k", 1e3, 1 }, { "K", 1e3, 1 }, { "M", 1e6, 1 }, { "G", 1e9, 1 },
-    { "T", 1e12, 1 }, { "P", 1e15, 1 }, { "E", 1e18, 1 }, { NULL, 0, 0 },
+    { "k", 3, 1 }, { "K", 3, 1 }, { "M", 6, 1 }, { "G", 9, 1 }, { "T", 12, 1 }, { "P", 15, 1 }, { "E", 18, 1 },
+    { NULL, 0, 0 },
 };
 static const struct prefix binary_prefixes[] = {
-    { "Ki", 1024.0, 1 }, { "Mi", 1048576.0, 1 }, { "Gi", 1073741824.0, 1 },
-    { "Ti", 1099511627776.0, 1 }, { "Pi", 1125899906842624.0, 1 }, { NULL, 0, 0 },
+    { "Ki", 0, 1024.0 }, { "Mi", 0, 1048576.0 }, { "Gi", 0, 1073741824.0 }, { "Ti", 0, 1099511627776.0 },
+    { "Pi", 0, 1125899906842624.0 }, { NULL, 0, 0 },
 };
 
 enum { SMALL = 1, LARGE = 2, BINARY = 4 };
+
+#define MAX_COUNT 9007199254740992.0 /* 2^53: all whole numbers up to here are doubles */
 
 /* A spelling of a unit, the prefixes it takes, and its size in SI. Case counts: b is a bit, B a byte. */
 struct spelling {
@@ -136,12 +140,18 @@ static size_t number_length(const char *text)
     return i;
 }
 
-static bool match_prefix(const struct prefix *table, const char *text, size_t length, double *times, double *over)
+/* What a suffix does to the number before it: value = number * 10^exponent * times / over. */
+struct factor {
+    int exponent;
+    double times, over;
+};
+
+static bool match_prefix(const struct prefix *table, const char *text, size_t length, struct factor *factor)
 {
     for (; table->text != NULL; table++) {
         if (strlen(table->text) == length && strncmp(table->text, text, length) == 0) {
-            *times = table->times;
-            *over = table->over;
+            factor->exponent = table->exponent;
+            factor->times = table->times;
             return true;
         }
     }
@@ -149,33 +159,41 @@ static bool match_prefix(const struct prefix *table, const char *text, size_t le
 }
 
 /* Factor of a suffix "GiB/s"; false when it is none of `unit`. */
-static bool match_suffix(const char *suffix, enum dl_unit unit, double *times, double *over)
+static bool match_suffix(const char *suffix, enum dl_unit unit, struct factor *factor)
 {
     size_t length = strlen(suffix);
 
-    if (length == 0) {
-        *times = *over = 1;
-        return true;
-    }
+    *factor = (struct factor){ 0, 1, 1 };
+    if (length == 0) return true;
     for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
         const struct spelling *s = &spellings[i];
-        size_t unit_length = strlen(s->text), prefix_length;
-        double prefix_times = 1, prefix_over = 1;
+        size_t unit_length = strlen(s->text), prefix;
 
         if (s->unit != unit || unit_length > length) continue;
-        prefix_length = length - unit_length;
-        if (strcmp(suffix + prefix_length, s->text) != 0) continue;
-        if (prefix_length > 0
-            && !((s->prefixes & SMALL) && match_prefix(small_prefixes, suffix, prefix_length, &prefix_times, &prefix_over))
-            && !((s->prefixes & LARGE) && match_prefix(large_prefixes, suffix, prefix_length, &prefix_times, &prefix_over))
-            && !((s->prefixes & BINARY)
-                 && match_prefix(binary_prefixes, suffix, prefix_length, &prefix_times, &prefix_over)))
+        prefix = length - unit_length;
+        if (strcmp(suffix + prefix, s->text) != 0) continue;
+        if (prefix > 0 && !((s->prefixes & SMALL) && match_prefix(small_prefixes, suffix, prefix, factor))
+            && !((s->prefixes & LARGE) && match_prefix(large_prefixes, suffix, prefix, factor))
+            && !((s->prefixes & BINARY) && match_prefix(binary_prefixes, suffix, prefix, factor)))
             continue;
-        *times = prefix_times * s->times;
-        *over = prefix_over * s->over;
+        factor->times *= s->times;
+        factor->over = s->over;
         return true;
     }
     return false;
+}
+
+/* `number` passed number_length. */
+static double apply(const char *number, const struct factor *factor)
+{
+    size_t mantissa = strcspn(number, "eE");
+    long exponent = number[mantissa] != '\0' ? strtol(number + mantissa + 1, NULL, 10) : 0; /* saturates */
+    char text[96];
+
+    if (exponent > 100000) exponent = 100000;
+    if (exponent < -100000) exponent = -100000;
+    snprintf(text, sizeof text, "%.*se%ld", (int)mantissa, number, exponent + factor->exponent);
+    return strtod(text, NULL) * factor->times / factor->over;
 }
 
 enum dl_code dl_units_parse(const char *text, enum dl_unit unit, double *value_out, struct dl_err *err)
@@ -183,7 +201,8 @@ enum dl_code dl_units_parse(const char *text, enum dl_unit unit, double *value_o
     const char *start = text, *end;
     char number[64], suffix[32];
     size_t length, rest;
-    double times, over, value;
+    struct factor factor;
+    double value;
 
     if ((int)unit < 0 || unit >= DL_UNITS) unit = DL_UNIT_NONE;
     if (text == NULL) return dl_fail(err, DL_ERR_USAGE, "expected %s, got nothing", wanted[unit]);
@@ -200,10 +219,11 @@ enum dl_code dl_units_parse(const char *text, enum dl_unit unit, double *value_o
     if (rest >= sizeof suffix) goto wrong;
     memcpy(suffix, start, rest);
     suffix[rest] = '\0';
-    if (!match_suffix(suffix, unit, &times, &over)) goto wrong;
-    value = strtod(number, NULL) * times / over;
-    if (!isfinite(value)) return dl_fail(err, DL_ERR_USAGE, "expected %s, got \"%.80s\": too large", wanted[unit], text);
-    if (unit == DL_UNIT_COUNT && (value != floor(value) || fabs(value) > 9007199254740992.0)) goto wrong;
+    if (!match_suffix(suffix, unit, &factor)) goto wrong;
+    value = apply(number, &factor);
+    if (!isfinite(value))
+        return dl_fail(err, DL_ERR_USAGE, "expected %s, got \"%.80s\": too large", wanted[unit], text);
+    if (unit == DL_UNIT_COUNT && (value != floor(value) || fabs(value) > MAX_COUNT)) goto wrong;
     *value_out = value;
     return DL_OK;
 wrong:
@@ -267,7 +287,9 @@ void dl_units_format(double value, enum dl_unit unit, char *out, size_t out_size
         return;
     }
     if (value == 0) {
-        format_plain(0, unit == DL_UNIT_BYTE ? "B" : unit == DL_UNIT_BYTE_PER_S ? "B/s" : dl_unit_name(unit), out, out_size);
+        format_plain(0, unit == DL_UNIT_BYTE         ? "B"
+                        : unit == DL_UNIT_BYTE_PER_S ? "B/s"
+                                                     : dl_unit_name(unit), out, out_size);
         return;
     }
     switch (unit) {
@@ -280,7 +302,7 @@ void dl_units_format(double value, enum dl_unit unit, char *out, size_t out_size
     case DL_UNIT_HZ: format_steps(value, decimal_steps, "Hz", out, out_size); break;
     case DL_UNIT_W: format_steps(value, decimal_steps, "W", out, out_size); break;
     case DL_UNIT_J: format_steps(value, decimal_steps, "J", out, out_size); break;
-    case DL_UNIT_COUNT: snprintf(out, out_size, fabs(value) < 1e15 ? "%.0f" : "%.6g", value); break;
+    case DL_UNIT_COUNT: snprintf(out, out_size, fabs(value) <= MAX_COUNT ? "%.0f" : "%.6g", value); break;
     case DL_UNIT_SAMPLE: format_plain(value, fabs(value) == 1 ? "sample" : "samples", out, out_size); break;
     case DL_UNIT_SAMPLE_PER_S: format_plain(value, "samples/s", out, out_size); break;
     case DL_UNIT_NONE:

@@ -2,6 +2,30 @@
  *
  * The file (data/workloads/NAME.json) is made of blocks with repeats and parameters; loading expands it. The
  * result is flat and constant. Counts are per sample unless said otherwise; double holds them exactly to 2^53.
+ *
+ * The file, one JSON object (dlmodel schema workload):
+ *   "format": "dlmodel-workload", "version": 1, "name", "summary", "source" (key of data/SOURCES.md)
+ *   "family" (cnn, transformer, rnn, recommendation), "dataset", "epoch_samples", "sample_bytes"
+ *   "extends": "NAME"      starts from another workload: what this file gives replaces what that one gives; parameters
+ *                          and blocks one by one, input and layers as a whole
+ *   "parameters": {"hidden": 1024, "heads": "hidden/64"}   numbers or expressions (workload_expr.h) of each other
+ *   "input": {"channels": 3, "size": ["height", "width"]}  an image; {"tokens": "seq"} a sequence; {"channels": 13} a
+ *                          vector. "element_bytes": as copied to the device (default 4, of tokens 8)
+ *   "blocks": [{"name": "unit", "arguments": ["out", "stride"], "defaults": {"stride": 1}, "layers": [...]}]
+ *   "layers": [...]        entries in order of registration, which is also the order of execution
+ * An entry is a layer {"kind": "conv", "name": "conv1", "out": 64, "kernel": 7, "stride": 2, "pad": 3, "bias": true} or
+ * a block {"block": "unit", "name": "layer1", "repeat": "depth",
+ * "with": {"out": 64, "stride": "index == 0 ? 2 : 1"}}.
+ *   "from": inputs, default the previous entry: names in the same list (a block's name is its last output,
+ *           "layer1.0.conv" an inner one), in a block "in", "in2", ... for its inputs, at the top "input"
+ *   "when": left out when 0. "repeat": one after another, named NAME.0, NAME.1, ...; each starts from the one before,
+ *           "index" counts
+ *   expressions see parameters, arguments, "index", and "in_channels" (channels of the first input)
+ *   extents ("kernel", "stride", "pad", "dilation", "size") are one for all dimensions or one for each, outermost first;
+ *           "pad": 0.5 pads one element at one side only
+ *   "tied": full name of the layer whose weight this one uses
+ * The parameters layers, hidden, heads, seq and vocab of a family "transformer" are also what tensor and pipeline
+ * parallelism use.
  */
 #ifndef DL_MODEL_WORKLOAD_H
 #define DL_MODEL_WORKLOAD_H
@@ -31,7 +55,7 @@ struct dl_layer {
     double in_elements;               /* of all inputs together */
     /* geometry, as far as the kind uses it */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
-    double groups, heads, kv_heads, rows, hidden, tables; /* rows: embedding; hidden: the channels that "out" asks for */
+    double groups, heads, kv_heads, rows, hidden, tables; /* rows: embedding; hidden: channels that "out" asks for */
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
     double target[DL_DIMS], tokens, scale; /* output extents asked for: "size", "tokens", "scale"; 0: not given */
@@ -61,7 +85,8 @@ struct dl_layer_kind {
     unsigned needs, takes;            /* DL_KEY_* of layer.h: keys that its entry must, and besides may have */
     int inputs_min, inputs_max;
     /* From in-shapes and geometry to out-shape, parameters, MACs, saved activations. */
-    enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs, struct dl_arena *arena, struct dl_err *err);
+    enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs, struct dl_arena *arena,
+                          struct dl_err *err);
     /* Kernels of one pass for `batch` samples; returns how many were written to out[DL_LAYER_KERNELS]. Backward-data
      * begins with the additions that join the gradients of this layer's output where several layers read it. */
     int (*kernels)(const struct dl_layer *layer, enum dl_pass pass, double batch, struct dl_kernel *out);

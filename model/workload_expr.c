@@ -28,6 +28,11 @@ static enum dl_code syntax(struct parser *p, const char *expected)
     return dl_fail(p->err, DL_ERR_INPUT, "in \"%.80s\": expected %s, found '%.8s'", p->text, expected, p->at);
 }
 
+static enum dl_code too_deep(struct parser *p)
+{
+    return dl_fail(p->err, DL_ERR_INPUT, "an expression is nested deeper than %d", DEPTH_MAX);
+}
+
 static void skip_space(struct parser *p)
 {
     while (*p->at == ' ' || *p->at == '\t') p->at++;
@@ -82,7 +87,9 @@ static enum dl_code parse_name(struct parser *p, double *out)
     char name[NAME_BYTES];
     size_t length = 0;
     while (isalnum((unsigned char)*p->at) || *p->at == '_') {
-        if (length + 1 == sizeof name) return dl_fail(p->err, DL_ERR_INPUT, "a name has more than %d letters", NAME_BYTES - 1);
+        if (length + 1 == sizeof name) {
+            return dl_fail(p->err, DL_ERR_INPUT, "a name has more than %d letters", NAME_BYTES - 1);
+        }
         name[length++] = *p->at++;
     }
     name[length] = '\0';
@@ -96,7 +103,7 @@ static enum dl_code parse_name(struct parser *p, double *out)
 
 static enum dl_code parse_unary(struct parser *p, double *out)
 {
-    if (++p->depth > DEPTH_MAX) return dl_fail(p->err, DL_ERR_INPUT, "an expression is nested deeper than %d", DEPTH_MAX);
+    if (++p->depth > DEPTH_MAX) return too_deep(p);
     enum dl_code code;
     skip_space(p);
     if (take(p, "-")) {
@@ -200,7 +207,7 @@ static enum dl_code parse_branch(struct parser *p, bool taken, double *out)
 
 static enum dl_code parse_choice(struct parser *p, double *out)
 {
-    if (++p->depth > DEPTH_MAX) return dl_fail(p->err, DL_ERR_INPUT, "an expression is nested deeper than %d", DEPTH_MAX);
+    if (++p->depth > DEPTH_MAX) return too_deep(p);
     DL_TRY(parse_logic(p, out));
     if (take(p, "?")) {
         bool condition = *out != 0.0;

@@ -1,0 +1,192 @@
+# dlmodel: `make help` lists the targets. One makefile; objects mirror the sources below $(BUILD).
+
+BUILD ?= build
+PREFIX ?= /usr/local
+VERSION := 0.1.0
+COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+CC ?= gcc
+PKG_CONFIG ?= pkg-config
+CUDA_HOME ?= /usr/local/cuda
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+V ?= 0
+DEVELOPER ?= 0
+SANITIZE ?=
+FUZZ_SECONDS ?= 600
+# Optional parts: auto (use it when it is there), 1 (it must be there), 0 (build without).
+CUDA ?= auto
+NCCL ?= auto
+CUDNN ?= auto
+MPI ?= auto
+ONEDNN ?= auto
+OPENBLAS ?= auto
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS CC PKG_CONFIG CUDA_HOME
+
+ifeq ($(V),0)
+  Q := @
+  say = @printf '  %-5s %s\n' $(1) $(2);
+else
+  Q :=
+  say =
+endif
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla
+ifneq ($(DEVELOPER),0)
+  WARNINGS += -Werror
+endif
+OPTIMIZE ?= -O2 -g
+BASE_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off $(OPTIMIZE) $(WARNINGS) -I. -MMD -MP
+ifneq ($(SANITIZE),)
+  BASE_FLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
+  LINK_FLAGS := -fsanitize=$(SANITIZE)
+endif
+DEFINES = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' \
+  -DDLMODEL_PLOTDIR='"$(PREFIX)/share/dlmodel/plots"' -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
+LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
+
+# What this machine has is found by compiling and linking a few lines (tests/features.sh), and kept in config.mk.
+CONFIG := $(BUILD)/config.mk
+-include $(CONFIG)
+
+LIBRARY_SOURCES := $(wildcard model/*.c predict/*.c slurm/*.c) $(filter-out $(wildcard calibrate/probe_*.c),$(wildcard calibrate/*.c))
+LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
+MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
+PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
+PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cpu*.c))
+PROBE_MPI := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_mpi*.c))
+TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
+TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
+FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
+PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
+  $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi)
+
+.DEFAULT_GOAL := all
+.PHONY: all programs help deps features check check-fast tests bench demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.SECONDARY:
+
+all: $(CONFIG) ## build dlmodel and the probes
+	+$(Q)$(MAKE) --no-print-directory programs
+programs: $(PROGRAMS)
+ifeq ($(BUILD),build)
+	$(Q)ln -sfn build/dlmodel dlmodel
+endif
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
+	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 SANITIZE=address,undefined FUZZ_SECONDS\n'
+	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS\n'
+
+deps: ## install what is missing (says what; apt only)
+	$(Q)sh tests/deps.sh
+
+features: $(CONFIG) ## what was found, and how to get the rest
+	@cat $(BUILD)/features.txt
+
+# Found again when an answer could differ: another compiler, another choice.
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(CUDA_HOME)
+ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
+.PHONY: $(CONFIG)
+endif
+$(CONFIG): tests/features.sh
+	$(Q)mkdir -p $(BUILD)
+	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
+	$(Q)cat $(BUILD)/features.txt
+
+# Another set of flags rebuilds everything.
+FLAGS_NOW := $(CC) $(BASE_FLAGS) $(CFLAGS) $(DEFINES) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS)
+$(BUILD)/flags: FORCE
+	$(Q)mkdir -p $(BUILD)
+	$(Q)printf '%s\n' "$(subst ",',$(FLAGS_NOW))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(FLAGS_NOW))" > $@
+FORCE:
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(DEFINES) $(FILE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
+$(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
+
+$(BUILD)/dlmodel.o: FILE_FLAGS = -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"'
+$(BUILD)/model/command.o: FILE_FLAGS = -DDLMODEL_COMMIT='"$(COMMIT)"'
+
+$(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+$(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
+$(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) $(LIBS)
+
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBRARY_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
+$(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
+$(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES)
+	$(Q)mkdir -p $(@D)
+	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
+	  $(DEFINES) $< $(wildcard model/*.c) -o $@ $(LIBS)
+
+tests: $(CONFIG) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) ## build the tests
+
+check: ## set up, build, run all tests, then again under ASan and UBSan
+	$(Q)$(MAKE) --no-print-directory deps
+	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run
+
+check-fast: ## unit and property tests only, without sanitizers
+	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run fast
+
+bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one prediction, one process
+	$(Q)sh tests/bench/run.sh $(BUILD)
+$(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+demo: ## set up, build, and do the main job on this machine
+	$(Q)$(MAKE) --no-print-directory deps
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
+	$(Q)BUILD=$(BUILD) sh docs/demo.sh
+
+accuracy: all ## print the accuracy table, and put it into README.md
+	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
+
+golden-accept: all ## record the present output as the expected one (review the diff)
+	$(Q)sh tests/golden/run $(BUILD)/dlmodel accept
+
+lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
+	$(Q)sh tests/lint.sh
+
+cov: ## line and branch coverage of the tests
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage" LDFLAGS="$(LDFLAGS) --coverage" all tests
+	$(Q)BUILD=build-cov sh tests/run only || true
+	$(Q)gcovr -r . --object-directory build-cov -f 'model/' -f 'calibrate/' -f 'predict/' --exclude 'calibrate/probe_.*' --txt-metric branch | tail -n 3; gcovr -r . --object-directory build-cov -f 'model/' -s | tail -n 4
+
+fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
+	+$(Q)$(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
+	$(Q)for f in $(FUZZ_PROGRAMS); do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p $(BUILD)/corpus/$$n; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+
+plots: all ## the figures of the demo, in build/plots
+	$(Q)BUILD=$(BUILD) sh docs/figures.sh
+
+install: all ## PREFIX and DESTDIR are honoured
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
+	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/; done
+	cp -R data $(DESTDIR)$(PREFIX)/share/dlmodel/
+	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
+	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
+	$(BUILD)/dlmodel help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+
+uninstall: ## removes what install put there
+	rm -rf $(DESTDIR)$(PREFIX)/bin/dlmodel $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel \
+	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+
+dist: ## source archive of what is committed
+	git archive --prefix=dlmodel-$(VERSION)/ -o dlmodel-$(VERSION).tar.gz HEAD
+
+clean: ## removes all build folders
+	rm -rf build build-* dlmodel
+
+-include $(LIBRARY_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/dlmodel.d $(PROBE_CPU:.o=.d) $(PROBE_MPI:.o=.d)

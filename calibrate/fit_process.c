@@ -1,0 +1,204 @@
+/* fit_process.c - Gaussian process on the logarithm of (time / base).
+ * Covariance signal^2 / (1 + sum ((x - x') / length)^2) + noise^2 [x = x'], rational quadratic with alpha = 1
+ * (Rasmussen and Williams 2006, section 4.2.1); hyperparameters by maximum a posteriori (section 5.4.1) with BFGS.
+ */
+#include "calibrate/fit_parts.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_multimin.h>
+#include <math.h>
+#include <string.h>
+
+/* Priors of the logarithms of length (octaves), signal and noise: median and standard deviation. A length of 2 octaves
+ * means that kernels within a factor of 4 resemble each other. */
+static const double LENGTH_MEDIAN = 2.0, LENGTH_SD = 1.0;
+static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
+static const double NOISE_MEDIAN = 0.03, NOISE_SD = 0.7;
+
+struct process {
+    size_t n, axes;
+    const struct dl_surface_shape *shapes;
+    const double *y;        /* residuals less their mean */
+    gsl_matrix *covariance; /* then its Cholesky factor, then its inverse */
+    gsl_matrix *shape_part; /* 1 / (1 + d^2) */
+    gsl_vector *alpha;      /* covariance^-1 y */
+};
+
+static double prior(double log_value, double median, double sd, double *gradient)
+{
+    double z = (log_value - log(median)) / sd;
+    if (gradient != NULL) *gradient += z / sd;
+    return 0.5 * z * z;
+}
+
+static double prior_of(size_t i, size_t axes, double log_value, double *gradient)
+{
+    if (i < axes) return prior(log_value, LENGTH_MEDIAN, LENGTH_SD, gradient);
+    if (i == axes) return prior(log_value, SIGNAL_MEDIAN, SIGNAL_SD, gradient);
+    return prior(log_value, NOISE_MEDIAN, NOISE_SD, gradient);
+}
+
+static void fill_covariance(struct process *p, const double *lengths, double signal, double noise)
+{
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double d2 = 0.0;
+            for (size_t f = 0; f < p->axes; f++) {
+                double d = (p->shapes[i].features[f] - p->shapes[j].features[f]) / lengths[f];
+                d2 += d * d;
+            }
+            double part = 1.0 / (1.0 + d2);
+            double value = signal * signal * part + (i == j ? noise * noise : 0.0);
+            gsl_matrix_set(p->shape_part, i, j, part);
+            gsl_matrix_set(p->shape_part, j, i, part);
+            gsl_matrix_set(p->covariance, i, j, value);
+            gsl_matrix_set(p->covariance, j, i, value);
+        }
+}
+
+/* Factorizes the covariance and solves for alpha; returns 0.5 y' alpha + 0.5 log det, or a huge number. */
+static double factorize(struct process *p)
+{
+    static const double REFUSED = 1e10;
+    if (gsl_linalg_cholesky_decomp1(p->covariance) != GSL_SUCCESS) return REFUSED;
+    gsl_vector_const_view y = gsl_vector_const_view_array(p->y, p->n);
+    gsl_linalg_cholesky_solve(p->covariance, &y.vector, p->alpha);
+    double product, log_det = 0.0;
+    gsl_blas_ddot(&y.vector, p->alpha, &product);
+    for (size_t i = 0; i < p->n; i++) log_det += log(gsl_matrix_get(p->covariance, i, i));
+    return 0.5 * product + log_det;
+}
+
+static double evaluate(struct process *p, const gsl_vector *theta, gsl_vector *gradient)
+{
+    double lengths[DL_FEATURES_MAX];
+    for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
+    double signal = exp(gsl_vector_get(theta, p->axes)), noise = exp(gsl_vector_get(theta, p->axes + 1));
+    fill_covariance(p, lengths, signal, noise);
+    double value = factorize(p);
+    double slope[DL_FEATURES_MAX + 2] = {0};
+    for (size_t i = 0; i < p->axes + 2; i++)
+        value += prior_of(i, p->axes, gsl_vector_get(theta, i), gradient != NULL ? &slope[i] : NULL);
+    if (gradient == NULL || !(value < 1e9)) return value;
+    gsl_linalg_cholesky_invert(p->covariance);
+    /* d/dtheta = 0.5 sum_ij (K^-1 - alpha alpha')_ij dK_ij/dtheta */
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double w = gsl_matrix_get(p->covariance, i, j) - gsl_vector_get(p->alpha, i) * gsl_vector_get(p->alpha, j);
+            if (i == j) {
+                slope[p->axes] += w * signal * signal;
+                slope[p->axes + 1] += w * noise * noise;
+                continue;
+            }
+            double part = gsl_matrix_get(p->shape_part, i, j), k = 2.0 * w * signal * signal * part;
+            slope[p->axes] += k;
+            for (size_t f = 0; f < p->axes; f++) {
+                double d = (p->shapes[i].features[f] - p->shapes[j].features[f]) / lengths[f];
+                slope[f] += k * part * d * d;
+            }
+        }
+    for (size_t i = 0; i < p->axes + 2; i++) gsl_vector_set(gradient, i, slope[i]);
+    return value;
+}
+
+static double value_of(const gsl_vector *theta, void *data)
+{
+    return evaluate(data, theta, NULL);
+}
+
+static void gradient_of(const gsl_vector *theta, void *data, gsl_vector *gradient)
+{
+    evaluate(data, theta, gradient);
+}
+
+static void both_of(const gsl_vector *theta, void *data, double *value, gsl_vector *gradient)
+{
+    *value = evaluate(data, theta, gradient);
+}
+
+/* Leaves the best hyperparameters in theta. */
+static void maximize(struct process *p, gsl_vector *theta)
+{
+    enum { ITERATIONS = 80 };
+    static const double FIRST_STEP = 0.3, LINE_TOLERANCE = 0.1, GRADIENT_TOLERANCE = 1e-3;
+    gsl_multimin_function_fdf function = {
+        .f = value_of, .df = gradient_of, .fdf = both_of, .n = theta->size, .params = p};
+    gsl_multimin_fdfminimizer *minimizer =
+        gsl_multimin_fdfminimizer_alloc(gsl_multimin_fdfminimizer_vector_bfgs2, theta->size);
+    if (minimizer == NULL) return;
+    gsl_multimin_fdfminimizer_set(minimizer, &function, theta, FIRST_STEP, LINE_TOLERANCE);
+    for (int i = 0; i < ITERATIONS; i++) {
+        if (gsl_multimin_fdfminimizer_iterate(minimizer) != GSL_SUCCESS) break;
+        if (gsl_multimin_test_gradient(gsl_multimin_fdfminimizer_gradient(minimizer), GRADIENT_TOLERANCE) ==
+            GSL_SUCCESS)
+            break;
+    }
+    gsl_vector_memcpy(theta, gsl_multimin_fdfminimizer_x(minimizer));
+    gsl_multimin_fdfminimizer_free(minimizer);
+}
+
+/* Rounded lengths, then points from the rounded lengths, then weights from the rounded points: the file's numbers are
+ * consistent with each other. */
+static void write_surface(struct process *p, const gsl_vector *theta, struct dl_surface *surface)
+{
+    enum { HYPER_DIGITS = 3, POINT_DIGITS = 6, WEIGHT_DIGITS = 8 };
+    double lengths[DL_FEATURES_MAX];
+    for (size_t f = 0; f < p->axes; f++) {
+        lengths[f] = surface->lengths[f] = dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
+        surface->domain_low[f] = INFINITY;
+        surface->domain_high[f] = -INFINITY;
+        for (size_t i = 0; i < p->n; i++) {
+            double x = p->shapes[i].features[f];
+            surface->points[f * p->n + i] = dl_fit_round(x / lengths[f], POINT_DIGITS);
+            surface->domain_low[f] = fmin(surface->domain_low[f], dl_fit_round(x, POINT_DIGITS));
+            surface->domain_high[f] = fmax(surface->domain_high[f], dl_fit_round(x, POINT_DIGITS));
+        }
+    }
+    double signal = dl_fit_round(exp(gsl_vector_get(theta, p->axes)), HYPER_DIGITS);
+    double noise = dl_fit_round(exp(gsl_vector_get(theta, p->axes + 1)), HYPER_DIGITS);
+    fill_covariance(p, lengths, signal, noise);
+    factorize(p);
+    for (size_t i = 0; i < p->n; i++)
+        surface->weights[i] = dl_fit_round(signal * signal * gsl_vector_get(p->alpha, i), WEIGHT_DIGITS);
+}
+
+enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals, struct dl_arena *arena,
+                            struct dl_surface *surface, struct dl_err *err)
+{
+    size_t n = set->count, axes = (size_t)set->shapes[0].feature_count;
+    surface->lengths = dl_arena_alloc(arena, axes, sizeof(double));
+    surface->domain_low = dl_arena_alloc(arena, axes, sizeof(double));
+    surface->domain_high = dl_arena_alloc(arena, axes, sizeof(double));
+    surface->points = dl_arena_alloc(arena, axes * n, sizeof(double));
+    surface->weights = dl_arena_alloc(arena, n, sizeof(double));
+    double *y = dl_arena_alloc(arena, n, sizeof(double));
+    struct process p = {.n = n, .axes = axes, .shapes = set->shapes, .y = y};
+    p.covariance = gsl_matrix_alloc(n, n);
+    p.shape_part = gsl_matrix_alloc(n, n);
+    p.alpha = gsl_vector_calloc(n);
+    gsl_vector *theta = gsl_vector_alloc(axes + 2);
+    bool ready = surface->lengths != NULL && surface->domain_low != NULL && surface->domain_high != NULL &&
+                 surface->points != NULL && surface->weights != NULL && y != NULL && p.covariance != NULL &&
+                 p.shape_part != NULL && p.alpha != NULL && theta != NULL;
+    if (ready) {
+        double mean = 0.0;
+        for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
+        surface->offset = dl_fit_round(mean, 6);
+        for (size_t i = 0; i < n; i++) y[i] = residuals[i] - surface->offset;
+        for (size_t f = 0; f < axes; f++) gsl_vector_set(theta, f, log(LENGTH_MEDIAN));
+        gsl_vector_set(theta, axes, log(SIGNAL_MEDIAN));
+        gsl_vector_set(theta, axes + 1, log(NOISE_MEDIAN));
+        maximize(&p, theta);
+        write_surface(&p, theta, surface);
+        surface->length_count = surface->domain_low_count = surface->domain_high_count = (int)axes;
+        surface->point_count = (int)(axes * n);
+        surface->weight_count = (int)n;
+    }
+    if (p.covariance != NULL) gsl_matrix_free(p.covariance);
+    if (p.shape_part != NULL) gsl_matrix_free(p.shape_part);
+    if (p.alpha != NULL) gsl_vector_free(p.alpha);
+    if (theta != NULL) gsl_vector_free(theta);
+    return ready ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+}

@@ -1,0 +1,41 @@
+/* command.c - options and headers that all commands share. */
+#include "model/command.h"
+
+#ifndef DLMODEL_VERSION
+#define DLMODEL_VERSION "unknown"
+#endif
+#ifndef DLMODEL_COMMIT
+#define DLMODEL_COMMIT "unknown"
+#endif
+
+const struct dl_option dl_output_options[] = {
+    {"format", 0, "table|csv|json", "Output", "how results are printed; default table", false},
+    {"json", 0, NULL, "Output", "the same as --format json", false},
+    {"csv", 0, NULL, "Output", "the same as --format csv", false},
+    {"output", 'o', "FILE", "Output", "write to FILE (replaced only when complete) instead of stdout", false},
+    {"help", 'h', NULL, "Output", "this text", false},
+    {.name = NULL},
+};
+
+enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out, struct dl_err *err) {
+    static const char *const names[] = {"table", "csv", "json", NULL};
+    int format = DL_FORMAT_TEXT;
+    DL_TRY(dl_option_choice(options, "format", names, &format, err));
+    const bool json = dl_option_given(options, "json"), csv = dl_option_given(options, "csv");
+    const bool explicit_format = dl_option_given(options, "format");
+    if ((json && csv) || (explicit_format && ((json && format != DL_FORMAT_JSON) || (csv && format != DL_FORMAT_CSV)))) {
+        return dl_fail(err, DL_ERR_USAGE, "--format, --json and --csv contradict each other; give one");
+    }
+    *out = json ? DL_FORMAT_JSON : csv ? DL_FORMAT_CSV : (enum dl_format)format;
+    return DL_OK;
+}
+
+void dl_output_header(struct dl_json_writer *writer, const char *format) {
+    dl_jw_object(writer, NULL);
+    dl_jw_string(writer, "format", format);
+    dl_jw_integer(writer, "version", 1);
+    dl_jw_object(writer, "dlmodel");
+    dl_jw_string(writer, "version", DLMODEL_VERSION);
+    dl_jw_string(writer, "commit", DLMODEL_COMMIT);
+    dl_jw_end(writer);
+}

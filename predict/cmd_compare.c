@@ -1,0 +1,165 @@
+/* cmd_compare.c - how far are predictions from what was measured, and what limits each run? */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predict/compare.h"
+#include "predict/inputs.h"
+
+static const struct dl_option compare_options[] = {
+    {"rows", 0, NULL, "What", "print every row, not only the errors by group", false},
+    {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
+    {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error by source exceeds this", false},
+    {"set", 0, "KEY=VALUE", "What", "what if: any field of every system or framework", true},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
+static const char *const examples[] = {
+    "dlmodel compare data/runs/tensorflow_2017.csv --rows",
+    "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
+    NULL,
+};
+
+static const struct dl_column row_columns[] = {
+    {"id", "id", "", DL_COLUMN_STRING, 0, 0},
+    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
+    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
+    {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},
+    {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
+    {"predicted", "predicted", "", DL_COLUMN_NUMBER, 0, 4},
+    {"measured", "measured", "", DL_COLUMN_NUMBER, 0, 4},
+    {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
+    {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+    {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
+};
+static const struct dl_column summary_columns[] = {
+    {"group", "group", "", DL_COLUMN_STRING, 0, 0},
+    {"by", "by", "", DL_COLUMN_STRING, 0, 0},
+    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
+    {"skipped", "skipped", "", DL_COLUMN_INTEGER, 0, 0},
+    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
+};
+
+static enum dl_code fill_rows(struct dl_table *table, const struct dl_comparison *c, struct dl_err *err) {
+    for (int i = 0; i < c->count; i++) {
+        const struct dl_compared *row = &c->rows[i];
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = row->id;
+        cells[1].string = row->source;
+        cells[2].string = row->system;
+        cells[3].string = row->framework;
+        cells[4].string = row->workload;
+        cells[5].integer = row->devices;
+        cells[6].number = row->predicted;
+        cells[7].number = row->measured;
+        cells[8].string = row->unit;
+        cells[9].number = row->error_pct;
+        cells[10].string = row->bottleneck;
+        cells[11].boolean = row->skipped;
+        cells[12].string = row->why;
+    }
+    return DL_OK;
+}
+
+static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list, int count, struct dl_err *err) {
+    for (int i = 0; i < count; i++) {
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = list[i].group;
+        cells[1].string = list[i].kind;
+        cells[2].integer = list[i].rows;
+        cells[3].integer = list[i].skipped;
+        const double errors[] = {list[i].mape_pct, list[i].median_ape_pct, list[i].p90_ape_pct, list[i].max_ape_pct, list[i].bias_pct};
+        for (int e = 0; e < 5; e++) cells[4 + e].number = errors[e];
+    }
+    return DL_OK;
+}
+
+static enum dl_code compare_file(struct dl_context *context, const struct dl_data *data, const char *path, bool anchor,
+                                 struct dl_comparison *out, struct dl_err *err) {
+    struct dl_csv csv;
+    DL_TRY(dl_csv_read(path, context->arena, &csv, err));
+    if (dl_csv_column(&csv, "workload") >= 0 && dl_csv_column(&csv, "metric") >= 0) {
+        return dl_compare_runs(data, &csv, anchor, out, err);
+    }
+    if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", path);
+    if (dl_csv_column(&csv, "collective") >= 0) return dl_compare_collectives(data, &csv, out, err);
+    if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) return dl_compare_kernels(data, &csv, out, err);
+    return dl_fail_at(err, path, 1, 1, NULL, "expected the header of a table of runs (workload, metric, ...), collectives "
+                      "(collective, ...) or kernels (op, pass, ...)");
+}
+
+static enum dl_code print_json(struct dl_context *context, const struct dl_options *options, const struct dl_table *rows,
+                               const struct dl_table *summary, struct dl_err *err) {
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-comparison");
+    dl_jw_array(&w, "rows");
+    dl_table_json(rows, &w);
+    dl_jw_end(&w);
+    dl_jw_array(&w, "summary");
+    dl_table_json(summary, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    enum dl_format format;
+    double max_error = NAN;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_option_number(options, "max-error", DL_UNIT_NONE, 0, 1e6, &max_error, err));
+    if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "expected at least one CSV file of measurements");
+    struct dl_data data;
+    DL_TRY(dl_inputs_overrides(context, options, &data, err));
+    struct dl_comparison comparison = {.arena = context->arena};
+    for (int i = 0; i < options->positional_count; i++) {
+        DL_TRY(compare_file(context, &data, options->positional[i], dl_option_given(options, "anchor"), &comparison, err));
+    }
+    for (int i = 0; i < data.override_count; i++) {
+        if (!data.overrides[i].used) return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s'", data.overrides[i].key);
+    }
+    struct dl_error_summary *list;
+    int count;
+    DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
+    struct dl_table rows, summary;
+    dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
+    dl_table_init(&summary, context->arena, summary_columns, sizeof summary_columns / sizeof summary_columns[0]);
+    DL_TRY(fill_rows(&rows, &comparison, err));
+    DL_TRY(fill_summary(&summary, list, count, err));
+    if (format == DL_FORMAT_JSON) {
+        DL_TRY(print_json(context, options, &rows, &summary, err));
+    } else if (format == DL_FORMAT_CSV) {
+        DL_TRY(context->output(options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));
+    } else {
+        const char *text = dl_option_given(options, "rows") ? dl_table_text(&rows) : "", *errors = dl_table_text(&summary);
+        if (text == NULL || errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        DL_TRY(context->output(options, dl_arena_printf(context->arena, "%s%s%s", text, text[0] != 0 ? "\n" : "", errors), err));
+    }
+    const double overall = count > 0 ? list[count - 1].mape_pct : NAN;
+    if (dl_known(max_error) && !(overall <= max_error)) {
+        return dl_fail(err, DL_ERR_NO, "mean absolute error by source is %.3g %%, above --max-error %g %%", overall, max_error);
+    }
+    return DL_OK;
+}
+
+const struct dl_command dl_cmd_compare = {
+    .name = "compare",
+    .summary = "predictions beside measured runs, collectives or kernels; errors by source",
+    .usage = "FILE.csv... [options]",
+    .purpose = "Predicts every row of tables of measurements and prints mean, median, 90th percentile, worst and signed mean of "
+               "the error (predicted - measured) / measured by source, by system and over all. Rows that cannot be predicted "
+               "are counted, with the reason (--rows, --json).",
+    .examples = examples,
+    .options = tables,
+    .exit_notes = "1 when the mean absolute error by source exceeds --max-error",
+    .run = run,
+};

@@ -1,0 +1,110 @@
+/* cmd_explain.c - every term of one prediction: formula, inputs, where each number came from. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predict/inputs.h"
+#include "predict/rows.h"
+
+static const struct dl_option *const tables[] = {dl_input_options, dl_output_options, NULL};
+static const char *const examples[] = {
+    "dlmodel explain --framework pytorch-ddp --nodes 4",
+    "dlmodel explain --system dgx1-v100 --workload vgg16 --framework horovod-tensorflow --nodes 2 --csv",
+    NULL,
+};
+
+static const struct dl_column columns[] = {
+    {"term", "term", "", DL_COLUMN_STRING, 0, 0},       {"group", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"formula", "formula", "", DL_COLUMN_STRING, 0, 0}, {"inputs", "inputs", "", DL_COLUMN_STRING, 0, 0},
+    {"start_s", "at", "ms", DL_COLUMN_NUMBER, 1e-3, 4}, {"value_s", "time", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
+    {"value_bytes", "memory", "MiB", DL_COLUMN_NUMBER, 1048576, 4},
+    {"sigma_log", "sigma", "", DL_COLUMN_NUMBER, 0, 2}, {"origin", "origin", "", DL_COLUMN_STRING, 0, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static enum dl_code add_term(struct dl_table *table, const struct dl_term *term, struct dl_err *err) {
+    union dl_cell *c = dl_table_row(table);
+    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const bool memory = strcmp(term->group, "memory") == 0;
+    c[0].string = term->name;
+    c[1].string = term->group;
+    c[2].string = term->formula;
+    c[3].string = term->inputs;
+    c[4].number = term->start_s;
+    c[5].number = memory ? NAN : term->value;
+    c[6].number = memory ? term->value : NAN;
+    c[7].number = term->sigma_log;
+    c[8].string = term->origin;
+    return DL_OK;
+}
+
+static const char *summary_text(struct dl_context *context, const struct dl_prediction *p) {
+    return dl_arena_printf(context->arena,
+        "iteration %.4g ms = compute %.4g (forward %.4g + backward %.4g + update %.4g) + exposed communication %.4g (of %.4g) + "
+        "exposed input %.4g (of %.4g) + bubble %.4g + overhead %.4g      F-ITERATION\n80 %% interval %.4g to %.4g ms"
+        "      F-INTERVAL\nbottleneck %s, %.0f %% of the iteration      F-BOUND\n",
+        1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
+        1e3 * p->exposed_comm_s, 1e3 * p->comm_s, 1e3 * p->exposed_input_s, 1e3 * p->input_s, 1e3 * p->bubble_s,
+        1e3 * p->overhead_s, 1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck],
+        100 * p->bottleneck_share);
+}
+
+static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_prediction_row *row, const struct dl_table *table, struct dl_err *err) {
+    const char *terms = dl_table_text(table);
+    if (terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return context->output(options, dl_arena_printf(context->arena,
+        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per device\n\n%s\n%s", row->workload->name,
+        dl_precision_names[row->plan->precision], row->system->name, row->system->device->name, row->framework->name,
+        row->framework->release, (long long)row->plan->nodes, (long long)row->plan->devices_per_node,
+        row->plan->batch_per_device_samples, terms, summary_text(context, row->prediction)), err);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    enum dl_format format;
+    struct dl_inputs inputs;
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    if (inputs.node_count != 1) return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
+    const struct dl_framework *framework = inputs.frameworks[0];
+    for (int i = 0; inputs.framework_all && i < inputs.framework_count; i++) { /* not named: the plainest multi-node mode */
+        if (strcmp(inputs.frameworks[i]->name, "pytorch-ddp") == 0) framework = inputs.frameworks[i];
+    }
+    DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan, &prediction, err));
+    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework, &plan, &prediction};
+    struct dl_table table;
+    dl_table_init(&table, context->arena, columns, COLUMNS);
+    for (int i = 0; i < prediction.term_count; i++) DL_TRY(add_term(&table, &prediction.terms[i], err));
+    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, err));
+    if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
+    if (format == DL_FORMAT_JSON) {
+        struct dl_json_writer w;
+        dl_jw_init(&w, context->arena, false);
+        dl_output_header(&w, "dlmodel-explanation");
+        dl_inputs_json(&inputs, options, &w);
+        dl_jw_array(&w, "results");
+        dl_rows_json(&w, &row);
+        dl_jw_end(&w);
+        dl_jw_array(&w, "terms");
+        dl_table_json(&table, &w);
+        dl_jw_end(&w);
+        dl_jw_end(&w);
+        DL_TRY(context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err));
+    }
+    for (int i = 0; i < prediction.warning_count; i++) context->note(context, "warning: %s", prediction.warnings[i]);
+    if (inputs.strict && prediction.extrapolated) return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
+    return DL_OK;
+}
+
+const struct dl_command dl_cmd_explain = {
+    .name = "explain",
+    .summary = "every term of one prediction, its formula, inputs and origin",
+    .usage = "[options]",
+    .purpose = "Prints each layer's forward and backward time, each message, the update, memory by part: value, start on the "
+               "timeline, formula id (see model/README.md), inputs, uncertainty, and where its numbers came from.",
+    .examples = examples,
+    .options = tables,
+    .run = run,
+};

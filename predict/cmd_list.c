@@ -1,0 +1,180 @@
+/* cmd_list.c - what is there: systems, devices, workloads, frameworks, strategies, collectives, behaviours, layers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/collective.h"
+#include "model/command.h"
+#include "model/exchange.h"
+#include "model/workload.h"
+
+static const struct dl_option *const tables[] = {dl_output_options, NULL};
+static const char *const examples[] = {"dlmodel list systems", "dlmodel list workloads --json", NULL};
+
+static const struct dl_column plain_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+};
+static const struct dl_column workload_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"parameters", "parameters", "M", DL_COLUMN_NUMBER, 1e6, 5},
+    {"forward_macs_per_sample", "forward", "GMAC", DL_COLUMN_NUMBER, 1e9, 5},
+    {"activation_elements_per_sample", "activations", "M", DL_COLUMN_NUMBER, 1e6, 4},
+    {"layers", "layers", "", DL_COLUMN_INTEGER, 0, 0},
+    {"input", "input", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+};
+
+static enum dl_code add(struct dl_table *table, const char *name, const char *summary, const char *source, struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    cells[0].string = name;
+    cells[1].string = summary;
+    cells[2].string = source;
+    return DL_OK;
+}
+
+static const char *input_text(struct dl_context *context, const struct dl_workload *w) {
+    const struct dl_shape *in = &w->input;
+    if (in->dims == 0) return dl_arena_printf(context->arena, "%.0f", in->channels);
+    if (in->dims == 1) return dl_arena_printf(context->arena, "%.0f tokens", in->size[DL_DIMS - 1]);
+    if (in->dims == 2) return dl_arena_printf(context->arena, "%.0fx%.0fx%.0f", in->channels, in->size[1], in->size[2]);
+    return dl_arena_printf(context->arena, "%.0fx%.0fx%.0fx%.0f", in->channels, in->size[0], in->size[1], in->size[2]);
+}
+
+static enum dl_code list_workloads(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_WORKLOAD, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_workload *w;
+        DL_TRY(dl_data_workload(&context->data, names[i], context->arena, &w, err));
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = w->name;
+        cells[1].number = w->parameters;
+        cells[2].number = w->forward_macs_per_sample;
+        cells[3].number = w->activation_elements_per_sample;
+        cells[4].integer = w->layer_count;
+        cells[5].string = input_text(context, w);
+        cells[6].string = w->summary;
+        cells[7].string = w->source;
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_systems(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_SYSTEM, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_system *s;
+        DL_TRY(dl_data_system(&context->data, names[i], context->arena, &s, err));
+        DL_TRY(add(table, names[i], s->summary, s->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_devices(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_DEVICE, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_device *d;
+        DL_TRY(dl_data_device(&context->data, names[i], context->arena, &d, err));
+        DL_TRY(add(table, d->name, d->summary, d->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_frameworks(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_FRAMEWORK, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_framework *f;
+        DL_TRY(dl_data_framework(&context->data, names[i], context->arena, &f, err));
+        DL_TRY(add(table, f->name, f->summary, f->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_strategies(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    for (const struct dl_strategy *s = dl_strategies; s->name != NULL; s++) {
+        const char *summary = s->available ? s->summary : dl_arena_printf(context->arena, "%s (not in this version)", s->summary);
+        DL_TRY(add(table, s->name, summary, "formulas", err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_collectives(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    (void)context;
+    for (int i = 0; dl_collective_algorithms[i] != NULL; i++) {
+        const struct dl_collective_algorithm *a = dl_collective_algorithms[i];
+        DL_TRY(add(table, a->name, a->summary, a->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_behaviours(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    (void)context;
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
+        const struct dl_framework_behaviour *b = dl_framework_behaviours[i];
+        DL_TRY(add(table, b->name, b->summary, b->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_layers(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
+    (void)context;
+    for (int i = 0; dl_layer_kinds[i] != NULL; i++) {
+        DL_TRY(add(table, dl_layer_kinds[i]->name, dl_layer_kinds[i]->summary, dl_layer_kinds[i]->source, err));
+    }
+    return DL_OK;
+}
+
+static const struct kind {
+    const char *name;
+    enum dl_code (*fill)(struct dl_context *context, struct dl_table *table, struct dl_err *err);
+} kinds[] = {
+    {"systems", list_systems},       {"devices", list_devices},         {"workloads", list_workloads},
+    {"frameworks", list_frameworks}, {"strategies", list_strategies},   {"collectives", list_collectives},
+    {"behaviours", list_behaviours}, {"layers", list_layers},           {NULL, NULL},
+};
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    enum dl_format format;
+    DL_TRY(dl_output_format(options, &format, err));
+    const char *all = "systems, devices, workloads, frameworks, strategies, collectives, behaviours or layers";
+    if (options->positional_count != 1) return dl_fail(err, DL_ERR_USAGE, "expected one of %s", all);
+    const struct kind *kind = kinds;
+    const char *names[16];
+    int count = 0;
+    for (; kind->name != NULL && strcmp(kind->name, options->positional[0]) != 0; kind++) names[count++] = kind->name;
+    names[count] = NULL;
+    if (kind->name == NULL) {
+        const char *near = dl_suggest(options->positional[0], names);
+        return dl_fail(err, DL_ERR_USAGE, "nothing to list called '%s'; %s%s%sexpected %s", options->positional[0],
+                       near != NULL ? "did you mean " : "", near != NULL ? near : "", near != NULL ? "? " : "", all);
+    }
+    struct dl_table table;
+    const bool workloads = kind->fill == list_workloads;
+    dl_table_init(&table, context->arena, workloads ? workload_columns : plain_columns, workloads ? 8 : 3);
+    DL_TRY(kind->fill(context, &table, err));
+    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
+    if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_jw_array(&w, NULL);
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
+    return context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+const struct dl_command dl_cmd_list = {
+    .name = "list",
+    .summary = "what there is",
+    .usage = "KIND [options]",
+    .purpose = "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours or layers with a one-line "
+               "summary and the source of their figures; workloads also with parameters, multiply-adds and activations.",
+    .examples = examples,
+    .options = tables,
+    .run = run,
+};

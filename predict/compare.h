@@ -1,0 +1,48 @@
+/* compare.h - predictions beside measurements: runs, collectives, kernels. */
+#ifndef DL_PREDICT_COMPARE_H
+#define DL_PREDICT_COMPARE_H
+
+#include "model/command.h"
+#include "model/csv.h"
+
+struct dl_compared {
+    const char *id, *source, *system, *unit;
+    double predicted, measured, error_pct; /* error = (predicted - measured) / measured */
+    double low, high;                      /* 80 % interval of the prediction; NAN: none */
+    const char *bottleneck;                /* runs; NULL for others */
+    const char *framework, *workload;      /* runs */
+    int64_t devices;
+    bool skipped;
+    const char *why;                       /* of a skipped row */
+};
+
+struct dl_comparison {
+    struct dl_compared *rows;
+    int count, capacity;
+    struct dl_arena *arena;
+};
+
+/* Room for one more row; NULL when memory is exhausted. */
+struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
+
+/* One table of measurements each; which one is told by the header. DL_ERR_INPUT for a broken table; a row that cannot be
+ * predicted is added as skipped with the reason. */
+enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor, struct dl_comparison *out,
+                             struct dl_err *err);
+enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv, struct dl_comparison *out,
+                                    struct dl_err *err);
+enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv, struct dl_comparison *out,
+                                struct dl_err *err);
+
+/* Errors of a group of rows; skipped ones are only counted. */
+struct dl_error_summary {
+    const char *kind, *group; /* "source", "system", "all" */
+    int rows, skipped;
+    double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
+};
+
+/* By source, by system, "all" and "all-by-source" (mean over sources, each weighing the same). *out in the arena. */
+enum dl_code dl_compare_summarize(const struct dl_comparison *comparison, struct dl_error_summary **out, int *count_out,
+                                  struct dl_err *err);
+
+#endif

@@ -1,0 +1,286 @@
+/* compare_runs.c - published training runs: each row becomes a plan, the plan a prediction. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/predict.h"
+#include "predict/compare.h"
+
+enum column {
+    ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, COLUMNS
+};
+static const char *const column_names[COLUMNS] = {
+    "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value",
+};
+
+struct loaded { const char *key; const void *object; };
+
+struct runs {
+    const struct dl_data *data;
+    const struct dl_csv *csv;
+    int columns[COLUMNS];
+    struct loaded *cache;
+    int cache_count;
+    struct dl_arena *arena;
+};
+
+struct run { /* one row, resolved */
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    struct dl_plan plan;
+    bool throughput; /* else iteration */
+    double measured;
+    const char *why; /* not predictable */
+};
+
+static const char *cell(const struct runs *r, int row, enum column column) {
+    return r->columns[column] < 0 ? "" : r->csv->rows[row][r->columns[column]];
+}
+
+static const void *cached(const struct runs *r, const char *key) {
+    for (int i = 0; i < r->cache_count; i++) {
+        if (strcmp(r->cache[i].key, key) == 0) return r->cache[i].object;
+    }
+    return NULL;
+}
+
+/* At most three new objects a row: the cache has room for them. */
+static void remember(struct runs *r, const char *key, const void *object) {
+    r->cache[r->cache_count++] = (struct loaded){key, object};
+}
+
+static enum dl_code load_workload(struct runs *r, const char *name, const char *input, const struct dl_workload **out,
+                                  struct dl_err *err) {
+    const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
+    *out = cached(r, key);
+    if (*out != NULL) return DL_OK;
+    struct dl_override *o = dl_arena_alloc(r->arena, 1, sizeof *o);
+    if (key == NULL || o == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_data data = *r->data;
+    data.override_count = 0;
+    if (input[0] != 0) {
+        const bool sequence = strncmp(input, "seq", 3) == 0;
+        o->key = sequence ? "seq" : "input";
+        o->value = sequence ? input + 3 : input;
+        data.overrides = o;
+        data.override_count = 1;
+    }
+    DL_TRY(dl_data_workload(&data, name, r->arena, out, err));
+    remember(r, key, *out);
+    return DL_OK;
+}
+
+static enum dl_code load_all(struct runs *r, int row, struct run *run, struct dl_err *err) {
+    const char *system = dl_arena_printf(r->arena, "system %s", cell(r, row, SYSTEM));
+    const char *framework = dl_arena_printf(r->arena, "framework %s", cell(r, row, FRAMEWORK));
+    if (system == NULL || framework == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    run->system = cached(r, system);
+    if (run->system == NULL) {
+        DL_TRY(dl_data_system(r->data, cell(r, row, SYSTEM), r->arena, &run->system, err));
+        remember(r, system, run->system);
+    }
+    run->framework = cached(r, framework);
+    if (run->framework == NULL) {
+        DL_TRY(dl_data_framework(r->data, cell(r, row, FRAMEWORK), r->arena, &run->framework, err));
+        remember(r, framework, run->framework);
+    }
+    return load_workload(r, cell(r, row, WORKLOAD), cell(r, row, INPUT), &run->workload, err);
+}
+
+/* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
+static int choice(const char *word, const char *const *choices, int fallback) {
+    if (word[0] == 0) return fallback;
+    for (int i = 0; choices[i] != NULL; i++) {
+        if (strcmp(choices[i], word) == 0) return i;
+    }
+    return -1;
+}
+
+static enum dl_code number(const struct runs *r, int row, enum column column, double *out, struct dl_err *err) {
+    *out = NAN;
+    return r->columns[column] < 0 ? DL_OK : dl_csv_number(r->csv, row, r->columns[column], out, err);
+}
+
+static enum dl_code read_counts(const struct runs *r, int row, struct run *run, struct dl_err *err) {
+    double nodes, devices, batch, global, micro, ranks;
+    DL_TRY(number(r, row, NODES, &nodes, err));
+    DL_TRY(number(r, row, DEVICES_PER_NODE, &devices, err));
+    DL_TRY(number(r, row, BATCH_PER_DEVICE, &batch, err));
+    DL_TRY(number(r, row, GLOBAL_BATCH, &global, err));
+    DL_TRY(number(r, row, MICRO_BATCH, &micro, err));
+    DL_TRY(number(r, row, VALUE, &run->measured, err));
+    struct dl_plan *plan = &run->plan;
+    plan->nodes = nodes >= 1 && nodes < 1e9 ? (int64_t)nodes : 0;
+    plan->devices_per_node = devices >= 1 && devices < 1e9 ? (int64_t)devices : 0;
+    plan->batch_per_device_samples = dl_known(batch) ? batch : 0;
+    plan->global_batch_samples = dl_known(global) && !dl_known(batch) ? global : 0;
+    plan->micro_batch_samples = dl_known(micro) ? micro : 0;
+    const struct { enum column column; int64_t *value; } ranks_of[] = {{DP, &plan->dp}, {TP, &plan->tp}, {PP, &plan->pp}};
+    for (size_t i = 0; i < 3; i++) {
+        DL_TRY(number(r, row, ranks_of[i].column, &ranks, err));
+        *ranks_of[i].value = ranks >= 1 && ranks < 1e9 ? (int64_t)ranks : 0;
+    }
+    if (plan->nodes == 0 || plan->devices_per_node == 0) run->why = "nodes or devices_per_node is not given";
+    else if (batch <= 0 || global <= 0) run->why = "the batch is not positive";
+    else if (!dl_known(batch) && !dl_known(global)) run->why = "no batch size is given";
+    if (!(run->measured > 0)) run->why = "no measured value";
+    return DL_OK;
+}
+
+static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
+    memset(run, 0, sizeof *run);
+    struct dl_plan *plan = &run->plan;
+    const char *metric = cell(r, row, METRIC), *backend = cell(r, row, BACKEND), *strategy = cell(r, row, STRATEGY);
+    const int precision = choice(cell(r, row, PRECISION), dl_precision_names, DL_FP32);
+    const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_MOMENTUM);
+    plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
+    plan->synthetic_input = true;
+    if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
+    plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
+    DL_TRY(read_counts(r, row, run, err));
+    run->throughput = strcmp(metric, "iteration") != 0;
+    if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
+    if (precision < 0) run->why = "unknown precision";
+    if (optimizer < 0) run->why = "unknown optimizer";
+    if (plan->strategy == NULL) run->why = "unknown strategy";
+    else if (!plan->strategy->available) {
+        run->why = dl_arena_printf(r->arena, "strategy %s is not in this version", plan->strategy->name);
+    }
+    if (run->why != NULL) return DL_OK;
+    plan->precision = (enum dl_precision)precision;
+    plan->optimizer = (enum dl_optimizer)optimizer;
+    struct dl_err inner = {0};
+    const enum dl_code code = load_all(r, row, run, &inner);
+    if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
+    else if (code != DL_OK) {
+        *err = inner;
+        return code;
+    }
+    return DL_OK;
+}
+
+/* Same run but for the number of devices. */
+static bool same_group(const struct runs *r, int a, int b) {
+    static const enum column same[] = {SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, METRIC};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        if (strcmp(cell(r, a, same[i]), cell(r, b, same[i])) != 0) return false;
+    }
+    /* Batches are printed with rounding: equal within 1 %. */
+    const double x = atof(cell(r, a, BATCH_PER_DEVICE)), y = atof(cell(r, b, BATCH_PER_DEVICE));
+    return fabs(x - y) <= 0.01 * fmax(x, y);
+}
+
+static double predicted_value(const struct run *run, const struct dl_prediction *p) {
+    return run->throughput ? p->throughput_samples_per_s : p->iteration_s;
+}
+
+static enum dl_code predict_run(const struct run *run, double compute_scale, struct dl_arena *arena, struct dl_prediction *p,
+                                struct dl_err *err) {
+    struct dl_plan plan = run->plan;
+    plan.compute_scale = compute_scale;
+    return dl_predict(run->system, run->workload, run->framework, &plan, NULL, arena, p, err);
+}
+
+/* The factor on all kernel times with which the prediction of the run is what was measured. */
+static enum dl_code anchor_scale(const struct run *run, double *scale_out, struct dl_err *err) {
+    double scale = 1;
+    for (int i = 0; i < 20; i++) {
+        struct dl_arena arena = {0};
+        struct dl_prediction p;
+        const enum dl_code code = predict_run(run, scale, &arena, &p, err);
+        dl_arena_free(&arena);
+        DL_TRY(code);
+        const double samples = p.iteration_s * p.throughput_samples_per_s;
+        const double wanted_s = run->throughput ? samples / run->measured : run->measured;
+        const double step = (wanted_s - p.iteration_s) / p.compute_s;
+        scale = fmax(0.02, scale * (1 + step));
+        if (fabs(step) < 1e-6) break;
+    }
+    *scale_out = scale;
+    return DL_OK;
+}
+
+/* The group's run with the fewest devices that can be predicted; -1: none. */
+static int anchor_of(struct runs *r, const struct run *all, int row) {
+    int best = -1;
+    int64_t fewest = INT64_MAX;
+    for (int i = 0; i < r->csv->row_count; i++) {
+        const int64_t devices = all[i].plan.nodes * all[i].plan.devices_per_node;
+        if (all[i].why == NULL && devices < fewest && same_group(r, i, row)) {
+            best = i;
+            fewest = devices;
+        }
+    }
+    return best;
+}
+
+static enum dl_code compare_row(struct runs *r, struct run *all, double *scales, int row, bool anchor,
+                                struct dl_compared *out, struct dl_err *err) {
+    const struct run *run = &all[row];
+    double scale = 0;
+    if (anchor && run->why == NULL) {
+        const int base = anchor_of(r, all, row);
+        if (base == row || base < 0) {
+            out->skipped = true;
+            out->why = "anchor of its group, or alone in it";
+            return DL_OK;
+        }
+        if (!(scales[base] > 0)) DL_TRY(anchor_scale(&all[base], &scales[base], err));
+        scale = scales[base];
+    }
+    struct dl_arena arena = {0};
+    struct dl_prediction p;
+    struct dl_err inner = {0};
+    const enum dl_code code = run->why == NULL ? predict_run(run, scale, &arena, &p, &inner) : DL_OK;
+    if (run->why != NULL || code == DL_ERR_USAGE || code == DL_ERR_INPUT) {
+        out->skipped = true;
+        out->why = run->why != NULL ? run->why : dl_arena_strdup(r->arena, inner.message);
+    } else if (code == DL_OK) {
+        const double samples = p.iteration_s * p.throughput_samples_per_s;
+        out->predicted = predicted_value(run, &p);
+        out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
+        out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
+        out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
+        out->bottleneck = dl_bottleneck_names[p.bottleneck];
+    }
+    dl_arena_free(&arena);
+    if (code != DL_OK && !out->skipped) *err = inner;
+    return out->skipped ? DL_OK : code;
+}
+
+static enum dl_code find_columns(struct runs *r, struct dl_err *err) {
+    for (int c = 0; c < COLUMNS; c++) r->columns[c] = dl_csv_column(r->csv, column_names[c]);
+    static const enum column needed[] = {ID, SOURCE, SYSTEM, FRAMEWORK, WORKLOAD, NODES, DEVICES_PER_NODE, METRIC, VALUE};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (r->columns[needed[i]] < 0) {
+            return dl_fail_at(err, r->csv->name, 1, 1, column_names[needed[i]], "a table of runs needs this column");
+        }
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor, struct dl_comparison *out,
+                             struct dl_err *err) {
+    struct runs r = {.data = data, .csv = csv, .arena = out->arena};
+    DL_TRY(find_columns(&r, err));
+    r.cache = dl_arena_alloc(out->arena, (size_t)csv->row_count * 3 + 1, sizeof *r.cache);
+    struct run *all = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *all);
+    double *scales = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *scales);
+    if (r.cache == NULL || all == NULL || scales == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int row = 0; row < csv->row_count; row++) DL_TRY(read_run(&r, row, &all[row], err));
+    for (int row = 0; row < csv->row_count; row++) {
+        struct dl_compared *compared = dl_comparison_add(out);
+        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *compared = (struct dl_compared){
+            .id = cell(&r, row, ID), .source = cell(&r, row, SOURCE), .system = cell(&r, row, SYSTEM),
+            .framework = cell(&r, row, FRAMEWORK), .workload = cell(&r, row, WORKLOAD),
+            .unit = all[row].throughput ? "samples/s" : "s", .measured = all[row].measured, .predicted = NAN, .error_pct = NAN,
+            .low = NAN, .high = NAN, .devices = all[row].plan.nodes * all[row].plan.devices_per_node,
+        };
+        DL_TRY(compare_row(&r, all, scales, row, anchor, compared, err));
+    }
+    return DL_OK;
+}

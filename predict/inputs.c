@@ -1,0 +1,188 @@
+/* inputs.c - loads systems, workloads, frameworks and plans from options. */
+#include "predict/inputs.h"
+
+#include <string.h>
+#include <unistd.h>
+
+const struct dl_option dl_input_options[] = {
+    {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
+    {"workload", 'w', "NAME|FILE", "What", "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50", false},
+    {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
+    {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
+    {"strategy", 0, "NAME", "Plan", "how the work is split; default data", false},
+    {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
+    {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
+    {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},
+    {"global-batch", 'B', "N", "Plan", "samples of all devices together", false},
+    {"precision", 'p', "NAME", "Plan", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
+    {"optimizer", 0, "NAME", "Plan", "sgd, momentum, adam or lamb; default momentum", false},
+    {"library", 0, "NAME", "Plan", "collective library instead of the framework's own: nccl, mpi, gloo, ...", false},
+    {"placement", 0, "cpu|gpu", "Plan", "where parameter servers of one node keep variables; default cpu", false},
+    {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices", false},
+    {"tp", 0, "N", "Plan", "tensor-parallel ranks", false},
+    {"pp", 0, "N", "Plan", "pipeline stages", false},
+    {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
+    {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
+    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
+    {"recompute", 0, "NAME", "Plan", "none, selective or full; default none", false},
+    {"sequence-parallel", 0, NULL, "Plan", "split normalisations along the sequence with tensor parallelism", false},
+    {"input", 0, "synthetic|real", "Plan", "data made on the device, or read from the system's storage; default synthetic", false},
+    {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated", false},
+    {.name = NULL},
+};
+
+enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_options *options, struct dl_data *data,
+                                 struct dl_err *err) {
+    *data = context->data;
+    data->overrides = dl_arena_alloc(context->arena, DL_MAX_REPEATS, sizeof *data->overrides);
+    if (data->overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    data->override_count = 0;
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "set") != 0) continue;
+        const char *text = options->given[i].value, *equals = strchr(text, '=');
+        if (equals == NULL || equals == text || equals[1] == 0) {
+            return dl_fail(err, DL_ERR_USAGE, "--set: expected KEY=VALUE, got \"%s\"", text);
+        }
+        struct dl_override *o = &data->overrides[data->override_count++];
+        o->key = dl_arena_strndup(context->arena, text, (size_t)(equals - text));
+        o->value = equals + 1;
+        if (o->key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return DL_OK;
+}
+
+static enum dl_code load_frameworks(struct dl_context *context, const struct dl_data *data, const char *name,
+                                    struct dl_inputs *out, struct dl_err *err) {
+    out->framework_all = strcmp(name, "all") == 0;
+    if (!out->framework_all) {
+        out->framework_count = 1;
+        return dl_data_framework(data, name, context->arena, &out->frameworks[0], err);
+    }
+    const char **names;
+    DL_TRY(dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL && out->framework_count < 64; i++) {
+        DL_TRY(dl_data_framework(data, names[i], context->arena, &out->frameworks[out->framework_count++], err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
+    struct dl_plan *plan = &out->plan;
+    const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
+    int precision = DL_FP32, optimizer = DL_MOMENTUM, recompute = DL_RECOMPUTE_NONE, input = 0, placement = 0;
+    static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
+    plan->strategy = dl_strategy_find(strategy == NULL ? "data" : strategy);
+    if (plan->strategy == NULL) {
+        return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
+    }
+    DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
+    DL_TRY(dl_option_choice(options, "optimizer", dl_optimizer_names, &optimizer, err));
+    DL_TRY(dl_option_choice(options, "recompute", dl_recompute_names, &recompute, err));
+    DL_TRY(dl_option_choice(options, "input", inputs, &input, err));
+    DL_TRY(dl_option_choice(options, "placement", placements, &placement, err));
+    plan->precision = (enum dl_precision)precision;
+    plan->optimizer = (enum dl_optimizer)optimizer;
+    plan->recompute = (enum dl_recompute)recompute;
+    plan->synthetic_input = input == 0;
+    plan->variable_placement = placements[placement];
+    plan->library = dl_option_text(options, "library");
+    plan->sequence_parallel = dl_option_given(options, "sequence-parallel");
+    const struct { const char *name; int64_t *value; } counts[] = {
+        {"devices-per-node", &plan->devices_per_node}, {"dp", &plan->dp}, {"tp", &plan->tp},
+        {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        DL_TRY(dl_option_integer(options, counts[i].name, 1, 100000000, counts[i].value, err));
+    }
+    out->max_batch = batch != NULL && strcmp(batch, "max") == 0;
+    if (!out->max_batch) {
+        DL_TRY(dl_option_number(options, "batch-per-device", DL_UNIT_COUNT, 1, 1e7, &plan->batch_per_device_samples, err));
+    }
+    DL_TRY(dl_option_number(options, "global-batch", DL_UNIT_COUNT, 1, 1e12, &plan->global_batch_samples, err));
+    DL_TRY(dl_option_number(options, "micro-batch", DL_UNIT_COUNT, 1, 1e7, &plan->micro_batch_samples, err));
+    if (batch != NULL && plan->global_batch_samples > 0) {
+        return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
+    }
+    return DL_OK;
+}
+
+double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
+    const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
+    const bool cpu = strcmp(system->device->kind, "cpu") == 0;
+    return (images ? 32 : 8) / (cpu ? 4 : 1);
+}
+
+enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options, struct dl_inputs *out,
+                            struct dl_err *err) {
+    memset(out, 0, sizeof *out);
+    if (options->positional_count > 0) {
+        return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[0]);
+    }
+    struct dl_data data;
+    DL_TRY(dl_inputs_overrides(context, options, &data, err));
+    const char *system = dl_option_text(options, "system"), *workload = dl_option_text(options, "workload");
+    const char *framework = dl_option_text(options, "framework"), *nodes = dl_option_text(options, "nodes");
+    const bool own = context->profile_path != NULL && access(context->profile_path, R_OK) == 0;
+    out->system_name = system != NULL ? system : own ? "local" : "iris-v100";
+    out->workload_name = workload != NULL ? workload : "resnet50";
+    struct dl_err list_err = {0};
+    if (dl_list_parse(nodes == NULL ? "1" : nodes, out->nodes, DL_MAX_LIST, &out->node_count, &list_err) != DL_OK) {
+        return dl_fail(err, DL_ERR_USAGE, "--nodes: %s", list_err.message);
+    }
+    DL_TRY(read_plan(options, out, err));
+    DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
+    DL_TRY(dl_data_workload(&data, out->workload_name, context->arena, &out->workload, err));
+    DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
+    for (int i = 0; i < data.override_count; i++) {
+        if (!data.overrides[i].used) {
+            return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s' in the system, workload or framework; see 'dlmodel schema "
+                           "system'", data.overrides[i].key);
+        }
+    }
+    if (!out->max_batch && out->plan.batch_per_device_samples <= 0 && out->plan.global_batch_samples <= 0) {
+        out->plan.batch_per_device_samples = dl_default_batch(out->system, out->workload);
+    }
+    out->strict = dl_option_given(options, "strict");
+    return DL_OK;
+}
+
+enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework, int64_t nodes, bool terms,
+                               struct dl_arena *arena, struct dl_plan *plan_out, struct dl_prediction *out,
+                               struct dl_err *err) {
+    struct dl_plan plan = inputs->plan;
+    const struct dl_predict_options options = {.terms = terms};
+    plan.nodes = nodes;
+    if (inputs->max_batch) {
+        plan.batch_per_device_samples = 1;
+        DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
+        DL_TRY(dl_predict(inputs->system, inputs->workload, framework, &plan, NULL, arena, out, err));
+        if (!(out->max_batch_samples >= 1)) {
+            return dl_fail(err, DL_ERR_NO, "%s on %s: not even one sample a device fits in memory", inputs->workload->name,
+                           inputs->system->name);
+        }
+        plan = inputs->plan;
+        plan.nodes = nodes;
+        plan.batch_per_device_samples = out->max_batch_samples;
+    }
+    DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
+    *plan_out = plan;
+    return dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out, err);
+}
+
+void dl_inputs_json(const struct dl_inputs *inputs, const struct dl_options *options, struct dl_json_writer *w) {
+    dl_jw_object(w, "inputs");
+    dl_jw_string(w, "system", inputs->system_name);
+    dl_jw_string(w, "workload", inputs->workload_name);
+    dl_jw_string(w, "strategy", inputs->plan.strategy->name);
+    dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
+    dl_jw_string(w, "optimizer", dl_optimizer_names[inputs->plan.optimizer]);
+    dl_jw_array(w, "nodes");
+    for (size_t i = 0; i < inputs->node_count; i++) dl_jw_integer(w, NULL, inputs->nodes[i]);
+    dl_jw_end(w);
+    dl_jw_array(w, "set");
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "set") == 0) dl_jw_string(w, NULL, options->given[i].value);
+    }
+    dl_jw_end(w);
+    dl_jw_end(w);
+}

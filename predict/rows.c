@@ -1,0 +1,117 @@
+/* rows.c - the columns of a prediction, in the contract's names. */
+#include "predict/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GIB = 1 << 30 };
+#define MS 1e-3
+
+/* Text shows the columns with a heading; CSV has all. The order of cells in fill() is this order. */
+static const struct dl_column columns[] = {
+    {"system", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"workload", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
+    {"strategy", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+    {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
+    {"batch_per_device_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"global_batch_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"dp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"tp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"pp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"sp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"compute_s", "compute", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"comm_s", "comm", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"exposed_comm_s", "exposed", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"iteration_low_s", "low", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"iteration_high_s", "high", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 0, 4},
+    {"scaling_efficiency", "eff", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"epoch_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"forward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"backward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"update_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"input_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"exposed_input_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"bubble_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"overhead_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.weights_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.gradients_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.optimizer_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.activations_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.workspace_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.buffers_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.context_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.total_bytes", "memory", "GiB", DL_COLUMN_NUMBER, GIB, 0},
+    {"memory.capacity_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"fits", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+    {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"bottleneck_share", "share", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
+    const struct dl_prediction *p = row->prediction;
+    const struct dl_plan *plan = row->plan;
+    const struct dl_memory *m = &p->memory;
+    int i = 0;
+    c[i++].string = row->system->name;
+    c[i++].string = row->workload->name;
+    c[i++].string = row->framework->name;
+    c[i++].string = plan->strategy->name;
+    c[i++].string = dl_precision_names[plan->precision];
+    c[i++].integer = plan->nodes;
+    c[i++].integer = plan->nodes * plan->devices_per_node;
+    c[i++].number = plan->batch_per_device_samples;
+    c[i++].number = plan->global_batch_samples;
+    c[i++].integer = plan->dp;
+    c[i++].integer = plan->tp;
+    c[i++].integer = plan->pp;
+    c[i++].integer = plan->sp;
+    const double times[] = {p->compute_s, p->comm_s, p->exposed_comm_s, p->iteration_s, p->iteration_low_s, p->iteration_high_s,
+                            p->throughput_samples_per_s, p->scaling_efficiency, p->epoch_s, p->forward_s, p->backward_s,
+                            p->update_s, p->input_s, p->exposed_input_s, p->bubble_s, p->overhead_s, m->weights_bytes,
+                            m->gradients_bytes, m->optimizer_bytes, m->activations_bytes, m->workspace_bytes,
+                            m->buffers_bytes, m->context_bytes, m->total_bytes, m->capacity_bytes};
+    for (size_t t = 0; t < sizeof times / sizeof times[0]; t++) c[i++].number = times[t];
+    c[i++].boolean = p->fits;
+    c[i++].string = dl_bottleneck_names[p->bottleneck];
+    c[i++].number = p->bottleneck_share;
+    c[i++].boolean = p->extrapolated;
+}
+
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena) { dl_table_init(table, arena, columns, COLUMNS); }
+
+enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row, struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    fill(cells, row);
+    return DL_OK;
+}
+
+void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+    union dl_cell cells[COLUMNS];
+    bool in_memory = false;
+    fill(cells, row);
+    dl_jw_object(w, NULL);
+    for (int i = 0; i < COLUMNS; i++) {
+        const char *dot = strchr(columns[i].key, '.'), *key = dot == NULL ? columns[i].key : dot + 1;
+        if (dot != NULL && !in_memory) dl_jw_object(w, "memory");
+        if (dot == NULL && in_memory) dl_jw_end(w);
+        in_memory = dot != NULL;
+        switch (columns[i].type) {
+        case DL_COLUMN_STRING: dl_jw_string(w, key, cells[i].string); break;
+        case DL_COLUMN_NUMBER: dl_jw_number(w, key, cells[i].number); break;
+        case DL_COLUMN_INTEGER: dl_jw_integer(w, key, cells[i].integer); break;
+        case DL_COLUMN_BOOL: dl_jw_bool(w, key, cells[i].boolean); break;
+        }
+    }
+    dl_jw_array(w, "warnings");
+    for (int i = 0; i < row->prediction->warning_count; i++) dl_jw_string(w, NULL, row->prediction->warnings[i]);
+    dl_jw_end(w);
+    dl_jw_end(w);
+}

@@ -1,0 +1,22 @@
+/* rows.h - predictions as rows of a table: one declaration for text, CSV and JSON. */
+#ifndef DL_PREDICT_ROWS_H
+#define DL_PREDICT_ROWS_H
+
+#include "model/predict.h"
+#include "model/table.h"
+
+struct dl_prediction_row {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    const struct dl_prediction *prediction;
+};
+
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
+/* DL_ERR_SYSTEM when memory is exhausted. */
+enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row, struct dl_err *err);
+/* The row as an object of the open JSON array, warnings included. */
+void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row *row);
+
+#endif

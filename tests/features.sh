@@ -1,0 +1,96 @@
+#!/bin/sh
+# features.sh BUILD - finds optional libraries by compiling and linking a few lines with each; writes BUILD/config.mk and
+# BUILD/features.txt. A library that is asked for (X=1) and missing is an error that says how to get it.
+set -u
+build=$1
+work=$build/features
+mkdir -p "$work"
+config=$build/config.mk.new
+report=$build/features.txt
+: > "$config"
+: > "$report"
+found_all=
+printf 'CONFIG_KEY := %s\n' "${CONFIG_KEY:-}" >> "$config"
+
+# try NAME FLAGS < source: compiles and links; the compiler's words are kept in NAME.log
+try() {
+    name=$1
+    shift
+    cat > "$work/$name.c"
+    # shellcheck disable=SC2086
+    ${CC:-cc} -std=c11 "$work/$name.c" -o "$work/$name" "$@" > "$work/$name.log" 2>&1
+}
+
+need() { # need NAME FLAG PACKAGE < source
+    # shellcheck disable=SC2086
+    if try "$1" $2 -lm; then return; fi
+    printf 'error: %s was not found, and dlmodel needs it: make deps, or install %s\n' "$1" "$3" >&2
+    exit 1
+}
+
+# feature NAME VARIABLE CHOICE HOW-TO-GET CFLAGS LIBS < source
+feature() {
+    name=$1 variable=$2 choice=$3 get=$4 cflags=$5 libs=$6
+    source=$(cat)
+    if [ "$choice" = 0 ]; then
+        printf '  -  %-9s left out (%s=0)\n' "$name" "$variable" >> "$report"
+        return
+    fi
+    # shellcheck disable=SC2086
+    if printf '%s\n' "$source" | try "$variable" $cflags $libs; then
+        printf '  ✓  %-9s found\n' "$name" >> "$report"
+        printf 'HAVE_%s := 1\n%s_CFLAGS := %s\n%s_LIBS := %s\n' "$variable" "$variable" "$cflags" "$variable" "$libs" >> "$config"
+        found_all="$found_all $name"
+    elif [ "$choice" = 1 ]; then
+        printf 'error: %s=1, but %s does not compile and link (%s): %s\n' "$variable" "$name" "$work/$variable.log" "$get" >&2
+        exit 1
+    else
+        printf '  ✗  %-9s not found: %s\n' "$name" "$get" >> "$report"
+    fi
+}
+
+need cJSON -lcjson libcjson-dev <<'C'
+#include <cjson/cJSON.h>
+int main(void) { cJSON_Delete(cJSON_Parse("{}")); return 0; }
+C
+need GSL '-lgsl -lgslcblas' libgsl-dev <<'C'
+#include <gsl/gsl_math.h>
+int main(void) { return gsl_isnan(1.0); }
+C
+
+pkg=${PKG_CONFIG:-pkg-config}
+cuda=${CUDA_HOME:-/usr/local/cuda}
+cuda_flags="-isystem $cuda/include"
+cuda_libs="-L$cuda/lib64 -Wl,-rpath,$cuda/lib64"
+
+feature MPI MPI "${MPI:-auto}" 'apt install libopenmpi-dev openmpi-bin' "$($pkg --cflags ompi-c 2>/dev/null)" \
+    "$($pkg --libs ompi-c 2>/dev/null || echo -lmpi)" <<'C'
+#include <mpi.h>
+int main(void) { int n; return MPI_Initialized(&n); }
+C
+feature oneDNN ONEDNN "${ONEDNN:-auto}" 'apt install libdnnl-dev' '' '-ldnnl' <<'C'
+#include <oneapi/dnnl/dnnl.h>
+int main(void) { dnnl_convolution_desc_t d; (void)d; return dnnl_version() == 0; }
+C
+feature OpenBLAS OPENBLAS "${OPENBLAS:-auto}" 'apt install libopenblas-dev' "$($pkg --cflags openblas 2>/dev/null)" \
+    "$($pkg --libs openblas 2>/dev/null || echo -lopenblas)" <<'C'
+#include <cblas.h>
+char *openblas_get_corename(void);
+int main(void) { return openblas_get_corename() == 0; }
+C
+feature CUDA CUDA "${CUDA:-auto}" 'set CUDA_HOME to the CUDA toolkit' "$cuda_flags" "$cuda_libs -lcudart -lcublas" <<'C'
+#include <cuda_runtime_api.h>
+#include <cublas_v2.h>
+int main(void) { int n = 0; cublasHandle_t h; (void)h; return (int)cudaGetDeviceCount(&n) < 0; }
+C
+feature cuDNN CUDNN "${CUDNN:-auto}" 'install cuDNN into CUDA_HOME' "$cuda_flags" "$cuda_libs -lcudnn -lcudart" <<'C'
+#include <cudnn.h>
+int main(void) { return cudnnGetVersion() == 0; }
+C
+feature NCCL NCCL "${NCCL:-auto}" 'install NCCL into CUDA_HOME' "$cuda_flags" "$cuda_libs -lnccl -lcudart" <<'C'
+#include <nccl.h>
+int main(void) { int v; return ncclGetVersion(&v) != ncclSuccess; }
+C
+
+printf 'FEATURES := %s\n' "$(echo $found_all)" >> "$config"
+mv "$config" "$build/config.mk"

@@ -1,0 +1,79 @@
+/* Memory that dies as one: zeroed, aligned, apart from its neighbours, and never wrapped around. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdalign.h>
+
+#include "model/arena.h"
+#include "tests/check.h"
+
+static void test_alloc(void **state)
+{
+    struct dl_arena arena = { 0 };
+    unsigned char *blocks[200];
+
+    (void)state;
+    for (size_t i = 0; i < 200; i++) {
+        size_t size = i * 37;
+
+        blocks[i] = dl_arena_alloc(&arena, size, 1);
+        assert_non_null(blocks[i]);
+        assert_int_equal((uintptr_t)blocks[i] % alignof(max_align_t), 0);
+        for (size_t j = 0; j < size; j++) assert_int_equal(blocks[i][j], 0);
+        memset(blocks[i], (int)i, size);
+    }
+    for (size_t i = 0; i < 200; i++) /* nobody wrote over a neighbour */
+        for (size_t j = 0; j < i * 37; j++) assert_int_equal(blocks[i][j], (unsigned char)i);
+    assert_true(arena.total_bytes >= 199 * 200 / 2 * 37);
+    dl_arena_free(&arena);
+    assert_null(arena.head);
+    assert_int_equal(arena.total_bytes, 0);
+    assert_non_null(dl_arena_alloc(&arena, 1, 8)); /* usable again */
+    dl_arena_free(&arena);
+    dl_arena_free(&arena);
+}
+
+static void test_edges(void **state)
+{
+    struct dl_arena arena = { 0 };
+    void *a = dl_arena_alloc(&arena, 0, 8), *b = dl_arena_alloc(&arena, 0, 8), *c = dl_arena_alloc(&arena, 8, 0);
+    volatile size_t huge = SIZE_MAX;
+
+    (void)state;
+    assert_true(a != NULL && b != NULL && c != NULL && a != b && b != c);
+    assert_null(dl_arena_alloc(&arena, huge, 1));
+    assert_null(dl_arena_alloc(&arena, huge / 2, 4));
+    assert_null(dl_arena_alloc(&arena, 3, huge / 2));
+    assert_null(dl_arena_strndup(&arena, "x", huge));
+    assert_non_null(dl_arena_alloc(&arena, 1, 5000000)); /* larger than any block */
+    dl_arena_free(&arena);
+}
+
+static void test_text(void **state)
+{
+    struct dl_arena arena = { 0 };
+    char *printed;
+
+    (void)state;
+    assert_null(dl_arena_strdup(&arena, NULL));
+    assert_string_equal(dl_arena_strdup(&arena, ""), "");
+    assert_string_equal(dl_arena_strndup(&arena, "abcdef", 3), "abc");
+    assert_string_equal(dl_arena_strndup(&arena, NULL, 0), "");
+    printed = dl_arena_printf(&arena, "%s-%05d", "x", 42);
+    assert_string_equal(printed, "x-00042");
+    printed = dl_arena_printf(&arena, "%70000d", 1); /* larger than a first block */
+    assert_int_equal(strlen(printed), 70000);
+    dl_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alloc), cmocka_unit_test(test_edges), cmocka_unit_test(test_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

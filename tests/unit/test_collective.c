@@ -1,0 +1,351 @@
+/* Textbook algorithms by hand for p = 1, 2, 3, 4, 8 and the MPI rules. alpha = 1, beta = 0.01, gamma = 0.001, S = 1200,
+ * so that S beta = 12 and S gamma = 1.2. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/coll_copy.h"
+#include "model/mpi_coll.h"
+#include "model/topology.h"
+#include "tests/check.h"
+
+static const struct dl_hockney unit = {1.0, 0.01, 0.001};
+
+/* p = 1, 2, 3, 4, 8. NAN: not valid there. */
+struct expectation {
+    const char *name;
+    double p[5];
+};
+static const double ranks_of[5] = {1, 2, 3, 4, 8};
+static const struct expectation expectations[] = {
+    /* 2(p-1)(1 + 12/p) + (p-1) 1.2/p: p=2: 2*7+.6; 3: 4*5+.8; 4: 6*4+.9; 8: 14*2.5+1.05 */
+    {"all_reduce.ring", {0, 14.6, 20.8, 24.9, 36.05}},
+    {"all_reduce.segmented_ring", {0, 14.6, 20.8, 24.9, 36.05}}, /* one phase */
+    /* lg p (1 + 12 + 1.2); p=3: one level + 2*13 + 1.2 */
+    {"all_reduce.recursive_doubling", {0, 14.2, 14.2 + 27.2, 28.4, 42.6}},
+    /* 2 lg p + 24 (p-1)/p + 1.2 (p-1)/p; p=3: 4 + (4/3+2) 12 + (2/3+1) 1.2 = 4 + 40 + 2 */
+    {"all_reduce.rabenseifner", {0, 14.6, 46, 22.9, 28.05}},
+    /* ceil(lg p)(2*13 + 1.2) */
+    {"all_reduce.reduce_broadcast", {0, 27.2, 54.4, 54.4, 81.6}},
+    {"all_reduce.nonoverlapping", {0, 27.2, 54.4, 54.4, 81.6}},
+    /* p=2: 2*1*1 + 2*12 + 1.2; p>2: 4 depth + 2*2*depth*12 + 2*depth*1.2 */
+    {"all_reduce.binary_tree", {0, 27.2, 8 + 96 + 4.8, 8 + 96 + 4.8, 12 + 144 + 7.2}},
+    /* 2 ceil(lg p) + 24 + 1.2 */
+    {"all_reduce.double_tree", {0, 27.2, 29.2, 29.2, 31.2}},
+    /* p=3: 4 + 24 + 1.2 */
+    {"all_reduce.halving_doubling", {0, 14.6, 29.2, 22.9, 28.05}},
+    /* k stages: 2k + (4*12 + 2*1.2)(1 - 2^-k): k=1: 2+25.2; k=2: 4+37.8; k=3: 6+44.1 */
+    {"all_reduce.bcube", {0, 27.2, 41.8, 41.8, 50.1}},
+    /* (p-1) 14.2 + ceil(lg p) 13 */
+    {"all_reduce.linear", {0, 27.2, 54.4, 68.6, 138.4}},
+    /* p=4: ring RS 2: 1*(1+6)+.6, AG 7, ring of 2 on 600: 2*(1+3)+.3 = 22.9; p=8 as 2 x 4: 7.6+7 + ring of 4 on 600:
+       6*2.5+.45 */
+    {"all_reduce.hierarchical2", {0, 14.6, 20.8, 22.9, 30.05}},
+    /* p=8 as 2 x 2 x 2: 14.6 + (2*4+.3) + ring of 2 on 300: 2*2.5+.15 */
+    {"all_reduce.hierarchical3", {0, 14.6, 20.8, 22.9, 28.05}},
+    {"all_reduce.torus2d", {0, 14.6, 20.8, 22.9, 30.05}},
+    /* primes: a plain ring; 4: 27.2 + 14.6; 8: 27.2 + 24.9 */
+    {"all_reduce.leader", {0, 14.6, 20.8, 41.8, 52.1}},
+    /* (p-1)(1 + 12/p) */
+    {"all_gather.ring", {0, 7, 10, 12, 17.5}},
+    {"all_gather.recursive_doubling", {0, 7, NAN, 11, 13.5}},
+    {"all_gather.bruck", {0, 7, 10, 11, 13.5}},
+    {"reduce_scatter.ring", {0, 7.6, 10.8, 12.9, 18.55}},
+    {"reduce_scatter.recursive_halving", {0, 7.6, NAN, 11.9, 14.55}},
+    {"broadcast.binomial", {0, 13, 26, 26, 39}},
+    {"broadcast.chain", {0, 13, 26, 39, 91}},
+    /* (ceil(lg p) + p - 1) + 24 (p-1)/p */
+    {"broadcast.scatter_all_gather", {0, 14, 20, 23, 31}},
+    {"reduce.binomial", {0, 14.2, 28.4, 28.4, 42.6}},
+    {"all_to_all.pairwise", {0, 7, 10, 12, 17.5}},
+    {"all_to_all.bruck", {0, 7, 14, 14, 21}},
+    {"p2p.direct", {0, 13, 13, 13, 13}},
+    {"gather.binomial", {0, 7, 10, 11, 13.5}},
+    {"scatter.binomial", {0, 7, 10, 11, 13.5}},
+    {"halo.neighbours", {0, 13, 26, 26, 26}}};
+
+static void every_algorithm_by_hand(void **state)
+{
+    (void)state;
+    int rows = 0;
+    while (dl_collective_algorithms[rows] != NULL) rows++;
+    assert_int_equal(rows, sizeof expectations / sizeof expectations[0]);
+    for (int i = 0; i < rows; i++) {
+        const struct dl_collective_algorithm *row = dl_collective_algorithm_find(expectations[i].name);
+        if (row == NULL) fail_msg("no algorithm %s", expectations[i].name);
+        size_t length = strlen(dl_collective_op_names[row->op]);
+        assert_int_equal(strncmp(row->name, dl_collective_op_names[row->op], length), 0);
+        assert_int_equal(strncmp(row->formula, "F-COLL-", 7), 0);
+        for (int k = 0; k < 5; k++) {
+            bool valid = row->valid == NULL || row->valid(ranks_of[k]);
+            assert_int_equal(valid, !isnan(expectations[i].p[k]));
+            if (valid) check_close(row->time_s(&unit, ranks_of[k], 1200.0, 0.0), expectations[i].p[k], 1e-12);
+        }
+    }
+    assert_null(dl_collective_algorithm_find("all_reduce.telepathy"));
+}
+
+/* Segments of 300: chain of 4: (4 - 2 + 4) + (2 * 300 + 1200) * .01 = 24; binary tree of 4: 2*2*(2+4-1) + 4 * (300 +
+ * 1200) * .01 + 2 * 1500 * .001 = 83; segmented ring of 2 ranks, blocks of 600: 2 phases: 3 messages + 12 + .6. */
+static void segments_by_hand(void **state)
+{
+    (void)state;
+    check_close(dl_collective_algorithm_find("broadcast.chain")->time_s(&unit, 4, 1200, 300), 24.0, 1e-12);
+    check_close(dl_collective_algorithm_find("all_reduce.binary_tree")->time_s(&unit, 4, 1200, 300), 83.0, 1e-12);
+    check_close(dl_collective_algorithm_find("all_reduce.segmented_ring")->time_s(&unit, 2, 1200, 300), 15.6, 1e-12);
+    /* binomial of 8 with 100: 81.6; pipelined tree 4 * (3 + 12 - 1) + 4 * (200 + 1200) * .01 + 2.8 = 114.8 */
+    check_close(dl_collective_algorithm_find("all_reduce.nonoverlapping")->time_s(&unit, 8, 1200, 100), 81.6, 1e-12);
+}
+
+static void levels_with_their_own_links(void **state)
+{
+    (void)state;
+    /* 4 inside on a fast link, 2 outside on 300 bytes: inside 3 (0.1 + 300 * .001) twice = 2.4; outside 2 (1 + 150 *
+     * .01) + .15 */
+    struct dl_hockney links[2] = {{0.1, 0.001, 0.0}, {1.0, 0.01, 0.001}};
+    double sizes[2] = {4, 2};
+    check_close(dl_coll_hierarchical_s(links, sizes, 2, 1200), 2.4 + 5.0 + 0.15, 1e-12);
+}
+
+static void mpi_rules(void **state)
+{
+    (void)state;
+    static const struct {
+        enum dl_mpi_kind kind;
+        double ranks, bytes;
+        enum dl_mpi_algorithm algorithm;
+    } cases[] = {{DL_MPI_OPEN, 2, 4, DL_MPI_RING},
+                 {DL_MPI_OPEN, 3, 100, DL_MPI_DOUBLING},
+                 {DL_MPI_OPEN, 2, 100000, DL_MPI_SEGMENTED},
+                 {DL_MPI_OPEN, 2, 1e6, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_OPEN, 4, 8191, DL_MPI_DOUBLING},
+                 {DL_MPI_OPEN, 7, 8192, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_OPEN, 32, 127, DL_MPI_SEGMENTED},
+                 {DL_MPI_OPEN, 63, 128, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_OPEN, 64, 262143, DL_MPI_DOUBLING},
+                 {DL_MPI_OPEN, 128, 131071, DL_MPI_NONOVERLAPPING},
+                 {DL_MPI_OPEN, 255, 131072, DL_MPI_DOUBLING},
+                 {DL_MPI_OPEN, 2048, 2048, DL_MPI_SEGMENTED},
+                 {DL_MPI_OPEN, 1e6, 20000, DL_MPI_DOUBLING},
+                 {DL_MPI_OPEN, 1e6, 1e8, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_OPEN_OLD, 16, 9999, DL_MPI_DOUBLING},
+                 {DL_MPI_OPEN_OLD, 16, 16777216, DL_MPI_RING},
+                 {DL_MPI_OPEN_OLD, 16, 16777217, DL_MPI_SEGMENTED},
+                 {DL_MPI_OPEN_OLD, 4096, 16384, DL_MPI_NONOVERLAPPING},
+                 {DL_MPI_MPICH, 16, 2048, DL_MPI_DOUBLING},
+                 {DL_MPI_MPICH, 16, 2049, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_MPICH, 1024, 4096, DL_MPI_DOUBLING}};
+    double below = 0.0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(dl_mpi_all_reduce_choice(cases[i].kind, cases[i].ranks, cases[i].bytes, &below),
+                         cases[i].algorithm);
+    assert_int_equal(dl_mpi_kind_of("openmpi-3.1"), DL_MPI_OPEN_OLD);
+    assert_int_equal(dl_mpi_kind_of("openmpi-4.0.5"), DL_MPI_OPEN_OLD);
+    assert_int_equal(dl_mpi_kind_of("openmpi-4.1"), DL_MPI_OPEN);
+    assert_int_equal(dl_mpi_kind_of("openmpi-5.0"), DL_MPI_OPEN);
+    assert_int_equal(dl_mpi_kind_of("mpich-3"), DL_MPI_MPICH);
+    assert_int_equal(dl_mpi_kind_of("hpcx-2.18"), DL_MPI_HPCX);
+    assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4095, &below), DL_MPI_DOUBLING);
+    assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4096, &below), DL_MPI_RABENSEIFNER);
+    check_close(below, 4096.0, 0.0);
+    assert_int_equal(dl_mpi_kind_of(NULL), DL_MPI_OPEN);
+}
+
+/* 4 nodes of 2, alpha 1 inside and 10 outside, beta .01 and .1, no sums, S = 800. Rabenseifner: 2*1*1 + 2*2*10 = 42;
+ * inside 2 * 400 * .01 = 8; outside 2 * 300 * .1 * 2 flows = 120. Doubling: 1 + 2 * 10 = 21; 800 (.01 + 2 * .1 * 2) =
+ * 328. Ring: 14 * 10; 7 * 100 * 2 * .1 = 140. */
+static void mpi_costs_over_nodes(void **state)
+{
+    (void)state;
+    struct dl_coll_links links = {{1, .01, 0}, {10, .1, 0}, 4, 2, 8, 1, 1};
+    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(DL_MPI_RABENSEIFNER, &links, 800);
+    check_close(cost.latency_s, 42, 1e-12);
+    check_close(cost.bandwidth_s, 128, 1e-12);
+    cost = dl_mpi_all_reduce_cost(DL_MPI_DOUBLING, &links, 800);
+    check_close(cost.latency_s, 21, 1e-12);
+    check_close(cost.bandwidth_s, 328, 1e-12);
+    cost = dl_mpi_all_reduce_cost(DL_MPI_RING, &links, 800);
+    check_close(cost.latency_s, 140, 1e-12);
+    check_close(cost.bandwidth_s, 140, 1e-12);
+    /* fewer elements than ranks: the ring is not taken */
+    cost = dl_mpi_all_reduce_cost(DL_MPI_RING, &links, 16);
+    check_close(cost.steps, 3, 1e-12);
+    /* reduce and broadcast: 2 (1 + 2 * 10); 800 * 2 * (.01 + 2 * .1) */
+    cost = dl_mpi_all_reduce_cost(DL_MPI_NONOVERLAPPING, &links, 800);
+    check_close(cost.latency_s, 42, 1e-12);
+    check_close(cost.bandwidth_s, 336, 1e-12);
+}
+
+static struct dl_system fake_system(void)
+{
+    struct dl_system system = {.name = "fake", .nodes = 8, .devices_per_node = 4, .has_inter = true, .has_host = true};
+    system.host.copy_bandwidth_bytes_per_s = 10e9;
+    system.host.memory_bandwidth_bytes_per_s = NAN;
+    system.host.devices_per_copy_link = 2;
+    system.inter = (struct dl_link){.kind = "ethernet",
+                                    .bandwidth_bytes_per_s = 1e9,
+                                    .latency_s = 50e-6,
+                                    .adapters_per_node = 1,
+                                    .per_message_cpu_s = NAN,
+                                    .channel_bandwidth_bytes_per_s = NAN,
+                                    .cross_bandwidth_bytes_per_s = NAN};
+    return system;
+}
+
+/* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device memory each costs 20
+ * us more. */
+static void device_buffers_cost_copies(void **state)
+{
+    (void)state;
+    struct dl_system system = fake_system();
+    struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_MPI, 64, 4, 1, 1, NULL, NULL, false};
+    struct dl_collective_time host, staged;
+    assert_int_equal(dl_collective_time(&system, &r, &host, NULL), DL_OK);
+    r.device_buffers = true;
+    assert_int_equal(dl_collective_time(&system, &r, &staged, NULL), DL_OK);
+    check_close(host.latency_s, 100e-6, 1e-12);
+    check_close(staged.latency_s, 140e-6, 1e-12);
+}
+
+/* 4 workers and 4 colocated servers, S = 400 MB, balanced, 1 GB/s: each way 3/4 * .4 = .3 s; half duplex .6 s.
+ * Largest server 200 MB: 3/4 * 4 * .2 = .6 s each way. Separate servers: 4 * 100 MB / 1 GB/s = .4 s each way.
+ * Full duplex with 4 messages: .3 + .3 / 4. Messages: 2 * 4 * 1 ms. */
+static void parameter_servers_by_hand(void **state)
+{
+    (void)state;
+    struct dl_system system = fake_system();
+    struct dl_parameter_server_request r = {.workers = 4,
+                                            .servers = 4,
+                                            .total_bytes = 400e6,
+                                            .largest_server_bytes = 100e6,
+                                            .colocated = true,
+                                            .half_duplex = true,
+                                            .message_count = 4,
+                                            .copy_bytes_per_s = NAN,
+                                            .update_bytes_per_s = NAN};
+    struct dl_parameter_server_time t;
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 0.6 + 100e-6, 1e-12);
+    r.largest_server_bytes = 200e6;
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.push_s, 0.6, 1e-12);
+    assert_string_equal(t.limit, "server");
+    r.largest_server_bytes = 0.0, r.colocated = false;
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.push_s, 0.4, 1e-12);
+    r.colocated = true, r.half_duplex = false, r.message_s = 1e-3;
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.bandwidth_s, 0.375, 1e-12);
+    check_close(t.latency_s, 8e-3 + 100e-6, 1e-12);
+    r.update_bytes_per_s = 1e9; /* 4 workers * 100 MB */
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.server_s, 0.4, 1e-12);
+    system.has_inter = false;
+    struct dl_err err = {0};
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, &err), DL_ERR_INPUT);
+    r.workers = r.servers = 1;
+    assert_int_equal(dl_parameter_server_time(&system, &r, &t, &err), DL_OK);
+    check_close(t.push_s, 0.0, 1e-12);
+}
+
+/* Host copies at 10 GB/s, two devices on a link: 4 devices x 1 GB = .2 s + 2 * 10 us. Without a link between devices, a
+ * star of 4 over the host: 3 GB at 10 GB/s; tree: 2 rounds; sharded: 2 * 3/4 GB. */
+static void copies_by_hand(void **state)
+{
+    (void)state;
+    struct dl_system system = fake_system();
+    struct dl_cost_parts cost;
+    assert_true(dl_copy_host_cost(&system, 4, 1e9, &cost));
+    check_close(cost.bandwidth_s, 0.2, 1e-12);
+    check_close(cost.latency_s, 20e-6, 1e-12);
+    assert_true(dl_copy_star_cost(&system, 4, 1e9, &cost));
+    check_close(cost.bandwidth_s, 0.3, 1e-12);
+    assert_true(dl_copy_tree_cost(&system, 4, 1e9, &cost));
+    check_close(cost.bandwidth_s, 0.2, 1e-12);
+    assert_true(dl_copy_sharded_cost(&system, 4, 1e9, &cost));
+    check_close(cost.bandwidth_s, 0.15, 1e-12);
+    assert_true(dl_copy_hierarchical_cost(&system, 4, 1e9, &cost)); /* 2 * .1 + .1 */
+    check_close(cost.bandwidth_s, 0.3, 1e-12);
+    system.has_host = false;
+    assert_false(dl_copy_star_cost(&system, 4, 1e9, &cost));
+    assert_true(dl_copy_star_cost(&system, 1, 1e9, &cost));
+}
+
+static void one_rank_is_free_and_faults_are_named(void **state)
+{
+    (void)state;
+    struct dl_system system = fake_system();
+    struct dl_err err = {0};
+    struct dl_collective_time t;
+    for (int op = 0; op < DL_COLL_OPS; op++)
+        for (int library = 0; library < DL_LIBRARIES; library++) {
+            struct dl_collective_request r = {
+                (enum dl_collective_op)op, (enum dl_library)library, 1e6, 1, 1, 1, NULL, NULL, false};
+            assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_OK);
+            check_close(t.time_s, 0.0, 0.0);
+            check_close(t.latency_s + t.bandwidth_s, 0.0, 0.0);
+        }
+    struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 1e6, 2, 1, 1, NULL, NULL, false};
+    assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_OK);
+    assert_true(t.time_s > 1e-3); /* 1 MB at 1 GB/s */
+    r.algorithm = "telepathy";
+    assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_ERR_USAGE);
+    r.algorithm = NULL, r.bytes = -1;
+    assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_ERR_USAGE);
+    r.bytes = 1, system.has_inter = false;
+    assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_ERR_INPUT);
+    assert_non_null(strstr(err.message, "links.inter"));
+}
+
+/* Two samples make the cubic a line. 1 KiB: 10 us, 1 MiB: 160 us: at 32 KiB half way in log-log (lg 1024 -> 5 of 10):
+ * sqrt(10 * 160) = 40 us. Beyond: slope 150 us / (1 MiB - 1 KiB). Below: 10 us. */
+static void samples_come_first(void **state)
+{
+    (void)state;
+    struct dl_system system = fake_system();
+    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}};
+    struct dl_coll_measured measured = {
+        .library = "mpi", .operation = "all_reduce", .nodes = 4, .ranks = 4, .samples = samples, .sample_count = 2};
+    system.collectives = &measured, system.collective_count = 1;
+    struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_MPI, 32768, 4, 1, 1, NULL, NULL, false};
+    struct dl_collective_time t, model, base;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 40e-6, 1e-9);
+    assert_string_equal(t.origin, "measured");
+    assert_false(t.extrapolated);
+    r.bytes = 4;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 10e-6, 1e-12);
+    r.bytes = 2097152;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 160e-6 + 1048576 * 150e-6 / (1048576 - 1024), 1e-12);
+    assert_true(t.extrapolated);
+    /* 8 nodes: model(8) * 160 us / model(4) */
+    r.bytes = 1048576, r.nodes = 8;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    assert_string_equal(t.formula, "F-COLL-SCALED");
+    system.collective_count = 0;
+    assert_int_equal(dl_collective_time(&system, &r, &model, NULL), DL_OK);
+    r.nodes = 4;
+    assert_int_equal(dl_collective_time(&system, &r, &base, NULL), DL_OK);
+    check_close(t.time_s, model.time_s * 160e-6 / base.time_s, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_algorithm_by_hand),
+                                       cmocka_unit_test(segments_by_hand),
+                                       cmocka_unit_test(levels_with_their_own_links),
+                                       cmocka_unit_test(mpi_rules),
+                                       cmocka_unit_test(mpi_costs_over_nodes),
+                                       cmocka_unit_test(parameter_servers_by_hand),
+                                       cmocka_unit_test(copies_by_hand),
+                                       cmocka_unit_test(one_rank_is_free_and_faults_are_named),
+                                       cmocka_unit_test(samples_come_first),
+                                       cmocka_unit_test(device_buffers_cost_copies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/* Kernels: work from shapes, the base of a surface, what is chosen when there is no surface. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/device.h"
+#include "model/kernel.h"
+#include "model/surface.h"
+#include "tests/check.h"
+
+static const double ONES[DL_DIMS] = {1, 1, 1}, ZEROS[DL_DIMS] = {0, 0, 0};
+
+static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels, double filters, double groups,
+                                double size, double side, double stride)
+{
+    const double in[DL_DIMS] = {1, size, size}, kernel[DL_DIMS] = {1, side, side};
+    const double step[DL_DIMS] = {1, stride, stride}, pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
+    return dl_kernel_conv(pass, batch, channels, filters, groups, in, kernel, step, pad, ONES);
+}
+
+static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}, {DL_FP16, 1, 80e12, NULL}};
+
+static struct dl_device plain_device(void)
+{
+    return (struct dl_device){.name = "plain", .kind = "gpu", .memory_bandwidth_bytes_per_s = 500e9,
+                              .memory_efficiency = 0.8, .l2_bytes = NAN, .unit_count = 64, .kernel_latency_s = 5e-6,
+                              .rates = RATES, .rate_count = 2};
+}
+
+static struct dl_surface plain_surface(enum dl_op op, enum dl_precision precision)
+{
+    return (struct dl_surface){
+        .op = (int)op, .pass = DL_FORWARD, .precision = (int)precision, .latency_s = 10e-6, .rate_flop_per_s = 10e12,
+        .bandwidth_bytes_per_s = 500e9, .unaligned_gain = 1, .m_trans_gain = 1, .n_trans_gain = 1, .gain_3x3 = 1,
+        .gain_5x5 = 1, .narrow_gain = 1, .pointwise_gain = 1, .grouped_gain = 1, .channel_multiple = 1,
+        .base_sigma_log = 0.2, .sigma_log = 0.1};
+}
+
+static void work_of_gemm(void **state)
+{
+    (void)state;
+    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 3, 5, 7, 2);
+    check_close(gemm.flop, 420, 0);          /* 2 x 3 x 5 x 7 x 2 */
+    check_close(gemm.read_elements, 112, 0); /* (3 x 7 + 7 x 5) x 2 */
+    check_close(gemm.write_elements, 30, 0); /* 3 x 5 x 2 */
+    check_close(gemm.launches, 1, 0);
+}
+
+static void work_of_convolution(void **state)
+{
+    (void)state;
+    /* ResNet-50's first layer, batch 2: 3 -> 64, 7x7 stride 2 pad 3, 224 -> floor((224 + 6 - 7) / 2) + 1 = 112.
+     * flop = 2 x 2 x 64 x 112^2 x 3 x 49 = 472055808; x = 2 x 3 x 224^2 = 301056; w = 64 x 3 x 49 = 9408;
+     * y = 2 x 64 x 112^2 = 1605632. */
+    struct dl_kernel pass[3];
+    for (int p = 0; p < 3; p++) pass[p] = conv_of((enum dl_pass)p, 2, 3, 64, 1, 224, 7, 2);
+    check_close(pass[0].out[1], 112, 0);
+    check_close(pass[0].out[0], 1, 0);
+    for (int p = 0; p < 3; p++) check_close(pass[p].flop, 472055808.0, 0);
+    check_close(pass[DL_FORWARD].read_elements, 301056 + 9408, 0);
+    check_close(pass[DL_FORWARD].write_elements, 1605632, 0);
+    check_close(pass[DL_BACKWARD_DATA].read_elements, 1605632 + 9408, 0);
+    check_close(pass[DL_BACKWARD_DATA].write_elements, 301056, 0);
+    check_close(pass[DL_BACKWARD_WEIGHTS].read_elements, 301056 + 1605632, 0);
+    check_close(pass[DL_BACKWARD_WEIGHTS].write_elements, 9408, 0);
+    /* 32 groups do 1/32 of the multiply-adds. */
+    check_close(conv_of(DL_FORWARD, 1, 64, 64, 32, 8, 3, 1).flop, conv_of(DL_FORWARD, 1, 64, 64, 1, 8, 3, 1).flop / 32, 0);
+    /* Dilation 2 of 3 taps reaches over 5 points: 9 + 2 x 0 - 5 + 1 = 5. */
+    const double in[DL_DIMS] = {1, 9, 9}, kernel[DL_DIMS] = {1, 3, 3}, two[DL_DIMS] = {1, 2, 2};
+    check_close(dl_kernel_conv(DL_FORWARD, 1, 1, 1, 1, in, kernel, ONES, ZEROS, two).out[2], 5, 0);
+    /* A kernel larger than its input has no output and no work. */
+    const double large[DL_DIMS] = {1, 11, 11};
+    check_close(dl_kernel_conv(DL_FORWARD, 1, 1, 1, 1, in, large, ONES, ZEROS, ONES).flop, 0, 0);
+}
+
+static void names_and_sizes(void **state)
+{
+    (void)state;
+    assert_string_equal(dl_precision_names[DL_MIXED], "mixed");
+    assert_null(dl_precision_names[DL_PRECISIONS]);
+    assert_string_equal(dl_pass_names[DL_BACKWARD_WEIGHTS], "bwd_filter");
+    assert_null(dl_pass_names[DL_PASSES]);
+    assert_string_equal(dl_op_names[DL_OP_STREAM], "stream");
+    assert_null(dl_op_names[DL_OPS]);
+    const double bytes[DL_PRECISIONS] = {4, 4, 2, 2, 2, 1};
+    for (int p = 0; p < DL_PRECISIONS; p++) check_close(dl_precision_bytes((enum dl_precision)p), bytes[p], 0);
+}
+
+static const struct dl_surface_scale OWN = {1, 1, 1, 1};
+
+static void base_of_a_surface(void **state)
+{
+    (void)state;
+    struct dl_surface surface = plain_surface(DL_OP_GEMM, DL_FP32);
+    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 1024, 1024, 1024, 1);
+    struct dl_surface_shape shape;
+    dl_surface_shape_of(&gemm, 4, 64, &shape);
+    enum dl_limit limit;
+    /* C = 2 x 1024^3 / 10e12 = 214.7484 us, B = 3 x 1024^2 x 4 / 500e9 = 25.1658 us,
+     * t = 10 us + 214.7484 us x (1 + (25.1658 / 214.7484)^3)^(1/3) = 10 + 214.7484 x 1.0005359 = 224.8634 us */
+    check_close(dl_surface_base(&surface, &OWN, &shape, &limit), 224.8634e-6, 1e-5);
+    assert_int_equal(limit, DL_LIMIT_COMPUTE);
+    /* A side of half_m runs at half rate: C = 429.4967 us, (25.1658 / 429.4967)^3 = 2.0117e-4,
+     * t = 10 + 429.4967 x 1.0000670 = 439.5255 us */
+    surface.half_m = 1024;
+    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), 439.5255e-6, 1e-5);
+    /* waves = 1024 x 1024 / (128 x 64 x 64) = 2: half_waves 4 makes 1/e = 2 + 4/2 = 4: C = 858.9935 us */
+    check_close(shape.waves, 2, 0);
+    surface.half_waves = 4;
+    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
+}
+
+static void gains_of_a_surface(void **state)
+{
+    (void)state;
+    struct dl_surface surface = plain_surface(DL_OP_CONV, DL_FP32);
+    surface.latency_s = 1e-9;
+    surface.bandwidth_bytes_per_s = 1e15; /* so that only the rate counts */
+    struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1), strided = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 2);
+    struct dl_surface_shape shape, shape_strided;
+    dl_surface_shape_of(&square, 4, 64, &shape);
+    dl_surface_shape_of(&strided, 4, 64, &shape_strided);
+    double plain = dl_surface_base(&surface, &OWN, &shape, NULL);
+    double plain_strided = dl_surface_base(&surface, &OWN, &shape_strided, NULL);
+    surface.gain_3x3 = 2;
+    surface.stride_exponent = 0.5;
+    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain / 2, 1e-3);
+    /* stride 2 x 2: area 4, rate x 4^-0.5 = 1/2; no Winograd */
+    check_close(dl_surface_base(&surface, &OWN, &shape_strided, NULL), plain_strided * 2, 1e-3);
+    /* Matrix units work on 3 channels as on 8. */
+    struct dl_kernel first = conv_of(DL_FORWARD, 16, 3, 64, 1, 224, 7, 2);
+    dl_surface_shape_of(&first, 2, 64, &shape);
+    plain = dl_surface_base(&surface, &OWN, &shape, NULL);
+    surface.channel_multiple = 8;
+    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain * 8 / 3, 1e-3);
+}
+
+static void transposed_product_is_the_same(void **state)
+{
+    (void)state;
+    /* C = A B and C^T = B^T A^T are one product. */
+    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 4096, 128, 1024, 1), other = dl_kernel_gemm(DL_FORWARD, 128, 4096, 1024, 1);
+    gemm.a_trans = true;
+    other.b_trans = false;
+    other.a_trans = true;
+    struct dl_surface_shape a, b;
+    dl_surface_shape_of(&gemm, 2, 64, &a);
+    dl_surface_shape_of(&other, 2, 64, &b);
+    assert_int_equal(a.feature_count, b.feature_count);
+    for (int f = 0; f < 3; f++) check_close(a.features[f], b.features[f], 0);
+    check_close(a.m, 4096, 0);
+    check_close(b.m, 4096, 0);
+    assert_true(a.m_trans);
+    assert_true(b.m_trans);
+}
+
+static void correction_of_a_surface(void **state)
+{
+    (void)state;
+    /* Two samples one length apart on one axis: x = 10 and 12 octaves, length 2, weights 0.2 and -0.1. At x = 11:
+     * distances^2 0.25 and 0.25, k = 0.8: log ratio = 0.05 + 0.8 x 0.1 = 0.13. */
+    double lengths[] = {2}, points[] = {5, 6}, weights[] = {0.2, -0.1}, low[] = {10}, high[] = {12};
+    struct dl_surface surface = plain_surface(DL_OP_STREAM, DL_FP32);
+    surface.offset = 0.05;
+    surface.lengths = lengths;
+    surface.points = points;
+    surface.weights = weights;
+    surface.domain_low = low;
+    surface.domain_high = high;
+    surface.length_count = surface.domain_low_count = surface.domain_high_count = 1;
+    surface.point_count = surface.weight_count = 2;
+    struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 256, 256); /* 2048 bytes: 11 octaves */
+    struct dl_surface_shape shape;
+    dl_surface_shape_of(&stream, 4, 64, &shape);
+    struct dl_kernel_time time;
+    dl_surface_eval(&surface, &OWN, &shape, &time);
+    /* base = 10 us + 2048 / 500e9 = 10.004096 us */
+    check_close(time.time_s, 10.004096e-6 * exp(0.13), 1e-12);
+    assert_false(time.extrapolated);
+    /* largest k ~ (2 x 0.8^8)^(1/8) = 0.87241; sigma^2 = 0.1^2 + (0.2 x 0.12759)^2 */
+    check_close(time.sigma_log, sqrt(0.01 + 0.04 * 0.12759 * 0.12759), 1e-4);
+    /* Far away: the base alone (times the mean), marked, with both deviations. */
+    stream = dl_kernel_stream(DL_FORWARD, 0, 0, 1099511627776.0); /* 2^42 bytes */
+    dl_surface_shape_of(&stream, 4, 64, &shape);
+    dl_surface_eval(&surface, &OWN, &shape, &time);
+    check_close(time.time_s, (10e-6 + 4398046511104.0 / 500e9) * exp(0.05), 5e-3);
+    check_close(time.sigma_log, sqrt(0.01 + 0.04), 2e-2);
+    assert_true(time.extrapolated);
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    struct dl_device device = plain_device();
+    struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 1e6, 50e6, 50e6);
+    struct dl_kernel_time time;
+    dl_kernel_time(&device, DL_FP32, &stream, &time);
+    /* 5 us + 100e6 x 4 / (0.8 x 500e9) = 1005 us */
+    check_close(time.time_s, 1005e-6, 1e-9);
+    assert_string_equal(time.formula, "F-KERNEL-STREAM");
+    assert_int_equal(time.limit, DL_LIMIT_MEMORY);
+    dl_kernel_time(&device, DL_MIXED, &stream, &time);
+    check_close(time.time_s, 505e-6, 1e-9);
+    stream.extra_bytes = 4e6; /* 10 us more */
+    stream.launches = 3;      /* two more latencies */
+    dl_kernel_time(&device, DL_MIXED, &stream, &time);
+    check_close(time.time_s, 525e-6, 1e-9);
+    /* Inside the cache: bytes / l2 = 0.01, nearly twice as fast. 1e6 x 4 / 400e9 = 10 us -> 5.0005 us */
+    device.l2_bytes = 400e6;
+    stream = dl_kernel_stream(DL_FORWARD, 0, 1e6, 0);
+    dl_kernel_time(&device, DL_FP32, &stream, &time);
+    check_close(time.time_s, 5e-6 + 10e-6 / (1 + 1 / 1.0001), 1e-9);
+    device.memory_bandwidth_bytes_per_s = NAN;
+    dl_kernel_time(&device, DL_FP32, &stream, &time);
+    check_nan(time.time_s);
+}
+
+static void without_surface(void **state)
+{
+    (void)state;
+    struct dl_device device = plain_device();
+    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8192, 8192, 8192, 1);
+    struct dl_kernel_time time;
+    dl_kernel_time(&device, DL_FP32, &gemm, &time);
+    /* Large and square: close to 0.8 of the peak, 2 x 8192^3 / 8e12 = 137.4 ms, never faster. */
+    assert_true(time.time_s > 137.4e-3 && time.time_s < 1.05 * 137.4e-3);
+    assert_string_equal(time.formula, "F-KERNEL-ROOFLINE");
+    assert_string_equal(time.origin, "datasheet");
+    assert_true(time.extrapolated);
+    assert_true(time.sigma_log >= 0.3);
+    dl_kernel_time(&device, DL_BF16, &gemm, &time); /* no such unit */
+    check_nan(time.time_s);
+}
+
+static void depthwise(void **state)
+{
+    (void)state;
+    struct dl_device device = plain_device();
+    struct dl_kernel conv = conv_of(DL_FORWARD, 32, 256, 256, 256, 28, 3, 1);
+    struct dl_kernel_time time;
+    dl_kernel_time(&device, DL_FP32, &conv, &time);
+    /* bytes = 4 x (2 x 32 x 256 x 784 + 256 x 9) = 51389440; 5 us + bytes / (0.5 x 400e9) = 261.95 us */
+    check_close(time.time_s, 261.9472e-6, 1e-6);
+    assert_true(time.extrapolated);
+}
+
+static void borrowed(void **state)
+{
+    (void)state;
+    struct dl_surface surfaces[] = {plain_surface(DL_OP_GEMM, DL_FP32)};
+    struct dl_device owner = plain_device(), device = plain_device();
+    struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL}};
+    owner.name = "owner";
+    owner.surfaces = surfaces;
+    owner.surface_count = 1;
+    device.borrowed = &owner;
+    device.rates = faster;
+    device.rate_count = 1;
+    device.memory_bandwidth_bytes_per_s = 1000e9;
+    device.kernel_latency_s = 2.5e-6;
+    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 1024, 1024, 1024, 1);
+    struct dl_kernel_time own, other;
+    dl_kernel_time(&owner, DL_FP32, &gemm, &own);
+    dl_kernel_time(&device, DL_FP32, &gemm, &other);
+    /* Twice the rate, twice the bandwidth, half the latency: half the time; less certain, and said so. */
+    check_close(other.time_s, own.time_s / 2, 1e-9);
+    assert_true(other.sigma_log > own.sigma_log);
+    assert_string_equal(own.origin, "fitted");
+    assert_string_equal(other.origin, "borrowed");
+    assert_string_equal(other.origin_device, "owner");
+    assert_true(other.extrapolated);
+    /* The backward pass of a product is a product. */
+    gemm.pass = DL_BACKWARD_WEIGHTS;
+    dl_kernel_time(&owner, DL_FP32, &gemm, &other);
+    check_close(other.time_s, own.time_s, 0);
+}
+
+static void empty_kernels(void **state)
+{
+    (void)state;
+    struct dl_device device = plain_device();
+    struct dl_kernel nothing[] = {dl_kernel_gemm(DL_FORWARD, 0, 0, 0, 0), dl_kernel_stream(DL_FORWARD, 0, 0, 0),
+                                  conv_of(DL_FORWARD, 0, 0, 0, 0, 0, 0, 0)};
+    for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
+        struct dl_kernel_time time;
+        dl_kernel_time(&device, DL_FP32, &nothing[i], &time);
+        check_close(time.time_s, 5e-6, 1e-9); /* a launch */
+        assert_int_equal(time.limit, DL_LIMIT_LATENCY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_of_gemm),
+        cmocka_unit_test(work_of_convolution),
+        cmocka_unit_test(names_and_sizes),
+        cmocka_unit_test(base_of_a_surface),
+        cmocka_unit_test(gains_of_a_surface),
+        cmocka_unit_test(transposed_product_is_the_same),
+        cmocka_unit_test(correction_of_a_surface),
+        cmocka_unit_test(streams),
+        cmocka_unit_test(without_surface),
+        cmocka_unit_test(depthwise),
+        cmocka_unit_test(borrowed),
+        cmocka_unit_test(empty_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

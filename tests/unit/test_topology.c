@@ -1,0 +1,90 @@
+/* Rings on link graphs. The cube mesh is DGX-1's with V100: each device has six NVLinks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/collective.h"
+#include "model/topology.h"
+#include "tests/check.h"
+
+static struct dl_edge cube_mesh[] = {
+    {0, 1, 1, "nvlink2"}, {0, 2, 1, "nvlink2"}, {0, 3, 2, "nvlink2"}, {0, 4, 2, "nvlink2"},
+    {1, 2, 2, "nvlink2"}, {1, 3, 1, "nvlink2"}, {1, 5, 2, "nvlink2"}, {2, 3, 2, "nvlink2"},
+    {2, 6, 1, "nvlink2"}, {3, 7, 1, "nvlink2"}, {4, 5, 1, "nvlink2"}, {4, 6, 1, "nvlink2"},
+    {4, 7, 2, "nvlink2"}, {5, 6, 2, "nvlink2"}, {5, 7, 1, "nvlink2"}, {6, 7, 2, "nvlink2"}};
+
+static struct dl_system cube_mesh_system(void)
+{
+    struct dl_system system = {
+        .name = "cube mesh", .nodes = 1, .devices_per_node = 8, .has_intra = true, .has_host = true};
+    system.host.copy_bandwidth_bytes_per_s = 11e9;
+    system.host.memory_bandwidth_bytes_per_s = NAN;
+    system.intra = (struct dl_link){.kind = "nvlink2",
+                                    .bandwidth_bytes_per_s = NAN,
+                                    .latency_s = NAN,
+                                    .channels = DL_ABSENT,
+                                    .channel_bandwidth_bytes_per_s = NAN,
+                                    .edges = cube_mesh,
+                                    .edge_count = 16,
+                                    .peer_group = DL_ABSENT,
+                                    .cross_bandwidth_bytes_per_s = NAN,
+                                    .peer_to_peer = true};
+    dl_topology_fill(&system.intra, 8);
+    return system;
+}
+
+/* 2: one link. 3: the cycle 0-1-2, both ways. 4: 0-1-2-3 and 0-2-1-3. 5: device 4 hangs on device 0 alone. 6: the one
+ * link 4-5 is in every cycle. 7: devices 4 and 6 have four links each. 8: six links each, three cycles. */
+static void rings_of_the_cube_mesh(void **state)
+{
+    (void)state;
+    static const int rings[9] = {0, 0, 1, 2, 4, 0, 2, 4, 6};
+    struct dl_system system = cube_mesh_system();
+    for (int n = 2; n <= 8; n++) {
+        assert_int_equal(system.intra.ring_channels[n], rings[n]);
+        assert_true(system.intra.connected[n]);
+    }
+    assert_int_equal(dl_topology_rings(cube_mesh, 16, 1), 0);
+    assert_int_equal(dl_topology_rings(cube_mesh, 16, 9), 0);
+    assert_false(dl_topology_connected(cube_mesh, 16, 9));
+}
+
+/* Full mesh of 4 with double links (C4140): six links each, three cycles. A path: connected, no ring. */
+static void other_graphs(void **state)
+{
+    (void)state;
+    struct dl_edge mesh[6], path[] = {{0, 1, 2, ""}, {1, 2, 2, ""}};
+    int count = 0;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++) mesh[count++] = (struct dl_edge){i, j, 2, ""};
+    assert_int_equal(dl_topology_rings(mesh, 6, 4), 6);
+    assert_int_equal(dl_topology_rings(mesh, 6, 3), 4);
+    assert_int_equal(dl_topology_rings(mesh, 6, 2), 2);
+    assert_int_equal(dl_topology_rings(path, 2, 3), 0);
+    assert_true(dl_topology_connected(path, 2, 3));
+}
+
+/* Measured with 1 GiB over 2 to 8 V100 (vTrain tables): 22.55 45.14 85.36 37.17 45.74 87.01 134.5 GB/s on the bus. The
+ * graph alone gives them: not monotonic, with 5 devices below 4. */
+static void bus_bandwidth_is_not_monotonic(void **state)
+{
+    (void)state;
+    static const double measured[9] = {0, 0, 22.55, 45.14, 85.36, 37.17, 45.74, 87.01, 134.5};
+    struct dl_system system = cube_mesh_system();
+    for (int n = 2; n <= 8; n++) {
+        struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 1073741824.0, 1, n, 1, NULL, NULL, false};
+        struct dl_collective_time t;
+        assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+        check_close(1.073741824 / t.time_s * 2.0 * (n - 1) / n, measured[n], 0.12);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rings_of_the_cube_mesh), cmocka_unit_test(other_graphs),
+                                       cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
