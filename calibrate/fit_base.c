@@ -11,34 +11,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A parameter with its prior: log-normal with this median and standard deviation of the logarithm. The medians are
- * rough physics (a tile side of 32 to 128 runs at half rate, Winograd on 3x3 saves about a third of the time ...);
- * the deviations let the samples move them by factors of 2 to 3, except the rate, which must stay near the peak. */
+/* A parameter with its prior for each kind of kernel: log-normal with this median and standard deviation of the
+ * logarithm (exponents: normal). Medians and deviations are those of the nine devices of data/kernels, rounded: what
+ * libraries on different hardware have in common, so that a few samples of another device are enough. rate and
+ * bandwidth are shares of the datasheet's. A deviation of 0: not a parameter of this kind. */
+enum kind { GEMM, CONV_FORWARD, CONV_DATA, CONV_WEIGHTS, KINDS };
+struct prior {
+    double median, sd;
+};
 struct parameter {
     size_t offset;
-    double gemm_median, gemm_sd, conv_median, conv_sd; /* sd 0: not a parameter of this operation */
-    bool is_exponent;                                  /* the value itself is normal, not its logarithm */
+    bool is_exponent;
+    struct prior prior[KINDS];
 };
 
 #define AT(member) offsetof(struct dl_surface, member)
+/* clang-format off */
 static const struct parameter PARAMETERS[] = {
-    {AT(latency_s), 0, 0.7, 0, 0.7, false},             /* medians of the first three: see first_medians */
-    {AT(rate_flop_per_s), 0, 0.2, 0, 0.25, false},
-    {AT(bandwidth_bytes_per_s), 0, 0.4, 0, 0.5, false},
-    {AT(half_m), 32, 1.2, 64, 1.2, false},
-    {AT(half_n), 32, 1.2, 24, 1.2, false},
-    {AT(half_k), 64, 1.2, 64, 1.2, false},
-    {AT(half_waves), 0.3, 1.0, 0.5, 1.0, false},
-    {AT(unaligned_gain), 1, 1.0, 1, 0.5, false},
-    {AT(m_trans_gain), 1, 0.3, 1, 0, false},
-    {AT(n_trans_gain), 1, 0.3, 1, 0, false},
-    {AT(gain_3x3), 1, 0, 1.35, 0.6, false},
-    {AT(gain_5x5), 1, 0, 1.35, 0.6, false},
-    {AT(stride_exponent), 0, 0, 0, 0.5, true},
-    {AT(narrow_gain), 1, 0, 1, 1.0, false},
-    {AT(pointwise_gain), 1, 0, 1, 0.4, false},
+    {AT(latency_s), false, {{8e-6, 0.7}, {6e-6, 0.5}, {7e-6, 0.5}, {15e-6, 0.6}}},
+    {AT(rate_flop_per_s), false, {{0.85, 0.2}, {0.95, 0.2}, {1.0, 0.2}, {0.95, 0.2}}},
+    {AT(bandwidth_bytes_per_s), false, {{0.6, 0.5}, {0.8, 0.3}, {0.8, 0.4}, {0.55, 0.4}}},
+    {AT(half_m), false, {{34, 0.5}, {250, 0.6}, {250, 0.6}, {17, 0.6}}},
+    {AT(half_n), false, {{14, 0.6}, {12, 0.6}, {26, 0.5}, {27, 0.5}}},
+    {AT(half_k), false, {{70, 0.5}, {50, 0.7}, {40, 0.8}, {500, 0.7}}},
+    {AT(half_waves), false, {{0.12, 0.8}, {0.8, 0.6}, {0.65, 0.6}, {0.05, 0.8}}},
+    {AT(unaligned_gain), false, {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}}},
+    {AT(m_trans_gain), false, {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(n_trans_gain), false, {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(gain_3x3), false, {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}}},
+    {AT(gain_5x5), false, {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}}},
+    {AT(stride_exponent), true, {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}}},
+    {AT(batch_exponent_3x3), true, {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}}},
+    {AT(padded_pointwise_gain), false, {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}}},
+    {AT(narrow_gain), false, {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}}},
+    {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}}},
 };
-enum { PARAMETER_COUNT = sizeof PARAMETERS / sizeof PARAMETERS[0] };
+/* clang-format on */
+enum { PARAMETER_COUNT = sizeof PARAMETERS / sizeof PARAMETERS[0], LATENCY = 0, RATE = 1, BANDWIDTH = 2 };
 
 /* One unit of the loss is this relative error: larger ones count linearly. */
 static const double RESIDUAL_UNIT = 0.15;
@@ -92,6 +101,7 @@ static int residuals(const gsl_vector *theta, void *data, gsl_vector *out)
 /* Medians of latency, rate and bandwidth: shares of the datasheet where it is known, else the best of the samples. */
 static void first_medians(struct problem *problem)
 {
+    static const double UNKNOWN_SD = 0.5;
     const struct dl_fit_set *set = problem->set;
     double shortest_s = INFINITY, rate = 0.0, bandwidth = 0.0;
     for (size_t i = 0; i < set->count; i++) {
@@ -100,29 +110,38 @@ static void first_medians(struct problem *problem)
         rate = fmax(rate, set->shapes[i].flop / time_s);
         bandwidth = fmax(bandwidth, set->shapes[i].bytes / time_s);
     }
+    problem->median[LATENCY] = fmax(fmin(problem->median[LATENCY], shortest_s * 0.9), 1e-8);
+    if (isfinite(set->latency_s)) problem->median[LATENCY] = set->latency_s;
     bool rate_known = isfinite(set->peak_flop_per_s), bandwidth_known = isfinite(set->peak_bytes_per_s);
-    problem->median[0] = fmax(isfinite(set->latency_s) ? set->latency_s : fmin(shortest_s * 0.7, 1e-5), 1e-7);
-    problem->median[1] = rate_known ? 0.8 * set->peak_flop_per_s : fmax(rate, 1.0);
-    problem->median[2] = bandwidth_known ? 0.7 * set->peak_bytes_per_s : fmax(bandwidth, 1.0);
-    if (!rate_known) problem->sd[1] = 0.5;
-    if (!bandwidth_known) problem->sd[2] = 0.5;
+    problem->median[RATE] = rate_known ? problem->median[RATE] * set->peak_flop_per_s : fmax(rate, 1.0);
+    problem->median[BANDWIDTH] =
+        bandwidth_known ? problem->median[BANDWIDTH] * set->peak_bytes_per_s : fmax(bandwidth, 1.0);
+    if (!rate_known) problem->sd[RATE] = UNKNOWN_SD;
+    if (!bandwidth_known) problem->sd[BANDWIDTH] = UNKNOWN_SD;
+}
+
+static enum kind kind_of(const struct dl_fit_set *set)
+{
+    if (set->op != DL_OP_CONV) return GEMM;
+    return set->pass == DL_BACKWARD_DATA ? CONV_DATA : set->pass == DL_BACKWARD_WEIGHTS ? CONV_WEIGHTS : CONV_FORWARD;
 }
 
 static void prepare(struct problem *problem)
 {
+    enum kind kind = kind_of(problem->set);
     problem->count = 0;
     for (int p = 0; p < PARAMETER_COUNT; p++) {
-        const struct parameter *parameter = &PARAMETERS[p];
-        bool conv = problem->set->op == DL_OP_CONV;
-        problem->median[p] = conv ? parameter->conv_median : parameter->gemm_median;
-        problem->sd[p] = conv ? parameter->conv_sd : parameter->gemm_sd;
-        if (problem->set->op == DL_OP_STREAM && p != 0 && p != 2) problem->sd[p] = 0.0;
+        problem->median[p] = PARAMETERS[p].prior[kind].median;
+        problem->sd[p] = PARAMETERS[p].prior[kind].sd;
     }
     first_medians(problem);
+    bool stream = problem->set->op == DL_OP_STREAM;
     for (int p = 0; p < PARAMETER_COUNT; p++) {
-        bool used = problem->sd[p] > 0.0;
-        if (used) problem->index[problem->count++] = p;
-        if (!used) *member(problem->surface, PARAMETERS[p].offset) = problem->median[p];
+        if (stream && p != LATENCY && p != BANDWIDTH) problem->sd[p] = 0.0;
+        if (problem->sd[p] > 0.0)
+            problem->index[problem->count++] = p;
+        else
+            *member(problem->surface, PARAMETERS[p].offset) = problem->median[p];
     }
 }
 

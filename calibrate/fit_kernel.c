@@ -40,7 +40,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
                                    enum dl_op op, enum dl_pass pass, enum dl_precision precision,
                                    struct dl_arena *arena, struct selection *out, struct dl_err *err)
 {
-    *out = (struct selection){.set = {.op = op}};
+    *out = (struct selection){.set = {.op = op, .pass = pass}};
     out->shapes = dl_arena_alloc(arena, n, sizeof *out->shapes);
     out->log_times = dl_arena_alloc(arena, n, sizeof *out->log_times);
     out->origin = dl_arena_alloc(arena, n, sizeof *out->origin);
@@ -59,7 +59,9 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.shapes = out->shapes;
     out->set.log_times = out->log_times;
     out->set.count = count;
-    out->set.peak_flop_per_s = dl_device_peak(device, precision);
+    /* Convolution in half precision may run on half-precision vector units (P100), products sum in fp32. */
+    bool half_conv = op == DL_OP_CONV && precision == DL_MIXED && isfinite(dl_device_peak(device, DL_FP16));
+    out->set.peak_flop_per_s = dl_device_peak(device, half_conv ? DL_FP16 : precision);
     out->set.peak_bytes_per_s = device->memory_bandwidth_bytes_per_s;
     out->set.latency_s = device->kernel_latency_s;
     out->set.channel_multiple = op == DL_OP_CONV && has_matrix_unit(device, precision) ? 8.0 : 1.0;

@@ -9,6 +9,7 @@
 /* Samples of one operation, pass and precision, ready to fit. */
 struct dl_fit_set {
     enum dl_op op;
+    enum dl_pass pass;
     const struct dl_surface_shape *shapes;
     const double *log_times;
     size_t count;

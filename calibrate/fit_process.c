@@ -13,9 +13,9 @@
 
 /* Priors of the logarithms of length (octaves), signal and noise: median and standard deviation. A length of 2 octaves
  * means that kernels within a factor of 4 resemble each other. */
-static const double LENGTH_MEDIAN = 2.0, LENGTH_SD = 1.0;
+static const double LENGTH_MEDIAN = 2.0, LENGTH_SD = 0.5;
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
-static const double NOISE_MEDIAN = 0.03, NOISE_SD = 0.7;
+static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
 struct process {
     size_t n, axes;

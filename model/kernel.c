@@ -81,7 +81,8 @@ static const struct dl_surface GENERIC = {
     .rate_flop_per_s = 1.0, .bandwidth_bytes_per_s = 1.0, .latency_s = 1.0,
     .half_m = 32.0, .half_n = 16.0, .half_k = 64.0, .half_waves = 0.3,
     .unaligned_gain = 0.7, .m_trans_gain = 1.0, .n_trans_gain = 1.0,
-    .gain_3x3 = 1.0, .gain_5x5 = 1.0, .stride_exponent = 0.2, .narrow_gain = 0.7, .pointwise_gain = 1.0, .grouped_gain = 1.0,
+    .gain_3x3 = 1.0, .gain_5x5 = 1.0, .stride_exponent = 0.2, .narrow_gain = 0.7, .pointwise_gain = 1.0,
+    .padded_pointwise_gain = 1.0, .grouped_gain = 1.0,
     .channel_multiple = 1.0,
     .base_sigma_log = 0.35, .sigma_log = 0.35,
 };

@@ -21,7 +21,8 @@ static enum dl_code infer_packed(struct dl_layer *layer, const struct dl_shape *
     double slots = layer->heads + 2.0 * layer->kv_heads, head_dim = in->channels / slots;
     if (head_dim != floor(head_dim)) {
         return dl_layer_fail(err, DL_KEY_HEADS,
-                             "%.0f channels do not divide into queries, keys and values of %.0f heads", in->channels, slots);
+                             "%.0f channels do not divide into queries, keys and values of %.0f heads", in->channels,
+                             slots);
     }
     layer->hidden = head_dim * layer->heads;
     return DL_OK;

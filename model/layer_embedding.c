@@ -2,8 +2,8 @@
  * a vector of indices (DLRM).
  *
  * F-LAYER-EMBED: forward reads and writes the rows used (gather) and reads an 8-byte index for each. Backward-weights
- * adds the gradient into them (scatter: 2R + 1W of those rows) and, unless `sparse`, first writes zeros to a gradient of
- * the whole table. There is no gradient of the indices. Not modelled: caches that hold frequent rows.
+ * adds the gradient into them (scatter: 2R + 1W of those rows) and, unless `sparse`, first writes zeros to a gradient
+ * of the whole table. There is no gradient of the indices. Not modelled: caches that hold frequent rows.
  */
 #include "model/layer.h"
 

@@ -1,7 +1,8 @@
 /* layer_join.c - layers that join, cut or reinterpret tensors.
  *
  * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: both inputs share the gradient, and where
- * a tensor has several readers their gradients are added there (dl_emit_begin). A concatenation copies, 1R + 1W each way.
+ * a tensor has several readers their gradients are added there (dl_emit_begin). A concatenation copies, 1R + 1W each
+ * way.
  */
 #include "model/layer.h"
 

@@ -142,21 +142,6 @@ static void describe_comm(const struct dl_exchange *x, struct dl_prediction *p) 
     }
 }
 
-static void scale_pass(struct dl_pass_cost *cost, double factor) {
-    cost->time_s *= factor;
-    for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
-    cost->error_s *= factor;
-    cost->error_square_s2 *= factor * factor;
-}
-
-static void scale_cost(const struct dl_workload *workload, double factor, struct dl_cost *cost) {
-    for (int i = 0; i < workload->layer_count; i++) {
-        scale_pass(&cost->layers[i].forward, factor);
-        scale_pass(&cost->layers[i].backward, factor);
-    }
-    scale_pass(&cost->update, factor);
-}
-
 enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
                         const struct dl_framework *framework, const struct dl_plan *given,
                         const struct dl_predict_options *options, struct dl_arena *arena, struct dl_prediction *out,
@@ -165,7 +150,6 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
     DL_TRY(dl_plan_complete(system, workload, framework, &plan, err));
     struct dl_cost cost;
     DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, plan.batch_per_device_samples, arena, &cost, err));
-    if (options != NULL && options->compute_scale > 0) scale_cost(workload, options->compute_scale, &cost);
     struct dl_timeline with_comm, without_comm, single;
     struct dl_parts parts = {.system = system, .workload = workload, .framework = framework, .plan = &plan, .cost = &cost,
                              .with_comm = &with_comm, .without_comm = &without_comm, .arena = arena};

@@ -50,10 +50,7 @@ struct dl_prediction {
     double comm_bytes; int comm_messages;
 };
 
-struct dl_predict_options {
-    bool terms;
-    double compute_scale; /* all kernel times are multiplied by it (compare --anchor); 0: 1 */
-};
+struct dl_predict_options { bool terms; };
 
 /* Errors: DL_ERR_INPUT/DL_ERR_USAGE with what to change (no rate for this precision, more nodes than the system has,
  * strategy not available). `out` is written only on success; its pointers live in the arena. */

@@ -165,7 +165,7 @@ double dl_normal_quantile(double p)
     return p < 0.5 ? x : 0 - x; /* and not -0 for p = 1/2 */
 }
 
-/* F-STRAG. e_k for k = 2^0 .. 2^30: numerical integration of E = int_0^inf (1 - Phi^k) - int_-inf^0 Phi^k (Simpson's
+/* F-STRAGGLER. e_k for k = 2^0 .. 2^30: numerical integration of E = int_0^inf (1 - Phi^k) - int_-inf^0 Phi^k (Simpson's
  * rule, step 0.005 over [-12, 12], error below 1e-11). */
 static const double expected_max[] = {
     0, 0.564189583548, 1.029375373004, 1.423600306045, 1.765991393055, 2.069668827929, 2.343733465079,

@@ -38,6 +38,9 @@ static const struct dl_field surface_fields[] = {
     WITH_DEFAULT(gain_3x3, 1.0, 1e-3, 1e3, "rate factor: 3x3, stride 1 (Winograd; direct-convolution flop)"),
     WITH_DEFAULT(gain_5x5, 1.0, 1e-3, 1e3, "rate factor: larger square kernels, stride 1 (FFT, Winograd)"),
     WITH_DEFAULT(stride_exponent, 0.0, -10.0, 10.0, "rate falls with (stride area)^-exponent"),
+    WITH_DEFAULT(batch_exponent_3x3, 0.0, -10.0, 10.0,
+                 "3x3, stride 1: rate falls with (batch padded to 16s / batch)^-exponent"),
+    WITH_DEFAULT(padded_pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels with padding"),
     WITH_DEFAULT(narrow_gain, 1.0, 1e-3, 1e3, "rate factor: fewer than 8 input channels"),
     WITH_DEFAULT(pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels"),
     WITH_DEFAULT(grouped_gain, 1.0, 1e-3, 1e3, "rate factor: grouped convolution"),
@@ -117,6 +120,15 @@ static bool is_multiple_of_8(double x)
     return x == 8.0 * floor(x / 8.0);
 }
 
+/* `size` padded to a multiple, over itself. */
+static double padding(double size, double multiple)
+{
+    return size > 0.0 ? ceil(size / multiple) * multiple / size : 1.0;
+}
+
+/* Images that a direct or Winograd convolution kernel takes at once. */
+static const double IMAGE_TILE = 16.0;
+
 static void gemm_shape(const struct dl_kernel *kernel, double units, bool two_byte, struct dl_surface_shape *s)
 {
     /* C = A B is C^T = B^T A^T: only the longer and the shorter side matter, and how their operands are stored.
@@ -143,7 +155,7 @@ static void conv_shape(const struct dl_kernel *kernel, double units, bool two_by
 {
     double in_points = 1.0, out_points = 1.0, taps = 1.0, largest = 1.0;
     int wide = 0; /* dimensions in which the kernel is wider than one point */
-    bool plain = kernel->groups <= 1.0, cube = true;
+    bool plain = kernel->groups <= 1.0, cube = true, padded = false;
     s->stride_area = 1.0;
     for (int d = 0; d < DL_DIMS; d++) {
         in_points *= kernel->in[d];
@@ -151,6 +163,7 @@ static void conv_shape(const struct dl_kernel *kernel, double units, bool two_by
         taps *= kernel->kernel[d];
         s->stride_area *= kernel->stride[d];
         if (kernel->dilation[d] > 1.0) plain = false;
+        if (kernel->pad[d] > 0.0) padded = true;
         if (kernel->kernel[d] <= 1.0) continue;
         wide++;
         if (largest > 1.0 && kernel->kernel[d] != largest) cube = false;
@@ -165,6 +178,8 @@ static void conv_shape(const struct dl_kernel *kernel, double units, bool two_by
     s->fast_3x3 = fast && largest == 3.0;
     s->fast_5x5 = fast && largest > 3.0;
     s->pointwise = taps <= 1.0;
+    s->padded_pointwise = s->pointwise && padded;
+    s->batch_padding = padding(kernel->batch, IMAGE_TILE);
     s->narrow = channels < 8.0;
     s->grouped = groups > 1.0;
     s->unaligned = two_byte && !(is_multiple_of_8(channels) && is_multiple_of_8(filters));
@@ -195,7 +210,8 @@ void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_elemen
                          struct dl_surface_shape *out)
 {
     double units = unit_count > 0 ? (double)unit_count : 1.0;
-    *out = (struct dl_surface_shape){.flop = kernel->flop, .stride_area = 1.0, .launches = fmax(kernel->launches, 1.0)};
+    *out = (struct dl_surface_shape){.flop = kernel->flop, .stride_area = 1.0, .batch_padding = 1.0,
+                                    .launches = fmax(kernel->launches, 1.0)};
     out->bytes = (kernel->read_elements + kernel->write_elements) * bytes_per_element + kernel->extra_bytes;
     switch (kernel->op) {
     case DL_OP_GEMM: gemm_shape(kernel, units, bytes_per_element == 2.0, out); break;
@@ -211,12 +227,6 @@ void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_elemen
 static double half_over(double half, double size)
 {
     return half > 0.0 ? half / fmax(size, 1e-9) : 0.0;
-}
-
-/* Padded over real channels. */
-static double padding(double channels, double multiple)
-{
-    return channels > 0.0 ? ceil(channels / multiple) * multiple / channels : 1.0;
 }
 
 double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
@@ -240,6 +250,9 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
         if (shape->narrow) rate *= surface->narrow_gain;
         if (shape->pointwise) rate *= surface->pointwise_gain;
         if (shape->grouped) rate *= surface->grouped_gain;
+        if (shape->padded_pointwise) rate *= surface->padded_pointwise_gain;
+        if (shape->fast_3x3 && shape->batch_padding > 1.0)
+            rate *= pow(shape->batch_padding, -surface->batch_exponent_3x3);
         if (shape->stride_area > 1.0) rate *= pow(shape->stride_area, -surface->stride_exponent);
         compute_s = shape->flop / rate;
         if (surface->channel_multiple > 1.0)

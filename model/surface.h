@@ -37,6 +37,9 @@ struct dl_surface {
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
     double gain_3x3, gain_5x5;     /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
     double stride_exponent;        /* rate falls with (stride area)^-exponent */
+    double batch_exponent_3x3;     /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent: Winograd kernels
+                                    * work on tiles of images */
+    double padded_pointwise_gain;  /* 1x1 kernels with padding, which are no plain matrix product */
     double narrow_gain;            /* fewer than 8 input channels */
     double pointwise_gain;         /* 1x1 kernels */
     double grouped_gain;           /* grouped convolution (more than one channel a group) */
@@ -70,7 +73,8 @@ extern const struct dl_schema dl_surface_set_schema; /* "dlmodel-surfaces" */
 struct dl_surface_shape {
     double flop, bytes, m, n, k, waves, stride_area;
     double channels, filters; /* of one group; 0 for GEMM */
-    bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, grouped;
+    double batch_padding;     /* batch padded to a multiple of 16 / batch */
+    bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded_pointwise, grouped;
     double launches;
     double features[DL_FEATURES_MAX];
     int feature_count;

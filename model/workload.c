@@ -434,7 +434,7 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
     struct dl_build b = {.docs = docs, .doc_count = doc_count, .arena = arena, .scratch = &scratch, .err = &local};
     int taken = -1;
     memset(&workload, 0, sizeof workload);
-    if (b.doc_count > DL_WORKLOAD_EXTENDS) b.doc_count = DL_WORKLOAD_EXTENDS; /* the last of them then extends another */
+    if (b.doc_count > DL_WORKLOAD_EXTENDS) b.doc_count = DL_WORKLOAD_EXTENDS; /* the last then extends another */
     enum dl_code code = build(&b, overrides, override_count, &workload, &taken);
     dl_arena_free(&scratch);
     if (code == DL_OK) {

@@ -21,8 +21,8 @@
  *   "when": left out when 0. "repeat": one after another, named NAME.0, NAME.1, ...; each starts from the one before,
  *           "index" counts
  *   expressions see parameters, arguments, "index", and "in_channels" (channels of the first input)
- *   extents ("kernel", "stride", "pad", "dilation", "size") are one for all dimensions or one for each, outermost first;
- *           "pad": 0.5 pads one element at one side only
+ *   extents ("kernel", "stride", "pad", "dilation", "size") are one for all dimensions or one for each, outermost
+ *           first; "pad": 0.5 pads one element at one side only
  *   "tied": full name of the layer whose weight this one uses
  * The parameters layers, hidden, heads, seq and vocab of a family "transformer" are also what tensor and pipeline
  * parallelism use.

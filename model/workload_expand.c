@@ -121,7 +121,9 @@ enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame, con
     for (int number = 2; e->name == NULL && dl_build_find(b, text, NOWHERE) != NOWHERE; number++) {
         length = snprintf(text, sizeof text, "%s%s%d%s", frame->prefix, own, number, suffix);
     }
-    if (length < 0 || (size_t)length >= sizeof text) return dl_fail(b->err, DL_ERR_INPUT, "a name has more than %d letters", NAME_MAX_BYTES - 1);
+    if (length < 0 || (size_t)length >= sizeof text) {
+        return dl_fail(b->err, DL_ERR_INPUT, "a name has more than %d letters", NAME_MAX_BYTES - 1);
+    }
     *out = dl_arena_strdup(b->arena, text);
     return *out == NULL ? dl_build_no_memory(b) : DL_OK;
 }
@@ -149,7 +151,8 @@ static const char *map_text(const struct dl_map_entry *entries, int count, const
 }
 
 /* The value of each argument: from `with` in the caller's scope, else from the block's defaults. */
-static enum dl_code pass_arguments(struct dl_scope *scope, const struct dl_entry *e, const struct dl_block *block, double *out)
+static enum dl_code pass_arguments(struct dl_scope *scope, const struct dl_entry *e, const struct dl_block *block,
+                                   double *out)
 {
     struct dl_build *b = scope->b;
     for (int i = 0; i < e->with_count; i++) {
@@ -163,7 +166,8 @@ static enum dl_code pass_arguments(struct dl_scope *scope, const struct dl_entry
         const char *text = map_text(e->with, e->with_count, block->arguments[i]);
         if (text == NULL) text = map_text(block->defaults, block->default_count, block->arguments[i]);
         if (text == NULL) {
-            return dl_fail(b->err, DL_ERR_INPUT, "block '%.60s' needs the argument '%.60s'", block->name, block->arguments[i]);
+            return dl_fail(b->err, DL_ERR_INPUT, "block '%.60s' needs the argument '%.60s'", block->name,
+                           block->arguments[i]);
         }
         DL_TRY(dl_build_number(scope, text, &out[i]));
     }
@@ -192,15 +196,17 @@ static enum dl_code add_block(struct dl_build *b, const struct dl_frame *frame, 
                               int input_count, int *out)
 {
     const struct dl_entry *e = &frame->entries[at];
-    struct dl_frame inner = {.up = frame, .index = index, .inputs = inputs, .input_count = input_count, .depth = frame->depth + 1};
+    struct dl_frame inner = {.up = frame, .index = index, .inputs = inputs, .input_count = input_count};
     const char *name;
+    inner.depth = frame->depth + 1;
     inner.block = find_block(b, e->block, &inner.doc, &inner.block_index);
     if (check_block_entry(b, frame, e, inner.block) != DL_OK) return dl_build_fault(b, frame, at, "block");
     if (dl_build_name(b, frame, e, index, &name) != DL_OK) return dl_build_fault(b, frame, at, "name");
     double *values = dl_arena_alloc(b->scratch, (size_t)inner.block->argument_count, sizeof *values);
     inner.prefix = dl_arena_printf(b->scratch, "%s.", name);
     if (values == NULL || inner.prefix == NULL) return dl_build_no_memory(b);
-    struct dl_scope scope = {.b = b, .frame = frame, .index = index, .in_channels = dl_build_shape(b, inputs[0])->channels};
+    struct dl_scope scope = {.b = b, .frame = frame, .index = index};
+    scope.in_channels = dl_build_shape(b, inputs[0])->channels;
     if (pass_arguments(&scope, e, inner.block, values) != DL_OK) return dl_build_fault(b, frame, at, "with");
     inner.arguments = values;
     inner.argument_names = inner.block->arguments;
@@ -232,16 +238,21 @@ static enum dl_code resolve_inputs(struct dl_build *b, const struct dl_frame *fr
 static enum dl_code expand_entry(struct dl_build *b, const struct dl_frame *frame, int at, int *previous)
 {
     const struct dl_entry *e = &frame->entries[at];
-    struct dl_scope scope = {.b = b, .frame = frame, .index = frame->index, .in_channels = dl_build_shape(b, *previous)->channels};
+    struct dl_scope scope = {.b = b, .frame = frame, .index = frame->index};
     double wanted = 1.0, times = 1.0;
     int *inputs = NULL, input_count = 0;
-    if (e->when != NULL && dl_build_number(&scope, e->when, &wanted) != DL_OK) return dl_build_fault(b, frame, at, "when");
+    scope.in_channels = dl_build_shape(b, *previous)->channels;
+    if (e->when != NULL && dl_build_number(&scope, e->when, &wanted) != DL_OK) {
+        return dl_build_fault(b, frame, at, "when");
+    }
     if (wanted == 0.0) return DL_OK;
     if ((e->kind == NULL) == (e->block == NULL)) {
         dl_fail(b->err, DL_ERR_INPUT, "expected either a 'kind' or a 'block'");
         return dl_build_fault(b, frame, at, NULL);
     }
-    if (e->repeat != NULL && dl_build_extent(&scope, e->repeat, 0.0, false, &times) != DL_OK) return dl_build_fault(b, frame, at, "repeat");
+    if (e->repeat != NULL && dl_build_extent(&scope, e->repeat, 0.0, false, &times) != DL_OK) {
+        return dl_build_fault(b, frame, at, "repeat");
+    }
     if (times == 0.0) return DL_OK;
     DL_TRY(resolve_inputs(b, frame, at, *previous, &inputs, &input_count));
     for (double i = 0.0; i < times; i += 1.0) {

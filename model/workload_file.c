@@ -12,7 +12,8 @@ static const struct dl_field entry_fields[] = {
     ENTRY("kind", DL_FIELD_STRING, kind, "kind of layer; an entry has this or a block"),
     ENTRY("block", DL_FIELD_STRING, block, "name of a block to put here"),
     ENTRY("name", DL_FIELD_STRING, name, "name within the list; default: the kind, numbered"),
-    ENTRY_LIST("from", DL_FIELD_STRINGS, from, "inputs: earlier names, 'in', 'in2', ... in a block, 'input'; default: the previous"),
+    ENTRY_LIST("from", DL_FIELD_STRINGS, from,
+               "inputs: earlier names, in a block 'in', 'in2', ..., at the top 'input'; default: the previous entry"),
     ENTRY("when", DL_FIELD_EXPR, when, "left out when this is 0"),
     ENTRY("repeat", DL_FIELD_EXPR, repeat, "how often, one after another; 'index' counts from 0"),
     ENTRY_LIST("with", DL_FIELD_MAP, with, "arguments of the block"),
@@ -42,7 +43,10 @@ static const struct dl_field entry_fields[] = {
 };
 
 static const struct dl_schema entry_schema = {
-    .name = "layer", .summary = "a layer, or the use of a block", .size = sizeof(struct dl_entry), .fields = entry_fields,
+    .name = "layer",
+    .summary = "a layer, or the use of a block",
+    .size = sizeof(struct dl_entry),
+    .fields = entry_fields,
 };
 
 #define BLOCK(field_key, field_type, member) \

@@ -34,7 +34,7 @@ static struct dl_surface plain_surface(enum dl_op op, enum dl_precision precisio
     return (struct dl_surface){
         .op = (int)op, .pass = DL_FORWARD, .precision = (int)precision, .latency_s = 10e-6, .rate_flop_per_s = 10e12,
         .bandwidth_bytes_per_s = 500e9, .unaligned_gain = 1, .m_trans_gain = 1, .n_trans_gain = 1, .gain_3x3 = 1,
-        .gain_5x5 = 1, .narrow_gain = 1, .pointwise_gain = 1, .grouped_gain = 1, .channel_multiple = 1,
+        .gain_5x5 = 1, .narrow_gain = 1, .pointwise_gain = 1, .padded_pointwise_gain = 1, .grouped_gain = 1, .channel_multiple = 1,
         .base_sigma_log = 0.2, .sigma_log = 0.1};
 }
 

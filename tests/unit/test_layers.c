@@ -10,10 +10,10 @@
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
-#define HEAD "{\"format\":\"dlmodel-workload\",\"version\":1,\"name\":\"t\",\"summary\":\"s\",\"source\":\"x\","
-#define IMAGE(c, h, w) HEAD "\"input\":{\"channels\":" #c ",\"size\":[" #h "," #w "]},\"layers\":["
-#define TOKENS(n) HEAD "\"input\":{\"tokens\":" #n "},\"layers\":["
-#define VECTOR(n) HEAD "\"input\":{\"channels\":" #n "},\"layers\":["
+#define HEAD "{'format':'dlmodel-workload','version':1,'name':'t','summary':'s','source':'x',"
+#define IMAGE(c, h, w) HEAD "'input':{'channels':" #c ",'size':[" #h "," #w "]},'layers':["
+#define TOKENS(n) HEAD "'input':{'tokens':" #n "},'layers':["
+#define VECTOR(n) HEAD "'input':{'channels':" #n "},'layers':["
 
 struct net {
     struct dl_arena arena;
@@ -24,7 +24,9 @@ static void build(struct net *net, const char *text)
 {
     struct dl_err err;
     memset(net, 0, sizeof *net);
-    if (load_text(text, NULL, 0, &net->arena, &net->w, &err) != DL_OK) fail_msg("%s: %s: %s", text, err.key, err.message);
+    if (load_text(text, NULL, 0, &net->arena, &net->w, &err) != DL_OK) {
+        fail_msg("%s: %s: %s", text, err.key, err.message);
+    }
 }
 
 static void expect_shape(const struct dl_layer *layer, const char *text)
@@ -89,13 +91,14 @@ static void table_of_kinds(void **state)
     assert_null(dl_layer_kind_find(NULL));
 }
 
-/* First convolution of ResNet-50: 112 = floor((224 + 6 - 7)/2) + 1; 3*64*49 = 9408 weights; 9408*112*112 multiply-adds. */
+/* First convolution of ResNet-50: 112 = floor((224 + 6 - 7)/2) + 1; 3*64*49 = 9408 weights, each used at 112*112
+ * positions. */
 static void conv_of_resnet(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, IMAGE(3, 224, 224) "{\"kind\":\"conv\",\"out\":64,\"kernel\":7,\"stride\":2,\"pad\":3},"
-                                   "{\"kind\":\"conv\",\"out\":8,\"kernel\":3,\"bias\":true}]}");
+    build(&net, IMAGE(3, 224, 224) "{'kind':'conv','out':64,'kernel':7,'stride':2,'pad':3},"
+                                   "{'kind':'conv','out':8,'kernel':3,'bias':true}]}");
     const struct dl_layer *first = &net.w.layers[0], *second = &net.w.layers[1];
     expect_shape(first, "64x112x112");
     check_close(first->parameter_elements, 9408, 0);
@@ -126,11 +129,11 @@ static void conv_variants(void **state)
     struct net net;
     /* Depthwise: 8*1*9 weights; grouped 8 -> 16 in 4: 16*2*1; dilated 3x3 by 2 reaches over 5: 10 - 5 + 1 = 6. */
     build(&net, IMAGE(8, 10, 10)
-          "{\"kind\":\"conv\",\"name\":\"dw\",\"out\":\"in_channels\",\"groups\":\"in_channels\",\"kernel\":3,\"pad\":1},"
-          "{\"kind\":\"conv\",\"name\":\"grouped\",\"out\":16,\"groups\":4,\"kernel\":1},"
-          "{\"kind\":\"conv\",\"name\":\"dilated\",\"out\":2,\"kernel\":3,\"dilation\":2},"
-          "{\"kind\":\"conv\",\"name\":\"wide\",\"out\":2,\"kernel\":[1,5],\"pad\":[0,2]},"
-          "{\"kind\":\"conv\",\"name\":\"even\",\"out\":2,\"kernel\":2,\"pad\":0.5}]}");
+          "{'kind':'conv','name':'dw','out':'in_channels','groups':'in_channels','kernel':3,'pad':1},"
+          "{'kind':'conv','name':'grouped','out':16,'groups':4,'kernel':1},"
+          "{'kind':'conv','name':'dilated','out':2,'kernel':3,'dilation':2},"
+          "{'kind':'conv','name':'wide','out':2,'kernel':[1,5],'pad':[0,2]},"
+          "{'kind':'conv','name':'even','out':2,'kernel':2,'pad':0.5}]}");
     check_close(net.w.layers[0].forward_macs, 8 * 9 * 100, 0);
     check_close(net.w.layers[1].forward_macs, 16 * 2 * 100, 0);
     expect_shape(&net.w.layers[2], "2x6x6");
@@ -139,8 +142,8 @@ static void conv_variants(void **state)
     expect_shape(&net.w.layers[4], "2x6x6"); /* one element of padding at one side */
     check_close(kernel_of(&net.w.layers[4], DL_FORWARD, 1.0, 0).out[2], 6, 0);
     dl_arena_free(&net.arena);
-    build(&net, HEAD "\"input\":{\"channels\":4,\"size\":[16,12,10]},\"layers\":["
-                     "{\"kind\":\"conv\",\"out\":2,\"kernel\":3,\"stride\":[2,1,1]}]}");
+    build(&net, HEAD "'input':{'channels':4,'size':[16,12,10]},'layers':["
+                     "{'kind':'conv','out':2,'kernel':3,'stride':[2,1,1]}]}");
     expect_shape(&net.w.layers[0], "2x7x10x8");
     check_close(net.w.forward_macs_per_sample, 2.0 * 4 * 27 * 7 * 10 * 8, 0);
     dl_arena_free(&net.arena);
@@ -151,7 +154,7 @@ static void conv_transpose(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, IMAGE(4, 5, 5) "{\"kind\":\"relu\"},{\"kind\":\"conv_transpose\",\"out\":3,\"kernel\":2,\"stride\":2}]}");
+    build(&net, IMAGE(4, 5, 5) "{'kind':'relu'},{'kind':'conv_transpose','out':3,'kernel':2,'stride':2}]}");
     const struct dl_layer *up = &net.w.layers[1];
     expect_shape(up, "3x10x10");
     check_close(up->parameter_elements, 48, 0);
@@ -169,8 +172,8 @@ static void dense_gemms(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{\"kind\":\"embedding\",\"rows\":10,\"out\":6},{\"kind\":\"dense\",\"out\":4,\"bias\":true},"
-                          "{\"kind\":\"dense\",\"out\":6},{\"kind\":\"dense\",\"out\":10,\"tied\":\"embedding\"}]}");
+    build(&net, TOKENS(5) "{'kind':'embedding','rows':10,'out':6},{'kind':'dense','out':4,'bias':true},"
+                          "{'kind':'dense','out':6},{'kind':'dense','out':10,'tied':'embedding'}]}");
     const struct dl_layer *dense = &net.w.layers[1], *tied = &net.w.layers[3];
     expect_shape(dense, "4x5");
     check_close(dense->forward_macs, 5 * 6 * 4, 0);
@@ -192,8 +195,9 @@ static void embedding_traffic(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{\"kind\":\"embedding\",\"rows\":10,\"out\":6},"
-                          "{\"kind\":\"embedding\",\"from\":\"input\",\"name\":\"s\",\"rows\":10,\"out\":6,\"sparse\":true,\"tokens\":2}]}");
+    build(&net, TOKENS(5) "{'kind':'embedding','rows':10,'out':6},"
+                          "{'kind':'embedding','from':'input','name':'s','rows':10,'out':6,'sparse':true,"
+                          "'tokens':2}]}");
     expect_stream(&net.w.layers[0], DL_FORWARD, 3, 0, 90, 90, 120);
     assert_int_equal(kernel_count(&net.w.layers[0], DL_BACKWARD_DATA), 0);
     expect_stream(&net.w.layers[0], DL_BACKWARD_WEIGHTS, 3, 0, 0, 60, 0);
@@ -208,9 +212,9 @@ static void bandwidth_bound_layers(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, IMAGE(3, 6, 6) "{\"kind\":\"conv\",\"out\":4,\"kernel\":1},{\"kind\":\"batchnorm\"},{\"kind\":\"relu\"},"
-                               "{\"kind\":\"maxpool\",\"kernel\":2},{\"kind\":\"dropout\",\"dropout\":0.5},{\"kind\":\"lrn\"},"
-                               "{\"kind\":\"global_pool\"},{\"kind\":\"flatten\"},{\"kind\":\"loss\"}]}");
+    build(&net, IMAGE(3, 6, 6) "{'kind':'conv','out':4,'kernel':1},{'kind':'batchnorm'},{'kind':'relu'},"
+                               "{'kind':'maxpool','kernel':2},{'kind':'dropout','dropout':0.5},{'kind':'lrn'},"
+                               "{'kind':'global_pool'},{'kind':'flatten'},{'kind':'loss'}]}");
     const struct dl_layer *l = net.w.layers;
     expect_stream(&l[1], DL_FORWARD, 2, 0, 2 * 288, 288, 0);
     expect_stream(&l[1], DL_BACKWARD_DATA, 2, 0, 4 * 288, 288, 0);
@@ -247,9 +251,9 @@ static void residual_connection(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, IMAGE(4, 3, 3) "{\"kind\":\"conv\",\"name\":\"a\",\"out\":4,\"kernel\":1},"
-                               "{\"kind\":\"conv\",\"name\":\"b\",\"out\":4,\"kernel\":1},"
-                               "{\"kind\":\"add\",\"from\":[\"b\",\"a\"]},{\"kind\":\"relu\"}]}");
+    build(&net, IMAGE(4, 3, 3) "{'kind':'conv','name':'a','out':4,'kernel':1},"
+                               "{'kind':'conv','name':'b','out':4,'kernel':1},"
+                               "{'kind':'add','from':['b','a']},{'kind':'relu'}]}");
     const struct dl_layer *l = net.w.layers;
     assert_int_equal(l[0].consumers, 2);
     expect_stream(&l[0], DL_BACKWARD_DATA, 2, 0, 2 * 72, 72, 0);
@@ -268,12 +272,12 @@ static void pooling_rounds(void **state)
     (void)state;
     struct net net;
     build(&net, IMAGE(1, 112, 112)
-          "{\"kind\":\"maxpool\",\"name\":\"up\",\"kernel\":3,\"stride\":2,\"ceil\":true},"
-          "{\"kind\":\"maxpool\",\"name\":\"down\",\"from\":\"input\",\"kernel\":3,\"stride\":2},"
-          "{\"kind\":\"avgpool\",\"name\":\"half\",\"kernel\":2},"
-          "{\"kind\":\"adaptive_pool\",\"size\":[4,5]},"
-          "{\"kind\":\"maxpool\",\"name\":\"edge\",\"kernel\":1,\"stride\":2,\"ceil\":true},"
-          "{\"kind\":\"upsample\",\"scale\":3}]}");
+          "{'kind':'maxpool','name':'up','kernel':3,'stride':2,'ceil':true},"
+          "{'kind':'maxpool','name':'down','from':'input','kernel':3,'stride':2},"
+          "{'kind':'avgpool','name':'half','kernel':2},"
+          "{'kind':'adaptive_pool','size':[4,5]},"
+          "{'kind':'maxpool','name':'edge','kernel':1,'stride':2,'ceil':true},"
+          "{'kind':'upsample','scale':3}]}");
     expect_shape(&net.w.layers[0], "1x56x56");
     expect_shape(&net.w.layers[1], "1x55x55");
     expect_shape(&net.w.layers[2], "1x27x27");
@@ -289,8 +293,8 @@ static void attention_unfused(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, TOKENS(8) "{\"kind\":\"embedding\",\"rows\":9,\"out\":18},"
-                          "{\"kind\":\"attention\",\"heads\":2,\"dropout\":0.1}]}");
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
+                          "{'kind':'attention','heads':2,'dropout':0.1}]}");
     const struct dl_layer *a = &net.w.layers[1];
     expect_shape(a, "6x8");
     check_close(a->forward_macs, 2 * 8 * 8 * 6, 0);
@@ -315,8 +319,8 @@ static void attention_flash(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, TOKENS(8) "{\"kind\":\"embedding\",\"rows\":9,\"out\":18},"
-                          "{\"kind\":\"attention\",\"heads\":2,\"flash\":1,\"causal\":1}]}");
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
+                          "{'kind':'attention','heads':2,'flash':1,'causal':1}]}");
     const struct dl_layer *a = &net.w.layers[1];
     check_close(a->forward_macs, 2 * 8 * 8 * 6, 0);
     double flop = 0.0, reads = 0.0, writes = 0.0, launches = 0.0;
@@ -344,9 +348,9 @@ static void attention_shapes(void **state)
     (void)state;
     struct net net;
     build(&net, TOKENS(8)
-          "{\"kind\":\"embedding\",\"name\":\"e\",\"rows\":9,\"out\":24},{\"kind\":\"attention\",\"heads\":4,\"kv_heads\":2},"
-          "{\"kind\":\"embedding\",\"name\":\"k\",\"from\":\"input\",\"rows\":9,\"out\":24,\"tokens\":5},"
-          "{\"kind\":\"attention\",\"name\":\"cross\",\"from\":[\"e\",\"k\",\"k\"],\"heads\":1,\"additive\":true}]}");
+          "{'kind':'embedding','name':'e','rows':9,'out':24},{'kind':'attention','heads':4,'kv_heads':2},"
+          "{'kind':'embedding','name':'k','from':'input','rows':9,'out':24,'tokens':5},"
+          "{'kind':'attention','name':'cross','from':['e','k','k'],'heads':1,'additive':true}]}");
     expect_shape(&net.w.layers[1], "12x8");
     expect_shape(&net.w.layers[3], "24x8");
     check_close(net.w.layers[3].forward_macs, 2 * 8 * 5 * 24, 0);
@@ -360,7 +364,7 @@ static void lstm_layer(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{\"kind\":\"embedding\",\"rows\":9,\"out\":6},{\"kind\":\"lstm\",\"out\":4,\"bidirectional\":true}]}");
+    build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'lstm','out':4,'bidirectional':true}]}");
     const struct dl_layer *lstm = &net.w.layers[1];
     expect_shape(lstm, "8x5");
     check_close(lstm->parameter_elements, 2 * (160 + 32), 0);
@@ -378,7 +382,7 @@ static void layernorm_layer(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{\"kind\":\"embedding\",\"rows\":9,\"out\":6},{\"kind\":\"layernorm\"},{\"kind\":\"gelu\"}]}");
+    build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'layernorm'},{'kind':'gelu'}]}");
     const struct dl_layer *norm = &net.w.layers[1];
     check_close(norm->parameter_elements, 12, 0);
     check_close(norm->saved_bytes, 40, 0);
@@ -394,9 +398,9 @@ static void dot_interaction(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, VECTOR(7) "{\"kind\":\"dense\",\"out\":4},{\"kind\":\"embedding\",\"name\":\"a\",\"from\":\"input\",\"rows\":9,\"out\":4},"
-                          "{\"kind\":\"embedding\",\"name\":\"b\",\"from\":\"input\",\"rows\":9,\"out\":4},"
-                          "{\"kind\":\"dot_interaction\",\"from\":[\"dense\",\"a\",\"b\"]}]}");
+    build(&net, VECTOR(7) "{'kind':'dense','out':4},{'kind':'embedding','name':'a','from':'input','rows':9,'out':4},"
+                          "{'kind':'embedding','name':'b','from':'input','rows':9,'out':4},"
+                          "{'kind':'dot_interaction','from':['dense','a','b']}]}");
     const struct dl_layer *dot = &net.w.layers[3];
     expect_shape(dot, "7");
     check_close(dot->forward_macs, 36, 0);
@@ -409,10 +413,10 @@ static void joining_and_cutting(void **state)
     (void)state;
     struct net net;
     build(&net, IMAGE(4, 6, 6)
-          "{\"kind\":\"conv\",\"name\":\"a\",\"out\":4,\"kernel\":1},{\"kind\":\"conv\",\"name\":\"b\",\"out\":6,\"kernel\":3},"
-          "{\"kind\":\"crop\",\"name\":\"cut\",\"from\":[\"a\",\"b\"]},{\"kind\":\"concat\",\"from\":[\"cut\",\"b\"]},"
-          "{\"kind\":\"global_pool\",\"name\":\"g\"},{\"kind\":\"mul\",\"from\":[\"concat\",\"g\"]},{\"kind\":\"scale\"},"
-          "{\"kind\":\"tokens\"},{\"kind\":\"prepend\",\"tokens\":1},{\"kind\":\"position\"},{\"kind\":\"slice\",\"tokens\":1}]}");
+          "{'kind':'conv','name':'a','out':4,'kernel':1},{'kind':'conv','name':'b','out':6,'kernel':3},"
+          "{'kind':'crop','name':'cut','from':['a','b']},{'kind':'concat','from':['cut','b']},"
+          "{'kind':'global_pool','name':'g'},{'kind':'mul','from':['concat','g']},{'kind':'scale'},"
+          "{'kind':'tokens'},{'kind':'prepend','tokens':1},{'kind':'position'},{'kind':'slice','tokens':1}]}");
     const struct dl_layer *l = net.w.layers;
     expect_shape(&l[2], "4x4x4");
     expect_stream(&l[2], DL_FORWARD, 1, 0, 64, 64, 0);
@@ -434,7 +438,8 @@ static void dropout_of_zero_is_the_identity(void **state)
 {
     (void)state;
     struct net net;
-    build(&net, VECTOR(4) "{\"kind\":\"dense\",\"out\":4},{\"kind\":\"dropout\",\"dropout\":0},{\"kind\":\"dense\",\"name\":\"d\",\"out\":4}]}");
+    build(&net, VECTOR(4) "{'kind':'dense','out':4},{'kind':'dropout','dropout':0},"
+                          "{'kind':'dense','name':'d','out':4}]}");
     assert_int_equal(kernel_count(&net.w.layers[1], DL_FORWARD), 0);
     check_close(net.w.layers[0].saved_elements, 4, 0); /* what the second dense reads is the first one's output */
     check_close(net.w.layers[1].saved_elements + net.w.layers[1].saved_bytes, 0, 0);

@@ -141,7 +141,7 @@ static void test_normal_expected_max(void **state)
     static const struct {
         double k, e;
     } table[] = {
-        /* F-STRAG */
+        /* F-STRAGGLER */
         { 16, 1.7660 },  { 32, 2.0697 },  { 64, 2.3437 },   { 128, 2.5946 },
         { 256, 2.8269 }, { 512, 3.0439 }, { 1024, 3.2482 },
     };

@@ -98,7 +98,8 @@ static void every_row_of_model_checks(void **state)
     int checked = 0;
     snprintf(path, sizeof path, "%s/data/model_checks.csv", check_root());
     if (dl_csv_read(path, &arena, &csv, &err) != DL_OK) fail_msg("%s", err.message);
-    int model = dl_csv_column(&csv, "model"), params = dl_csv_column(&csv, "params"), macs = dl_csv_column(&csv, "fwd_gmacs");
+    int model = dl_csv_column(&csv, "model"), params = dl_csv_column(&csv, "params");
+    int macs = dl_csv_column(&csv, "fwd_gmacs");
     for (int r = 0; r < csv.row_count; r++) {
         size_t i = 0;
         double parameters, gmacs;
@@ -139,8 +140,8 @@ static void auxiliary_classifiers(void **state)
 
 enum { BUCKETS = 16 };
 
-/* PyTorch DDP: tensors in reverse registration order; a bucket closes when it reaches its limit, 1 MiB for the first and
- * 25 MiB for the others. Sizes in bytes at 4 bytes an element. */
+/* PyTorch DDP: tensors in reverse registration order; a bucket closes when it reaches its limit, 1 MiB for the first
+ * and 25 MiB for the others. Sizes in bytes at 4 bytes an element. */
 static int ddp_buckets(const struct dl_workload *w, double *bytes)
 {
     int count = 0;
@@ -193,12 +194,14 @@ static void gradient_buckets_of_pytorch(void **state)
             fail_msg("%s: %d tensors in %d buckets, expected %d in %d", w.name, w.parameter_tensors, count,
                      buckets[i].tensors, buckets[i].count);
         }
-        if (fabs(w.parameters * 4.0 / 1048576.0 - buckets[i].total_mib) > 0.0051) {
-            fail_msg("%s: %.3f MiB in all, expected %.2f", w.name, w.parameters * 4.0 / 1048576.0, buckets[i].total_mib);
+        double total_mib = w.parameters * 4.0 / 1048576.0;
+        if (fabs(total_mib - buckets[i].total_mib) > 0.0051) {
+            fail_msg("%s: %.3f MiB in all, expected %.2f", w.name, total_mib, buckets[i].total_mib);
         }
         for (int b = 0; b < count; b++) { /* the table rounds to 0.01 MiB */
-            if (fabs(bytes[b] / 1048576.0 - buckets[i].mib[b]) > 0.0051) {
-                fail_msg("%s: bucket %d has %.3f MiB, expected %.2f", w.name, b, bytes[b] / 1048576.0, buckets[i].mib[b]);
+            double mib = bytes[b] / 1048576.0;
+            if (fabs(mib - buckets[i].mib[b]) > 0.0051) {
+                fail_msg("%s: bucket %d has %.3f MiB, expected %.2f", w.name, b, mib, buckets[i].mib[b]);
             }
         }
         dl_arena_free(&arena);
@@ -220,7 +223,8 @@ static void buffers_of_resnet50(void **state)
 static void transformer_layer_keeps_what_the_paper_says(void **state)
 {
     (void)state;
-    static const char *const sets[] = {"layers=6,hidden=1024,heads=16,seq=1024", "layers=6,hidden=4096,heads=32,seq=2048",
+    static const char *const sets[] = {"layers=6,hidden=1024,heads=16,seq=1024",
+                                       "layers=6,hidden=4096,heads=32,seq=2048",
                                        "layers=6,hidden=768,heads=12,seq=128"};
     for (int i = 0; i < 3; i++) {
         struct dl_arena arena = {0};
@@ -281,8 +285,9 @@ static void gpt_says_its_sizes(void **state)
 static void kernels_do_the_work_of_the_counts(void **state)
 {
     (void)state;
-    static const char *const names[] = {"alexnet", "resnet50", "inception_v3", "mobilenet_v2", "efficientnet_b0", "unet",
-                                        "cosmoflow_256", "bert_base", "gpt2", "transformer_big", "gnmt", "dlrm", "vit_b_16"};
+    static const char *const names[] = {"alexnet", "resnet50", "inception_v3", "mobilenet_v2", "efficientnet_b0",
+                                        "unet", "cosmoflow_256", "bert_base", "gpt2", "transformer_big", "gnmt", "dlrm",
+                                        "vit_b_16"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_workload w;
