@@ -35,8 +35,8 @@ static const struct dl_command *const commands[] = {
 };
 
 static const struct dl_option global_options[] = {
-    {"quiet", 'q', NULL, "Global", "no messages on stderr but errors", false},
-    {"verbose", 'v', NULL, "Global", "also say what was read and which constants were used", false},
+    {"quiet", 'q', NULL, "Global", "no messages on stderr but errors", true},
+    {"verbose", 'v', NULL, "Global", "also say which files were used", true},
     {"color", 0, "auto|always|never", "Global", "colour on the terminal; NO_COLOR is honoured", false},
     {"data", 0, "DIR", "Global", "look for data files in DIR first", false},
     {"version", 0, NULL, "Global", "version; with -v also the features compiled in", false},
@@ -68,24 +68,27 @@ static bool is_directory(const char *path) {
     return path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* --data, $DLMODEL_DATA, beside the executable (build tree), where it was installed: those that exist. */
+/* --data, $DLMODEL_DATA, beside the executable (build tree, moved installation), where it was installed: all that exist. */
 static enum dl_code find_data(struct dl_context *context, const char *given, struct dl_err *err) {
-    static const char *found[5];
+    static const char *const beside[] = {"data", "../data", "../share/dlmodel/data", NULL};
+    static const char *found[8];
     int count = 0;
-    struct dl_arena *arena = context->arena;
     if (given != NULL) {
         if (!is_directory(given)) return dl_fail(err, DL_ERR_USAGE, "--data: no directory %s", given);
         found[count++] = given;
     }
     const char *environment = getenv("DLMODEL_DATA");
-    if (is_directory(environment)) found[count++] = environment;
+    if (environment != NULL && environment[0] != 0) {
+        if (!is_directory(environment)) return dl_fail(err, DL_ERR_USAGE, "DLMODEL_DATA: no directory %s", environment);
+        found[count++] = environment;
+    }
     const char *slash = strrchr(context->program, '/');
     if (slash != NULL) {
         const int length = (int)(slash - context->program);
-        const char *above = dl_arena_printf(arena, "%.*s/../data", length, context->program);
-        const char *beside = dl_arena_printf(arena, "%.*s/data", length, context->program);
-        if (is_directory(beside)) found[count++] = beside;
-        if (is_directory(above)) found[count++] = above;
+        for (int i = 0; beside[i] != NULL; i++) {
+            const char *path = dl_arena_printf(context->arena, "%.*s/%s", length, context->program, beside[i]);
+            if (is_directory(path)) found[count++] = path;
+        }
     }
     if (is_directory(DLMODEL_DATADIR)) found[count++] = DLMODEL_DATADIR;
     if (count == 0) {
@@ -107,89 +110,88 @@ static void find_profile(struct dl_context *context) {
     context->data.local_profile = context->profile_path;
 }
 
-static enum dl_code find_command(const char *name, const struct dl_command **out, struct dl_err *err) {
-    static const char *const later[] = {"search", "slurm", "import", NULL};
-    const char *names[16];
-    int count = 0;
-    for (; commands[count] != NULL; count++) {
-        names[count] = commands[count]->name;
-        if (strcmp(names[count], name) == 0) {
-            *out = commands[count];
-            return DL_OK;
-        }
-    }
-    names[count] = NULL;
-    for (int i = 0; later[i] != NULL; i++) {
-        if (strcmp(later[i], name) == 0) {
-            return dl_fail(err, DL_ERR_USAGE, "'%s' is not in this version; see 'dlmodel help' for what is", name);
-        }
-    }
-    const char *near = dl_suggest(name, names);
-    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no command '%s'; did you mean '%s'?", name, near);
-    return dl_fail(err, DL_ERR_USAGE, "no command '%s'; see 'dlmodel help'", name);
+/* The last of an option given before or after the command. */
+static const char *global_text(const struct dl_options *before, const struct dl_options *after, const char *name) {
+    const char *text = dl_option_text(after, name);
+    return text != NULL ? text : dl_option_text(before, name);
 }
 
-static enum dl_code set_globals(struct dl_context *context, const struct dl_options *global, struct dl_err *err) {
+static enum dl_code set_globals(struct dl_context *context, const struct dl_options *before, const struct dl_options *after,
+                                struct dl_err *err) {
     static const char *const choices[] = {"auto", "always", "never", NULL};
     int color = 0;
-    DL_TRY(dl_option_choice(global, "color", choices, &color, err));
+    DL_TRY(dl_option_choice(before, "color", choices, &color, err));
+    DL_TRY(dl_option_choice(after, "color", choices, &color, err));
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     const bool allowed = (no_color == NULL || no_color[0] == 0) && (term == NULL || strcmp(term, "dumb") != 0);
     context->color = color == 1 || (color == 0 && allowed && isatty(STDOUT_FILENO));
     context->progress = isatty(STDERR_FILENO);
-    context->verbosity = dl_option_given(global, "quiet") ? -1 : dl_option_given(global, "verbose") ? 1 : 0;
+    if (global_text(before, after, "verbose") != NULL) context->verbosity = 1;
+    if (global_text(before, after, "quiet") != NULL) context->verbosity = -1;
     find_profile(context);
     return DL_OK;
 }
 
-static enum dl_code run_command(struct dl_context *context, const struct dl_command *command, int argc, char **argv,
-                                struct dl_err *err) {
-    struct dl_options options;
-    DL_TRY(dl_options_parse(command->options, argc, argv, &options, err));
-    if (!dl_option_given(&options, "help")) return command->run(context, &options, err);
-    struct dl_options help = {.positional = {command->name}, .positional_count = 1};
-    return dl_cmd_help.run(context, &help, err);
+static enum dl_code print_version(const struct dl_context *context, struct dl_err *err) {
+    const char *text = context->verbosity > 0 ? "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")\nfeatures: " DL_FEATURES "\n"
+                                              : "dlmodel " DLMODEL_VERSION "\n";
+    return write_output(NULL, text, err);
 }
 
-/* Global options stand before the command; -q and -v are accepted after it too. */
+/* A command's own options come first: it may give a global name another meaning. */
+static enum dl_code parse_command(const struct dl_command *command, int argc, char **argv, struct dl_options *out,
+                                  struct dl_err *err) {
+    static const struct dl_option *tables[16];
+    int count = 0;
+    for (; command->options[count] != NULL && count < 14; count++) tables[count] = command->options[count];
+    tables[count] = global_options;
+    return dl_options_parse(tables, argc, argv, out, err);
+}
+
+/* Words before the command: options of global_options and their values. */
+static int count_globals(int argc, char **argv) {
+    int count = 0;
+    while (count < argc && argv[count][0] == '-' && argv[count][1] != 0) {
+        if (strcmp(argv[count], "--") == 0) return count;
+        count += strcmp(argv[count], "--data") == 0 || strcmp(argv[count], "--color") == 0 ? 2 : 1;
+    }
+    return count < argc ? count : argc;
+}
+
 static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, const char **who, struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
-    int first = 1;
-    while (first < argc && argv[first][0] == '-') {
-        const bool takes_value = strcmp(argv[first], "--data") == 0 || strcmp(argv[first], "--color") == 0;
-        first += takes_value ? 2 : 1;
-    }
-    if (first > argc) first = argc;
-    struct dl_options global;
-    DL_TRY(dl_options_parse(tables, first - 1, argv + 1, &global, err));
-    DL_TRY(set_globals(context, &global, err));
-    if (dl_option_given(&global, "version")) {
-        const char *text = context->verbosity > 0 ? "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")\nfeatures: " DL_FEATURES "\n"
-                                                  : "dlmodel " DLMODEL_VERSION "\n";
-        return write_output(NULL, text, err);
-    }
-    if (dl_option_given(&global, "help") || first >= argc) {
-        const struct dl_options none = {0};
-        const enum dl_code code = dl_cmd_help.run(context, &none, err);
-        if (code != DL_OK || dl_option_given(&global, "help")) return code;
-        return dl_fail(err, DL_ERR_USAGE, "expected a command");
-    }
+    static struct dl_options before, after;
+    const int globals = count_globals(argc, argv);
+    DL_TRY(dl_options_parse(tables, globals, argv, &before, err));
     const struct dl_command *command = NULL;
-    DL_TRY(find_command(argv[first], &command, err));
-    *who = dl_arena_printf(context->arena, "dlmodel %s", command->name);
-    DL_TRY(find_data(context, dl_option_text(&global, "data"), err));
-    return run_command(context, command, argc - first - 1, argv + first + 1, err);
+    if (globals < argc) {
+        DL_TRY(dl_command_find(commands, argv[globals], &command, err));
+        *who = dl_arena_printf(context->arena, "dlmodel %s", command->name);
+        DL_TRY(parse_command(command, argc - globals - 1, argv + globals + 1, &after, err));
+    }
+    DL_TRY(set_globals(context, &before, &after, err));
+    if (global_text(&before, &after, "version") != NULL) return print_version(context, err);
+    const bool help = global_text(&before, &after, "help") != NULL;
+    if (command == NULL || help) {
+        struct dl_options about = {.positional_count = 0};
+        if (command != NULL) about.positional[about.positional_count++] = command->name;
+        DL_TRY(dl_cmd_help.run(context, &about, err));
+        return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
+    }
+    if (command != &dl_cmd_help) DL_TRY(find_data(context, global_text(&before, &after, "data"), err));
+    return command->run(context, &after, err);
 }
 
 int main(int argc, char **argv) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_context context = {.program = "", .commands = commands, .arena = &arena, .output = write_output, .note = write_note};
+    struct dl_context context = {.program = "", .commands = commands, .arena = &arena, .output = write_output, .note = write_note,
+                                 .global_options = global_options};
     static char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) context.program = program;
     const char *who = "dlmodel";
-    const enum dl_code code = dispatch(&context, argc, argv, &who, &err);
+    const enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];
         dl_err_text(&err, who, text, sizeof text);

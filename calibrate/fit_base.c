@@ -180,7 +180,8 @@ enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_surface *surfac
     int info = 0;
     int status = gsl_multifit_nlinear_init(start, &function, work);
     /* No further progress (GSL_ENOPROG) and too many iterations still leave the best point so far. */
-    if (status == GSL_SUCCESS) gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0.0, NULL, NULL, &info, work);
+    if (status == GSL_SUCCESS)
+        gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0.0, NULL, NULL, &info, work);
     if (status == GSL_SUCCESS) set_parameters(&problem, work->x);
     for (size_t i = 0; i < problem.count; i++) {
         double *value = member(surface, PARAMETERS[problem.index[i]].offset);

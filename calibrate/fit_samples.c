@@ -187,8 +187,9 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
     size_t n = 0;
     DL_TRY(join_samples(csv_paths, csv_count, column, arena, &samples, &n, &library, err));
     if (n == 0)
-        return dl_fail(err, DL_ERR_INPUT, "the tables have no kernel times of device %s (\"%s\" in their column device)",
-                       device->name, column);
+        return dl_fail(err, DL_ERR_INPUT,
+                       "the tables have no kernel times of device %s (\"%s\" in their column device)", device->name,
+                       column);
     struct dl_surface *surfaces = dl_arena_alloc(arena, COMBINATIONS, sizeof *surfaces);
     struct dl_fit_report_row *report = dl_arena_alloc(arena, COMBINATIONS, sizeof *report);
     if (surfaces == NULL || report == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

@@ -1,12 +1,17 @@
 /* command.c - options and headers that all commands share. */
 #include "model/command.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #ifndef DLMODEL_VERSION
 #define DLMODEL_VERSION "unknown"
 #endif
 #ifndef DLMODEL_COMMIT
 #define DLMODEL_COMMIT "unknown"
 #endif
+
+const char dl_version_text[] = "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")";
 
 const struct dl_option dl_output_options[] = {
     {"format", 0, "table|csv|json", "Output", "how results are printed; default table", false},
@@ -16,6 +21,32 @@ const struct dl_option dl_output_options[] = {
     {"help", 'h', NULL, "Output", "this text", false},
     {.name = NULL},
 };
+
+enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name, const struct dl_command **out,
+                             struct dl_err *err) {
+    static const char *const later[] = {"search", "slurm", "import", NULL}; /* of the contract, not of this version */
+    const char *names[32];
+    char all[256] = "";
+    int count = 0;
+    for (int i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            *out = commands[i];
+            return DL_OK;
+        }
+        if (count < 24) names[count++] = commands[i]->name;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", commands[i]->name);
+    }
+    for (int i = 0; later[i] != NULL; i++) {
+        if (strcmp(later[i], name) == 0) {
+            return dl_fail(err, DL_ERR_USAGE, "command '%s' is not in this version; there are %s", name, all);
+        }
+        names[count++] = later[i];
+    }
+    names[count] = NULL;
+    const char *near = dl_suggest(name, names);
+    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; did you mean '%s'?", name, near);
+    return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; there are %s", name, all);
+}
 
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out, struct dl_err *err) {
     static const char *const names[] = {"table", "csv", "json", NULL};

@@ -24,6 +24,7 @@ struct dl_context {
     enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
     /* A message line on stderr, unless quiet. */
     void (*note)(const struct dl_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    const struct dl_option *global_options; /* for help */
 };
 
 struct dl_command {
@@ -39,6 +40,11 @@ struct dl_command {
 
 /* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out, struct dl_err *err);
+/* The command of that name; DL_ERR_USAGE with what there is, for one that is planned too. */
+enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name, const struct dl_command **out,
+                             struct dl_err *err);
+/* "dlmodel VERSION (COMMIT)" of this program. */
+extern const char dl_version_text[];
 /* The common header of JSON results: format, version, dlmodel {version, commit}. Opens the top object. */
 void dl_output_header(struct dl_json_writer *writer, const char *format);
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "model/device.h"
 #include "model/surface.h"
@@ -75,37 +76,50 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
                               .write_elements = write_elements, .launches = 1.0};
 }
 
-/* Surface of datasheet numbers, for devices without samples: what the fitted GPUs have in common. Rates and bandwidth
- * are 1: the scale carries the device's. Gains: rounded medians of data/kernels (V100, P100, T4, GTX 1080 Ti). */
-static const struct dl_surface GENERIC = {
-    .rate_flop_per_s = 1.0, .bandwidth_bytes_per_s = 1.0, .latency_s = 1.0,
-    .half_m = 32.0, .half_n = 16.0, .half_k = 64.0, .half_waves = 0.3,
-    .unaligned_gain = 0.7, .m_trans_gain = 1.0, .n_trans_gain = 1.0,
-    .gain_3x3 = 1.0, .gain_5x5 = 1.0, .stride_exponent = 0.2, .narrow_gain = 0.7, .pointwise_gain = 1.0,
-    .padded_pointwise_gain = 1.0, .grouped_gain = 1.0,
-    .channel_multiple = 1.0,
-    .base_sigma_log = 0.35, .sigma_log = 0.35,
+/* Surfaces of datasheet numbers, for devices without samples: products, and convolutions by pass. Latency, rate and
+ * bandwidth are shares of the device's, carried by the scale. Numbers: medians over the nine devices of data/kernels
+ * (the same as the priors of calibrate/fit_base.c). base_sigma_log: 90th percentile of |log error| / 1.645 when those
+ * devices are predicted this way, 0.2 to 0.55 for products, 0.5 to 0.9 for convolutions. */
+#define SAME_FOR_ALL                                                                                            \
+    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .padded_pointwise_gain = 1.0,              \
+    .m_trans_gain = 1.0, .n_trans_gain = 1.0, .unaligned_gain = 0.9
+static const struct dl_surface GENERIC_GEMM = {
+    SAME_FOR_ALL, .op = DL_OP_GEMM, .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,
+    .half_m = 34.0, .half_n = 14.0, .half_k = 70.0, .half_waves = 0.12,
+    .gain_3x3 = 1.0, .gain_5x5 = 1.0, .narrow_gain = 1.0, .pointwise_gain = 1.0,
+    .base_sigma_log = 0.45, .sigma_log = 0.45};
+static const struct dl_surface GENERIC_CONV[] = {
+    [DL_FORWARD] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 0.95, .bandwidth_bytes_per_s = 1.0,
+                    .half_m = 250.0, .half_n = 12.0, .half_k = 50.0, .half_waves = 0.8,
+                    .gain_3x3 = 1.45, .gain_5x5 = 1.3, .stride_exponent = 0.03, .narrow_gain = 1.0,
+                    .pointwise_gain = 1.0, .base_sigma_log = 0.6, .sigma_log = 0.6},
+    [DL_BACKWARD_DATA] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 1.0, .bandwidth_bytes_per_s = 1.0,
+                          .half_m = 250.0, .half_n = 26.0, .half_k = 40.0, .half_waves = 0.65,
+                          .gain_3x3 = 1.7, .gain_5x5 = 1.1, .stride_exponent = 0.7, .narrow_gain = 1.0,
+                          .pointwise_gain = 1.05, .base_sigma_log = 0.6, .sigma_log = 0.6},
+    [DL_BACKWARD_WEIGHTS] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 0.95, .bandwidth_bytes_per_s = 0.7,
+                             .half_m = 17.0, .half_n = 27.0, .half_k = 500.0, .half_waves = 0.05,
+                             .gain_3x3 = 1.4, .gain_5x5 = 1.1, .stride_exponent = 0.05, .narrow_gain = 1.5,
+                             .pointwise_gain = 0.75, .base_sigma_log = 0.6, .sigma_log = 0.6},
 };
-/* Share of the datasheet's rate that large products attain: 0.73 to 0.98 on the fitted devices, 0.80 to 0.87 on A100 and
- * H100 (bf16). */
-static const double GENERIC_RATE_FRAC = 0.8;
+/* Matrix units: no Winograd, channels padded. */
+static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;
 /* Share of the datasheet's bandwidth that long streams attain, where the device file has none: 0.75 to 0.85 are
- * usual. */
+ * usual (mem). */
 static const double GENERIC_BANDWIDTH_FRAC = 0.8;
 static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (mem) */
-/* 3x3 convolutions in fp32 run as Winograd in cuDNN 5 and later and in MKL-DNN: the direct-convolution rate rises by
- * this much (median of the fitted devices). */
-static const double GENERIC_WINOGRAD_GAIN = 1.7;
-/* Times outside the pass, precision or device that was measured are uncertain by this much more (log scale). */
-static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.15, OTHER_DEVICE_SIGMA = 0.12;
-/* Last-level cache is about twice as fast as memory (V100: 2155 against 900 GB/s; Jia et al. 2018,
- * arXiv:1804.06826). */
+/* Times outside the pass, precision or device that was measured are uncertain by this much more (log scale). Devices:
+ * 90th percentile of |log error| / 1.645 of one device's published times from another's surface, 0.1 to 0.2 within one
+ * architecture (GTX 1080 Ti and Titan Xp, M40 and Titan X), 0.2 to 0.6 across; the first two are estimates (mem). */
+static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.2;
+static const double SAME_ARCHITECTURE_SIGMA = 0.12, OTHER_ARCHITECTURE_SIGMA = 0.35;
+/* Last-level cache is about twice as fast as memory (mem: V100 reads 2.2 TB/s from it, against 0.9 TB/s). */
 static const double CACHE_SPEEDUP = 2.0;
 /* Depthwise convolution reads each input point kernel-area times through the cache and reuses it poorly: share of the
  * stream bandwidth that the three passes attain (mem: cuDNN 7 depthwise kernels reach 0.2 to 0.6). */
 static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
 static const double DEPTHWISE_SIGMA = 0.5;
-static const double STREAM_SIGMA = 0.15;
+static const double STREAM_SIGMA = 0.15; /* (mem) */
 
 static double or_else(double value, double fallback)
 {
@@ -194,13 +208,19 @@ static void widen(struct dl_kernel_time *out, double sigma)
     out->extrapolated = true;
 }
 
-static void surface_time(const struct dl_device *device, const struct dl_device *owner, const struct dl_surface *surface,
-                         enum dl_precision precision, const struct dl_kernel *kernel, struct dl_kernel_time *out)
+static bool same_architecture(const struct dl_device *a, const struct dl_device *b)
+{
+    return a->architecture != NULL && b->architecture != NULL && strcmp(a->architecture, b->architecture) == 0;
+}
+
+static void surface_time(const struct dl_device *device, const struct dl_device *owner,
+                         const struct dl_surface *surface, enum dl_precision precision,
+                         const struct dl_kernel *kernel, struct dl_kernel_time *out)
 {
     enum dl_precision fitted = (enum dl_precision)surface->precision;
     struct dl_surface_scale scale = {1.0, 1.0, 1.0, 1.0};
     if (owner != device || fitted != precision) {
-        scale.rate = kernel->op == DL_OP_STREAM ? 1.0 : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
+        if (kernel->op != DL_OP_STREAM) scale.rate = dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
         scale.bandwidth = stream_bandwidth(device) / stream_bandwidth(owner);
         scale.latency = device_latency(device) / device_latency(owner);
         scale.half = fmax(scale.rate / scale.bandwidth, 1.0);
@@ -215,7 +235,7 @@ static void surface_time(const struct dl_device *device, const struct dl_device 
     if (fitted != precision && !mixed_fp16) widen(out, OTHER_PRECISION_SIGMA);
     if (kernel->op == DL_OP_CONV && surface->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
     if (owner != device) {
-        widen(out, OTHER_DEVICE_SIGMA);
+        widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA : OTHER_ARCHITECTURE_SIGMA);
         out->origin = "borrowed";
         out->origin_device = owner->name;
     }
@@ -224,15 +244,18 @@ static void surface_time(const struct dl_device *device, const struct dl_device 
 static void roofline_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                           struct dl_kernel_time *out)
 {
-    struct dl_surface_scale scale = {.rate = GENERIC_RATE_FRAC * dl_device_peak(device, precision),
-                                     .bandwidth = stream_bandwidth(device), .latency = device_latency(device), .half = 1.0};
+    double peak = dl_device_peak(device, precision);
+    struct dl_surface_scale scale = {
+        .rate = peak, .bandwidth = stream_bandwidth(device), .latency = device_latency(device), .half = 1.0};
     struct dl_surface_shape shape;
     dl_surface_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
-    struct dl_surface generic = GENERIC;
-    generic.op = (int)kernel->op;
-    if (precision == DL_FP32) generic.gain_3x3 = generic.gain_5x5 = GENERIC_WINOGRAD_GAIN;
-    if (precision == DL_FP32) generic.unaligned_gain = generic.narrow_gain = 1.0;
-    if (precision != DL_FP32 && kernel->op == DL_OP_CONV) generic.channel_multiple = 8.0;
+    enum dl_pass pass = kernel->pass == DL_UPDATE ? DL_FORWARD : kernel->pass;
+    struct dl_surface generic = kernel->op == DL_OP_CONV ? GENERIC_CONV[pass] : GENERIC_GEMM;
+    /* A rate above that of fp32 comes from matrix units. */
+    if (precision != DL_FP32 && !(peak <= dl_device_peak(device, DL_FP32)) && kernel->op == DL_OP_CONV) {
+        generic.gain_3x3 = MATRIX_GAIN_3X3;
+        generic.channel_multiple = MATRIX_CHANNEL_MULTIPLE;
+    }
     dl_surface_eval(&generic, &scale, &shape, out);
     out->extrapolated = true;
     out->formula = "F-KERNEL-ROOFLINE";
@@ -248,7 +271,8 @@ static bool is_depthwise(const struct dl_kernel *kernel)
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                     struct dl_kernel_time *out)
 {
-    double bytes = (kernel->read_elements + kernel->write_elements) * dl_precision_bytes(precision) + kernel->extra_bytes;
+    double elements = kernel->read_elements + kernel->write_elements;
+    double bytes = elements * dl_precision_bytes(precision) + kernel->extra_bytes;
     if (is_depthwise(kernel)) {
         stream_time(device, kernel, bytes, DEPTHWISE_FRAC[kernel->pass], out);
         out->sigma_log = DEPTHWISE_SIGMA;

@@ -1,4 +1,4 @@
-/* option.c - parses option tables. */
+/* option.c - parses option tables. Abbreviations of long options are not taken: a later version could make them ambiguous. */
 #include "model/option.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static enum dl_code unknown_option(const struct dl_option *const *tables, const 
     }
     names[count] = NULL;
     char typed[64];
-    snprintf(typed, sizeof typed, "%.*s", (int)length, word);
+    snprintf(typed, sizeof typed, "%.*s", length < sizeof typed ? (int)length : (int)sizeof typed - 1, word);
     const char *near = dl_suggest(typed, names);
     if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "unknown option --%s; did you mean --%s?", typed, near);
     return dl_fail(err, DL_ERR_USAGE, "unknown option --%s", typed);
@@ -121,9 +121,9 @@ enum dl_code dl_option_number(const struct dl_options *options, const char *name
     if (dl_units_parse(text, unit, &value, &inner) != DL_OK) {
         return dl_fail(err, DL_ERR_USAGE, "--%s: %s", name, inner.message);
     }
-    if (value < min || value > max) {
-        return dl_fail(err, DL_ERR_USAGE, "--%s: expected a number in [%g, %g] %s, got \"%s\"", name, min, max,
-                       dl_unit_name(unit), text);
+    if (!(value >= min && value <= max)) {
+        return dl_fail(err, DL_ERR_USAGE, "--%s: expected a number in [%g, %g]%s%s, got \"%s\"", name, min, max,
+                       dl_unit_name(unit)[0] != 0 ? " " : "", dl_unit_name(unit), text);
     }
     *out = value;
     return DL_OK;

@@ -8,11 +8,11 @@
 
 /* clang-format off */
 #define NUMBER(key_, unit_, low_, high_, required_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_surface, key_), .min = (low_), .max = (high_), \
-     .unit = (unit_), .required = (required_), .help = (help_)}
+    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_surface, key_),                    \
+     .min = (low_), .max = (high_), .unit = (unit_), .required = (required_), .help = (help_)}
 #define WITH_DEFAULT(key_, value_, low_, high_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_surface, key_), .min = (low_), .max = (high_), \
-     .has_fallback = true, .fallback = (value_), .help = (help_)}
+    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_surface, key_),                    \
+     .min = (low_), .max = (high_), .has_fallback = true, .fallback = (value_), .help = (help_)}
 #define NUMBERS(key_, count_, help_) \
     {.key = #key_, .type = DL_FIELD_NUMBERS, .offset = offsetof(struct dl_surface, key_), \
      .count_offset = offsetof(struct dl_surface, count_), .help = (help_)}
@@ -128,6 +128,8 @@ static double padding(double size, double multiple)
 
 /* Images that a direct or Winograd convolution kernel takes at once. */
 static const double IMAGE_TILE = 16.0;
+/* Largest batch of the convolution samples (DeepBench). */
+static const double LARGE_BATCH = 32.0;
 
 static void gemm_shape(const struct dl_kernel *kernel, double units, bool two_byte, struct dl_surface_shape *s)
 {
@@ -197,12 +199,13 @@ static void conv_shape(const struct dl_kernel *kernel, double units, bool two_by
         s->k = channels * taps;
     }
     s->waves = s->m * s->n * groups / (TILE_POINTS * units);
-    s->features[0] = log2_of(pixels);
-    s->features[1] = log2_of(channels);
-    s->features[2] = log2_of(filters);
-    s->features[3] = log2_of(taps);
-    s->features[4] = log2_of(s->stride_area);
-    s->features[5] = log2_of(kernel->flop);
+    /* From some batch on, more images are more of the same tiles: the base scales, the correction stays. */
+    s->features[0] = log2_of(fmin(kernel->batch, LARGE_BATCH));
+    s->features[1] = log2_of(out_points);
+    s->features[2] = log2_of(channels);
+    s->features[3] = log2_of(filters);
+    s->features[4] = log2_of(taps);
+    s->features[5] = log2_of(s->stride_area);
     s->feature_count = 6;
 }
 

@@ -8,10 +8,10 @@
  *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
- * g the product of the gains that apply (Winograd, alignment, stride, ...); flop count channels padded for matrix units
- * (cuDNN developer guide: tensor cores need multiples of 8). The cube is a smooth maximum (at most 26 %
- * above it, where both are equal). e is the smooth form of tile and wave quantization: a side of half_m runs at half
- * speed. The sum is a Gaussian process (Rasmussen and Williams 2006, chapters 2 and 4: rational-quadratic covariance with
+ * g the product of the gains that apply (Winograd, alignment, stride, ...). flop count channels padded for matrix units
+ * (cuDNN's tensor-core kernels need multiples of 8). The cube is a smooth maximum (at most 26 % above it, where both
+ * are equal). e is the smooth form of tile and wave quantization: a side of half_m runs at half speed.
+ * The sum is a Gaussian process (Rasmussen and Williams 2006, chapters 2 and 4: rational-quadratic covariance with
  * alpha = 1) on log(t / base); it fades to the base by itself away from the samples, where `extrapolated` is set.
  * Not modelled: steps inside one tile size, clocks that change during a run, other work on the device.
  */

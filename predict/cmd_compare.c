@@ -1,16 +1,16 @@
 /* cmd_compare.c - how far are predictions from what was measured, and what limits each run? */
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "predict/compare.h"
 #include "predict/inputs.h"
 
 static const struct dl_option compare_options[] = {
-    {"rows", 0, NULL, "What", "print every row, not only the errors by group", false},
+    {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
-    {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error by source exceeds this", false},
-    {"set", 0, "KEY=VALUE", "What", "what if: any field of every system or framework", true},
+    {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
+    {"set", 0, "KEY=VALUE", "What", "what if: a field of every system, workload or framework", true},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
@@ -29,6 +29,8 @@ static const struct dl_column row_columns[] = {
     {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
     {"predicted", "predicted", "", DL_COLUMN_NUMBER, 0, 4},
     {"measured", "measured", "", DL_COLUMN_NUMBER, 0, 4},
+    {"predicted_low", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"predicted_high", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
@@ -45,11 +47,13 @@ static const struct dl_column summary_columns[] = {
     {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
     {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"inside_interval_pct", "inside", "%", DL_COLUMN_NUMBER, 0, 3},
 };
+enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8 };
 
-static enum dl_code fill_rows(struct dl_table *table, const struct dl_comparison *c, struct dl_err *err) {
-    for (int i = 0; i < c->count; i++) {
-        const struct dl_compared *row = &c->rows[i];
+static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *list, int count, struct dl_err *err) {
+    for (int i = 0; i < count; i++) {
+        const struct dl_compared *row = &list[i];
         union dl_cell *cells = dl_table_row(table);
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = row->id;
@@ -60,11 +64,13 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_comparison
         cells[5].integer = row->devices;
         cells[6].number = row->predicted;
         cells[7].number = row->measured;
-        cells[8].string = row->unit;
-        cells[9].number = row->error_pct;
-        cells[10].string = row->bottleneck;
-        cells[11].boolean = row->skipped;
-        cells[12].string = row->why;
+        cells[8].number = row->low;
+        cells[9].number = row->high;
+        cells[10].string = row->unit;
+        cells[11].number = row->error_pct;
+        cells[12].string = row->bottleneck;
+        cells[13].boolean = row->skipped;
+        cells[14].string = row->why;
     }
     return DL_OK;
 }
@@ -77,8 +83,9 @@ static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_s
         cells[1].string = list[i].kind;
         cells[2].integer = list[i].rows;
         cells[3].integer = list[i].skipped;
-        const double errors[] = {list[i].mape_pct, list[i].median_ape_pct, list[i].p90_ape_pct, list[i].max_ape_pct, list[i].bias_pct};
-        for (int e = 0; e < 5; e++) cells[4 + e].number = errors[e];
+        const double errors[] = {list[i].mape_pct, list[i].median_ape_pct, list[i].p90_ape_pct, list[i].max_ape_pct,
+                                 list[i].bias_pct, list[i].inside_pct};
+        for (int e = 0; e < 6; e++) cells[4 + e].number = errors[e];
     }
     return DL_OK;
 }
@@ -112,40 +119,114 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     return context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
-    enum dl_format format;
-    double max_error = NAN;
-    DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_option_number(options, "max-error", DL_UNIT_NONE, 0, 1e6, &max_error, err));
-    if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "expected at least one CSV file of measurements");
+static int by_error(const void *a, const void *b) {
+    const double x = fabs(((const struct dl_compared *)a)->error_pct), y = fabs(((const struct dl_compared *)b)->error_pct);
+    return x < y ? 1 : x > y ? -1 : strcmp(((const struct dl_compared *)a)->id, ((const struct dl_compared *)b)->id);
+}
+
+/* The rows with the largest errors as a table, "" when there are none; NULL when memory is exhausted. */
+static const char *worst_text(struct dl_context *context, const struct dl_comparison *c, struct dl_err *err) {
+    struct dl_compared *rows = dl_arena_alloc(context->arena, (size_t)c->count + 1, sizeof *rows);
+    int count = 0;
+    struct dl_table table;
+    if (rows == NULL) return NULL;
+    for (int i = 0; i < c->count; i++) {
+        if (!c->rows[i].skipped) rows[count++] = c->rows[i];
+    }
+    if (count == 0) return "";
+    qsort(rows, (size_t)count, sizeof *rows, by_error);
+    dl_table_init(&table, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0] - 1); /* without "why" */
+    if (fill_rows(&table, rows, count < SHOWN_ROWS ? count : SHOWN_ROWS, err) != DL_OK) return NULL;
+    const char *text = dl_table_text(&table);
+    return text == NULL ? NULL : dl_arena_printf(context->arena, "\nThe largest errors\n\n%s", text);
+}
+
+/* How many rows were left out for each reason. */
+static const char *reasons_text(struct dl_context *context, const struct dl_comparison *c) {
+    const char *text = "";
+    int shown = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (!c->rows[i].skipped) continue;
+        int same = 0;
+        bool told = false;
+        for (int k = 0; k < c->count && !told; k++) {
+            if (!c->rows[k].skipped || strcmp(c->rows[k].why, c->rows[i].why) != 0) continue;
+            told = k < i;
+            same++;
+        }
+        if (told) continue;
+        if (shown++ == SHOWN_REASONS) return dl_arena_printf(context->arena, "%s  other reasons: see --rows\n", text);
+        text = dl_arena_printf(context->arena, "%s  %5d  %s\n", text, same, c->rows[i].why);
+    }
+    return shown == 0 ? "" : dl_arena_printf(context->arena, "\nRows not predicted\n%s", text);
+}
+
+static const char *sentence(struct dl_context *context, const struct dl_error_summary *list, int count) {
+    if (count == 0 || list[count - 1].rows == 0) return "\nNo row could be predicted.\n";
+    const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
+    const char *inside = dl_known(all->inside_pct)
+        ? dl_arena_printf(context->arena, "; %.0f %% of the measurements lie inside the predicted 80 %% interval", all->inside_pct)
+        : "";
+    return dl_arena_printf(context->arena, "\nOver %d rows the error is %.3g %% on average, %.3g %% in the median; each source "
+                           "weighing the same, %.3g %% on average%s.\n", all->rows, all->mape_pct, all->median_ape_pct,
+                           by_source->mape_pct, inside);
+}
+
+static enum dl_code print_text(struct dl_context *context, const struct dl_options *options, const struct dl_comparison *c,
+                               const struct dl_table *rows, const struct dl_table *summary, const char *end,
+                               struct dl_err *err) {
+    const bool all = dl_option_given(options, "rows");
+    const char *errors = dl_table_text(summary), *table = all ? dl_table_text(rows) : worst_text(context, c, err);
+    if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const char *before = all ? table : "", *after = all ? "" : table;
+    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
+                                                    reasons_text(context, c), end), err);
+}
+
+/* PCT is a number of percent, with or without the sign. */
+static enum dl_code read_max_error(const struct dl_options *options, double *out, struct dl_err *err) {
+    const char *text = dl_option_text(options, "max-error");
+    DL_TRY(dl_option_number(options, "max-error", DL_UNIT_NONE, 0, 1e6, out, err));
+    if (text != NULL && strchr(text, '%') != NULL) *out *= 100;
+    return DL_OK;
+}
+
+static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, struct dl_comparison *out,
+                                struct dl_err *err) {
     struct dl_data data;
+    if (options->positional_count == 0) {
+        return dl_fail(err, DL_ERR_USAGE, "expected at least one CSV file of measurements, such as data/runs/tensorflow_2017.csv");
+    }
     DL_TRY(dl_inputs_overrides(context, options, &data, err));
-    struct dl_comparison comparison = {.arena = context->arena};
     for (int i = 0; i < options->positional_count; i++) {
-        DL_TRY(compare_file(context, &data, options->positional[i], dl_option_given(options, "anchor"), &comparison, err));
+        DL_TRY(compare_file(context, &data, options->positional[i], dl_option_given(options, "anchor"), out, err));
     }
-    for (int i = 0; i < data.override_count; i++) {
-        if (!data.overrides[i].used) return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s'", data.overrides[i].key);
-    }
-    struct dl_error_summary *list;
-    int count;
-    DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
+    return dl_inputs_overrides_used(context, &data, err);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    double max_error = NAN;
+    struct dl_comparison comparison = {.arena = context->arena};
+    struct dl_error_summary *list = NULL;
+    int count = 0;
     struct dl_table rows, summary;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(read_max_error(options, &max_error, err));
+    DL_TRY(compare_all(context, options, &comparison, err));
+    DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
     dl_table_init(&summary, context->arena, summary_columns, sizeof summary_columns / sizeof summary_columns[0]);
-    DL_TRY(fill_rows(&rows, &comparison, err));
+    DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, err));
     DL_TRY(fill_summary(&summary, list, count, err));
-    if (format == DL_FORMAT_JSON) {
-        DL_TRY(print_json(context, options, &rows, &summary, err));
-    } else if (format == DL_FORMAT_CSV) {
-        DL_TRY(context->output(options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));
-    } else {
-        const char *text = dl_option_given(options, "rows") ? dl_table_text(&rows) : "", *errors = dl_table_text(&summary);
-        if (text == NULL || errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        DL_TRY(context->output(options, dl_arena_printf(context->arena, "%s%s%s", text, text[0] != 0 ? "\n" : "", errors), err));
-    }
+    const char *end = sentence(context, list, count);
+    if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &rows, &summary, err));
+    if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));
+    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &comparison, &rows, &summary, end, err));
+    else context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
     const double overall = count > 0 ? list[count - 1].mape_pct : NAN;
     if (dl_known(max_error) && !(overall <= max_error)) {
+        if (!dl_known(overall)) return dl_fail(err, DL_ERR_NO, "no row could be predicted, so --max-error is not met");
         return dl_fail(err, DL_ERR_NO, "mean absolute error by source is %.3g %%, above --max-error %g %%", overall, max_error);
     }
     return DL_OK;
@@ -157,7 +238,8 @@ const struct dl_command dl_cmd_compare = {
     .usage = "FILE.csv... [options]",
     .purpose = "Predicts every row of tables of measurements and prints mean, median, 90th percentile, worst and signed mean of "
                "the error (predicted - measured) / measured by source, by system and over all. Rows that cannot be predicted "
-               "are counted, with the reason (--rows, --json).",
+               "are counted, with the reason. Kernel times of devices whose files were fitted to the same table show the error of "
+               "the fit, not of a prediction.",
     .examples = examples,
     .options = tables,
     .exit_notes = "1 when the mean absolute error by source exceeds --max-error",

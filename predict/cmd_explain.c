@@ -38,15 +38,61 @@ static enum dl_code add_term(struct dl_table *table, const struct dl_term *term,
     return DL_OK;
 }
 
+/* Groups in the order in which the terms come; each gets a line with its sum. */
+static const char *const groups[] = {"forward", "backward", "update", "communication", "input", "overhead", "memory", NULL};
+
+static double sum_of(const struct dl_prediction *p, const char *group, int *count_out) {
+    double sum = 0;
+    *count_out = 0;
+    for (int i = 0; i < p->term_count; i++) {
+        if (strcmp(p->terms[i].group, group) != 0) continue;
+        sum += p->terms[i].value;
+        ++*count_out;
+    }
+    return sum;
+}
+
+static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, bool sums, struct dl_err *err) {
+    for (int g = 0; groups[g] != NULL; g++) {
+        int count;
+        const double sum = sum_of(p, groups[g], &count);
+        for (int i = 0; i < p->term_count; i++) {
+            if (strcmp(p->terms[i].group, groups[g]) == 0) DL_TRY(add_term(table, &p->terms[i], err));
+        }
+        if (!sums || count < 2) continue;
+        const struct dl_term line = {
+            .name = dl_arena_printf(table->arena, "= %s", groups[g]), .group = groups[g], .formula = "sum",
+            .inputs = dl_arena_printf(table->arena, "%d terms", count), .start_s = NAN, .value = sum, .sigma_log = NAN,
+        };
+        DL_TRY(add_term(table, &line, err));
+    }
+    return DL_OK;
+}
+
+static void sums_json(struct dl_json_writer *w, const struct dl_prediction *p) {
+    dl_jw_array(w, "sums");
+    for (int g = 0; groups[g] != NULL; g++) {
+        int count;
+        const double sum = sum_of(p, groups[g], &count);
+        if (count == 0) continue;
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "group", groups[g]);
+        dl_jw_integer(w, "terms", count);
+        dl_jw_number(w, strcmp(groups[g], "memory") == 0 ? "value_bytes" : "value_s", sum);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
 static const char *summary_text(struct dl_context *context, const struct dl_prediction *p) {
     return dl_arena_printf(context->arena,
-        "iteration %.4g ms = compute %.4g (forward %.4g + backward %.4g + update %.4g) + exposed communication %.4g (of %.4g) + "
-        "exposed input %.4g (of %.4g) + bubble %.4g + overhead %.4g      F-ITERATION\n80 %% interval %.4g to %.4g ms"
-        "      F-INTERVAL\nbottleneck %s, %.0f %% of the iteration      F-BOUND\n",
-        1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
-        1e3 * p->exposed_comm_s, 1e3 * p->comm_s, 1e3 * p->exposed_input_s, 1e3 * p->input_s, 1e3 * p->bubble_s,
-        1e3 * p->overhead_s, 1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck],
-        100 * p->bottleneck_share);
+        "F-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + exposed input %.4g + bubble %.4g + "
+        "overhead %.4g\n             compute = forward %.4g + backward %.4g + update %.4g; communication %.4g and input %.4g in "
+        "all, the rest of them is hidden\nF-INTERVAL   80 %% interval %.4g to %.4g ms\nF-BOUND      bottleneck %s: %.0f %% of "
+        "the iteration\n",
+        1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->exposed_comm_s, 1e3 * p->exposed_input_s, 1e3 * p->bubble_s,
+        1e3 * p->overhead_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s, 1e3 * p->comm_s, 1e3 * p->input_s,
+        1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share);
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
@@ -61,7 +107,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
-    enum dl_format format;
+    enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
     struct dl_plan plan;
     struct dl_prediction prediction;
@@ -73,23 +119,25 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         if (strcmp(inputs.frameworks[i]->name, "pytorch-ddp") == 0) framework = inputs.frameworks[i];
     }
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan, &prediction, err));
+    dl_inputs_note_files(context, &inputs);
     const struct dl_prediction_row row = {inputs.system, inputs.workload, framework, &plan, &prediction};
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, COLUMNS);
-    for (int i = 0; i < prediction.term_count; i++) DL_TRY(add_term(&table, &prediction.terms[i], err));
+    DL_TRY(add_terms(&table, &prediction, format == DL_FORMAT_TEXT, err));
     if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
     if (format == DL_FORMAT_JSON) {
         struct dl_json_writer w;
         dl_jw_init(&w, context->arena, false);
         dl_output_header(&w, "dlmodel-explanation");
-        dl_inputs_json(&inputs, options, &w);
+        dl_inputs_json(context, &inputs, options, &w);
         dl_jw_array(&w, "results");
         dl_rows_json(&w, &row);
         dl_jw_end(&w);
         dl_jw_array(&w, "terms");
         dl_table_json(&table, &w);
         dl_jw_end(&w);
+        sums_json(&w, &prediction);
         dl_jw_end(&w);
         DL_TRY(context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err));
     }

@@ -1,8 +1,8 @@
-/* cmd_help.c - help, the man page and completion, all from the tables of options. */
+/* cmd_help.c - help on commands and topics. The man page and the completion are in manual.c; all come from the tables. */
 #include <stdio.h>
 #include <string.h>
 
-#include "model/command.h"
+#include "predict/manual.h"
 
 static const struct dl_option help_options[] = {
     {"man", 0, NULL, "Output", "the man page (roff)", false},
@@ -10,9 +10,9 @@ static const struct dl_option help_options[] = {
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {help_options, dl_output_options, NULL};
-static const char *const examples[] = {"dlmodel help predict", "dlmodel help --man", NULL};
+static const char *const examples[] = {"dlmodel help predict", "dlmodel help units", NULL};
 
-static const char exit_text[] =
+const char dl_exit_text[] =
     "Exit status\n"
     "  0  done\n"
     "  1  the answer is no: does not fit in memory, error above --max-error, nothing feasible\n"
@@ -22,159 +22,156 @@ static const char exit_text[] =
     "  5  the system refused: file, memory, permission\n"
     "  6  a back-end failed: CUDA, cuDNN, NCCL, MPI, Slurm\n";
 
-struct text { struct dl_arena *arena; char *text; };
+static const char environment_text[] =
+    "Environment\n"
+    "  DLMODEL_DATA   directory of data files, before those of the installation and after --data\n"
+    "  DLMODEL_LOCAL  path of the profile that calibrate writes and the system 'local' names;\n"
+    "                 default $XDG_DATA_HOME/dlmodel/local.json, else ~/.local/share/dlmodel/local.json\n"
+    "  NO_COLOR       no colour when set and not empty\n";
 
-static void add(struct text *t, const char *more) {
-    t->text = t->text == NULL ? dl_arena_strdup(t->arena, more) : dl_arena_printf(t->arena, "%s%s", t->text, more);
+static const struct topic { const char *name, *summary, *text; } topics[] = {
+    {"units", "how quantities and lists are written",
+     "Quantities are numbers with an optional unit: 25GB/s, 100Gb/s, 64MiB, 1.5us, 15.7TFLOP/s. Without one they are SI:\n"
+     "seconds, bytes, bytes/s, flop/s. Decimal prefixes (k M G T P E, m u n) are powers of 1000, binary ones (Ki Mi Gi\n"
+     "Ti) powers of 1024; b is a bit, B a byte. A LIST is 16, or 1,2,4, or 1-4 (every number), or 1-64*2 (doubling).\n"
+     "Files carry SI values, with the unit in the key (beta_s_per_byte).\n"},
+    {"set", "what-if changes of any field",
+     "--set KEY=VALUE changes one field of the system, workload or framework before predicting, for instance\n"
+     "  --set links.inter.bandwidth=25GB/s    --set bucket=50MiB    --set seq=128    --set input=256x256\n"
+     "Parts of a key are separated by dots; elements of lists are numbers from 0 (rates.0.peak); the unit at the end of a\n"
+     "key may be left out. 'device.KEY' changes the device of the system; 'system.', 'workload.' and 'framework.' restrict\n"
+     "a key to that file. 'dlmodel schema system' lists the keys. A key that nothing takes is an error.\n"},
+    {"files", "where systems, workloads and frameworks are looked for",
+     "A NAME is a file NAME.json in systems/, devices/, workloads/ or frameworks/ of the data directories: --data DIR,\n"
+     "$DLMODEL_DATA, beside the program, where it was installed; the first that has it wins. A name with a '/' or ending\n"
+     "in .json is a path. 'local' is the profile that calibrate wrote. 'dlmodel list systems' shows what there is,\n"
+     "'dlmodel schema system' the fields of a file.\n"},
+    {"exit", "exit status", dl_exit_text},
+    {"environment", "environment variables", environment_text},
+    {NULL, NULL, NULL},
+};
+
+void dl_text_add(struct dl_text *t, const char *more) {
+    const size_t length = strlen(more);
+    if (t->failed) return;
+    if (t->length + length + 1 > t->capacity) {
+        const size_t capacity = 2 * (t->length + length) + 4096;
+        char *grown = dl_arena_alloc(t->arena, capacity, 1);
+        if (grown == NULL) {
+            t->failed = true;
+            return;
+        }
+        if (t->length > 0) memcpy(grown, t->bytes, t->length);
+        t->bytes = grown;
+        t->capacity = capacity;
+    }
+    memcpy(t->bytes + t->length, more, length + 1);
+    t->length += length;
 }
 
-static void add_paragraph(struct text *t, const char *text, size_t width) {
-    size_t column = 0;
+void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
+    int column = indent;
+    bool first = true;
     while (*text != 0) {
-        const size_t word = strcspn(text, " ");
-        if (column > 0 && column + 1 + word > width) {
-            add(t, "\n");
-            column = 0;
+        const int word = (int)strcspn(text, " ");
+        if (!first && column + 1 + word > width) {
+            dl_text_add(t, dl_arena_printf(t->arena, "\n%*s", indent, ""));
+            column = indent;
+            first = true;
         }
-        add(t, dl_arena_printf(t->arena, "%s%.*s", column > 0 ? " " : "", (int)word, text));
-        column += word + (column > 0 ? 1 : 0);
+        dl_text_add(t, dl_arena_printf(t->arena, "%s%.*s", first ? "" : " ", word, text));
+        column += word + (first ? 0 : 1);
+        first = false;
         text += word + (text[word] == ' ' ? 1 : 0);
     }
-    add(t, "\n");
+    dl_text_add(t, "\n");
 }
 
-static const char *option_text(struct dl_arena *arena, const struct dl_option *o) {
+const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
     const char *letter = o->letter != 0 ? dl_arena_printf(arena, "-%c, ", o->letter) : "    ";
     return dl_arena_printf(arena, "%s--%s%s%s", letter, o->name, o->argument != NULL ? " " : "",
                            o->argument != NULL ? o->argument : "");
 }
 
-static void command_help(struct text *t, const struct dl_command *command) {
+static void add_option(struct dl_text *t, const struct dl_option *o) {
+    dl_text_add(t, dl_arena_printf(t->arena, "  %-32s ", dl_option_usage(t->arena, o)));
+    dl_text_wrap(t, o->help, 35, 100);
+}
+
+static void command_help(struct dl_text *t, const struct dl_command *command) {
     struct dl_arena *arena = t->arena;
-    add(t, dl_arena_printf(arena, "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n", command->name,
-                           command->summary, command->name, command->usage));
-    add_paragraph(t, command->purpose, 96);
-    add(t, "\nExamples\n");
-    for (int i = 0; command->examples[i] != NULL; i++) add(t, dl_arena_printf(arena, "  %s\n", command->examples[i]));
+    dl_text_add(t, dl_arena_printf(arena, "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n", command->name,
+                                   command->summary, command->name, command->usage));
+    dl_text_wrap(t, command->purpose, 0, 100);
+    dl_text_add(t, "\nExamples\n");
+    for (int i = 0; command->examples[i] != NULL; i++) dl_text_add(t, dl_arena_printf(arena, "  %s\n", command->examples[i]));
     const char *group = "";
     for (int k = 0; command->options[k] != NULL; k++) {
         for (const struct dl_option *o = command->options[k]; o->name != NULL; o++) {
-            if (strcmp(group, o->group) != 0) add(t, dl_arena_printf(arena, "\n%s\n", o->group));
+            if (strcmp(group, o->group) != 0) dl_text_add(t, dl_arena_printf(arena, "\n%s\n", o->group));
             group = o->group;
-            add(t, dl_arena_printf(arena, "  %-34s %s\n", option_text(arena, o), o->help));
+            add_option(t, o);
         }
     }
-    add(t, dl_arena_printf(arena, "\n%s", exit_text));
-    if (command->exit_notes != NULL) add(t, dl_arena_printf(arena, "Here: %s.\n", command->exit_notes));
+    dl_text_add(t, "\nGlobal options (-q, -v, --color, --data): see 'dlmodel help'.\n\n");
+    dl_text_add(t, dl_exit_text);
+    if (command->exit_notes != NULL) dl_text_add(t, dl_arena_printf(arena, "Here: %s.\n", command->exit_notes));
 }
 
-static void overview(struct text *t, const struct dl_command *const *commands) {
+static void overview(struct dl_text *t, const struct dl_context *context) {
     struct dl_arena *arena = t->arena;
-    add(t, "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n\n"
-           "Usage: dlmodel [global options] COMMAND [options]\n\nCommands\n");
-    for (int i = 0; commands[i] != NULL; i++) {
-        add(t, dl_arena_printf(arena, "  %-12s %s\n", commands[i]->name, commands[i]->summary));
+    dl_text_add(t, "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n\n"
+                   "Usage: dlmodel [global options] COMMAND [options]\n\nCommands\n");
+    for (int i = 0; context->commands[i] != NULL; i++) {
+        dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", context->commands[i]->name, context->commands[i]->summary));
     }
-    add(t, "\nGlobal options (before the command)\n"
-           "  -q, --quiet                        no messages on stderr but errors\n"
-           "  -v, --verbose                      also say what was read\n"
-           "      --color auto|always|never      colour on the terminal; NO_COLOR is honoured\n"
-           "      --data DIR                     look for data files in DIR first\n"
-           "      --version                      version; with -v also the features compiled in\n\n"
-           "Examples\n  dlmodel predict --nodes 16\n  dlmodel compare data/runs/*.csv\n\n"
-           "'dlmodel COMMAND --help' tells about one command.\n\n");
-    add(t, exit_text);
+    dl_text_add(t, "\nGlobal options (before the command or after it)\n");
+    for (const struct dl_option *o = context->global_options; o != NULL && o->name != NULL; o++) add_option(t, o);
+    dl_text_add(t, "\nExamples\n  dlmodel predict --nodes 16\n  dlmodel list systems\n\n"
+                   "'dlmodel COMMAND --help' tells about one command, 'dlmodel help TOPIC' about\n");
+    for (const struct topic *topic = topics; topic->name != NULL; topic++) {
+        dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));
+    }
+    dl_text_add(t, "\n");
+    dl_text_add(t, dl_exit_text);
 }
 
-static void roff_text(struct text *t, const char *text) { /* backslashes and leading dots have meaning in roff */
-    char piece[3] = {0};
-    if (*text == '.') add(t, "\\&");
-    for (; *text != 0; text++) {
-        if (*text == '\\') add(t, "\\e");
-        else if (*text == '-') add(t, "\\-");
-        else {
-            piece[0] = *text;
-            add(t, piece);
+static enum dl_code about(struct dl_text *t, const struct dl_context *context, const char *name, struct dl_err *err) {
+    for (const struct topic *topic = topics; topic->name != NULL; topic++) {
+        if (strcmp(topic->name, name) == 0) {
+            dl_text_add(t, topic->text);
+            return DL_OK;
         }
     }
-}
-
-static void man_command(struct text *t, const struct dl_command *c) {
-    add(t, dl_arena_printf(t->arena, ".SS %s %s\n", c->name, c->usage));
-    roff_text(t, c->purpose);
-    add(t, "\n");
-    for (int k = 0; c->options[k] != NULL; k++) {
-        for (const struct dl_option *o = c->options[k]; o->name != NULL; o++) {
-            add(t, ".TP\n.B ");
-            const char *text = option_text(t->arena, o);
-            roff_text(t, text + strspn(text, " "));
-            add(t, "\n");
-            roff_text(t, o->help);
-            add(t, "\n");
-        }
-    }
-    add(t, ".PP\nExamples:\n.nf\n");
-    for (int i = 0; c->examples[i] != NULL; i++) {
-        roff_text(t, c->examples[i]);
-        add(t, "\n");
-    }
-    add(t, ".fi\n");
-}
-
-static void man_page(struct text *t, const struct dl_command *const *commands) {
-    add(t, ".TH DLMODEL 1\n.SH NAME\ndlmodel \\- predict how training of deep networks scales on clusters\n.SH SYNOPSIS\n"
-           ".B dlmodel\n[global options] COMMAND [options]\n.SH COMMANDS\n");
-    for (int i = 0; commands[i] != NULL; i++) man_command(t, commands[i]);
-    add(t, ".SH EXIT STATUS\n.nf\n");
-    roff_text(t, exit_text);
-    add(t, ".fi\n.SH ENVIRONMENT\n.TP\n.B DLMODEL_DATA\ndirectory of data files\n.TP\n.B DLMODEL_LOCAL\npath of the profile "
-           "that calibrate writes and 'local' names\n.TP\n.B NO_COLOR\nno colour when set\n");
-}
-
-static void completion(struct text *t, const struct dl_command *const *commands) {
-    add(t, "_dlmodel() {\n  local cur=${COMP_WORDS[COMP_CWORD]} cmd= i\n"
-           "  for ((i = 1; i < COMP_CWORD; i++)); do\n    case ${COMP_WORDS[i]} in -*) ;; *) cmd=${COMP_WORDS[i]}; break ;; esac\n  done\n"
-           "  case $cmd in\n");
-    for (int i = 0; commands[i] != NULL; i++) {
-        add(t, dl_arena_printf(t->arena, "    %s) COMPREPLY=($(compgen -W \"", commands[i]->name));
-        for (int k = 0; commands[i]->options[k] != NULL; k++) {
-            for (const struct dl_option *o = commands[i]->options[k]; o->name != NULL; o++) {
-                add(t, dl_arena_printf(t->arena, "--%s ", o->name));
-            }
-        }
-        add(t, "\" -- \"$cur\") $(compgen -f -- \"$cur\")) ;;\n");
-    }
-    add(t, "    *) COMPREPLY=($(compgen -W \"");
-    for (int i = 0; commands[i] != NULL; i++) add(t, dl_arena_printf(t->arena, "%s ", commands[i]->name));
-    add(t, "\" -- \"$cur\")) ;;\n  esac\n}\ncomplete -F _dlmodel dlmodel\n");
+    const struct dl_command *command = NULL;
+    DL_TRY(dl_command_find(context->commands, name, &command, err));
+    command_help(t, command);
+    return DL_OK;
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
-    struct text t = {.arena = context->arena};
+    struct dl_text t = {.arena = context->arena};
     const char *shell = dl_option_text(options, "completion");
-    if (dl_option_given(options, "man")) {
-        man_page(&t, context->commands);
-    } else if (shell != NULL) {
-        if (strcmp(shell, "bash") != 0) return dl_fail(err, DL_ERR_USAGE, "--completion: expected bash, got \"%s\"", shell);
-        completion(&t, context->commands);
-    } else if (options->positional_count == 0) {
-        overview(&t, context->commands);
-    } else {
-        int i = 0;
-        while (context->commands[i] != NULL && strcmp(context->commands[i]->name, options->positional[0]) != 0) i++;
-        if (context->commands[i] == NULL) {
-            return dl_fail(err, DL_ERR_USAGE, "no command '%s'; see 'dlmodel help'", options->positional[0]);
-        }
-        command_help(&t, context->commands[i]);
+    const bool man = dl_option_given(options, "man");
+    if (options->positional_count + (man ? 1 : 0) + (shell != NULL ? 1 : 0) > 1) {
+        return dl_fail(err, DL_ERR_USAGE, "expected one command or topic, --man, or --completion bash");
     }
-    return context->output(options, t.text, err);
+    if (shell != NULL && strcmp(shell, "bash") != 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--completion: expected bash, got \"%s\"", shell);
+    }
+    if (man) dl_manual_page(&t, context, environment_text);
+    else if (shell != NULL) dl_manual_completion(&t, context);
+    else if (options->positional_count == 0) overview(&t, context);
+    else DL_TRY(about(&t, context, options->positional[0], err));
+    return context->output(options, t.failed ? NULL : t.bytes, err);
 }
 
 const struct dl_command dl_cmd_help = {
     .name = "help",
-    .summary = "help on a command, the man page, completion",
-    .usage = "[COMMAND] [--man | --completion bash]",
-    .purpose = "Without arguments lists the commands; with a command explains it.",
+    .summary = "help on a command or topic, the man page, completion",
+    .usage = "[COMMAND|TOPIC] [--man | --completion bash]",
+    .purpose = "Without arguments lists the commands and topics; with one explains it. To complete in bash: "
+               "source <(dlmodel help --completion bash).",
     .examples = examples,
     .options = tables,
     .run = run,

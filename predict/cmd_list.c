@@ -140,10 +140,11 @@ static const struct kind {
 };
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
-    enum dl_format format;
+    enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const char *all = "systems, devices, workloads, frameworks, strategies, collectives, behaviours or layers";
-    if (options->positional_count != 1) return dl_fail(err, DL_ERR_USAGE, "expected one of %s", all);
+    if (options->positional_count > 1) return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
+    if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "expected one of %s", all);
     const struct kind *kind = kinds;
     const char *names[16];
     int count = 0;

@@ -27,6 +27,14 @@ struct results {
     int count, skipped_count;
 };
 
+/* Nothing can run: what is wrong with `ideal` is wrong with the plan, not with a framework. */
+static enum dl_code fail_all(const struct results *results, struct dl_err *err) {
+    for (int i = 0; i < results->skipped_count; i++) {
+        if (strcmp(results->skipped[i].framework, "ideal") == 0) return dl_fail(err, DL_ERR_USAGE, "%s", results->skipped[i].why);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "no framework can run this, for instance: %s", results->skipped[0].why);
+}
+
 static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs, struct results *out,
                                 struct dl_err *err) {
     const size_t most = (size_t)inputs->framework_count * inputs->node_count;
@@ -51,10 +59,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
             }
         }
     }
-    if (out->count == 0) {
-        return dl_fail(err, DL_ERR_USAGE, "no framework can run this: %s: %s", out->skipped[0].framework, out->skipped[0].why);
-    }
-    return DL_OK;
+    return out->count > 0 ? DL_OK : fail_all(out, err);
 }
 
 static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
@@ -66,7 +71,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-prediction");
-    dl_inputs_json(inputs, options, &w);
+    dl_inputs_json(context, inputs, options, &w);
     dl_jw_array(&w, "results");
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
@@ -86,27 +91,33 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     return context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-/* One plain sentence: the fastest, what limits it, and the first thing to look at. */
-static const char *sentence(struct dl_context *context, const struct dl_inputs *inputs, const struct results *results) {
-    const struct result *best = &results->rows[0];
-    for (int i = 1; i < results->count; i++) {
+static const struct result *best_of(const struct results *results) {
+    const struct result *best = NULL;
+    for (int i = 0; i < results->count; i++) {
         const struct result *r = &results->rows[i];
-        if (strcmp(r->framework->name, "ideal") == 0) continue;
-        const bool worse = strcmp(best->framework->name, "ideal") != 0 &&
-                           r->prediction.throughput_samples_per_s <= best->prediction.throughput_samples_per_s;
-        if (!worse) best = r;
+        const bool ideal = strcmp(r->framework->name, "ideal") == 0; /* nobody can run it: only when it stands alone */
+        if (!r->prediction.fits || (ideal && i + 1 < results->count) || (ideal && best != NULL)) continue;
+        if (best == NULL || r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s) best = r;
     }
+    return best;
+}
+
+/* Plain sentences: the fastest, its interval, what limits it, and the command that shows every term. */
+static const char *sentence(struct dl_context *context, const struct dl_options *options, const struct results *results) {
+    const struct result *best = best_of(results);
+    if (best == NULL) return "Nothing that was asked for fits in memory.\n";
     const struct dl_prediction *p = &best->prediction;
+    const double samples = p->throughput_samples_per_s;
     char low[32], high[32];
     dl_units_format(p->iteration_low_s, DL_UNIT_S, low, sizeof low);
     dl_units_format(p->iteration_high_s, DL_UNIT_S, high, sizeof high);
     return dl_arena_printf(context->arena,
-                           "Fastest: %s on %lld nodes, %.4g samples/s (an iteration takes %s to %s with 80 %% probability); "
-                           "%s takes %.0f %% of its iteration.\nEvery term: dlmodel explain --system %s --workload %s --framework "
-                           "%s --nodes %lld\n",
-                           best->framework->name, (long long)best->plan.nodes, p->throughput_samples_per_s, low, high,
-                           dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share, inputs->system_name,
-                           inputs->workload_name, best->framework->name, (long long)best->plan.nodes);
+                           "%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to %s. "
+                           "%.0f %% of it is %s.\nEvery term: %s\n",
+                           results->count > 1 ? "Fastest is " : "", best->framework->name, (long long)best->plan.nodes,
+                           best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
+                           100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck],
+                           dl_inputs_command(context, options, "explain", best->framework->name, best->plan.nodes));
 }
 
 static bool said_before(const struct results *results, int row, const char *text) {
@@ -118,6 +129,30 @@ static bool said_before(const struct results *results, int row, const char *text
     return false;
 }
 
+/* What stands after the framework's name in the reason why it was left out. */
+static const char *reason_of(const struct skipped *s) {
+    const size_t length = strlen(s->framework);
+    return strncmp(s->why, s->framework, length) == 0 ? s->why + length + strspn(s->why + length, ": ") : s->why;
+}
+
+/* Frameworks left out for the same reason on one line. */
+static void note_skipped(struct dl_context *context, const struct results *results) {
+    for (int i = 0; i < results->skipped_count; i++) {
+        const struct skipped *first = &results->skipped[i];
+        bool told = false;
+        for (int k = 0; k < i && !told; k++) told = strcmp(reason_of(&results->skipped[k]), reason_of(first)) == 0;
+        if (told) continue;
+        const char *names = first->framework;
+        for (int k = i + 1; k < results->skipped_count; k++) {
+            const struct skipped *s = &results->skipped[k];
+            if (strcmp(reason_of(s), reason_of(first)) != 0 || strcmp(s->framework, results->skipped[k - 1].framework) == 0) continue;
+            names = dl_arena_printf(context->arena, "%s, %s", names, s->framework);
+        }
+        if (first->nodes == 1) context->note(context, "not shown: %s (%s)", names, reason_of(first));
+        else context->note(context, "not shown from %lld nodes: %s (%s)", (long long)first->nodes, names, reason_of(first));
+    }
+}
+
 static void note_all(struct dl_context *context, const struct results *results) {
     for (int i = 0; i < results->count; i++) {
         for (int k = 0; k < results->rows[i].prediction.warning_count; k++) {
@@ -125,11 +160,25 @@ static void note_all(struct dl_context *context, const struct results *results) 
             if (!said_before(results, i, text)) context->note(context, "warning: %s", text);
         }
     }
-    for (int i = 0; i < results->skipped_count; i++) {
-        const struct skipped *s = &results->skipped[i];
-        if (i > 0 && strcmp(results->skipped[i - 1].framework, s->framework) == 0) continue;
-        context->note(context, "skipped: %s (from %lld nodes)", s->why, (long long)s->nodes);
+    note_skipped(context, results);
+}
+
+static const char *batch_text(struct dl_context *context, const struct dl_inputs *inputs, const struct results *results) {
+    const struct dl_plan *plan = &results->rows[0].plan;
+    if (inputs->plan.global_batch_samples > 0) {
+        return dl_arena_printf(context->arena, "%.0f samples in all", plan->global_batch_samples);
     }
+    double low = plan->batch_per_device_samples, high = low;
+    for (int i = 1; i < results->count; i++) {
+        low = fmin(low, results->rows[i].plan.batch_per_device_samples);
+        high = fmax(high, results->rows[i].plan.batch_per_device_samples);
+    }
+    if (low < high) return dl_arena_printf(context->arena, "%.0f to %.0f samples per device", low, high);
+    return dl_arena_printf(context->arena, "%.0f samples per device", low);
+}
+
+static const char *one_line(struct dl_context *context, const char *text) {
+    return dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
 static enum dl_code print_rows(struct dl_context *context, const struct dl_options *options, const struct dl_inputs *inputs,
@@ -140,18 +189,19 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
         DL_TRY(dl_rows_add(&table, &row, err));
     }
-    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
+    if (format == DL_FORMAT_CSV) {
+        DL_TRY(context->output(options, dl_table_csv(&table), err));
+        context->note(context, "%s", one_line(context, sentence(context, options, results)));
+        return DL_OK;
+    }
     const struct dl_plan *plan = &results->rows[0].plan;
     const char *measured = inputs->system->measured_on == NULL ? "" :
         dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at, inputs->system->measured_on);
-    const char *batch = inputs->plan.global_batch_samples > 0
-        ? dl_arena_printf(context->arena, "%g samples in all", plan->global_batch_samples)
-        : dl_arena_printf(context->arena, "%g samples per device", plan->batch_per_device_samples);
     const char *text = dl_table_text(&table);
     return context->output(options, text == NULL ? NULL :
         dl_arena_printf(context->arena, "%s %s, %s parallel, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
-                        dl_precision_names[plan->precision], plan->strategy->name, batch, inputs->system->name,
-                        inputs->system->device->name, measured, text, sentence(context, inputs, results)), err);
+                        dl_precision_names[plan->precision], plan->strategy->name, batch_text(context, inputs, results), inputs->system->name,
+                        inputs->system->device->name, measured, text, sentence(context, options, results)), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -161,6 +211,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(predict_all(context, &inputs, &results, err));
+    dl_inputs_note_files(context, &inputs);
     if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &inputs, &results, err));
     else DL_TRY(print_rows(context, options, &inputs, &results, format, err));
     note_all(context, &results);

@@ -39,6 +39,7 @@ struct dl_error_summary {
     const char *kind, *group; /* "source", "system", "all" */
     int rows, skipped;
     double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
+    double inside_pct; /* measurements inside the 80 % interval of their prediction; NAN: no intervals */
 };
 
 /* By source, by system, "all" and "all-by-source" (mean over sources, each weighing the same). *out in the arena. */

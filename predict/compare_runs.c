@@ -1,6 +1,5 @@
 /* compare_runs.c - published training runs: each row becomes a plan, the plan a prediction. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/predict.h"
@@ -57,18 +56,17 @@ static enum dl_code load_workload(struct runs *r, const char *name, const char *
     const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
     *out = cached(r, key);
     if (*out != NULL) return DL_OK;
-    struct dl_override *o = dl_arena_alloc(r->arena, 1, sizeof *o);
-    if (key == NULL || o == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_data data = *r->data;
-    data.override_count = 0;
-    if (input[0] != 0) {
-        const bool sequence = strncmp(input, "seq", 3) == 0;
-        o->key = sequence ? "seq" : "input";
-        o->value = sequence ? input + 3 : input;
-        data.overrides = o;
-        data.override_count = 1;
-    }
+    const int given = data.override_count;
+    data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
+    if (key == NULL || data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
+    if (input[0] != 0) data.overrides[data.override_count++] = (struct dl_override){.key = "input", .value = input};
     DL_TRY(dl_data_workload(&data, name, r->arena, out, err));
+    for (int i = 0; i < given; i++) r->data->overrides[i].used |= data.overrides[i].used;
+    if (input[0] != 0 && !data.overrides[given].used) {
+        return dl_fail(err, DL_ERR_USAGE, "workload %s has no input \"%s\"", name, input);
+    }
     remember(r, key, *out);
     return DL_OK;
 }
@@ -162,15 +160,17 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     return DL_OK;
 }
 
-/* Same run but for the number of devices. */
-static bool same_group(const struct runs *r, int a, int b) {
-    static const enum column same[] = {SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, METRIC};
+/* Same run but for the number of devices. Batches are printed with rounding: equal within 1 %. */
+static bool same_group(const struct runs *r, const struct run *all, int a, int b) {
+    static const enum column same[] = {SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER,
+                                       METRIC, TP, PP, MICRO_BATCH};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         if (strcmp(cell(r, a, same[i]), cell(r, b, same[i])) != 0) return false;
     }
-    /* Batches are printed with rounding: equal within 1 %. */
-    const double x = atof(cell(r, a, BATCH_PER_DEVICE)), y = atof(cell(r, b, BATCH_PER_DEVICE));
-    return fabs(x - y) <= 0.01 * fmax(x, y);
+    const struct dl_plan *p = &all[a].plan, *q = &all[b].plan;
+    const double x = p->batch_per_device_samples, y = q->batch_per_device_samples;
+    if (x > 0 || y > 0) return fabs(x - y) <= 0.01 * fmax(x, y);
+    return fabs(p->global_batch_samples - q->global_batch_samples) <= 0.01 * p->global_batch_samples;
 }
 
 static double predicted_value(const struct run *run, const struct dl_prediction *p) {
@@ -184,10 +184,10 @@ static enum dl_code predict_run(const struct run *run, double compute_scale, str
     return dl_predict(run->system, run->workload, run->framework, &plan, NULL, arena, p, err);
 }
 
-/* The factor on all kernel times with which the prediction of the run is what was measured. */
+/* The factor on all kernel times with which the prediction of the run is what was measured; NAN when there is none. */
 static enum dl_code anchor_scale(const struct run *run, double *scale_out, struct dl_err *err) {
     double scale = 1;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 30; i++) {
         struct dl_arena arena = {0};
         struct dl_prediction p;
         const enum dl_code code = predict_run(run, scale, &arena, &p, err);
@@ -196,10 +196,13 @@ static enum dl_code anchor_scale(const struct run *run, double *scale_out, struc
         const double samples = p.iteration_s * p.throughput_samples_per_s;
         const double wanted_s = run->throughput ? samples / run->measured : run->measured;
         const double step = (wanted_s - p.iteration_s) / p.compute_s;
+        if (fabs(wanted_s - p.iteration_s) < 1e-6 * wanted_s) {
+            *scale_out = scale;
+            return DL_OK;
+        }
         scale = fmax(0.02, scale * (1 + step));
-        if (fabs(step) < 1e-6) break;
     }
-    *scale_out = scale;
+    *scale_out = NAN; /* no compute time explains the measured value */
     return DL_OK;
 }
 
@@ -209,7 +212,7 @@ static int anchor_of(struct runs *r, const struct run *all, int row) {
     int64_t fewest = INT64_MAX;
     for (int i = 0; i < r->csv->row_count; i++) {
         const int64_t devices = all[i].plan.nodes * all[i].plan.devices_per_node;
-        if (all[i].why == NULL && devices < fewest && same_group(r, i, row)) {
+        if (all[i].why == NULL && devices < fewest && same_group(r, all, i, row)) {
             best = i;
             fewest = devices;
         }
@@ -225,11 +228,16 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         const int base = anchor_of(r, all, row);
         if (base == row || base < 0) {
             out->skipped = true;
-            out->why = "anchor of its group, or alone in it";
+            out->why = "the anchor of its group, or alone in it";
             return DL_OK;
         }
-        if (!(scales[base] > 0)) DL_TRY(anchor_scale(&all[base], &scales[base], err));
+        if (scales[base] == 0) DL_TRY(anchor_scale(&all[base], &scales[base], err));
         scale = scales[base];
+        if (!dl_known(scale)) {
+            out->skipped = true;
+            out->why = "the anchor of its group is faster than its predicted communication and overhead alone";
+            return DL_OK;
+        }
     }
     struct dl_arena arena = {0};
     struct dl_prediction p;

@@ -26,6 +26,7 @@ static struct dl_error_summary summarize(const struct dl_comparison *c, int kind
     static const char *const kinds[] = {"source", "system", "all"};
     struct dl_error_summary s = {.kind = kinds[kind], .group = group};
     double bias = 0;
+    int inside = 0, with_interval = 0;
     for (int i = 0; i < c->count; i++) {
         if (strcmp(group_of(&c->rows[i], kind), group) != 0) continue;
         if (c->rows[i].skipped) {
@@ -34,7 +35,11 @@ static struct dl_error_summary summarize(const struct dl_comparison *c, int kind
         }
         scratch[s.rows++] = fabs(c->rows[i].error_pct);
         bias += c->rows[i].error_pct;
+        if (!dl_known(c->rows[i].low)) continue;
+        with_interval++;
+        if (c->rows[i].measured >= c->rows[i].low && c->rows[i].measured <= c->rows[i].high) inside++;
     }
+    s.inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
     if (s.rows == 0) {
         s.mape_pct = s.median_ape_pct = s.p90_ape_pct = s.max_ape_pct = s.bias_pct = NAN;
         return s;
@@ -58,27 +63,32 @@ static bool seen(const struct dl_error_summary *list, int count, const char *kin
 
 static struct dl_error_summary mean_of_sources(const struct dl_error_summary *list, int count) {
     struct dl_error_summary mean = {.kind = "all", .group = "all-by-source"};
-    double sums[5] = {0};
+    double sums[6] = {0};
     int sources = 0;
     for (int i = 0; i < count; i++) {
         const struct dl_error_summary *s = &list[i];
-        if (strcmp(s->kind, "source") != 0 || s->rows == 0) {
-            continue;
-        }
+        if (strcmp(s->kind, "source") != 0) continue;
+        mean.skipped += s->skipped;
+        if (s->rows == 0) continue;
         sums[0] += s->mape_pct;
         sums[1] += s->median_ape_pct;
         sums[2] += s->p90_ape_pct;
         sums[3] = fmax(sums[3], s->max_ape_pct);
         sums[4] += s->bias_pct;
         mean.rows += s->rows;
-        mean.skipped += s->skipped;
+        sums[5] += s->inside_pct;
         sources++;
+    }
+    if (sources == 0) {
+        mean.mape_pct = mean.median_ape_pct = mean.p90_ape_pct = mean.max_ape_pct = mean.bias_pct = mean.inside_pct = NAN;
+        return mean;
     }
     mean.mape_pct = sums[0] / sources;
     mean.median_ape_pct = sums[1] / sources;
     mean.p90_ape_pct = sums[2] / sources;
-    mean.max_ape_pct = sources > 0 ? sums[3] : NAN;
+    mean.max_ape_pct = sums[3];
     mean.bias_pct = sums[4] / sources;
+    mean.inside_pct = sums[5] / sources;
     return mean;
 }
 

@@ -1,8 +1,12 @@
 /* inputs.c - loads systems, workloads, frameworks and plans from options. */
 #include "predict/inputs.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "model/file.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
@@ -19,13 +23,13 @@ const struct dl_option dl_input_options[] = {
     {"library", 0, "NAME", "Plan", "collective library instead of the framework's own: nccl, mpi, gloo, ...", false},
     {"placement", 0, "cpu|gpu", "Plan", "where parameter servers of one node keep variables; default cpu", false},
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices", false},
-    {"tp", 0, "N", "Plan", "tensor-parallel ranks", false},
-    {"pp", 0, "N", "Plan", "pipeline stages", false},
-    {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
-    {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
-    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
-    {"recompute", 0, "NAME", "Plan", "none, selective or full; default none", false},
-    {"sequence-parallel", 0, NULL, "Plan", "split normalisations along the sequence with tensor parallelism", false},
+    {"tp", 0, "N", "Plan", "tensor-parallel ranks; 1 in this version", false},
+    {"pp", 0, "N", "Plan", "pipeline stages; 1 in this version", false},
+    {"sp", 0, "N", "Plan", "spatial or sequence parts; 1 in this version", false},
+    {"ep", 0, "N", "Plan", "expert-parallel ranks; 1 in this version", false},
+    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch (not in this version)", false},
+    {"recompute", 0, "NAME", "Plan", "none, selective or full; default none (others not in this version)", false},
+    {"sequence-parallel", 0, NULL, "Plan", "split normalisations along the sequence (not in this version)", false},
     {"input", 0, "synthetic|real", "Plan", "data made on the device, or read from the system's storage; default synthetic", false},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated", false},
     {.name = NULL},
@@ -66,6 +70,10 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     return DL_OK;
 }
 
+static enum dl_code not_yet(const char *option, struct dl_err *err) {
+    return dl_fail(err, DL_ERR_USAGE, "--%s: this version predicts data parallelism only, without it", option);
+}
+
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
@@ -86,7 +94,11 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     plan->synthetic_input = input == 0;
     plan->variable_placement = placements[placement];
     plan->library = dl_option_text(options, "library");
-    plan->sequence_parallel = dl_option_given(options, "sequence-parallel");
+    static const char *const later[] = {"micro-batch", "sequence-parallel", NULL}; /* refused, not ignored */
+    for (int i = 0; later[i] != NULL; i++) {
+        if (dl_option_given(options, later[i])) return not_yet(later[i], err);
+    }
+    if (plan->recompute != DL_RECOMPUTE_NONE) return not_yet("recompute", err);
     const struct { const char *name; int64_t *value; } counts[] = {
         {"devices-per-node", &plan->devices_per_node}, {"dp", &plan->dp}, {"tp", &plan->tp},
         {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep},
@@ -99,7 +111,6 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
         DL_TRY(dl_option_number(options, "batch-per-device", DL_UNIT_COUNT, 1, 1e7, &plan->batch_per_device_samples, err));
     }
     DL_TRY(dl_option_number(options, "global-batch", DL_UNIT_COUNT, 1, 1e12, &plan->global_batch_samples, err));
-    DL_TRY(dl_option_number(options, "micro-batch", DL_UNIT_COUNT, 1, 1e7, &plan->micro_batch_samples, err));
     if (batch != NULL && plan->global_batch_samples > 0) {
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
     }
@@ -110,6 +121,35 @@ double dl_default_batch(const struct dl_system *system, const struct dl_workload
     const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
     const bool cpu = strcmp(system->device->kind, "cpu") == 0;
     return (images ? 32 : 8) / (cpu ? 4 : 1);
+}
+
+static const char *near_key(const struct dl_schema *schema, const char *key, struct dl_arena *arena) {
+    const char *const *keys = dl_json_keys(schema, arena);
+    return keys == NULL ? NULL : dl_suggest(key, keys);
+}
+
+enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct dl_data *data, struct dl_err *err) {
+    static const struct dl_schema *const schemas[] = {&dl_system_schema, &dl_framework_schema, &dl_device_schema};
+    for (int i = 0; i < data->override_count; i++) {
+        const char *key = data->overrides[i].key, *near = NULL;
+        if (data->overrides[i].used) continue;
+        for (int s = 0; s < 3 && near == NULL; s++) near = near_key(schemas[s], key, context->arena);
+        if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s'; did you mean '%s'?", key, near);
+        return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s' in the system, workload or framework; see 'dlmodel schema "
+                       "system' and 'dlmodel help set'", key);
+    }
+    return DL_OK;
+}
+
+/* A workload made from parameters is called by all of its name: "gpt:layers=24,...", not "gpt". */
+static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *out, struct dl_err *err) {
+    if (strchr(out->workload_name, ':') == NULL || strchr(out->workload_name, '/') != NULL) return DL_OK;
+    struct dl_workload *named = dl_arena_alloc(context->arena, 1, sizeof *named);
+    if (named == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *named = *out->workload;
+    named->name = out->workload_name;
+    out->workload = named;
+    return DL_OK;
 }
 
 enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options, struct dl_inputs *out,
@@ -133,12 +173,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
     DL_TRY(dl_data_workload(&data, out->workload_name, context->arena, &out->workload, err));
     DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
-    for (int i = 0; i < data.override_count; i++) {
-        if (!data.overrides[i].used) {
-            return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s' in the system, workload or framework; see 'dlmodel schema "
-                           "system'", data.overrides[i].key);
-        }
-    }
+    DL_TRY(dl_inputs_overrides_used(context, &data, err));
+    DL_TRY(name_workload(context, out, err));
     if (!out->max_batch && out->plan.batch_per_device_samples <= 0 && out->plan.global_batch_samples <= 0) {
         out->plan.batch_per_device_samples = dl_default_batch(out->system, out->workload);
     }
@@ -169,7 +205,48 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     return dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out, err);
 }
 
-void dl_inputs_json(const struct dl_inputs *inputs, const struct dl_options *options, struct dl_json_writer *w) {
+static uint64_t fnv1a(const char *text, size_t length) {
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    return hash;
+}
+
+/* One file with its hash; one that a name does not lead to (a built-in part of a name) is left out. */
+static void add_file(struct dl_context *context, enum dl_data_kind kind, const char *name, struct dl_input_file *files, int *count) {
+    struct dl_err ignored = {.code = DL_OK};
+    const char *path = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    const size_t most = 64u << 20;
+    if (name == NULL || *count == DL_MAX_INPUT_FILES) return;
+    if (dl_data_path(&context->data, kind, name, context->arena, &path, &ignored) != DL_OK) return;
+    if (dl_file_read(path, most, context->arena, &text, &length, &ignored) != DL_OK) return;
+    files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+    const char *devices = strstr(path, "devices/");
+    if (kind != DL_DATA_DEVICE || devices == NULL || *count == DL_MAX_INPUT_FILES) return;
+    path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path, devices + strlen("devices/"));
+    if (path == NULL || dl_file_read(path, most, context->arena, &text, &length, &ignored) != DL_OK) return;
+    files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)}; /* its fitted kernel times */
+}
+
+int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, struct dl_input_file *files) {
+    int count = 0;
+    const int base = (int)strcspn(inputs->workload_name, ":");
+    const bool path = strchr(inputs->workload_name, '/') != NULL;
+    add_file(context, DL_DATA_SYSTEM, inputs->system_name, files, &count);
+    add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
+    add_file(context, DL_DATA_WORKLOAD,
+             path ? inputs->workload_name : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name), files, &count);
+    for (int i = 0; i < inputs->framework_count; i++) {
+        add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
+    }
+    return count;
+}
+
+void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, const struct dl_options *options,
+                    struct dl_json_writer *w) {
+    struct dl_input_file files[DL_MAX_INPUT_FILES];
+    const int file_count = dl_inputs_files(context, inputs, files);
     dl_jw_object(w, "inputs");
     dl_jw_string(w, "system", inputs->system_name);
     dl_jw_string(w, "workload", inputs->workload_name);
@@ -179,10 +256,54 @@ void dl_inputs_json(const struct dl_inputs *inputs, const struct dl_options *opt
     dl_jw_array(w, "nodes");
     for (size_t i = 0; i < inputs->node_count; i++) dl_jw_integer(w, NULL, inputs->nodes[i]);
     dl_jw_end(w);
+    dl_jw_object(w, "options"); /* as given */
+    for (int i = 0; i < options->given_count; i++) {
+        if (!options->given[i].option->repeatable) dl_jw_string(w, options->given[i].option->name, options->given[i].value);
+    }
+    dl_jw_end(w);
     dl_jw_array(w, "set");
     for (int i = 0; i < options->given_count; i++) {
         if (strcmp(options->given[i].option->name, "set") == 0) dl_jw_string(w, NULL, options->given[i].value);
     }
     dl_jw_end(w);
+    dl_jw_array(w, "files");
+    for (int i = 0; i < file_count; i++) {
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "path", files[i].path);
+        dl_jw_string(w, "fnv1a", dl_arena_printf(context->arena, "%016" PRIx64, files[i].hash));
+        dl_jw_end(w);
+    }
     dl_jw_end(w);
+    dl_jw_end(w);
+}
+
+void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *inputs) {
+    struct dl_input_file files[DL_MAX_INPUT_FILES];
+    if (context->verbosity < 1) return;
+    const int count = dl_inputs_files(context, inputs, files);
+    context->note(context, "%s", dl_version_text);
+    for (int i = 0; i < count; i++) context->note(context, "read %s (fnv1a %016" PRIx64 ")", files[i].path, files[i].hash);
+}
+
+/* Quoted for a shell where it needs to be. */
+static const char *quoted(struct dl_arena *arena, const char *word) {
+    const bool plain = word[0] != 0 && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@*")
+                       == strlen(word) && strchr(word, '*') == NULL;
+    return plain || strchr(word, '\'') != NULL ? word : dl_arena_printf(arena, "'%s'", word);
+}
+
+const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options, const char *command,
+                              const char *framework, int64_t nodes) {
+    static const char *const replaced[] = {"framework", "nodes", "format", "json", "csv", "output", "strict", "quiet", "verbose",
+                                           "color", "data", NULL};
+    const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
+    for (int i = 0; i < options->given_count; i++) {
+        const struct dl_option *o = options->given[i].option;
+        bool keep = true;
+        for (int k = 0; replaced[k] != NULL; k++) keep = keep && strcmp(replaced[k], o->name) != 0;
+        if (!keep) continue;
+        line = dl_arena_printf(context->arena, "%s --%s%s%s", line, o->name, o->argument != NULL ? " " : "",
+                               o->argument != NULL ? quoted(context->arena, options->given[i].value) : "");
+    }
+    return dl_arena_printf(context->arena, "%s --framework %s --nodes %" PRId64, line, framework, nodes);
 }

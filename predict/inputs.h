@@ -41,7 +41,22 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
                                struct dl_arena *arena, struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err);
 
-/* "inputs" of a JSON result: names, files' plan, --set. Written as a member of the open object. */
-void dl_inputs_json(const struct dl_inputs *inputs, const struct dl_options *options, struct dl_json_writer *writer);
+/* What a result rests on: the files that were read, with hashes of their text. */
+enum { DL_MAX_INPUT_FILES = 72 }; /* at most so many are written to files */
+struct dl_input_file { const char *path; uint64_t hash; }; /* FNV-1a, 64 bit */
+int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, struct dl_input_file *files);
+
+/* "inputs" of a JSON result: names, options as given, --set, files. Written as a member of the open object. */
+void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, const struct dl_options *options,
+                    struct dl_json_writer *writer);
+/* With -v: version and files as messages. */
+void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *inputs);
+
+/* DL_ERR_USAGE with a suggestion for a --set that no document took. */
+enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct dl_data *data, struct dl_err *err);
+
+/* A command line with the inputs that were given, for one framework and number of nodes. */
+const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options, const char *command,
+                              const char *framework, int64_t nodes);
 
 #endif

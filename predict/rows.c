@@ -54,6 +54,74 @@ static const struct dl_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
+/* Meanings of the columns, in their order. */
+static const char *const helps[] = {
+    "as given or as in its file",
+    "as given",
+    "a framework in one distributed mode",
+    "how the work is split",
+    "of the arithmetic",
+    "that take part",
+    "of all nodes that take part",
+    "per iteration",
+    "of all devices, per iteration",
+    "data-parallel ranks",
+    "tensor-parallel ranks",
+    "pipeline stages",
+    "spatial or sequence parts",
+    "forward + backward + update",
+    "all communication of an iteration, hidden or not",
+    "communication during which no computation runs",
+    "compute + exposed communication + exposed input + bubble + overhead",
+    "low end of the 80 % interval",
+    "high end of the 80 % interval",
+    "global batch / iteration",
+    "time of one device alone with the same batch per device / iteration",
+    "of the usual dataset; absent when the workload has none",
+    "on the device",
+    "on the device, with the slowdown beside collectives",
+    "optimizer",
+    "bringing a batch to the device, hidden or not",
+    "input that is waited for",
+    "idle time of pipeline stages",
+    "launch gaps, host, waiting for the slowest",
+    "parameters, with a master copy where the precision keeps one",
+    "of all parameters",
+    "state of the optimizer",
+    "kept for backward",
+    "of the convolution library",
+    "of the gradient exchange",
+    "runtime and framework",
+    "of one device, with what the allocator loses",
+    "of one device",
+    "total is within capacity",
+    "compute, memory-bandwidth, latency, intra-link, inter-link, parameter-server, input, pipeline-bubble, framework, memory-capacity or scaling-limit",
+    "of the iteration",
+    "outside what was calibrated",
+};
+_Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning a column");
+
+/* The unit is the end of the key. */
+static const char *unit_of(const char *key) {
+    static const struct { const char *end, *unit; } ends[] = {
+        {"samples_per_s", "sample/s"}, {"_samples", "sample"}, {"_bytes", "byte"}, {"_s", "s"},
+    };
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t end = strlen(ends[i].end);
+        if (length > end && strcmp(key + length - end, ends[i].end) == 0) return ends[i].unit;
+    }
+    return "";
+}
+
+const struct dl_row_field *dl_rows_field(int index) {
+    static const char *const types[] = {"string", "number", "integer", "boolean"};
+    static _Thread_local struct dl_row_field field;
+    if (index < 0 || index >= (int)COLUMNS) return NULL;
+    field = (struct dl_row_field){columns[index].key, types[columns[index].type], unit_of(columns[index].key), helps[index]};
+    return &field;
+}
+
 static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_plan *plan = row->plan;

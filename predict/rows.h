@@ -13,6 +13,11 @@ struct dl_prediction_row {
     const struct dl_prediction *prediction;
 };
 
+/* Columns of a prediction, with what each means, for `schema prediction`: key (a dot: member of a nested object), type and
+ * SI unit. NULL beyond the last. */
+struct dl_row_field { const char *key, *type, *unit, *help; };
+const struct dl_row_field *dl_rows_field(int index);
+
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
 /* DL_ERR_SYSTEM when memory is exhausted. */
 enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row, struct dl_err *err);

