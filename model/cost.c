@@ -20,6 +20,7 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
         *longest_s = t.time_s;
         cost->formula = t.formula;
         cost->origin = t.origin;
+        cost->origin_device = t.origin_device;
     }
 }
 

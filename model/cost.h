@@ -16,7 +16,7 @@ struct dl_pass_cost {
     double error_s;         /* sum of time x sigma_log: fully correlated bound of the uncertainty */
     double error_square_s2; /* sum of (time x sigma_log)^2: uncorrelated bound */
     bool extrapolated;
-    const char *formula, *origin; /* of its longest kernel */
+    const char *formula, *origin, *origin_device; /* of its longest kernel */
     double flop, bytes;
 };
 

@@ -24,7 +24,8 @@ static void put_pass(struct sink *s, const char *name, const char *group, const 
                .formula = cost->formula,
                .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels", cost->flop / 1e9, cost->bytes / 1e6,
                                          cost->launches),
-               .origin = cost->origin,
+               .origin = cost->origin_device == NULL ? cost->origin
+                         : dl_arena_printf(arena, "%s from %s", cost->origin, cost->origin_device),
                .start_s = start_s,
                .value = cost->time_s,
                .sigma_log = cost->error_s / cost->time_s,

@@ -118,6 +118,25 @@ static const struct dl_schema collective_schema = {.name = "collective",
                                                    .size = sizeof(struct dl_coll_measured),
                                                    .fields = collective_fields};
 
+static const struct dl_field raw_sample_fields[] = {
+    STRING(struct dl_raw_sample, probe, true, "probe of calibrate"),
+    STRING(struct dl_raw_sample, shape, true, "what it measured: m=64 n=64 k=64"),
+    STRING(struct dl_raw_sample, pass, false, "fwd, bwd_data or bwd_filter; how, for other probes"),
+    STRING(struct dl_raw_sample, precision, false, "of the operands"),
+    STRING(struct dl_raw_sample, implementation, false, "which library and kernel did it"),
+    NUMBER(struct dl_raw_sample, median_s, 0, 1e5, DL_UNIT_S, "median time of one call"),
+    NUMBER(struct dl_raw_sample, low_s, 0, 1e5, DL_UNIT_S, "lower end of the 95 % interval of the median"),
+    NUMBER(struct dl_raw_sample, high_s, 0, 1e5, DL_UNIT_S, "upper end"),
+    INTEGER(struct dl_raw_sample, repeats, 1, 1e9, false, "timed blocks"),
+    INTEGER(struct dl_raw_sample, outliers, 0, 1e9, false, "blocks far from the median"),
+    {.key = NULL},
+};
+
+const struct dl_schema dl_raw_sample_schema = {.name = "raw sample",
+                                               .summary = "one shape that a probe measured",
+                                               .size = sizeof(struct dl_raw_sample),
+                                               .fields = raw_sample_fields};
+
 /* "links" is an object of the file whose members stand in the system itself: the slice from `intra` to `has_inter`. */
 enum { LINKS_AT = offsetof(struct dl_system, intra) };
 
@@ -169,6 +188,7 @@ static const struct dl_field system_fields[] = {
     MAP(struct dl_system, measurement, measurement_count, "free facts of the measurement: kernel, versions, load"),
     MAP(struct dl_system, sources, source_count, SOURCES_HELP),
     STRING(struct dl_system, comment, false, COMMENT_HELP),
+    LIST(struct dl_system, samples, sample_count, &dl_raw_sample_schema, "raw samples of a calibrated profile"),
     {.key = NULL},
 };
 

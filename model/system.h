@@ -45,6 +45,14 @@ struct dl_coll_measured {
     struct dl_piece *pieces; int piece_count;         /* fit, for sizes beyond the samples */
 };
 
+/* One shape that a probe of calibrate measured, as it was measured. */
+struct dl_raw_sample {
+    const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
+    const char *implementation;                   /* which library or kernel did it */
+    double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
+    int64_t repeats, outliers;                    /* timed blocks, and those far from the median (kept in it) */
+};
+
 struct dl_system {
     const char *name, *summary, *source;
     const char *device_name;        /* "device": a file of data/devices/ ... */
@@ -65,9 +73,11 @@ struct dl_system {
     struct dl_map_entry *sources; int source_count;
     bool has_links;
     const char *comment;            /* choices between sources that disagree; free text */
+    struct dl_raw_sample *samples; int sample_count; /* what the fits of a calibrated profile rest on */
 };
 
 extern const struct dl_schema dl_system_schema;
+extern const struct dl_schema dl_raw_sample_schema;
 /* Checks across members, and of the nested objects and the profile. */
 enum dl_code dl_system_check(const struct dl_system *system, const struct dl_json *doc, struct dl_err *err);
 

@@ -49,16 +49,25 @@ static const struct dl_column summary_columns[] = {
     {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
     {"inside_interval_pct", "inside", "%", DL_COLUMN_NUMBER, 0, 3},
 };
-enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8 };
+enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8, LONGEST = 56 };
 
-static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *list, int count, struct dl_err *err) {
+/* Tables in words describe systems at length: the beginning does for people. Bytes of a character are not parted. */
+static const char *brief(struct dl_arena *arena, const char *text) {
+    int length = LONGEST;
+    if (text == NULL || strlen(text) <= (size_t)LONGEST) return text;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
+    return dl_arena_printf(arena, "%.*s...", length, text);
+}
+
+static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *list, int count, bool people,
+                              struct dl_err *err) {
     for (int i = 0; i < count; i++) {
         const struct dl_compared *row = &list[i];
         union dl_cell *cells = dl_table_row(table);
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = row->id;
         cells[1].string = row->source;
-        cells[2].string = row->system;
+        cells[2].string = people ? brief(table->arena, row->system) : row->system;
         cells[3].string = row->framework;
         cells[4].string = row->workload;
         cells[5].integer = row->devices;
@@ -75,11 +84,12 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *
     return DL_OK;
 }
 
-static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list, int count, struct dl_err *err) {
+static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list, int count, bool people,
+                                 struct dl_err *err) {
     for (int i = 0; i < count; i++) {
         union dl_cell *cells = dl_table_row(table);
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        cells[0].string = list[i].group;
+        cells[0].string = people ? brief(table->arena, list[i].group) : list[i].group;
         cells[1].string = list[i].kind;
         cells[2].integer = list[i].rows;
         cells[3].integer = list[i].skipped;
@@ -99,7 +109,10 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_dat
     }
     if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", path);
     if (dl_csv_column(&csv, "collective") >= 0) return dl_compare_collectives(data, &csv, out, err);
-    if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) return dl_compare_kernels(data, &csv, out, err);
+    if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) {
+        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit", path);
+        return dl_compare_kernels(data, &csv, out, err);
+    }
     return dl_fail_at(err, path, 1, 1, NULL, "expected the header of a table of runs (workload, metric, ...), collectives "
                       "(collective, ...) or kernels (op, pass, ...)");
 }
@@ -136,7 +149,7 @@ static const char *worst_text(struct dl_context *context, const struct dl_compar
     if (count == 0) return "";
     qsort(rows, (size_t)count, sizeof *rows, by_error);
     dl_table_init(&table, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0] - 1); /* without "why" */
-    if (fill_rows(&table, rows, count < SHOWN_ROWS ? count : SHOWN_ROWS, err) != DL_OK) return NULL;
+    if (fill_rows(&table, rows, count < SHOWN_ROWS ? count : SHOWN_ROWS, true, err) != DL_OK) return NULL;
     const char *text = dl_table_text(&table);
     return text == NULL ? NULL : dl_arena_printf(context->arena, "\nThe largest errors\n\n%s", text);
 }
@@ -217,8 +230,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
     dl_table_init(&summary, context->arena, summary_columns, sizeof summary_columns / sizeof summary_columns[0]);
-    DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, err));
-    DL_TRY(fill_summary(&summary, list, count, err));
+    DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, format == DL_FORMAT_TEXT, err));
+    DL_TRY(fill_summary(&summary, list, count, format == DL_FORMAT_TEXT, err));
     const char *end = sentence(context, list, count);
     if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &rows, &summary, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));

@@ -35,8 +35,8 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     const double launch_s = dl_known(system->device->launch_s) ? system->device->launch_s : 0;
     out->predicted = t.time_s + match->launches * launch_s;
     out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
-    out->bottleneck = t.limit;
-    out->workload = t.algorithm;
+    if (t.limit != NULL) out->bottleneck = strcmp(t.limit, "intra") == 0 ? "intra-link" : "inter-link";
+    out->workload = dl_arena_printf(arena, "%s %s", dl_collective_op_names[match->request.op], t.algorithm);
     return DL_OK;
 }
 

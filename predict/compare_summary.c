@@ -64,7 +64,7 @@ static bool seen(const struct dl_error_summary *list, int count, const char *kin
 static struct dl_error_summary mean_of_sources(const struct dl_error_summary *list, int count) {
     struct dl_error_summary mean = {.kind = "all", .group = "all-by-source"};
     double sums[6] = {0};
-    int sources = 0;
+    int sources = 0, with_interval = 0;
     for (int i = 0; i < count; i++) {
         const struct dl_error_summary *s = &list[i];
         if (strcmp(s->kind, "source") != 0) continue;
@@ -76,7 +76,10 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
         sums[3] = fmax(sums[3], s->max_ape_pct);
         sums[4] += s->bias_pct;
         mean.rows += s->rows;
-        sums[5] += s->inside_pct;
+        if (dl_known(s->inside_pct)) {
+            sums[5] += s->inside_pct;
+            with_interval++;
+        }
         sources++;
     }
     if (sources == 0) {
@@ -88,7 +91,7 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
     mean.p90_ape_pct = sums[2] / sources;
     mean.max_ape_pct = sums[3];
     mean.bias_pct = sums[4] / sources;
-    mean.inside_pct = sums[5] / sources;
+    mean.inside_pct = with_interval > 0 ? sums[5] / with_interval : NAN;
     return mean;
 }
 

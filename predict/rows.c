@@ -114,12 +114,11 @@ static const char *unit_of(const char *key) {
     return "";
 }
 
-const struct dl_row_field *dl_rows_field(int index) {
+bool dl_rows_field(int index, struct dl_row_field *out) {
     static const char *const types[] = {"string", "number", "integer", "boolean"};
-    static _Thread_local struct dl_row_field field;
-    if (index < 0 || index >= (int)COLUMNS) return NULL;
-    field = (struct dl_row_field){columns[index].key, types[columns[index].type], unit_of(columns[index].key), helps[index]};
-    return &field;
+    if (index < 0 || index >= (int)COLUMNS) return false;
+    *out = (struct dl_row_field){columns[index].key, types[columns[index].type], unit_of(columns[index].key), helps[index]};
+    return true;
 }
 
 static void fill(union dl_cell *c, const struct dl_prediction_row *row) {

@@ -14,9 +14,9 @@ struct dl_prediction_row {
 };
 
 /* Columns of a prediction, with what each means, for `schema prediction`: key (a dot: member of a nested object), type and
- * SI unit. NULL beyond the last. */
+ * SI unit. False beyond the last. */
 struct dl_row_field { const char *key, *type, *unit, *help; };
-const struct dl_row_field *dl_rows_field(int index);
+bool dl_rows_field(int index, struct dl_row_field *out);
 
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
 /* DL_ERR_SYSTEM when memory is exhausted. */

@@ -1,0 +1,15 @@
+/* probe_cpu.c - dlmodel-probe-cpu: the table of its probes. */
+#include "calibrate/probe_cpu.h"
+
+static const struct dl_probe *const probes[] = {
+    &dl_probe_gemm, &dl_probe_matmul, &dl_probe_conv, &dl_probe_stream, &dl_probe_write, &dl_probe_read, NULL,
+};
+
+static void facts(void) {
+    dl_openblas_facts();
+    dl_onednn_facts();
+}
+
+int main(int argc, char **argv) {
+    return dl_probe_main(argc, argv, probes, false, facts);
+}

@@ -1,0 +1,188 @@
+/* The error summary by hand, rows of runs and kernels that must be predicted or skipped with a reason, and what --anchor
+ * promises: the anchor's own prediction becomes its measurement. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/kernel_match.h"
+#include "predict/compare.h"
+#include "tests/check.h"
+
+static void add(struct dl_comparison *c, const char *source, const char *system, double predicted, double measured) {
+    struct dl_compared *row = dl_comparison_add(c);
+    assert_non_null(row);
+    *row = (struct dl_compared){.id = "row", .source = source, .system = system, .predicted = predicted, .measured = measured,
+                                .error_pct = 100 * (predicted - measured) / measured, .low = 0.9 * predicted,
+                                .high = 1.1 * predicted};
+}
+
+static const struct dl_error_summary *group(const struct dl_error_summary *list, int count, const char *kind, const char *name) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(list[i].kind, kind) == 0 && strcmp(list[i].group, name) == 0) return &list[i];
+    }
+    fail_msg("no group %s %s", kind, name);
+    return NULL;
+}
+
+/* Source a: errors +10, -30, +20 %; b: +50 %; c: one skipped row.
+ * a: mean |e| = 60/3 = 20, median 20, 90th by type 7: sorted 10 20 30 at 1.8 -> 28, bias 0.
+ * all: mean (10 + 30 + 20 + 50)/4 = 27.5, bias (10 - 30 + 20 + 50)/4 = 12.5. By source: (20 + 50)/2 = 35.
+ * Inside [0.9, 1.1] x predicted: 100 in [99, 121] only, so 1 of 3 of a and 0 of b. */
+static void summary_by_hand(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_comparison c = {.arena = &arena};
+    struct dl_err err = {0};
+    add(&c, "a", "s1", 110, 100);
+    add(&c, "a", "s1", 70, 100);
+    add(&c, "a", "s2", 120, 100);
+    add(&c, "b", "s2", 150, 100);
+    add(&c, "c", "s3", 1, 1);
+    c.rows[4].skipped = true;
+    struct dl_error_summary *list;
+    int count;
+    assert_int_equal(dl_compare_summarize(&c, &list, &count, &err), DL_OK);
+    const struct dl_error_summary *a = group(list, count, "source", "a"), *all = group(list, count, "all", "all");
+    const struct dl_error_summary *by_source = group(list, count, "all", "all-by-source");
+    check_close(a->mape_pct, 20, 1e-12);
+    check_close(a->median_ape_pct, 20, 1e-12);
+    check_close(a->p90_ape_pct, 28, 1e-12);
+    check_close(a->max_ape_pct, 30, 1e-12);
+    assert_true(a->bias_pct > -1e-9 && a->bias_pct < 1e-9);
+    check_close(a->inside_pct, 100.0 / 3, 1e-12);
+    check_close(all->mape_pct, 27.5, 1e-12);
+    check_close(all->bias_pct, 12.5, 1e-12);
+    assert_int_equal(all->rows, 4);
+    assert_int_equal(all->skipped, 1);
+    check_close(by_source->mape_pct, 35, 1e-12); /* source c has no row that counts */
+    check_close(by_source->max_ape_pct, 50, 1e-12);
+    assert_int_equal(by_source->skipped, 1);
+    assert_int_equal(group(list, count, "system", "s3")->rows, 0);
+    dl_arena_free(&arena);
+}
+
+static struct dl_data data_of(struct dl_arena *arena) {
+    const char *root = getenv("DLMODEL_ROOT");
+    const char **directories = dl_arena_alloc(arena, 1, sizeof *directories);
+    directories[0] = dl_arena_printf(arena, "%s/data", root != NULL ? root : ".");
+    return (struct dl_data){.directories = directories, .directory_count = 1};
+}
+
+static const char header[] = "id,source,system,framework,strategy,backend,workload,input,precision,optimizer,nodes,devices_per_node,"
+                             "batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,notes\n";
+
+static enum dl_code compare_text(const char *rows, bool anchor, struct dl_arena *arena, struct dl_comparison *out,
+                                 struct dl_err *err) {
+    const struct dl_data data = data_of(arena);
+    const char *text = dl_arena_printf(arena, "%s%s", header, rows);
+    struct dl_csv csv;
+    DL_TRY(dl_csv_parse("runs.csv", text, strlen(text), arena, &csv, err));
+    *out = (struct dl_comparison){.arena = arena};
+    return dl_compare_runs(&data, &csv, anchor, out, err);
+}
+
+static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_comparison c;
+    struct dl_err err = {0};
+    const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+                       "b,s,nowhere,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+                       "c,s,iris-v100,ideal,pipeline,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+                       "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,,,,,,,iteration,0.1,s,\n"
+                       "e,s,iris-v100,ideal,data,,resnet50,,fp99,,1,4,32,,,,,,throughput,100,samples/s,\n"
+                       "f,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n"
+                       "g,s,iris-v100,ideal,data,,bert_base,seq128,fp32,adam,1,4,8,,,,,,throughput,100,samples/s,\n"
+                       "h,s,iris-v100,ideal,data,,resnet50,banana,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n";
+    if (compare_text(rows, false, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
+    assert_int_equal(c.count, 8);
+    static const char *const reasons[] = {NULL, "nowhere", "pipeline", "batch", "precision", NULL, NULL, "banana"};
+    for (int i = 0; i < 8; i++) {
+        if (c.rows[i].skipped != (reasons[i] != NULL)) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
+        if (reasons[i] != NULL && strstr(c.rows[i].why, reasons[i]) == NULL) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
+    }
+    /* a and f are the same run: 128 samples an iteration on 4 devices. */
+    check_close(c.rows[0].predicted * c.rows[5].predicted, 128, 1e-9);
+    assert_true(c.rows[0].low < c.rows[0].predicted && c.rows[0].predicted < c.rows[0].high);
+    assert_true(c.rows[5].low < c.rows[5].predicted && c.rows[5].predicted < c.rows[5].high);
+    assert_string_equal(c.rows[0].bottleneck, "compute");
+    dl_arena_free(&arena);
+}
+
+/* On one device the iteration is compute and host overhead: an anchor measured at t makes the ideal framework's prediction for
+ * more devices at least t, and without communication to wait for, t itself within the host's part. */
+static void anchor_corrects_compute(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_comparison plain, anchored;
+    struct dl_err err = {0};
+    const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.2,s,\n"
+                       "b,s,iris-v100,ideal,data,,resnet50,,fp32,,1,2,32,,,,,,iteration,0.2,s,\n"
+                       "c,s,iris-v100,ideal,data,,vgg16,,fp32,,1,2,32,,,,,,iteration,0.2,s,\n"
+                       "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,2,16,,,,,,iteration,0.2,s,\n";
+    assert_int_equal(compare_text(rows, false, &arena, &plain, &err), DL_OK);
+    assert_int_equal(compare_text(rows, true, &arena, &anchored, &err), DL_OK);
+    assert_true(anchored.rows[0].skipped && anchored.rows[2].skipped && anchored.rows[3].skipped); /* anchor, alone, other batch */
+    assert_false(anchored.rows[1].skipped);
+    assert_true(plain.rows[1].error_pct < -20); /* 0.2 s is about twice what the model says */
+    check_close(anchored.rows[1].predicted, 0.2, 0.02);
+    dl_arena_free(&arena);
+}
+
+static void broken_tables_name_the_line(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_comparison c;
+    struct dl_err err = {0};
+    const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+                       "b,s,iris-v100,ideal,data,,resnet50,,fp32,,one,4,32,,,,,,iteration,0.1,s,\n";
+    assert_int_equal(compare_text(rows, false, &arena, &c, &err), DL_ERR_INPUT);
+    assert_int_equal(err.line, 3);
+    assert_string_equal(err.key, "nodes");
+    dl_arena_free(&arena);
+}
+
+/* 2 m n k = 2 x 10 x 20 x 30 = 12000 flop in 1.5 ms; the 16-bit kinds are "mixed". */
+static void kernel_rows(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_csv csv;
+    struct dl_err err = {0};
+    const char *text = "device,op,m,n,k,a_trans,b_trans,precision,pass,time_ms\n"
+                       "V100,gemm,10,20,30,T,N,fp16_in_fp16mul_fp32acc_tensorcore,fwd,1.5\n"
+                       "V100,gemm,10,,30,N,N,fp32,fwd,1.5\nAMD_MI25,gemm,1,1,1,N,N,fp32,fwd,\nV100,gemm,1,1,1,N,N,fp77,fwd,1\n";
+    assert_int_equal(dl_csv_parse("k.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
+    assert_true(dl_kernel_header(&csv));
+    struct dl_kernel_row row;
+    assert_int_equal(dl_kernel_row_read(&csv, 0, &row, &err), DL_OK);
+    assert_null(row.why);
+    check_close(row.kernel.flop, 12000, 1e-15);
+    check_close(row.measured_s, 1.5e-3, 1e-15);
+    assert_true(row.kernel.a_trans && !row.kernel.b_trans);
+    assert_int_equal(row.precision, DL_MIXED);
+    assert_string_equal(dl_kernel_match_device(row.device), "v100_sxm2_16");
+    assert_null(dl_kernel_match_device("AMD_MI25"));
+    assert_string_equal(dl_kernel_match_device("my_device"), "my_device");
+    assert_int_equal(dl_kernel_row_read(&csv, 1, &row, &err), DL_OK);
+    assert_string_equal(row.why, "a size is not given");
+    assert_int_equal(dl_kernel_row_read(&csv, 2, &row, &err), DL_OK);
+    assert_string_equal(row.why, "no time is given");
+    assert_int_equal(dl_kernel_row_read(&csv, 3, &row, &err), DL_ERR_INPUT);
+    assert_int_equal(err.line, 5);
+    dl_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(summary_by_hand),         cmocka_unit_test(rows_are_predicted_or_skipped_with_a_reason),
+        cmocka_unit_test(anchor_corrects_compute), cmocka_unit_test(broken_tables_name_the_line),
+        cmocka_unit_test(kernel_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

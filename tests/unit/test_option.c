@@ -1,0 +1,164 @@
+/* Command lines against option tables: what is accepted, what is refused and with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/command.h"
+#include "tests/check.h"
+
+static const struct dl_option plan[] = {
+    {"nodes", 'n', "LIST", "Plan", "how many", false},
+    {"batch", 'b', "N", "Plan", "samples", false},
+    {"set", 0, "KEY=VALUE", "Plan", "what if", true},
+    {"strict", 's', NULL, "Plan", "a flag", false},
+    {"verbose", 'v', NULL, "Plan", "a flag that may be repeated", true},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {plan, dl_output_options, NULL};
+
+#define PARSE(...)                                                                                     \
+    char *words[] = {__VA_ARGS__, NULL};                                                               \
+    struct dl_options options;                                                                         \
+    struct dl_err err = {0};                                                                           \
+    const int word_count = (int)(sizeof words / sizeof words[0]) - 1;                                  \
+    const enum dl_code code = dl_options_parse(tables, word_count, words, &options, &err)
+
+/* gcc's -Wwrite-strings: the words of a command line are writable. */
+#define W(text) (char[]) { text }
+
+static void values_in_every_form(void **state) {
+    (void)state;
+    PARSE(W("--nodes=1,2"), W("-b"), W("32"), W("--set"), W("a=1"), W("--set=b=2"), W("-sv"), W("file"), W("--"), W("--nodes"));
+    assert_int_equal(code, DL_OK);
+    assert_string_equal(dl_option_text(&options, "nodes"), "1,2");
+    assert_string_equal(dl_option_text(&options, "batch"), "32");
+    assert_string_equal(dl_option_text(&options, "set"), "b=2"); /* the last one */
+    assert_true(dl_option_given(&options, "strict"));
+    assert_true(dl_option_given(&options, "verbose"));
+    assert_false(dl_option_given(&options, "json"));
+    assert_int_equal(options.given_count, 6);
+    assert_int_equal(options.positional_count, 2); /* what follows -- is no option */
+    assert_string_equal(options.positional[1], "--nodes");
+}
+
+static void value_joined_to_its_letter(void **state) {
+    (void)state;
+    PARSE(W("-n4"), W("-sb16"), W("-"));
+    assert_int_equal(code, DL_OK);
+    assert_string_equal(dl_option_text(&options, "nodes"), "4");
+    assert_string_equal(dl_option_text(&options, "batch"), "16");
+    assert_string_equal(options.positional[0], "-"); /* a lone dash is an argument */
+}
+
+static void refused(const char *expected, int count, char **words) {
+    struct dl_options options;
+    struct dl_err err = {0};
+    assert_int_equal(dl_options_parse(tables, count, words, &options, &err), DL_ERR_USAGE);
+    if (strstr(err.message, expected) == NULL) fail_msg("expected \"%s\" in \"%s\"", expected, err.message);
+}
+
+static void faults_name_the_option(void **state) {
+    (void)state;
+    refused("did you mean --nodes?", 1, (char *[]){W("--nods=4")});
+    refused("unknown option --zzzzzzzz", 1, (char *[]){W("--zzzzzzzz")});
+    refused("unknown option -x", 1, (char *[]){W("-x")});
+    refused("--nodes: expected LIST", 1, (char *[]){W("--nodes")});
+    refused("--nodes: expected LIST", 1, (char *[]){W("-n")});
+    refused("--strict: takes no value", 1, (char *[]){W("--strict=1")});
+    refused("--nodes: given twice", 3, (char *[]){W("-n4"), W("--nodes"), W("5")});
+}
+
+static void too_many_words(void **state) {
+    (void)state;
+    static char word[] = "f", flag[] = "-v";
+    static char *words[DL_MAX_POSITIONAL + 1];
+    for (int i = 0; i <= DL_MAX_POSITIONAL; i++) words[i] = word;
+    refused("more than 256 arguments", DL_MAX_POSITIONAL + 1, words);
+    for (int i = 0; i <= DL_MAX_REPEATS; i++) words[i] = flag;
+    refused("more than 64 options", DL_MAX_REPEATS + 1, words);
+}
+
+static void numbers_keep_to_their_range(void **state) {
+    (void)state;
+    PARSE(W("--batch"), W("64k"), W("--nodes"), W("2.5"));
+    assert_int_equal(code, DL_OK);
+    double value = 7;
+    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 1e6, &value, &err), DL_OK);
+    check_close(value, 64000, 1e-15);
+    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 100, &value, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--batch: expected a number in [1, 100], got \"64k\"");
+    check_close(value, 64000, 1e-15); /* unchanged by a failure */
+    value = 7;
+    assert_int_equal(dl_option_number(&options, "strict", DL_UNIT_NONE, 0, 1, &value, &err), DL_OK);
+    check_close(value, 7, 1e-15); /* not given: as it was */
+    int64_t whole = 3;
+    assert_int_equal(dl_option_integer(&options, "nodes", 1, 10, &whole, &err), DL_ERR_USAGE);
+    assert_int_equal(whole, 3);
+    assert_int_equal(dl_option_integer(&options, "batch", 1, 100000, &whole, &err), DL_OK);
+    assert_int_equal(whole, 64000);
+}
+
+static void choices_and_formats(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"small", "large", NULL};
+    PARSE(W("--nodes"), W("large"), W("--json"));
+    assert_int_equal(code, DL_OK);
+    int choice = -1;
+    assert_int_equal(dl_option_choice(&options, "nodes", sizes, &choice, &err), DL_OK);
+    assert_int_equal(choice, 1);
+    static const char *const other[] = {"red", "green", NULL};
+    assert_int_equal(dl_option_choice(&options, "nodes", other, &choice, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--nodes: expected one of red, green, got \"large\"");
+    enum dl_format format = DL_FORMAT_TEXT;
+    assert_int_equal(dl_output_format(&options, &format, &err), DL_OK);
+    assert_int_equal(format, DL_FORMAT_JSON);
+}
+
+static void contradicting_formats(void **state) {
+    (void)state;
+    enum dl_format format = DL_FORMAT_TEXT;
+    {
+        PARSE(W("--json"), W("--csv"));
+        assert_int_equal(code, DL_OK);
+        assert_int_equal(dl_output_format(&options, &format, &err), DL_ERR_USAGE);
+    }
+    {
+        PARSE(W("--format=table"), W("--csv"));
+        assert_int_equal(code, DL_OK);
+        assert_int_equal(dl_output_format(&options, &format, &err), DL_ERR_USAGE);
+    }
+    {
+        PARSE(W("--format=csv"), W("--csv"));
+        assert_int_equal(code, DL_OK);
+        assert_int_equal(dl_output_format(&options, &format, &err), DL_OK);
+        assert_int_equal(format, DL_FORMAT_CSV);
+    }
+}
+
+static void commands_are_found_or_suggested(void **state) {
+    (void)state;
+    static const struct dl_command predict = {.name = "predict"}, list = {.name = "list"};
+    static const struct dl_command *const commands[] = {&predict, &list, NULL};
+    const struct dl_command *found = NULL;
+    struct dl_err err = {0};
+    assert_int_equal(dl_command_find(commands, "list", &found, &err), DL_OK);
+    assert_ptr_equal(found, &list);
+    assert_int_equal(dl_command_find(commands, "predcit", &found, &err), DL_ERR_USAGE);
+    assert_non_null(strstr(err.message, "did you mean 'predict'?"));
+    assert_int_equal(dl_command_find(commands, "search", &found, &err), DL_ERR_USAGE);
+    assert_non_null(strstr(err.message, "not in this version; there are predict, list"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_in_every_form),     cmocka_unit_test(value_joined_to_its_letter),
+        cmocka_unit_test(faults_name_the_option),   cmocka_unit_test(too_many_words),
+        cmocka_unit_test(numbers_keep_to_their_range), cmocka_unit_test(choices_and_formats),
+        cmocka_unit_test(contradicting_formats),    cmocka_unit_test(commands_are_found_or_suggested),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
