@@ -46,16 +46,11 @@ enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_
                                    enum dl_op op, enum dl_pass pass, enum dl_precision precision, size_t folds,
                                    struct dl_fit_quality *quality, double *predicted_s, struct dl_err *err);
 
-/* Samples of one device of a kernel CSV (columns of data/kernels/deepbench_*.csv; kind by its `op` column or its
- * headers). device_column: value of the CSV's column `device`; NULL: every row. Rows without a time are left out. */
-enum dl_code dl_fit_read_samples(const char *csv_path, const char *device_column, struct dl_arena *arena,
+/* Samples of one device file (dl_kernel_match_device names it from the table's column device) in a kernel CSV; device NULL:
+ * every row. Rows without a time or a size are left out. *library_out: the column library of the last sample, or NULL. */
+enum dl_code dl_fit_read_samples(const char *csv_path, const char *device, struct dl_arena *arena,
                                  struct dl_kernel_sample **samples_out, size_t *n_out, const char **library_out,
                                  struct dl_err *err);
-
-/* Name of the device file for a name in a kernel CSV's device column ("V100" -> "v100_sxm2_16"); NULL: none. */
-const char *dl_fit_device_of(const char *device_column);
-/* The reverse; NULL: none. */
-const char *dl_fit_column_of(const char *device_name);
 
 struct dl_fit_report_row {
     enum dl_op op; enum dl_pass pass; enum dl_precision precision;

@@ -105,7 +105,7 @@ static void summarize(struct series *s) {
 /* Calls that make a block long enough; also the warm-up. 0: a call failed. */
 static long warm_up(const struct dl_probe *probe, void *state, struct dl_err *err) {
     double spent = 0, last = 0;
-    for (int i = 0; i < 2 || (spent < WARM_S && i < 1000); i++) {
+    for (int i = 0; i < 1 || (i < 2 && last < 25 * WARM_S) || (spent < WARM_S && i < 1000); i++) {
         last = probe->run(state, 1, err);
         if (isnan(last)) return 0;
         spent += last;

@@ -36,14 +36,13 @@ enum dl_code dl_command_find(const struct dl_command *const *commands, const cha
         if (count < 24) names[count++] = commands[i]->name;
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", commands[i]->name);
     }
-    for (int i = 0; later[i] != NULL; i++) {
-        if (strcmp(later[i], name) == 0) {
-            return dl_fail(err, DL_ERR_USAGE, "command '%s' is not in this version; there are %s", name, all);
-        }
-        names[count++] = later[i];
-    }
     names[count] = NULL;
-    const char *near = dl_suggest(name, names);
+    const char *near = dl_suggest(name, names), *planned = dl_suggest(name, later);
+    for (int i = 0; later[i] != NULL; i++) {
+        if (strcmp(later[i], name) == 0 || (near == NULL && planned == later[i])) {
+            return dl_fail(err, DL_ERR_USAGE, "command '%s' is not in this version; there are %s", later[i], all);
+        }
+    }
     if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; did you mean '%s'?", name, near);
     return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; there are %s", name, all);
 }

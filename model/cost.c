@@ -81,6 +81,24 @@ static struct dl_pass_cost update_cost(const struct dl_device *device, const str
     return cost;
 }
 
+/* Recomputation runs forward kernels again before backward: of recomputable layers, or of all. F-RECOMPUTE */
+static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer *layer, enum dl_recompute recompute) {
+    if (recompute == DL_RECOMPUTE_NONE || (recompute == DL_RECOMPUTE_SELECTIVE && !layer->recomputable)) return;
+    const struct dl_pass_cost *again = &cost->forward;
+    cost->backward.time_s += again->time_s;
+    for (int i = 0; i < 3; i++) cost->backward.by_limit_s[i] += again->by_limit_s[i];
+    cost->backward.launches += again->launches;
+    cost->backward.error_s += again->error_s;
+    cost->backward.error_square_s2 += again->error_square_s2;
+    cost->backward.flop += again->flop;
+    cost->backward.bytes += again->bytes;
+    if (cost->backward.formula == NULL) {
+        cost->backward.formula = again->formula;
+        cost->backward.origin = again->origin;
+        cost->backward.origin_device = again->origin_device;
+    }
+}
+
 static void scale_pass(struct dl_pass_cost *cost, double factor) {
     cost->time_s *= factor;
     for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
@@ -100,8 +118,9 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
         if (framework->fuses_elementwise && is_fused(workload, i)) continue;
         layers[i].forward = pass_cost(device, plan->precision, layer, forward, 1, batch);
         layers[i].backward = pass_cost(device, plan->precision, layer, backward, 2, batch);
+        add_recomputation(&layers[i], layer, plan->recompute);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
-            return dl_fail(err, DL_ERR_INPUT, "device %s has no rate for %s (layer %s); choose another --precision or "
+            return dl_fail(err, DL_ERR_USAGE, "device %s has no rate for %s (layer %s); choose another --precision or "
                            "add the rate to its file", device->name, dl_precision_names[plan->precision], layer->name);
         }
     }

@@ -29,7 +29,7 @@ struct dl_cost {
     struct dl_pass_cost update;   /* optimizer, all parameters */
 };
 
-/* Costs for `batch` samples on one device. Pure. DL_ERR_INPUT when the device has no rate for the precision. */
+/* Costs for `batch` samples on one device. Pure. DL_ERR_USAGE when the device has no rate for the precision. */
 enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err);

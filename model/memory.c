@@ -40,15 +40,27 @@ static double exchange_bytes(const struct dl_workload *workload, const struct dl
     return 0;
 }
 
+double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision, enum dl_recompute recompute) {
+    const double element_bytes = dl_precision_bytes(precision);
+    if (recompute == DL_RECOMPUTE_FULL) { /* NAN when it is no transformer */
+        return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes;
+    }
+    double bytes = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        bytes += layer->saved_elements * element_bytes + layer->saved_bytes;
+        if (recompute == DL_RECOMPUTE_SELECTIVE && layer->recomputable) {
+            bytes -= layer->own_elements * element_bytes + layer->saved_bytes;
+        }
+    }
+    return bytes;
+}
+
 void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
                        const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                        struct dl_memory *out, const char **unknown) {
     const struct dl_device *device = system->device;
-    const double element_bytes = dl_precision_bytes(plan->precision);
-    double per_sample = 0;
-    for (int i = 0; i < workload->layer_count; i++) {
-        per_sample += workload->layers[i].saved_elements * element_bytes + workload->layers[i].saved_bytes;
-    }
+    const double per_sample = dl_memory_activation_bytes(workload, plan->precision, plan->recompute);
     out->weights_bytes = workload->parameters * dl_memory_weight_bytes(plan->precision) + 4 * workload->buffer_elements;
     out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);
     out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);

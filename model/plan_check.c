@@ -69,7 +69,9 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan, struct dl_err *err) {
-    (void)workload;
+    if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
+        return dl_fail(err, DL_ERR_USAGE, "--recompute full: only transformers say which activations are kept; use selective or none");
+    }
     if (plan->strategy == NULL) plan->strategy = dl_strategy_find("data");
     if (!plan->strategy->available) {
         return dl_fail(err, DL_ERR_USAGE, "strategy %s: this version predicts data parallelism only", plan->strategy->name);

@@ -104,17 +104,7 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_dat
                                  struct dl_comparison *out, struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_read(path, context->arena, &csv, err));
-    if (dl_csv_column(&csv, "workload") >= 0 && dl_csv_column(&csv, "metric") >= 0) {
-        return dl_compare_runs(data, &csv, anchor, out, err);
-    }
-    if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", path);
-    if (dl_csv_column(&csv, "collective") >= 0) return dl_compare_collectives(data, &csv, out, err);
-    if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) {
-        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit", path);
-        return dl_compare_kernels(data, &csv, out, err);
-    }
-    return dl_fail_at(err, path, 1, 1, NULL, "expected the header of a table of runs (workload, metric, ...), collectives "
-                      "(collective, ...) or kernels (op, pass, ...)");
+    return dl_compare_table(data, &csv, anchor, out, err);
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options, const struct dl_table *rows,
@@ -122,6 +112,17 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-comparison");
+    dl_jw_object(&w, "inputs");
+    dl_jw_array(&w, "files");
+    for (int i = 0; i < options->positional_count; i++) dl_jw_string(&w, NULL, options->positional[i]);
+    dl_jw_end(&w);
+    dl_jw_array(&w, "set");
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "set") == 0) dl_jw_string(&w, NULL, options->given[i].value);
+    }
+    dl_jw_end(&w);
+    dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
+    dl_jw_end(&w);
     dl_jw_array(&w, "rows");
     dl_table_json(rows, &w);
     dl_jw_end(&w);

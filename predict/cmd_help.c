@@ -38,9 +38,9 @@ static const struct topic { const char *name, *summary, *text; } topics[] = {
     {"set", "what-if changes of any field",
      "--set KEY=VALUE changes one field of the system, workload or framework before predicting, for instance\n"
      "  --set links.inter.bandwidth=25GB/s    --set bucket=50MiB    --set seq=128    --set input=256x256\n"
-     "Parts of a key are separated by dots; elements of lists are numbers from 0 (rates.0.peak); the unit at the end of a\n"
-     "key may be left out. 'device.KEY' changes the device of the system; 'system.', 'workload.' and 'framework.' restrict\n"
-     "a key to that file. 'dlmodel schema system' lists the keys. A key that nothing takes is an error.\n"},
+     "Parts of a key are separated by dots; elements of lists are numbers from 0; the unit at the end of a key may be left\n"
+     "out. 'device.KEY' changes the device of the system (device.rates.0.peak); 'system.', 'workload.' and 'framework.'\n"
+     "restrict a key to that file. 'dlmodel schema system' lists the keys. A key that nothing takes is an error.\n"},
     {"files", "where systems, workloads and frameworks are looked for",
      "A NAME is a file NAME.json in systems/, devices/, workloads/ or frameworks/ of the data directories: --data DIR,\n"
      "$DLMODEL_DATA, beside the program, where it was installed; the first that has it wins. A name with a '/' or ending\n"

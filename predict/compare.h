@@ -14,6 +14,7 @@ struct dl_compared {
     int64_t devices;
     bool skipped;
     const char *why;                       /* of a skipped row */
+    double samples_per_iteration;          /* runs: of all devices; NAN when not predicted */
 };
 
 struct dl_comparison {
@@ -27,6 +28,9 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
 /* One table of measurements each; which one is told by the header. DL_ERR_INPUT for a broken table; a row that cannot be
  * predicted is added as skipped with the reason. */
+/* Any of the three kinds; anchor is an error for all but runs. */
+enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor, struct dl_comparison *out,
+                              struct dl_err *err);
 enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor, struct dl_comparison *out,
                              struct dl_err *err);
 enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv, struct dl_comparison *out,

@@ -248,6 +248,7 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->why = run->why != NULL ? run->why : dl_arena_strdup(r->arena, inner.message);
     } else if (code == DL_OK) {
         const double samples = p.iteration_s * p.throughput_samples_per_s;
+        out->samples_per_iteration = samples;
         out->predicted = predicted_value(run, &p);
         out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
         out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
@@ -286,7 +287,7 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
             .id = cell(&r, row, ID), .source = cell(&r, row, SOURCE), .system = cell(&r, row, SYSTEM),
             .framework = cell(&r, row, FRAMEWORK), .workload = cell(&r, row, WORKLOAD),
             .unit = all[row].throughput ? "samples/s" : "s", .measured = all[row].measured, .predicted = NAN, .error_pct = NAN,
-            .low = NAN, .high = NAN, .devices = all[row].plan.nodes * all[row].plan.devices_per_node,
+            .low = NAN, .high = NAN, .samples_per_iteration = NAN, .devices = all[row].plan.nodes * all[row].plan.devices_per_node,
         };
         DL_TRY(compare_row(&r, all, scales, row, anchor, compared, err));
     }

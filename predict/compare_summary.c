@@ -17,6 +17,18 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
     return &c->rows[c->count++];
 }
 
+enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor, struct dl_comparison *out,
+                              struct dl_err *err) {
+    if (dl_csv_column(csv, "workload") >= 0 && dl_csv_column(csv, "metric") >= 0) {
+        return dl_compare_runs(data, csv, anchor, out, err);
+    }
+    if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
+    if (dl_csv_column(csv, "collective") >= 0) return dl_compare_collectives(data, csv, out, err);
+    if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) return dl_compare_kernels(data, csv, out, err);
+    return dl_fail_at(err, csv->name, 1, 1, NULL, "expected the header of a table of runs (workload, metric, ...), collectives "
+                      "(collective, ...) or kernels (op, pass, ...)");
+}
+
 static const char *group_of(const struct dl_compared *row, int kind) {
     return kind == 0 ? row->source : kind == 1 ? row->system : "all";
 }

@@ -28,7 +28,7 @@ const struct dl_option dl_input_options[] = {
     {"sp", 0, "N", "Plan", "spatial or sequence parts; 1 in this version", false},
     {"ep", 0, "N", "Plan", "expert-parallel ranks; 1 in this version", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch (not in this version)", false},
-    {"recompute", 0, "NAME", "Plan", "none, selective or full; default none (others not in this version)", false},
+    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default none", false},
     {"sequence-parallel", 0, NULL, "Plan", "split normalisations along the sequence (not in this version)", false},
     {"input", 0, "synthetic|real", "Plan", "data made on the device, or read from the system's storage; default synthetic", false},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated", false},
@@ -98,7 +98,6 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     for (int i = 0; later[i] != NULL; i++) {
         if (dl_option_given(options, later[i])) return not_yet(later[i], err);
     }
-    if (plan->recompute != DL_RECOMPUTE_NONE) return not_yet("recompute", err);
     const struct { const char *name; int64_t *value; } counts[] = {
         {"devices-per-node", &plan->devices_per_node}, {"dp", &plan->dp}, {"tp", &plan->tp},
         {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep},
@@ -129,11 +128,13 @@ static const char *near_key(const struct dl_schema *schema, const char *key, str
 }
 
 enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct dl_data *data, struct dl_err *err) {
-    static const struct dl_schema *const schemas[] = {&dl_system_schema, &dl_framework_schema, &dl_device_schema};
+    struct dl_arena *arena = context->arena;
     for (int i = 0; i < data->override_count; i++) {
-        const char *key = data->overrides[i].key, *near = NULL;
+        const char *key = data->overrides[i].key;
         if (data->overrides[i].used) continue;
-        for (int s = 0; s < 3 && near == NULL; s++) near = near_key(schemas[s], key, context->arena);
+        const char *near = near_key(&dl_system_schema, key, arena);
+        if (near == NULL) near = near_key(&dl_framework_schema, key, arena);
+        if (dl_json_key_known(&dl_device_schema, key)) near = dl_arena_printf(arena, "device.%s", key);
         if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s'; did you mean '%s'?", key, near);
         return dl_fail(err, DL_ERR_USAGE, "--set: no field '%s' in the system, workload or framework; see 'dlmodel schema "
                        "system' and 'dlmodel help set'", key);
@@ -179,6 +180,11 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
         out->plan.batch_per_device_samples = dl_default_batch(out->system, out->workload);
     }
     out->strict = dl_option_given(options, "strict");
+    if (!out->plan.synthetic_input && (!out->system->has_storage || !dl_known(out->workload->sample_bytes))) {
+        context->note(context, "warning: --input real changes nothing: %s %s is unknown",
+                      out->system->has_storage ? "the stored size of a sample of" : "the storage of",
+                      out->system->has_storage ? out->workload->name : out->system->name);
+    }
     return DL_OK;
 }
 

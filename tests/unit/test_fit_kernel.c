@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "calibrate/fit_kernel.h"
+#include "model/kernel_match.h"
 #include "tests/check.h"
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}};
@@ -154,7 +155,7 @@ static void reads_tables(void **state)
     check_contains(err.message, "fp33");
     write_text(path, "device,m,n\nA,1,2\n");
     assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err), DL_ERR_INPUT);
-    check_contains(err.message, "needs the column");
+    check_contains(err.message, "expected this column");
     unlink(path);
     rmdir(directory);
     dl_arena_free(&arena);
@@ -163,10 +164,10 @@ static void reads_tables(void **state)
 static void device_names(void **state)
 {
     (void)state;
-    assert_string_equal(dl_fit_device_of("V100"), "v100_sxm2_16");
-    assert_string_equal(dl_fit_column_of("titanx_maxwell"), "TitanX");
-    assert_null(dl_fit_device_of("V10"));
-    assert_null(dl_fit_column_of("h100_sxm"));
+    assert_string_equal(dl_kernel_match_device("V100"), "v100_sxm2_16");
+    assert_string_equal(dl_kernel_match_device("TitanX"), "titanx_maxwell");
+    assert_string_equal(dl_kernel_match_device("h100_sxm"), "h100_sxm"); /* tables of our own name device files */
+    assert_null(dl_kernel_match_device("AMD_MI25"));
 }
 
 /* Shapes left out of the fit, 5 folds: highest median and 90th percentile of the relative error, in percent, that are

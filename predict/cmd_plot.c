@@ -1,0 +1,138 @@
+/* cmd_plot.c - figures: predicted and measured scaling, the parts of an iteration, errors. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/file.h"
+#include "predict/plot.h"
+
+static const struct dl_option plot_options[] = {
+    {"where", 0, "COLUMN=VALUE", "Rows", "of files: only rows with that value, e.g. backend=nccl or batch_per_device=64,32", true},
+    {"by", 0, "COLUMN", "Rows", "plot error: workload, system, precision, framework, ... or source; default source", false},
+    {"title", 0, "TEXT", "Output", "instead of the title that says what is drawn", false},
+    {"data", 0, NULL, "Output", "print the numbers of the figure as CSV; needs no gnuplot", false},
+    {"format", 0, "png|svg|pdf|terminal", "Output", "default: that of FILE's name; terminal without -o", false},
+    {"output", 'o', "FILE", "Output", "picture, replaced only when complete; a name without extension gives .png and .svg", false},
+    {"help", 'h', NULL, "Output", "this text", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {plot_options, dl_input_options, NULL};
+static const char *const examples[] = {
+    "dlmodel plot scaling data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o scaling.png",
+    "dlmodel plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,tensorflow-ps --nodes 1-64*2",
+    "dlmodel plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1-64*2 -o breakdown",
+    "dlmodel plot error data/runs/*.csv -o error.svg",
+    NULL,
+};
+
+/* A kind is one row here, one plot_KIND.c and one plots/KIND.gp. */
+static const struct dl_plot_kind kinds[] = {
+    {"scaling", "throughput against devices: measured, predicted with its interval, ideal", dl_plot_scaling},
+    {"breakdown", "parts of an iteration against nodes", dl_plot_breakdown},
+    {"error", "signed error of every compared row, by source", dl_plot_error},
+    {NULL, NULL, NULL},
+};
+
+struct picture { const char *path; enum dl_plot_format format; }; /* path NULL: stdout */
+
+static enum dl_code find_kind(const struct dl_options *options, const struct dl_plot_kind **out, struct dl_err *err) {
+    const char *names[16], *given = options->positional_count > 0 ? options->positional[0] : NULL;
+    char all[256] = "";
+    int count = 0;
+    for (const struct dl_plot_kind *k = kinds; k->name != NULL; k++) {
+        if (given != NULL && strcmp(k->name, given) == 0) {
+            *out = k;
+            return DL_OK;
+        }
+        names[count++] = k->name;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", all[0] != 0 ? ", " : "", k->name);
+    }
+    names[count] = NULL;
+    if (given == NULL) return dl_fail(err, DL_ERR_USAGE, "expected what to plot: one of %s", all);
+    const char *near = dl_suggest(given, names);
+    return dl_fail(err, DL_ERR_USAGE, "no plot '%.60s'; %s%s%sthere are %s", given, near != NULL ? "did you mean '" : "",
+                   near != NULL ? near : "", near != NULL ? "'? " : "", all);
+}
+
+/* "" when the last part of the path has no extension. */
+static const char *extension_of(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1, *dot = strrchr(name, '.');
+    return dot == NULL || dot == name ? "" : dot + 1;
+}
+
+/* What to write: one picture, or two for a name without extension. Returns how many in *count_out. */
+static enum dl_code choose_pictures(struct dl_context *context, const struct dl_options *options, struct picture *out,
+                                    int *count_out, struct dl_err *err) {
+    const char *path = dl_option_text(options, "output");
+    const bool given = dl_option_given(options, "format"), to_file = path != NULL && strcmp(path, "-") != 0;
+    int format = DL_PLOT_TERMINAL, named = 0;
+    DL_TRY(dl_option_choice(options, "format", dl_plot_formats, &format, err));
+    *count_out = 1;
+    out[0] = (struct picture){NULL, (enum dl_plot_format)format};
+    if (!to_file) {
+        if (format == DL_PLOT_TERMINAL || !isatty(STDOUT_FILENO)) return DL_OK;
+        return dl_fail(err, DL_ERR_USAGE, "a %s picture is not for a terminal; give -o FILE.%s or --format terminal",
+                       dl_plot_formats[format], dl_plot_formats[format]);
+    }
+    const char *extension = extension_of(path);
+    if (path[0] == 0 || path[strlen(path) - 1] == '/') return dl_fail(err, DL_ERR_USAGE, "--output: expected a file, got \"%s\"", path);
+    if (strcmp(extension, "txt") == 0) extension = dl_plot_formats[DL_PLOT_TERMINAL];
+    while (dl_plot_formats[named] != NULL && strcmp(dl_plot_formats[named], extension) != 0) named++;
+    if (extension[0] == 0 && given) {
+        out[0].path = dl_arena_printf(context->arena, "%s.%s", path, format == DL_PLOT_TERMINAL ? "txt" : dl_plot_formats[format]);
+    } else if (extension[0] == 0) {
+        *count_out = 2;
+        for (int f = DL_PLOT_PNG; f <= DL_PLOT_SVG; f++) {
+            out[f] = (struct picture){dl_arena_printf(context->arena, "%s.%s", path, dl_plot_formats[f]), (enum dl_plot_format)f};
+        }
+    } else if (dl_plot_formats[named] == NULL && !given) {
+        return dl_fail(err, DL_ERR_USAGE, "--output: expected .png, .svg, .pdf, .txt or no extension, got \"%s\"", path);
+    } else if (dl_plot_formats[named] != NULL && given && named != format) {
+        return dl_fail(err, DL_ERR_USAGE, "--format %s contradicts the name \"%s\"", dl_plot_formats[format], path);
+    } else {
+        out[0] = (struct picture){path, given ? (enum dl_plot_format)format : (enum dl_plot_format)named};
+    }
+    for (int i = 0; i < *count_out; i++) {
+        if (out[i].path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return DL_OK;
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    const struct dl_plot_kind *kind;
+    struct picture pictures[2];
+    struct dl_figure figure = {.group_count = 0};
+    int count = 0;
+    DL_TRY(find_kind(options, &kind, err));
+    const bool numbers = dl_option_given(options, "data");
+    if (numbers && dl_option_given(options, "format")) return dl_fail(err, DL_ERR_USAGE, "--data prints CSV; --format draws: give one");
+    if (dl_option_given(options, "by") && kind->build != dl_plot_error) return dl_fail(err, DL_ERR_USAGE, "--by is for plot error");
+    if (dl_option_given(options, "where") && options->positional_count < 2) {
+        return dl_fail(err, DL_ERR_USAGE, "--where chooses rows of files, and no file is given");
+    }
+    if (!numbers) DL_TRY(choose_pictures(context, options, pictures, &count, err));
+    DL_TRY(kind->build(context, options, &figure, err));
+    if (numbers) return context->output(options, dl_table_csv(&figure.table), err);
+    if (dl_option_given(options, "title")) figure.title = dl_option_text(options, "title");
+    for (int i = 0; i < count; i++) {
+        char *bytes;
+        size_t length;
+        DL_TRY(dl_plot_render(context, &figure, kind->name, pictures[i].format, &bytes, &length, err));
+        DL_TRY(dl_file_write(pictures[i].path == NULL ? "-" : pictures[i].path, bytes, length, err));
+        if (pictures[i].path != NULL) context->note(context, "wrote %s", pictures[i].path);
+    }
+    return DL_OK;
+}
+
+const struct dl_command dl_cmd_plot = {
+    .name = "plot",
+    .summary = "scaling, breakdown of an iteration, errors: as a picture or in the terminal",
+    .usage = "scaling|breakdown|error [FILE.csv...] [options]",
+    .purpose = "Draws with gnuplot. 'scaling FILE...' sets predictions beside measured runs; without files it draws predictions "
+               "for --nodes. 'breakdown' stacks the parts of an iteration. 'error FILE...' shows how far predictions are from "
+               "measurements, by --by. With files, --system, --workload, --framework, --precision and --where choose rows; "
+               "values may be lists (a,b).",
+    .examples = examples,
+    .options = tables,
+    .run = run,
+};
