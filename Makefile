@@ -154,7 +154,7 @@ golden-accept: all ## record the present output as the expected one (review the 
 	$(Q)sh tests/golden/run $(BUILD)/dlmodel accept
 
 lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
-	$(Q)sh tests/lint.sh
+	$(Q)sh tests/lint.sh all
 
 cov: ## line and branch coverage of the tests
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage" LDFLAGS="$(LDFLAGS) --coverage" all tests

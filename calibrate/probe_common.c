@@ -48,23 +48,6 @@ long dl_point_number(const struct dl_point *point, const char *key, long fallbac
     return fallback;
 }
 
-size_t dl_last_cache_bytes(void) {
-    size_t largest = 0;
-    for (int i = 0; i < 8; i++) {
-        char path[96], suffix = 0;
-        unsigned long size = 0;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        FILE *file = fopen(path, "r");
-        if (file == NULL) break;
-        const int got = fscanf(file, "%lu%c", &size, &suffix);
-        fclose(file);
-        if (got < 1) continue;
-        const size_t bytes = (size_t)size * (suffix == 'M' ? 1u << 20 : suffix == 'K' ? 1u << 10 : 1u);
-        if (bytes > largest) largest = bytes;
-    }
-    return largest;
-}
-
 static void print_line(struct dl_json_writer *w) {
     if (!w->failed) printf("%s\n", w->text);
     fflush(stdout);

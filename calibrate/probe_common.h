@@ -47,9 +47,6 @@ double dl_now_s(void); /* monotonic */
 void dl_fill_random(float *x, size_t count, uint64_t seed);
 uint64_t dl_random_next(uint64_t *state); /* xorshift64*, state != 0 */
 
-/* Size of the last-level cache in bytes, from sysfs; 0 when unknown. */
-size_t dl_last_cache_bytes(void);
-
 /* Print {"fact": {"key": ..., "value": ...}}. */
 void dl_print_fact(const char *key, const char *value);
 

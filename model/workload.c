@@ -355,7 +355,7 @@ static double value_or_nan(const struct dl_build *b, const char *name)
 }
 
 /* A model is GPT-like when it says how many layers of what width and heads it has and on how many tokens. */
-static void fill_transformer(const struct dl_build *b, struct dl_workload *out)
+static enum dl_code fill_transformer(struct dl_build *b, struct dl_workload *out)
 {
     out->transformer_layers = value_or_nan(b, "layers");
     out->hidden = value_or_nan(b, "hidden");
@@ -364,8 +364,11 @@ static void fill_transformer(const struct dl_build *b, struct dl_workload *out)
     out->vocabulary = value_or_nan(b, "vocab");
     bool like = out->family != NULL && strcmp(out->family, "transformer") == 0 && dl_known(out->transformer_layers) &&
                 dl_known(out->hidden) && dl_known(out->heads) && dl_known(out->sequence);
-    if (like) return;
-    out->transformer_layers = out->hidden = out->heads = out->sequence = out->vocabulary = NAN;
+    if (like && out->transformer_layers < 1.0) {
+        return dl_json_fail(b->docs[0], "parameters", b->err, "layers: expected at least 1");
+    }
+    if (!like) out->transformer_layers = out->hidden = out->heads = out->sequence = out->vocabulary = NAN;
+    return DL_OK;
 }
 
 static enum dl_code copy_names(struct dl_build *b, struct dl_workload *out)
@@ -421,7 +424,7 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     }
     DL_TRY(finish_layers(b));
     sum_layers(b, out);
-    fill_transformer(b, out);
+    DL_TRY(fill_transformer(b, out));
     return copy_results(b, out);
 }
 

@@ -104,6 +104,9 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_dat
                                  struct dl_comparison *out, struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_read(path, context->arena, &csv, err));
+    if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) {
+        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit", path);
+    }
     return dl_compare_table(data, &csv, anchor, out, err);
 }
 

@@ -99,7 +99,7 @@ static enum dl_code choose_pictures(struct dl_context *context, const struct dl_
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
-    const struct dl_plot_kind *kind;
+    const struct dl_plot_kind *kind = NULL;
     struct picture pictures[2];
     struct dl_figure figure = {.group_count = 0};
     int count = 0;

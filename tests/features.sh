@@ -92,5 +92,5 @@ feature NCCL NCCL "${NCCL:-auto}" 'install NCCL into CUDA_HOME' "$cuda_flags" "$
 int main(void) { int v; return ncclGetVersion(&v) != ncclSuccess; }
 C
 
-printf 'FEATURES := %s\n' "$(echo $found_all)" >> "$config"
+printf 'FEATURES := %s\n' "${found_all# }" >> "$config"
 mv "$config" "$build/config.mk"

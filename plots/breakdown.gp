@@ -1,0 +1,32 @@
+# breakdown.gp - where does the time of an iteration go?
+# Columns: 1 group, 2 label of the bar, 3 its position, 4 forward, 5 backward, 6 update, 7 exposed communication, 8 exposed input,
+# 9 overhead, 10 iteration, 11 and 12 ends of its 80 % interval; 4 to 12 in s.
+# Also set: unit (name) and unit_s (its size in s) of the axis, xtitle, slanted (1: long labels). Written to standard output.
+
+array pieces[6] = ['forward', 'backward', 'update', 'exposed communication', 'exposed input', 'overhead']
+array colors[6] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xF7F1A0, 0x404040]
+array patterns[6] = [3, 3, 3, 6, 3, 2]
+up_to(piece) = sum [c=4:3+piece] column(c) / unit_s
+
+set xlabel xtitle
+set ylabel sprintf('time of an iteration (%s)', unit)
+set yrange [0:*]
+set boxwidth 0.8
+set key outside right top vertical Left noreverse invert
+set grid noxtics
+if (slanted) { set xtics rotate by -40 }
+set offsets 0.3, 0.3, 0, 0
+if (text) {
+    set key horizontal center bottom
+    set key outside
+}
+
+# Tallest first: each shorter bar covers the lower part of the one before.
+if (text) {
+    plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title pieces[p]
+} else {
+    plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle solid 1 border linecolor rgb black \
+             linecolor rgb colors[p] linewidth 0.6 title pieces[p], \
+         data using 3:($10 / unit_s):($11 / unit_s):($12 / unit_s) with yerrorbars linecolor rgb black linewidth 1.2 pointsize 0 \
+             title '80 % interval'
+}

@@ -1,0 +1,36 @@
+# style.gp - what all figures share: terminal, fonts, colours, line types. Loaded before the figure's own script.
+#
+# Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf or terminal), columns and lines (size of
+# the text terminal), color (1: colours in the text terminal), title, subtitle, groups (how many), labels (array of their names).
+# Colours: Okabe and Ito, told apart by the colour blind; line types and point shapes tell the groups apart in grey.
+
+set encoding utf8
+set datafile separator comma
+set datafile commentschars ''
+set datafile missing 'NaN'
+
+text = format eq 'terminal'
+if (format eq 'png') { set terminal pngcairo size 1200,800 font 'sans,17' noenhanced linewidth 1.5 }
+if (format eq 'svg') { set terminal svg size 1200,800 font 'sans-serif,17' noenhanced background 'white' linewidth 1.5 }
+if (format eq 'pdf') { set terminal pdfcairo size 24cm,16cm font 'sans,14' noenhanced linewidth 1.5 }
+if (text && color) { set terminal dumb size columns,lines noenhanced ansi }
+if (text && !color) { set terminal dumb size columns,lines noenhanced mono }
+set termoption noenhanced
+
+# blue, vermillion, green, purple, orange, sky blue; shapes: filled circle, square, triangle, diamond, open circle, open square
+set linetype 1 linecolor rgb '#0072B2' pointtype 7 dashtype 1 linewidth 2
+set linetype 2 linecolor rgb '#D55E00' pointtype 5 dashtype (12,4) linewidth 2
+set linetype 3 linecolor rgb '#009E73' pointtype 9 dashtype (3,3) linewidth 2
+set linetype 4 linecolor rgb '#CC79A7' pointtype 13 dashtype (12,4,3,4) linewidth 2
+set linetype 5 linecolor rgb '#E69F00' pointtype 6 dashtype (18,4) linewidth 2
+set linetype 6 linecolor rgb '#56B4E9' pointtype 4 dashtype (6,3,2,3,2,3) linewidth 2
+band_opacity = 0.18
+grey = 0x8C8C8C
+black = 0x000000
+
+set title (subtitle eq '' ? title : title."\n".subtitle)
+set border 3 linewidth 0.8
+set tics nomirror out
+if (text) { set border 15; set tics in } else { set grid linecolor rgb '#DDDDDD' linewidth 0.6 dashtype 1 }
+set key left top Left reverse samplen 3 spacing 1.1 noautotitle
+if (!text) { set key opaque box linecolor rgb '#CCCCCC' width 1 height 0.5 }

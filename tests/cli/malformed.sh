@@ -1,0 +1,203 @@
+#!/bin/sh
+# Wrong arguments end with 2, broken files with 3 and FILE:LINE:COL: error: KEY: what was expected. Nothing crashes.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+
+system() { # system NAME TEXT...: a system file; predict on it
+    name=$1
+    shift
+    printf '%s' "$*" > "$work/$name.json"
+    run predict --system "$work/$name.json" --workload resnet50 --framework ideal
+}
+good='{"format": "dlmodel-system", "version": 1, "name": "x", "summary": "s", "source": "mem", "device": "v100_sxm2_16",
+ "nodes": 4, "devices_per_node": 4'
+intra='"links": {"intra": {"kind": "nvlink2", "source": "mem", "bandwidth_bytes_per_s": 1e11, "latency_s": 1e-6, "peer_to_peer": true},
+ "inter": {"kind": "infiniband", "source": "mem", "bandwidth_bytes_per_s": 1e10, "latency_s": 1e-6, "rdma": true}}'
+
+system fine "$good, $intra}"
+check 'the file that the others break is good' 0
+
+# Broken JSON
+system truncated "$good, "
+check 'truncated' 3 'truncated\.json:[0-9]+:[0-9]+: error: '
+system comma "$good,, $intra}"
+check 'two commas' 3 'comma\.json:2:[0-9]+: error: '
+system trailing "$good, $intra} x"
+check 'text after the end' 3 'trailing\.json:[0-9]+:[0-9]+: error: '
+system brackets '[1, 2]'
+check 'an array for an object' 3 'brackets\.json:1:1: error: '
+system word 'hello'
+check 'no JSON at all' 3 'word\.json:1:1: error: '
+: > "$work/empty.json"
+run predict --system "$work/empty.json"
+check 'empty file' 3 'empty\.json.*error: .*empty'
+system twice "$good, \"nodes\": 5, $intra}"
+check 'a key twice' 3 'twice\.json:2:[0-9]+: error: nodes: '
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "["; print "" }' > "$work/deep.json"
+run predict --system "$work/deep.json"
+check 'nested 20000 deep' 3 'deep\.json:1:[0-9]+: error: '
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "{\"a\":"; print "1" }' > "$work/objects.json"
+run predict --system "$work/objects.json"
+check 'objects 3000 deep' 3 'objects\.json:1:[0-9]+: error: '
+printf '\377\376\000x' > "$work/binary.json"
+run predict --system "$work/binary.json"
+check 'binary' 3 'binary\.json.*error: '
+dd if=/dev/zero of="$work/big.json" bs=1 count=0 seek=104857600 2> /dev/null
+run predict --system "$work/big.json"
+check '100 MB file' 3 'big\.json.*error: '
+
+# Wrong keys and values
+system unknown "$good, \"colour\": 1, $intra}"
+check 'unknown key' 3 'unknown\.json:2:[0-9]+: error: colour: unknown key'
+system misspelt "$good, $(printf '%s' "$intra" | sed 's/latency_s/latncy_s/')}"
+check 'misspelt key with suggestion' 3 'misspelt\.json:[0-9]+:[0-9]+: error: links\.intra\.latncy_s: .*latency_s'
+system type "$(printf '%s' "$good" | sed 's/"nodes": 4/"nodes": "four"/'), $intra}"
+check 'text for a number' 3 'type\.json:2:[0-9]+: error: nodes: expected'
+system negative "$(printf '%s' "$good" | sed 's/"nodes": 4/"nodes": -4/'), $intra}"
+check 'negative count' 3 'negative\.json:2:[0-9]+: error: nodes: expected'
+system fraction "$(printf '%s' "$good" | sed 's/"nodes": 4/"nodes": 4.5/'), $intra}"
+check 'fraction of a node' 3 'fraction\.json:2:[0-9]+: error: nodes: expected'
+system speed "$good, $(printf '%s' "$intra" | sed 's/1e11/-3/')}"
+check 'negative bandwidth' 3 'speed\.json:[0-9]+:[0-9]+: error: links\.intra\.bandwidth_bytes_per_s: expected'
+system nan "$good, $(printf '%s' "$intra" | sed 's/1e11/NaN/')}"
+check 'NaN' 3 'nan\.json:[0-9]+:[0-9]+: error: '
+system infinite "$good, $(printf '%s' "$intra" | sed 's/1e11/1e999/')}"
+check 'infinite' 3 'infinite\.json:[0-9]+:[0-9]+: error: '
+system null "$(printf '%s' "$good" | sed 's/"nodes": 4/"nodes": null/'), $intra}"
+check 'null' 3 'null\.json:2:[0-9]+: error: nodes: '
+system list "$good, \"links\": [1]}"
+check 'a list for an object' 3 'list\.json:2:[0-9]+: error: links: expected'
+system format "$(printf '%s' "$good" | sed 's/dlmodel-system/dlmodel-device/'), $intra}"
+check 'another format' 3 'format\.json:1:[0-9]+: error: format: '
+system version "$(printf '%s' "$good" | sed 's/"version": 1/"version": 7/'), $intra}"
+check 'another version' 3 'version\.json:1:[0-9]+: error: version: '
+system required '{"format": "dlmodel-system", "version": 1, "name": "x"}'
+check 'missing keys' 3 'required\.json.*error: [a-z_]+: '
+system device "$(printf '%s' "$good" | sed 's/v100_sxm2_16/v100_sxm2_17/'), $intra}"
+check 'unknown device, with suggestion' 3 'v100_sxm2_1'
+system missing_link "$good}"
+run predict --system "$work/missing_link.json" --workload resnet50 --framework ideal --nodes 2
+check 'no links where they are needed' 3 'link'
+
+# Files that are none
+run predict --system "$work/no such file.json"
+check 'missing file' 3 'no such file\.json'
+run predict --system "$work/"
+check 'directory for a file' 3 'error'
+mkdir "$work/dir.json"
+run predict --system "$work/dir.json"
+check 'directory named like a file' 3 'dir\.json.*director'
+ln -s loop.json "$work/loop.json"
+run predict --system "$work/loop.json"
+check 'link to itself' 3 'loop\.json'
+run predict --workload "$work/none.json"
+check 'missing workload file' 3 'none\.json'
+
+# Workloads
+workload() {
+    name=$1
+    shift
+    printf '%s' "$*" > "$work/$name.json"
+    run predict --system iris-v100 --workload "$work/$name.json" --framework ideal
+}
+head='{"format": "dlmodel-workload", "version": 1, "name": "w", "summary": "s", "source": "mem", "family": "cnn", "input": {"channels": 3, "size": [32, 32]}'
+workload plain "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"out\": 8, \"kernel\": 3}]}"
+check 'the workload that the others break is good' 0
+workload kind "$head, \"layers\": [{\"kind\": \"konv\", \"name\": \"c\", \"out\": 8, \"kernel\": 3}]}"
+check 'unknown layer kind' 3 'kind\.json:1:[0-9]+: error: layers\[0\].*conv'
+workload toolarge "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"out\": 8, \"kernel\": 99}]}"
+check 'kernel larger than the image' 3 'toolarge\.json:1:[0-9]+: error: layers\[0\]'
+workload zero "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"out\": 0, \"kernel\": 3}]}"
+check 'no filters' 3 'zero\.json:1:[0-9]+: error: layers\[0\]'
+workload from "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"from\": \"d\", \"out\": 8, \"kernel\": 3}]}"
+check 'a layer that is not there' 3 'from\.json:1:[0-9]+: error: layers\[0\]'
+workload nolayers "$head, \"layers\": []}"
+check 'no layers' 3 'nolayers\.json.*error: layers'
+workload expression "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"out\": \"8*(\", \"kernel\": 3}]}"
+check 'broken expression' 3 'expression\.json:1:[0-9]+: error: layers\[0\]\.out'
+workload unnamed "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"out\": \"width*8\", \"kernel\": 3}]}"
+check 'expression with an unknown name' 3 'unnamed\.json:1:[0-9]+: error: layers\[0\]\.out.*width'
+workload block "$head, \"blocks\": [{\"name\": \"b\", \"layers\": [{\"block\": \"b\", \"name\": \"x\"}]}], \"layers\": [{\"block\": \"b\", \"name\": \"y\"}]}"
+check 'a block inside itself' 3 'block\.json:1:[0-9]+: error: '
+printf '%s' '{"format": "dlmodel-workload", "version": 1, "name": "p", "summary": "s", "source": "mem", "family": "cnn", "extends": "'"$work"'/q.json"}' > "$work/p.json"
+sed 's/q\.json/p.json/; s/"name": "p"/"name": "q"/' "$work/p.json" > "$work/q.json"
+run predict --workload "$work/p.json"
+check 'files that extend each other' 3 'error: extends'
+workload huge "$head, \"layers\": [{\"kind\": \"conv\", \"name\": \"c\", \"out\": 1e300, \"kernel\": 3}]}"
+check 'absurd size' 3 'huge\.json:1:[0-9]+: error: layers\[0\]'
+workload repeats "$head, \"blocks\": [{\"name\": \"b\", \"layers\": [{\"kind\": \"relu\"}]}], \"layers\": [{\"block\": \"b\", \"name\": \"y\", \"repeat\": 1e9}]}"
+check 'a thousand million layers' 3 'repeats\.json:1:[0-9]+: error: .*repeat'
+
+# Command line
+usage() { # usage NAME REGEX ARGS...
+    name=$1 regex=$2
+    shift 2
+    run "$@"
+    check "$name" 2 "$regex"
+}
+usage 'no nodes' '--nodes: expected' predict --nodes 0
+usage 'negative nodes' '--nodes: expected' predict --nodes=-1
+usage '10^12 nodes' '--nodes: expected' predict --nodes 1000000000000
+usage 'nodes in words' '--nodes: expected .*sixteen' predict --nodes sixteen
+usage 'empty list' '--nodes: expected' predict --nodes ''
+usage 'endless list' '--nodes: expected' predict --nodes '1-1000000000'
+usage 'list with a hole' '--nodes: expected' predict --nodes '1,,2'
+usage 'batch 0' '--batch-per-device' predict --batch-per-device 0
+usage 'batch nan' '--batch-per-device' predict --batch-per-device nan
+usage 'both batches' 'not both' predict --batch-per-device 8 --global-batch 64
+usage 'fewer samples than devices' 'fewer than' predict --system iris-v100 --nodes 4 --global-batch 3 --framework ideal
+usage 'precision' '--precision: expected one of' predict --precision fp31
+usage 'precision that the device lacks' 'no rate for' predict --system iris-v100 --precision fp8 --framework ideal
+usage 'optimizer' '--optimizer: expected one of' predict --optimizer adman
+usage 'strategy' 'strateg' predict --strategy dat
+usage 'strategy that is not there yet' 'data parallel' predict --strategy filter
+usage 'system with suggestion' 'iris-v100' predict --system iris-v10
+usage 'workload with suggestion' 'resnet50' predict --workload resnet5
+usage 'framework with suggestion' 'pytorch-ddp' predict --framework pytorch-dpd
+usage 'unknown option with suggestion' '--nodes' predict --node 4
+usage 'option without its value' '--nodes: expected' predict --nodes
+usage 'unknown command with suggestion' 'predict' perdict
+usage 'no command' '.' 
+usage 'two formats' 'contradict|not both|one' predict --json --csv
+usage 'unknown format' '--format: expected one of' predict --format yaml
+usage '--set without a value' '--set: expected KEY=VALUE' predict --set nodes
+usage '--set of an unknown key' 'links\.inter\.bandwith' predict --system iris-v100 --set links.inter.bandwith=1GB/s
+usage '--set with the wrong unit' 'bandwidth' predict --system iris-v100 --set links.inter.bandwidth=3ms
+usage '--set out of range' 'bandwidth' predict --system iris-v100 --set links.inter.bandwidth=-1GB/s
+usage 'more devices than a node has' 'devices per node' predict --system iris-v100 --devices-per-node 9 --framework ideal
+usage 'a GPT with no layers' '.' predict --workload gpt:layers=0,hidden=64,seq=8,vocab=8
+usage 'a GPT with a word for a number' '.' predict --workload gpt:layers=many
+usage 'a GPT with an unknown parameter' '.' predict --workload gpt:layer=2
+usage 'argument that nobody asked for' 'unexpected' predict resnet50
+usage 'compare without a file' 'expected at least one' compare
+usage 'list of what is not there' 'systems' list sistems
+usage 'tensor parallelism' '--tp' predict --tp 2
+
+# Tables
+csv() {
+    name=$1
+    shift
+    printf '%b' "$*" > "$work/$name.csv"
+    run compare "$work/$name.csv"
+}
+columns='id,source,system,framework,strategy,workload,nodes,devices_per_node,batch_per_device,metric,value'
+csv short "$columns\na,s,iris-v100,ideal,data,resnet50,1\n"
+check 'short row' 3 'short\.csv:2:[0-9]*:? ?error'
+csv long "$columns\na,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,100,7\n"
+check 'long row' 3 'long\.csv:2:[0-9]*:? ?error'
+csv number "$columns\na,s,iris-v100,ideal,data,resnet50,one,4,32,throughput,100\n"
+check 'text in a number' 3 'number\.csv:2:[0-9]+: error: nodes: expected'
+csv quote "$columns\na,\"s,iris-v100,ideal\n"
+check 'quote that does not end' 3 'quote\.csv:[0-9]+:[0-9]*:? ?error'
+csv header 'a,b,c\n1,2,3\n'
+check 'header of nothing we know' 3 'header\.csv:1:1: error: expected the header'
+csv nothing ''
+check 'empty table' 3 'nothing\.csv.*error'
+printf 'id,workload,metric\n\000\000' > "$work/nul.csv"
+run compare "$work/nul.csv"
+check 'NUL bytes' 3 'nul\.csv'
+run compare "$work/none.csv"
+check 'missing table' 3 'none\.csv'
+run compare "$work"
+check 'directory for a table' 3 'error'
