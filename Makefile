@@ -151,7 +151,7 @@ accuracy: all ## print the accuracy table, and put it into README.md
 	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
 
 golden-accept: all ## record the present output as the expected one (review the diff)
-	$(Q)sh tests/golden/run $(BUILD)/dlmodel accept
+	$(Q)DLMODEL=$(CURDIR)/$(BUILD)/dlmodel sh tests/golden/run.sh accept
 
 lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
 	$(Q)sh tests/lint.sh all

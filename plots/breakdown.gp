@@ -5,28 +5,23 @@
 
 array pieces[6] = ['forward', 'backward', 'update', 'exposed communication', 'exposed input', 'overhead']
 array colors[6] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xF7F1A0, 0x404040]
-array patterns[6] = [3, 3, 3, 6, 3, 2]
 up_to(piece) = sum [c=4:3+piece] column(c) / unit_s
 
 set xlabel xtitle
 set ylabel sprintf('time of an iteration (%s)', unit)
 set yrange [0:*]
 set boxwidth 0.8
-set key outside right top vertical Left noreverse invert
+set key horizontal maxrows 3
 set grid noxtics
-if (slanted) { set xtics rotate by -40 }
-set offsets 0.3, 0.3, 0, 0
-if (text) {
-    set key horizontal center bottom
-    set key outside
-}
+if (slanted) { set xtics rotate by 40 right }
+set offsets 0.3, 0.3, graph 0.04, 0
 
 # Tallest first: each shorter bar covers the lower part of the one before.
 if (text) {
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title pieces[p]
 } else {
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle solid 1 border linecolor rgb black \
-             linecolor rgb colors[p] linewidth 0.6 title pieces[p], \
-         data using 3:($10 / unit_s):($11 / unit_s):($12 / unit_s) with yerrorbars linecolor rgb black linewidth 1.2 pointsize 0 \
-             title '80 % interval'
+             linecolor rgb colors[p] dashtype 1 linewidth 0.6 title pieces[p], \
+         data using 3:($11 / unit_s):(0):(($12 - $11) / unit_s) with vectors heads size graph 0.006,90 linecolor rgb black \
+             dashtype 1 linewidth 1.2 title '80 % interval'
 }

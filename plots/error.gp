@@ -2,12 +2,13 @@
 # Columns: 1 group, 2 label, 3 offset from the middle of the group, 4 error, 5 its mean in the group, 6 first quartile, 7 median,
 # 8 third quartile; 4 to 8 in %: 100 (predicted - measured) / measured. Groups from top to bottom. Written to standard output.
 
-set xlabel 'error of the prediction (%): left of 0 it is too low, right of 0 too high'
+set xlabel 'signed error of the prediction (%)'
 set yrange [groups + 0.7 : 0.3]
 set ytics 1,1,groups
-do for [g=1:groups] { set ytics add (labels[g] g) }
+do for [g=1:groups] { set ytics add (tic_labels[g].(text ? '' : "\n".tic_notes[g]) g) }
+if (!text) { set ytics font ',13' }
 set grid noytics
-set key outside bottom center horizontal Left reverse
+set key horizontal maxrows 1
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb black linewidth 1.5
 set offsets graph 0.02, graph 0.02, 0, 0
 half = 0.38
@@ -16,10 +17,10 @@ if (text) {
     plot data using 4:1 with points pointtype 1 title 'one row', \
          for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points pointtype 13 title (g == 1 ? 'mean' : '')
 } else {
-    plot for [g=1:groups] data index g-1 using 7:1:6:8:($1-half):($1+half) every ::0::0 with boxxyerror linecolor rgb black \
-             fillcolor rgb 0xC7DDEB fillstyle solid 1 border linewidth 0.8 title (g == 1 ? 'box: middle half' : ''), \
+    plot for [g=1:groups] data index g-1 using 7:1:6:8:($1-half):($1+half) every ::0::0 with boxxyerror \
+             fillstyle solid 1 border linecolor rgb black linecolor rgb 0xC7DDEB dashtype 1 linewidth 0.8 title (g == 1 ? 'box: middle half' : ''), \
          for [g=1:groups] data index g-1 using 7:($1-half):(0):(2*half) every ::0::0 with vectors nohead linecolor rgb black \
-             linewidth 2 title (g == 1 ? 'median' : ''), \
+             dashtype 1 linewidth 2 title (g == 1 ? 'median' : ''), \
          data using 4:($1+$3) with points linecolor rgb '#0072B2' pointtype 6 pointsize 0.8 title 'one row', \
          for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points linecolor rgb '#D55E00' pointtype 13 pointsize 2.2 \
              title (g == 1 ? 'mean' : '')

@@ -1,7 +1,8 @@
 # style.gp - what all figures share: terminal, fonts, colours, line types. Loaded before the figure's own script.
 #
 # Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf or terminal), columns and lines (size of
-# the text terminal), color (1: colours in the text terminal), title, subtitle, groups (how many), labels (array of their names).
+# the text terminal), color (1: colours in the text terminal), title, subtitle, groups (how many), labels (array of their names),
+# tic_labels (the same for labels of tics), tic_notes (a second line under them).
 # Colours: Okabe and Ito, told apart by the colour blind; line types and point shapes tell the groups apart in grey.
 
 set encoding utf8
@@ -32,5 +33,11 @@ set title (subtitle eq '' ? title : title."\n".subtitle)
 set border 3 linewidth 0.8
 set tics nomirror out
 if (text) { set border 15; set tics in } else { set grid linecolor rgb '#DDDDDD' linewidth 0.6 dashtype 1 }
-set key left top Left reverse samplen 3 spacing 1.1 noautotitle
-if (!text) { set key opaque box linecolor rgb '#CCCCCC' width 1 height 0.5 }
+set autoscale fix
+if (!text) { set xlabel offset 0,0.4 }
+set key outside bottom center vertical Left reverse samplen 3 spacing 1.1 noautotitle maxrows 5
+if (text) {
+    # letters A to F for points; a line holds less of the key
+    set key maxrows 9 samplen 4
+    do for [l=1:6] { set linetype l pointtype l }
+}

@@ -50,11 +50,13 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
     }
     const bool one = p.rows[0].framework == p.rows[p.count - 1].framework;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    const bool same_nodes = !one && p.inputs.node_count == 1;
     double longest_s = 0;
     for (int i = 0; i < p.count; i++) {
         const struct dl_plot_prediction *r = &p.rows[i];
         if (i == 0 || r->framework != p.rows[i - 1].framework) out->labels[out->group_count++] = r->framework->name;
-        const char *label = one ? dl_arena_printf(context->arena, "%lld", (long long)r->plan.nodes)
+        const char *label = same_nodes ? r->framework->name
+                          : one ? dl_arena_printf(context->arena, "%lld", (long long)r->plan.nodes)
                                 : dl_arena_printf(context->arena, "%s, %lld", r->framework->name, (long long)r->plan.nodes);
         DL_TRY(add_bar(&out->table, r, out->group_count, label, i + 1 + 0.5 * (out->group_count - 1), err));
         longest_s = fmax(longest_s, r->prediction.iteration_high_s);
@@ -66,10 +68,13 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
                                  global ? plan->global_batch_samples : plan->batch_per_device_samples,
                                  global ? "in all" : "per device", one ? ", " : "", one ? out->labels[0] : "");
     out->subtitle = "predicted iteration with its 80 % interval";
+    if (same_nodes) {
+        out->title = dl_arena_printf(context->arena, "%s, %lld node%s", out->title, (long long)plan->nodes, plan->nodes == 1 ? "" : "s");
+    }
     const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
     out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "us" : "ms"};
     out->parameters[1] = (struct dl_plot_parameter){.name = "unit_s", .number = seconds ? 1 : micro ? 1e-6 : 1e-3};
-    out->parameters[2] = (struct dl_plot_parameter){.name = "xtitle", .text = one ? "nodes" : "framework, nodes"};
+    out->parameters[2] = (struct dl_plot_parameter){.name = "xtitle", .text = one ? "nodes" : same_nodes ? "" : "framework, nodes"};
     out->parameters[3] = (struct dl_plot_parameter){.name = "slanted", .number = one ? 0 : 1};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -66,9 +66,9 @@ static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_
         cells[UNIT].string = c->unit;
         cells[ID].string = c->id;
     }
-    out->labels[group - 1] = dl_arena_printf(context->arena, "%s (%d row%s, mean |error| %.0f %%)", out->labels[group - 1], s.rows,
-                                             s.rows == 1 ? "" : "s", s.mean_absolute);
-    return out->labels[group - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    out->notes[group - 1] = dl_arena_printf(context->arena, "%d row%s, mean |error| %.0f %%", s.rows, s.rows == 1 ? "" : "s",
+                                            s.mean_absolute);
+    return out->notes[group - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 static enum dl_code number_groups(struct dl_plot_runs *runs, int key, struct dl_figure *out, struct dl_err *err) {

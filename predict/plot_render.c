@@ -54,10 +54,22 @@ static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
     return out;
 }
 
+/* gnuplot takes the label of a tic for a number format: a percent sign stands for itself when it is doubled. */
+static const char *tic_label(struct dl_arena *arena, const char *text) {
+    char *out = text == NULL ? NULL : dl_arena_alloc(arena, 2 * strlen(text) + 1, 1);
+    if (out == NULL) return NULL;
+    for (size_t n = 0; *text != 0; text++) {
+        out[n++] = *text;
+        if (*text == '%') out[n++] = '%';
+    }
+    return out;
+}
+
+/* Texts of the data are used as labels of tics only. */
 static bool write_cell(FILE *file, struct dl_arena *arena, const struct dl_column *column, const union dl_cell *cell) {
     switch (column->type) {
     case DL_COLUMN_STRING: {
-        const char *text = quoted(arena, cell->string == NULL ? "" : cell->string, '"');
+        const char *text = tic_label(arena, quoted(arena, cell->string == NULL ? "" : cell->string, '"'));
         return text != NULL && fputs(text, file) >= 0;
     }
     case DL_COLUMN_NUMBER: return isfinite(cell->number) ? fprintf(file, "%.9g", cell->number) > 0 : fputs("NaN", file) >= 0;
@@ -149,6 +161,17 @@ static void set(struct arguments *a, struct dl_arena *arena, const char *name, c
     add(a, value == NULL ? NULL : dl_arena_printf(arena, "%s=%s", name, value));
 }
 
+static void set_array(struct arguments *a, struct dl_arena *arena, const char *name, const char *const *texts, int count, bool tics) {
+    const char *list = "";
+    for (int i = 0; i < count && list != NULL; i++) {
+        const char *text = quoted(arena, texts[i] == NULL ? "" : texts[i], '\'');
+        if (tics) text = tic_label(arena, text);
+        list = text == NULL ? NULL : dl_arena_printf(arena, "%s%s%s", list, i > 0 ? "," : "", text);
+    }
+    add(a, "-e");
+    add(a, list == NULL ? NULL : dl_arena_printf(arena, "array %s[%d]=[%s]", name, count, list));
+}
+
 static void describe(struct arguments *a, const struct dl_context *context, const struct dl_figure *figure,
                      enum dl_plot_format format) {
     struct dl_arena *arena = context->arena;
@@ -162,13 +185,9 @@ static void describe(struct arguments *a, const struct dl_context *context, cons
     set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
     set(a, arena, "subtitle", quoted(arena, figure->subtitle == NULL ? "" : figure->subtitle, '\''));
     set(a, arena, "groups", dl_arena_printf(arena, "%d", figure->group_count));
-    const char *labels = "";
-    for (int g = 0; g < figure->group_count && labels != NULL; g++) {
-        const char *label = quoted(arena, figure->labels[g], '\'');
-        labels = label == NULL ? NULL : dl_arena_printf(arena, "%s%s%s", labels, g > 0 ? "," : "", label);
-    }
-    add(a, "-e");
-    add(a, labels == NULL ? NULL : dl_arena_printf(arena, "array labels[%d]=[%s]", figure->group_count, labels));
+    set_array(a, arena, "labels", figure->labels, figure->group_count, false);
+    set_array(a, arena, "tic_labels", figure->labels, figure->group_count, true);
+    set_array(a, arena, "tic_notes", figure->notes, figure->group_count, true);
     for (const struct dl_plot_parameter *p = figure->parameters; p->name != NULL; p++) {
         set(a, arena, p->name, p->text != NULL ? quoted(arena, p->text, '\'') : dl_arena_printf(arena, "%.9g", p->number));
     }

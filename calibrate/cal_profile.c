@@ -1,0 +1,322 @@
+/* cal_profile.c - see the header. */
+#include "calibrate/cal_profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/fit_kernel.h"
+#include "calibrate/fit_link.h"
+
+/* Everything absent: the loader knows how. */
+static const char skeleton[] =
+    "{\"format\": \"dlmodel-system\", \"version\": 1, \"name\": \"local\", \"summary\": \"this machine, as calibrate measured it\","
+    " \"source\": \"measured\", \"nodes\": 1, \"devices_per_node\": 1,"
+    " \"device_profile\": {\"name\": \"local-cpu\", \"summary\": \"all cores of the node together\", \"source\": \"measured\","
+    " \"kind\": \"cpu\", \"memory_bytes\": 1e9, \"memory_bandwidth_bytes_per_s\": 1e9, \"memory_efficiency\": 1, \"rates\": []},"
+    " \"host\": {\"source\": \"measured\"},"
+    " \"links\": {\"intra\": {\"kind\": \"shm\", \"source\": \"measured\", \"peer_to_peer\": true},"
+    " \"inter\": {\"kind\": \"loopback\", \"source\": \"measured\", \"adapters_per_node\": 1, \"assumed\": true,"
+    " \"comment\": \"TCP between two processes of this node over loopback: one node cannot measure a network. Replace it.\"}},"
+    " \"storage\": {\"kind\": \"local\", \"source\": \"measured\", \"comment\": \"One process, one file, large blocks; the write is"
+    " synced, the read may come from the page cache where the kernel does not drop it.\"}}";
+
+enum { MEASUREMENTS_MAX = 64, SURFACES_MAX = 8 };
+
+struct maker {
+    const struct dl_cal_journal *journal;
+    const struct dl_cal_run *run;
+    struct dl_arena *arena;
+    struct dl_system *out;
+    struct dl_kernel_sample *kernels;
+    size_t kernel_count;
+};
+
+static bool is(const char *text, const char *other) {
+    return text != NULL && strcmp(text, other) == 0;
+}
+
+double dl_cal_work(const struct dl_raw_sample *s) {
+    if (is(s->probe, "gemm") || is(s->probe, "matmul")) {
+        return 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "k");
+    }
+    const double bytes = dl_cal_shape_number(s->shape, "bytes");
+    if (is(s->probe, "stream")) return bytes * (is(s->pass, "triad") ? 3 : 2);
+    if (!is(s->probe, "conv")) return bytes;
+    const double r = dl_cal_shape_number(s->shape, "r"), stride = dl_cal_shape_number(s->shape, "s");
+    const double side = floor((dl_cal_shape_number(s->shape, "h") + 2 * dl_cal_shape_number(s->shape, "p") - r) / stride) + 1;
+    return 2 * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "f") * side * side *
+           dl_cal_shape_number(s->shape, "c") * r * r;
+}
+
+static void note(struct maker *m, const char *key, const char *text) {
+    if (text == NULL || m->out->measurement_count == MEASUREMENTS_MAX) return;
+    m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){key, text, NAN};
+}
+
+static void note_number(struct maker *m, const char *key, double value) {
+    if (!dl_known(value) || m->out->measurement_count == MEASUREMENTS_MAX) return;
+    m->out->measurement[m->out->measurement_count++] =
+        (struct dl_map_entry){key, dl_arena_printf(m->arena, "%.4g", value), strtod(dl_arena_printf(m->arena, "%.4g", value), NULL)};
+}
+
+static enum dl_code start(struct maker *m, struct dl_err *err) {
+    struct dl_json *doc;
+    DL_TRY(dl_json_parse("profile", skeleton, sizeof skeleton - 1, m->arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, m->arena, m->out, err));
+    m->out->has_storage = m->out->has_intra = m->out->has_inter = m->out->has_links = false;
+    m->out->measurement = dl_arena_alloc(m->arena, MEASUREMENTS_MAX, sizeof *m->out->measurement);
+    m->out->collectives = dl_arena_alloc(m->arena, 2, sizeof *m->out->collectives);
+    m->out->profile.surfaces = dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.surfaces);
+    m->out->profile.rates = dl_arena_alloc(m->arena, 1, sizeof *m->out->profile.rates);
+    m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
+    if (m->out->measurement == NULL || m->out->collectives == NULL || m->out->profile.surfaces == NULL ||
+        m->out->profile.rates == NULL || m->kernels == NULL) {
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    m->out->samples = m->journal->samples;
+    m->out->sample_count = (int)m->journal->sample_count;
+    return DL_OK;
+}
+
+/* Best work per second among the samples of a probe; NAN: none. */
+static double best_rate(const struct maker *m, const char *probe) {
+    double best = NAN;
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (is(s->probe, probe)) best = fmax(best, dl_cal_work(s) / s->median_s);
+    }
+    return best;
+}
+
+static enum dl_code make_device(struct maker *m, struct dl_err *err) {
+    struct dl_device *d = &m->out->profile;
+    const struct dl_cal_host *host = &m->run->host;
+    d->summary = dl_arena_printf(m->arena, "%s, %lld cores as one device", host->cpu, (long long)host->cores);
+    d->unit_count = host->cores;
+    if (dl_known(host->memory_bytes)) d->memory_bytes = host->memory_bytes;
+    d->l2_bytes = host->last_cache_bytes;
+    d->clock_hz = host->clock_hz;
+    d->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
+    const double peak = fmax(best_rate(m, "gemm"), best_rate(m, "matmul"));
+    if (!dl_known(d->memory_bandwidth_bytes_per_s)) return dl_fail(err, DL_ERR_BACKEND, "no sample of memory bandwidth: run the probe stream");
+    if (!dl_known(peak)) {
+        return dl_fail(err, DL_ERR_BACKEND, "no sample of a matrix product: dlmodel needs OpenBLAS or oneDNN for it (make deps), "
+                                            "and the probe gemm or matmul");
+    }
+    d->rates[0] = (struct dl_rate){.precision = DL_FP32, .unit = 0, .peak_flop_per_s = peak, .source = "measured"};
+    d->rate_count = 1;
+    d->comment = "The rate is the best that a measured product attained, not a datasheet's. Bandwidth: STREAM copy or triad. "
+                 "The caller runs each kernel itself: no launch and no gap.";
+    d->kernel_gap_s = 0;
+    d->launch_s = 0;
+    d->kernel_latency_s = NAN;
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (is(s->probe, "gemm") || is(s->probe, "matmul")) d->kernel_latency_s = fmin(d->kernel_latency_s, s->median_s);
+    }
+    return DL_OK;
+}
+
+static enum dl_pass pass_of(const struct dl_raw_sample *s) {
+    return is(s->pass, "bwd_data") ? DL_BACKWARD_DATA : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS : DL_FORWARD;
+}
+
+static struct dl_kernel convolution(const struct dl_raw_sample *s) {
+    const double h = dl_cal_shape_number(s->shape, "h"), r = dl_cal_shape_number(s->shape, "r");
+    const double stride = dl_cal_shape_number(s->shape, "s"), pad = dl_cal_shape_number(s->shape, "p");
+    const double in[DL_DIMS] = {1, h, h}, kernel[DL_DIMS] = {1, r, r}, strides[DL_DIMS] = {1, stride, stride},
+                 pads[DL_DIMS] = {0, pad, pad}, dilation[DL_DIMS] = {1, 1, 1};
+    return dl_kernel_conv(pass_of(s), dl_cal_shape_number(s->shape, "n"), dl_cal_shape_number(s->shape, "c"),
+                          dl_cal_shape_number(s->shape, "f"), 1, in, kernel, strides, pads, dilation);
+}
+
+/* A product has no pass of its own: the three differ in what is transposed, and that is in its shape. */
+static void gather(struct maker *m) {
+    const char *product = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
+        k->precision = DL_FP32;
+        k->time_s = s->median_s;
+        if (is(s->probe, "conv")) {
+            k->kernel = convolution(s);
+        } else if (is(s->probe, product)) {
+            k->kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_shape_number(s->shape, "m"), dl_cal_shape_number(s->shape, "n"),
+                                       dl_cal_shape_number(s->shape, "k"), 1);
+            k->kernel.a_trans = dl_cal_shape_number(s->shape, "ta") > 0;
+            k->kernel.b_trans = dl_cal_shape_number(s->shape, "tb") > 0;
+        } else {
+            continue;
+        }
+        m->kernel_count++;
+    }
+}
+
+static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
+    struct dl_device *d = &m->out->profile;
+    static const struct { enum dl_op op; enum dl_pass pass; } wanted[] = {
+        {DL_OP_GEMM, DL_FORWARD}, {DL_OP_CONV, DL_FORWARD}, {DL_OP_CONV, DL_BACKWARD_DATA}, {DL_OP_CONV, DL_BACKWARD_WEIGHTS}};
+    gather(m);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        size_t there = 0;
+        for (size_t j = 0; j < m->kernel_count; j++) {
+            there += m->kernels[j].kernel.op == wanted[i].op && m->kernels[j].kernel.pass == wanted[i].pass;
+        }
+        if (there < 3) continue; /* the peak and the model's generic shape say more */
+        struct dl_fit_quality quality;
+        struct dl_surface *surface = &d->surfaces[d->surface_count];
+        DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass, DL_FP32, m->arena, surface,
+                              &quality, err));
+        surface->source = "measured";
+        d->surface_count++;
+        note(m, dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op], dl_pass_names[wanted[i].pass]),
+             dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%", quality.samples,
+                             quality.folds > 0 ? "cross-validated" : "in-sample", 100 * quality.median_ape, 100 * quality.p90_ape));
+    }
+    return DL_OK;
+}
+
+struct messages {
+    struct dl_link_sample points[DL_LINK_SAMPLES_MAX];
+    struct dl_coll_sample *samples;
+    int64_t ranks;
+    size_t count;
+};
+
+/* Samples of one probe over one transport, ascending in bytes (the order of the plan, unless they were resumed). */
+static enum dl_code collect(const struct maker *m, const char *probe, const char *transport, struct messages *out, struct dl_err *err) {
+    out->count = 0;
+    out->samples = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *out->samples);
+    if (out->samples == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        const double bytes = dl_cal_shape_number(s->shape, "bytes");
+        if (!is(s->probe, probe) || !is(s->pass, transport) || out->count == DL_LINK_SAMPLES_MAX) continue;
+        size_t at = out->count;
+        for (; at > 0 && out->samples[at - 1].bytes > bytes; at--) out->samples[at] = out->samples[at - 1];
+        if (at > 0 && out->samples[at - 1].bytes == bytes) {
+            for (; at < out->count; at++) out->samples[at] = out->samples[at + 1]; /* measured twice: the first counts */
+            continue;
+        }
+        out->samples[at] = (struct dl_coll_sample){bytes, s->median_s, s->low_s, s->high_s};
+        out->ranks = (int64_t)dl_cal_shape_number(s->shape, "ranks");
+        out->count++;
+    }
+    for (size_t i = 0; i < out->count; i++) out->points[i] = (struct dl_link_sample){out->samples[i].bytes, out->samples[i].time_s};
+    return DL_OK;
+}
+
+static enum dl_code fit_messages(struct maker *m, const struct messages *got, const char *key, struct dl_piece **pieces,
+                                 int *count, struct dl_err *err) {
+    struct dl_link_line lines[DL_LINK_PIECES];
+    *pieces = dl_arena_alloc(m->arena, DL_LINK_PIECES, sizeof **pieces);
+    if (*pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_fit_pieces(got->points, got->count, *pieces, lines, count, err));
+    for (int i = 0; i < *count; i++) {
+        note(m, dl_arena_printf(m->arena, "fit_%s_%d", key, i + 1),
+             dl_arena_printf(m->arena, "up to %.0f byte: alpha %.3g +- %.2g s, beta %.4g +- %.2g s/byte (95 %%), covariance %.2g, "
+                             "scatter %.1f %%, %zu samples", (*pieces)[i].max_bytes, lines[i].alpha_s,
+                             dl_line_alpha_half(&lines[i], 0.95), lines[i].beta_s_per_byte, dl_line_beta_half(&lines[i], 0.95),
+                             lines[i].covariance, 100 * lines[i].sigma_frac, lines[i].samples));
+    }
+    return DL_OK;
+}
+
+static enum dl_code make_link(struct maker *m, const char *transport, struct dl_link *link, bool *present, struct dl_err *err) {
+    struct messages got;
+    DL_TRY(collect(m, "pingpong", transport, &got, err));
+    if (got.count < 2) return DL_OK;
+    DL_TRY(fit_messages(m, &got, dl_arena_printf(m->arena, "pingpong_%s", transport), &link->pieces, &link->piece_count, err));
+    const struct dl_coll_sample *last = &got.samples[got.count - 1];
+    const double beta = link->pieces[link->piece_count - 1].beta_s_per_byte;
+    link->latency_s = got.samples[0].time_s;
+    link->bandwidth_bytes_per_s = beta > 0 ? 1 / beta : last->bytes / last->time_s;
+    *present = m->out->has_links = true;
+    return DL_OK;
+}
+
+/* Only over shared memory: that is how the ranks of one node talk. */
+static enum dl_code make_collective(struct maker *m, struct dl_err *err) {
+    struct messages got;
+    DL_TRY(collect(m, "allreduce", "shm", &got, err));
+    if (got.count < 2) return DL_OK;
+    struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
+    *c = (struct dl_coll_measured){.library = "mpi", .library_version = dl_cal_journal_find(m->journal, "mpi"),
+                                   .operation = "all_reduce", .source = "measured", .nodes = 1, .ranks = got.ranks,
+                                   .samples = got.samples, .sample_count = (int)got.count};
+    return fit_messages(m, &got, "allreduce_shm", &c->pieces, &c->piece_count, err);
+}
+
+static void make_storage(struct maker *m) {
+    struct dl_storage *s = &m->out->storage;
+    s->write_bytes_per_s = best_rate(m, "write");
+    s->read_bytes_per_s = best_rate(m, "read");
+    m->out->has_storage = dl_known(s->write_bytes_per_s) || dl_known(s->read_bytes_per_s);
+}
+
+/* "onednn_implementations": each name once. */
+static const char *implementations(const struct maker *m) {
+    char text[1024] = "";
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const char *name = m->journal->samples[i].implementation;
+        if (name == NULL) continue;
+        const char *at = strstr(text, name);
+        const size_t length = strlen(name), used = strlen(text);
+        while (at != NULL && !(at[length] == 0 || at[length] == ',')) at = strstr(at + 1, name);
+        if (at == NULL && used + length + 3 < sizeof text) snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", name);
+    }
+    return text[0] == 0 ? NULL : dl_arena_strdup(m->arena, text);
+}
+
+static void describe(struct maker *m) {
+    const struct dl_cal_host *host = &m->run->host;
+    struct dl_host *h = &m->out->host;
+    m->out->summary = dl_arena_printf(m->arena, "%s: %s", host->name, host->cpu);
+    h->cpu = host->cpu;
+    h->sockets = host->sockets;
+    h->cores = host->cores;
+    h->memory_bytes = host->memory_bytes;
+    h->memory_bandwidth_bytes_per_s = m->out->profile.memory_bandwidth_bytes_per_s;
+    m->out->has_host = true;
+    m->out->measured_on = host->name;
+    m->out->measured_at = m->run->finished;
+    m->out->mpi = dl_cal_journal_find(m->journal, "mpi");
+    m->out->comment = "Written by dlmodel calibrate. The node is one device. What is measured twice is kept once: see samples.";
+    note(m, "started", m->journal->header.started);
+    note(m, "mode", m->journal->header.quick ? "quick" : "full");
+    note_number(m, "budget_s", m->journal->header.budget_s);
+    note_number(m, "seconds", m->run->seconds);
+    note(m, "resumed", m->run->resumed ? "yes; seconds: of the last part" : NULL);
+    note(m, "cpu", host->cpu);
+    note(m, "kernel", host->kernel);
+    note(m, "load_before", m->journal->header.load);
+    note_number(m, "load_after", m->run->load_after);
+    for (size_t i = 0; i < m->journal->fact_count; i++) note(m, m->journal->facts[i].key, m->journal->facts[i].value);
+    note(m, "implementations", implementations(m));
+}
+
+enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct dl_cal_run *run, struct dl_arena *arena,
+                            struct dl_system *out, struct dl_err *err) {
+    struct maker m = {.journal = journal, .run = run, .arena = arena, .out = out};
+    DL_TRY(start(&m, err));
+    DL_TRY(make_device(&m, err));
+    describe(&m);
+    DL_TRY(make_surfaces(&m, err));
+    DL_TRY(make_link(&m, "shm", &out->intra, &out->has_intra, err));
+    DL_TRY(make_link(&m, "tcp", &out->inter, &out->has_inter, err));
+    DL_TRY(make_collective(&m, err));
+    make_storage(&m);
+    return DL_OK;
+}
+
+enum dl_code dl_cal_profile_text(const struct dl_system *profile, const char *name, struct dl_arena *arena, char **text,
+                                 struct dl_err *err) {
+    struct dl_json *doc;
+    struct dl_system again;
+    *text = dl_json_text(&dl_system_schema, profile, arena);
+    if (*text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_json_parse(name, *text, strlen(*text), arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, arena, &again, err));
+    return dl_system_check(&again, doc, err);
+}

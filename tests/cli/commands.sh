@@ -1,0 +1,144 @@
+#!/bin/sh
+# Commands as their help and the file formats promise: examples run, fields are there, exit statuses mean what they say.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+
+# Every example in the help of every command runs as printed, from the root of the source tree.
+mkdir "$work/bin"
+ln -s "$DLMODEL" "$work/bin/dlmodel"
+for command in predict explain compare list schema help; do
+    "$DLMODEL" help "$command" | awk '/^Examples/ { on = 1; next } /^$/ { on = 0 } on' > "$work/examples"
+    number=0
+    while IFS= read -r line; do
+        number=$((number + 1))
+        PATH=$work/bin:$PATH sh -c "$line" > "$work/out" 2> "$work/err" < /dev/null
+        status=$?
+        check "example $number of $command" 0
+    done < "$work/examples"
+    if [ "$number" -ge 2 ]; then echo "ok $command has two examples"; else echo "not ok $command has two examples"; fi
+done
+
+# JSON and CSV carry the contract's fields.
+fields='system workload framework strategy precision nodes devices batch_per_device_samples global_batch_samples dp tp pp sp
+iteration_s iteration_low_s iteration_high_s throughput_samples_per_s scaling_efficiency epoch_s forward_s backward_s update_s
+compute_s comm_s exposed_comm_s input_s exposed_input_s bubble_s overhead_s fits bottleneck bottleneck_share extrapolated'
+parts='weights_bytes gradients_bytes optimizer_bytes activations_bytes workspace_bytes buffers_bytes context_bytes total_bytes
+capacity_bytes'
+run predict --system iris-v100 --nodes 16 --json
+check 'predict --json' 0
+for f in $fields $parts warnings memory format version dlmodel inputs results; do has "json field $f" "\"$f\":"; done
+hasnt 'no NaN in JSON' '[^a-z](nan|inf)[^a-z]'
+run predict --system iris-v100 --nodes 16 --csv
+check 'predict --csv' 0
+for f in $fields; do has "csv field $f" "^([a-z_.]+,)*$f(,|\$)"; done
+for f in $parts; do has "csv field memory.$f" "[,^]memory\\.$f(,|\$)"; done
+
+# A row for each framework that works on 16 nodes.
+run predict --system iris-v100 --nodes 16
+check 'predict' 0
+for f in pytorch-ddp horovod-tensorflow horovod-pytorch horovod-mxnet horovod-keras tensorflow-ps tensorflow-multiworker \
+    mxnet-dist-sync chainermn ideal; do has "row of $f" "$f .*[0-9]"; done
+for f in tensorflow-mirrored mxnet-device keras-multi-gpu; do
+    run predict --system iris-v100 --nodes 1 --framework "$f"
+    check "$f inside a node" 0
+done
+
+# The identity of the iteration in every row, from the CSV.
+"$DLMODEL" predict --system iris-v100 --nodes 1-16*2 --csv 2> /dev/null > "$work/rows.csv"
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+    { d = $c["iteration_s"] - ($c["compute_s"] + $c["exposed_comm_s"] + $c["exposed_input_s"] + $c["bubble_s"] + $c["overhead_s"])
+      if (d > 1e-9 * $c["iteration_s"] || -d > 1e-9 * $c["iteration_s"]) bad++ ; n++ }
+    END { exit !(n > 20 && bad == 0) }' "$work/rows.csv"
+status=$?
+check 'iteration is the sum of its parts in every row' 0
+
+# A what-if changes what it should.
+awk_iteration() { "$DLMODEL" predict --system iris-v100 --workload vgg16 --framework chainermn --nodes 8 --csv "$@" 2> /dev/null |
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR == 2 { print $c["exposed_comm_s"] }'; }
+slow=$(awk_iteration --set links.inter.bandwidth=1GB/s) fast=$(awk_iteration --set links.inter.bandwidth=50GB/s)
+awk "BEGIN { exit !($slow > 3 * $fast) }"
+status=$?
+check 'a slower network exposes more communication' 0
+run predict --workload bert_base --set seq=512 --framework ideal --system iris-v100
+check '--set seq' 0
+run predict --workload resnet50 --set input=256x256 --framework ideal --system iris-v100
+check '--set input' 0
+run predict --workload gpt:layers=2,hidden=256,seq=128,vocab=1000 --optimizer adam --precision mixed --framework ideal --system iris-v100
+check 'gpt of any size' 0
+
+# Exit statuses
+run predict --system iris-v100 --batch-per-device 100000 --framework pytorch-ddp
+check '1: does not fit' 1 'does not fit|fits in memory'
+run compare data/runs/tensorflow_2017.csv --max-error 0.1
+check '1: error above --max-error' 1 'max-error'
+run predict --system iris-v100 --nodes 500 --strict --framework ideal
+check '4: extrapolated with --strict' 4 'extrapolated'
+run predict --system iris-v100 --nodes 500 --framework ideal
+check 'extrapolated is a warning otherwise' 0 'warning'
+run predict --system iris-v100 -o "$work/no/such/dir/x"
+check '5: no such directory' 5 'no/such/dir'
+"$DLMODEL" predict --system iris-v100 > /dev/full 2> "$work/err"
+status=$?
+: > "$work/out"
+check '5: full standard output' 5 'standard output'
+run predict --system iris-v100 --nodes 2 -o "$work/result.txt"
+check '-o FILE' 0
+if grep -q pytorch-ddp "$work/result.txt"; then echo 'ok -o wrote the table'; else echo 'not ok -o wrote the table'; fi
+
+# Messages
+run -q predict --system iris-v100 --nodes 500 --framework ideal
+check '-q' 0
+if [ -s "$work/err" ]; then echo 'not ok -q is silent'; else echo 'ok -q is silent'; fi
+run --version
+has 'version' '^dlmodel [0-9]'
+run help --man
+has 'man page' '^\.TH DLMODEL'
+run help --completion bash
+check 'completion' 0
+if bash -n "$work/out" 2> /dev/null; then echo 'ok completion is bash'; else echo 'not ok completion is bash'; fi
+run search
+check 'a command of a later version' 2 'not in this version'
+for kind in systems devices workloads frameworks strategies collectives behaviours layers; do
+    run list "$kind" --json
+    check "list $kind" 0
+    has "list $kind has sources" '"source": "'
+done
+for f in parameters forward_macs_per_sample activation_elements_per_sample layers input; do
+    run list workloads --json
+    has "list workloads has $f" "\"$f\":"
+done
+for kind in system device workload framework surfaces; do
+    run schema "$kind"
+    check "schema $kind" 0
+done
+
+# compare
+run compare data/runs/tensorflow_2017.csv --json
+check 'compare --json' 0
+for f in id predicted measured unit error_pct bottleneck skipped why group rows mape_pct median_ape_pct p90_ape_pct max_ape_pct bias_pct; do
+    has "comparison field $f" "\"$f\":"
+done
+has 'all-by-source' '"all-by-source"'
+run compare data/runs/megatron.csv --json
+has 'what cannot be predicted is skipped with the reason' '"why": ".*strateg|"why": ".*framework'
+run compare data/collectives/published.csv
+check 'compare collectives' 0
+run compare data/kernels/deepbench_gemm.csv
+check 'compare kernels' 0
+run compare data/runs/nvidia_deeplearningexamples.csv --anchor
+check 'compare --anchor' 0
+
+# explain
+run explain --system iris-v100 --framework pytorch-ddp --nodes 4
+check 'explain' 0
+for id in F-KERNEL-SURFACE F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; do has "explain names $id" "$id"; done
+
+# One prediction stays small: at most 20 MiB of memory, by the limit on its data and its stack together with the libraries.
+if command -v time > /dev/null 2>&1; then
+    peak=$({ command time -f %M "$DLMODEL" predict --system iris-v100 --nodes 16 --framework pytorch-ddp > /dev/null; } 2>&1 | tail -n 1)
+    case $peak in
+    *[!0-9]* | '') echo '# time(1) does not tell memory here: not checked' ;;
+    *) if [ "$peak" -le 20480 ]; then echo 'ok memory of one prediction'; else echo "not ok memory of one prediction: $peak KiB"; fi ;;
+    esac
+fi

@@ -1,0 +1,32 @@
+#!/bin/sh
+# The documents say what is true: accuracy table, formula ids, commands in the README, sizes.
+set -u
+sh tests/accuracy.sh "$DLMODEL" README.md check
+
+missing=
+for id in $(grep -rhoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model --include='*.c' --include='*.h' | sort -u); do
+    grep -q "$id" model/README.md || missing="$missing $id"
+done
+if [ -z "$missing" ]; then echo 'ok every formula id stands in the index'; else echo "not ok every formula id stands in the index:$missing"; fi
+
+stale=
+for id in $(grep -hoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model/README.md docs/theory.md | sort -u); do
+    grep -rq "$id" model calibrate --include='*.c' --include='*.h' || case $id in F-LAYER | F-FW | F-COLL) ;; *) stale="$stale $id" ;; esac
+done
+if [ -z "$stale" ]; then echo 'ok no formula id is left over'; else echo "not ok no formula id is left over:$stale"; fi
+
+lines=$(wc -l < README.md)
+if [ "$lines" -lt 250 ]; then echo 'ok the README is short'; else echo "not ok the README is short: $lines lines"; fi
+
+# The commands of the README run, but for those that measure or draw (they have tests of their own).
+mkdir -p "$SCRATCH/bin"
+ln -sf "$DLMODEL" "$SCRATCH/bin/dlmodel"
+sed -n '/^## Use it/,/^## /p' README.md | sed -n '/^```/,/^```/p' | grep '^dlmodel' | sed 's/ *#.*//' | grep -vE '^dlmodel (calibrate|plot)' > "$SCRATCH/commands"
+while IFS= read -r line; do
+    if PATH=$SCRATCH/bin:$PATH sh -c "$line" > /dev/null 2> "$SCRATCH/err" < /dev/null; then
+        echo "ok README: $line"
+    else
+        echo "not ok README: $line"
+        cat "$SCRATCH/err"
+    fi
+done < "$SCRATCH/commands"

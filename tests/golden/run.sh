@@ -1,0 +1,29 @@
+#!/bin/sh
+# run.sh [accept] - the output of the commands in cases.txt against what was accepted before; $DLMODEL is the program.
+# "ok NAME" and "not ok NAME" lines with the difference. `accept` writes the present output as the expected one: review the diff.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+: "${DLMODEL:=$PWD/build/dlmodel}"
+export DLMODEL_LOCAL=/nonexistent/local.json
+actual=$(mktemp) || exit 2
+trap 'rm -f "$actual"' EXIT
+status=0
+while IFS= read -r line; do
+    case $line in '#'* | '') continue ;; esac
+    name=${line%%:*}
+    expected=tests/golden/$name.out
+    # shellcheck disable=SC2086
+    "$DLMODEL" ${line#*: } > "$actual" 2>&1 < /dev/null
+    printf 'exit %s\n' "$?" >> "$actual"
+    if [ "${1-}" = accept ]; then
+        cp "$actual" "$expected"
+    elif diff -u "$expected" "$actual" > "$actual.diff" 2>&1; then
+        echo "ok golden $name"
+    else
+        echo "not ok golden $name"
+        head -n 30 "$actual.diff"
+        status=1
+    fi
+    rm -f "$actual.diff"
+done < tests/golden/cases.txt
+exit $status
