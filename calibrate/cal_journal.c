@@ -190,6 +190,10 @@ static void text_member(struct dl_json_writer *w, const char *key, const char *v
     if (value != NULL) dl_jw_string(w, key, value);
 }
 
+static void count_member(struct dl_json_writer *w, const char *key, int64_t value) {
+    if (value != DL_ABSENT) dl_jw_integer(w, key, value);
+}
+
 enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header, struct dl_arena *arena,
                                    struct dl_cal_journal *out, struct dl_err *err) {
     *out = (struct dl_cal_journal){.path = path, .fd = -1, .header = *header};
@@ -234,8 +238,9 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct 
     dl_jw_number(&w, "median_s", sample->median_s);
     dl_jw_number(&w, "low_s", sample->low_s);
     dl_jw_number(&w, "high_s", sample->high_s);
-    dl_jw_integer(&w, "repeats", sample->repeats);
-    dl_jw_integer(&w, "outliers", sample->outliers);
+    count_member(&w, "repeats", sample->repeats);
+    count_member(&w, "outliers", sample->outliers);
+    count_member(&w, "preempted", sample->preempted);
     dl_jw_end(&w);
     dl_jw_end(&w);
     DL_TRY(append_line(journal, &w, err));

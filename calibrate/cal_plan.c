@@ -58,7 +58,7 @@ static const struct conv_row convs[] = {
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
 
 /* A budget of this many seconds gives each shape its weight in seconds. */
-static const double QUICK_S = 24, FULL_S = 200;
+static const double QUICK_S = 20, FULL_S = 200;
 static const double START_CPU_S = 1.0, START_MPI_S = 1.5; /* starting a child; seen on a 2-core machine */
 static const double WARM_FRAC = 0.35;                     /* warm-up and verification, of the shares */
 
@@ -66,11 +66,15 @@ struct builder {
     struct dl_cal_plan *plan;
     struct dl_arena *arena;
     size_t capacity;
-    bool failed;
+    bool failed, base;
 };
 
+/* A profile needs memory bandwidth and one large product: they are measured whatever --only says. */
+static const char base_product[] = "m=1024 n=1024 k=1024 ";
+
 static void add(struct builder *b, const char *probe, const char *shape, const char *pass, enum dl_cal_child child, double weight) {
-    if (!dl_cal_chosen(&b->plan->choice, probe)) return;
+    const bool base = b->base && (strcmp(probe, "stream") == 0 || (shape != NULL && strstr(shape, base_product) == shape));
+    if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
     if (b->plan->count == b->capacity || shape == NULL) {
         b->failed = true;
         return;
@@ -189,7 +193,7 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
 enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena, struct dl_cal_plan *out,
                               struct dl_err *err) {
     DL_TRY(check_names(choice->only, arena, err));
-    struct builder b = {.plan = out, .arena = arena, .capacity = 512};
+    struct builder b = {.plan = out, .arena = arena, .capacity = 512, .base = choice->only != NULL};
     *out = (struct dl_cal_plan){.choice = *choice, .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
     if (out->points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (isnan(out->choice.budget_s)) out->choice.budget_s = choice->quick ? QUICK_S : FULL_S;

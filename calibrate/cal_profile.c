@@ -110,6 +110,7 @@ static enum dl_code make_device(struct maker *m, struct dl_err *err) {
                  "The caller runs each kernel itself: no launch and no gap.";
     d->kernel_gap_s = 0;
     d->launch_s = 0;
+    d->context_bytes = 0; /* no device context: the memory is the host's */
     d->kernel_latency_s = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];

@@ -24,6 +24,19 @@ static void flatten(const struct dl_link_sample *samples, size_t n, struct dl_li
     line->beta_s_per_byte = 0;
 }
 
+/* alpha is a start-up time: a curve that bends upwards (a cache left behind) would make it negative, and an algorithm that
+ * splits its message into many steps would then cost less than nothing. */
+static void through_origin(const struct dl_link_sample *samples, size_t n, struct dl_link_line *line) {
+    double first = 0, second = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double x = samples[i].bytes / samples[i].time_s;
+        first += x;
+        second += x * x;
+    }
+    line->alpha_s = 0;
+    line->beta_s_per_byte = first / second;
+}
+
 static double relative_squares(const struct dl_link_sample *samples, size_t n, const struct dl_link_line *line) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -79,6 +92,7 @@ enum dl_code dl_fit_line(const struct dl_link_sample *samples, size_t n, struct 
     gsl_set_error_handler(old);
     if (status != GSL_SUCCESS) return dl_fail(err, DL_ERR_SYSTEM, "line fit: %s", gsl_strerror(status));
     if (!(out->beta_s_per_byte >= 0)) flatten(samples, n, out);
+    else if (!(out->alpha_s >= 0)) through_origin(samples, n, out);
     out->sigma_frac = n > 2 ? sqrt(relative_squares(samples, n, out) / (double)(n - 2)) : NAN;
     return DL_OK;
 }

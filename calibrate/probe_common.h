@@ -4,7 +4,8 @@
  * Command line of a probe program:
  *   --list                        one line {"probe": {...}} for each of its probes
  *   [--dir DIR] --points {PROBE SHAPE PASS SHARE_S}...
- * Not modelled: frequency scaling during a sample, other load (calibrate records the load average).
+ * A block during which another program took one of the cores does not count, unless hardly any other is left.
+ * Not modelled: frequency scaling during a sample, other programs' use of memory and caches (calibrate records the load).
  */
 #ifndef DL_CALIBRATE_PROBE_COMMON_H
 #define DL_CALIBRATE_PROBE_COMMON_H
@@ -36,12 +37,15 @@ struct dl_probe {
     enum dl_code (*verify)(void *state, struct dl_err *err);
     const char *(*implementation)(const void *state);
     void (*close)(void *state);
+    /* Counts up when another program took a core; NULL: dl_preemptions of this process. */
+    long (*preemptions)(void);
 };
 
 /* Of a shape text "a=1 b=2": the number at `key`, else `fallback`. */
 long dl_point_number(const struct dl_point *point, const char *key, long fallback);
 
 double dl_now_s(void); /* monotonic */
+long dl_preemptions(void); /* involuntary context switches of all threads */
 
 /* Uniform in [-1, 1), from a fixed seed: the same on every run. */
 void dl_fill_random(float *x, size_t count, uint64_t seed);

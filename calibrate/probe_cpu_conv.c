@@ -187,7 +187,7 @@ static const char *conv_implementation(const void *state) {
 }
 
 const struct dl_probe dl_probe_conv = {"conv", "convolution, three passes, oneDNN", 20e-6, unavailable, conv_open, conv_run,
-                                       conv_verify, conv_implementation, conv_close};
+                                       conv_verify, conv_implementation, conv_close, NULL};
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";

@@ -127,6 +127,6 @@ static enum dl_code file_verify(void *state, struct dl_err *err) {
 }
 
 const struct dl_probe dl_probe_write = {"write", "file write with fsync", 1e-3, unavailable, file_open, write_run,
-                                        file_verify, NULL, file_close};
+                                        file_verify, NULL, file_close, NULL};
 const struct dl_probe dl_probe_read = {"read", "file read", 1e-3, unavailable, file_open, read_run,
-                                       file_verify, NULL, file_close};
+                                       file_verify, NULL, file_close, NULL};

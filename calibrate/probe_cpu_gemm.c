@@ -98,7 +98,7 @@ void dl_openblas_facts(void) {
 }
 
 const struct dl_probe dl_probe_gemm = {"gemm", "matrix products, OpenBLAS", 20e-6, unavailable, gemm_open, gemm_run,
-                                       gemm_verify, gemm_implementation, gemm_close};
+                                       gemm_verify, gemm_implementation, gemm_close, NULL};
 #else
 static const char *unavailable(void) {
     return "built without OpenBLAS (install libopenblas-dev and build again)";

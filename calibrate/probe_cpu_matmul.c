@@ -84,7 +84,7 @@ static const char *matmul_implementation(const void *state) {
 }
 
 const struct dl_probe dl_probe_matmul = {"matmul", "matrix products, oneDNN", 20e-6, unavailable, matmul_open, matmul_run,
-                                         matmul_verify, matmul_implementation, matmul_close};
+                                         matmul_verify, matmul_implementation, matmul_close, NULL};
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";

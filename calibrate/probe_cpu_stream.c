@@ -148,4 +148,4 @@ static enum dl_code stream_verify(void *state, struct dl_err *err) {
 }
 
 const struct dl_probe dl_probe_stream = {"stream", "memory bandwidth", 1e-3, unavailable, stream_open, stream_run,
-                                         stream_verify, NULL, stream_close};
+                                         stream_verify, NULL, stream_close, NULL};

@@ -154,9 +154,10 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
     struct dl_parts parts = {.system = system, .workload = workload, .framework = framework, .plan = &plan, .cost = &cost,
                              .with_comm = &with_comm, .without_comm = &without_comm, .arena = arena};
     const bool several = plan.nodes * plan.devices_per_node > 1;
-    DL_TRY(run_timeline(&parts, &cost, false, true, &single, err));
     DL_TRY(run_timeline(&parts, &cost, several, false, &with_comm, err));
+    /* Who updates on servers does so with one device too: the reference for the efficiency leaves the update out as well. */
     if (with_comm.exchange.update_remote) memset(&cost.update, 0, sizeof cost.update);
+    DL_TRY(run_timeline(&parts, &cost, false, true, &single, err));
     DL_TRY(run_timeline(&parts, &cost, false, false, &without_comm, err));
 
     struct dl_prediction p = {0};

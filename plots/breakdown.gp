@@ -4,7 +4,8 @@
 # Also set: unit (name) and unit_s (its size in s) of the axis, xtitle, slanted (1: long labels). Written to standard output.
 
 array pieces[6] = ['forward', 'backward', 'update', 'exposed communication', 'exposed input', 'overhead']
-array colors[6] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xF7F1A0, 0x404040]
+array colors[6] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xD55E00, 0xFFFFFF]
+array patterns[6] = [3, 3, 3, 3, 4, 3]
 up_to(piece) = sum [c=4:3+piece] column(c) / unit_s
 
 set xlabel xtitle
@@ -20,7 +21,7 @@ set offsets 0.3, 0.3, graph 0.04, 0
 if (text) {
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title pieces[p]
 } else {
-    plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle solid 1 border linecolor rgb black \
+    plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle pattern patterns[p] border linecolor rgb black \
              linecolor rgb colors[p] dashtype 1 linewidth 0.6 title pieces[p], \
          data using 3:($11 / unit_s):(0):(($12 - $11) / unit_s) with vectors heads size graph 0.006,90 linecolor rgb black \
              dashtype 1 linewidth 1.2 title '80 % interval'

@@ -4,9 +4,18 @@
 
 set xlabel 'signed error of the prediction (%)'
 set yrange [groups + 0.7 : 0.3]
-set ytics 1,1,groups
-do for [g=1:groups] { set ytics add (tic_labels[g].(text ? '' : "\n".tic_notes[g]) g) }
-if (!text) { set ytics font ',13' }
+unset ytics
+longest = 0
+many = text || groups > 12 # no room for second lines
+letters = groups > 30 ? ',9' : ',13'
+do for [g=1:groups] {
+    name = strlen(labels[g]) > 48 ? labels[g][1:47].'...' : labels[g]
+    wide = many || strlen(name) > strlen(notes[g]) ? strlen(name) : strlen(notes[g])
+    longest = wide > longest ? wide : longest
+    if (many) { set label name at graph 0, first g right offset -1,0 font letters } \
+    else { set label name."\n".notes[g] at graph 0, first g right offset -1,0.4 font ',13' }
+}
+set lmargin (text ? longest + 2 : 0.75 * longest + 3)
 set grid noytics
 set key horizontal maxrows 1
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb black linewidth 1.5

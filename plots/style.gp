@@ -1,8 +1,8 @@
 # style.gp - what all figures share: terminal, fonts, colours, line types. Loaded before the figure's own script.
 #
 # Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf or terminal), columns and lines (size of
-# the text terminal), color (1: colours in the text terminal), title, subtitle, groups (how many), labels (array of their names),
-# tic_labels (the same for labels of tics), tic_notes (a second line under them).
+# the text terminal), color (1: colours in the text terminal), title, subtitle, groups (how many), labels and notes (arrays of
+# their names and of second lines under them).
 # Colours: Okabe and Ito, told apart by the colour blind; line types and point shapes tell the groups apart in grey.
 
 set encoding utf8
@@ -25,7 +25,7 @@ set linetype 3 linecolor rgb '#009E73' pointtype 9 dashtype (3,3) linewidth 2
 set linetype 4 linecolor rgb '#CC79A7' pointtype 13 dashtype (12,4,3,4) linewidth 2
 set linetype 5 linecolor rgb '#E69F00' pointtype 6 dashtype (18,4) linewidth 2
 set linetype 6 linecolor rgb '#56B4E9' pointtype 4 dashtype (6,3,2,3,2,3) linewidth 2
-band_opacity = 0.18
+band_opacity = groups > 3 ? 0.09 : 0.18
 grey = 0x8C8C8C
 black = 0x000000
 

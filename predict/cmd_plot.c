@@ -10,7 +10,7 @@ static const struct dl_option plot_options[] = {
     {"where", 0, "COLUMN=VALUE", "Rows", "of files: only rows with that value, e.g. backend=nccl or batch_per_device=64,32", true},
     {"by", 0, "COLUMN", "Rows", "plot error: workload, system, precision, framework, ... or source; default source", false},
     {"title", 0, "TEXT", "Output", "instead of the title that says what is drawn", false},
-    {"data", 0, NULL, "Output", "print the numbers of the figure as CSV; needs no gnuplot", false},
+    {"csv", 0, NULL, "Output", "print the numbers of the figure instead; needs no gnuplot", false},
     {"format", 0, "png|svg|pdf|terminal", "Output", "default: that of FILE's name; terminal without -o", false},
     {"output", 'o', "FILE", "Output", "picture, replaced only when complete; a name without extension gives .png and .svg", false},
     {"help", 'h', NULL, "Output", "this text", false},
@@ -75,7 +75,9 @@ static enum dl_code choose_pictures(struct dl_context *context, const struct dl_
                        dl_plot_formats[format], dl_plot_formats[format]);
     }
     const char *extension = extension_of(path);
-    if (path[0] == 0 || path[strlen(path) - 1] == '/') return dl_fail(err, DL_ERR_USAGE, "--output: expected a file, got \"%s\"", path);
+    if (path[0] == 0 || path[strlen(path) - 1] == '/') {
+        return dl_fail(err, DL_ERR_USAGE, "--output: expected a file, got \"%s\"", path);
+    }
     if (strcmp(extension, "txt") == 0) extension = dl_plot_formats[DL_PLOT_TERMINAL];
     while (dl_plot_formats[named] != NULL && strcmp(dl_plot_formats[named], extension) != 0) named++;
     if (extension[0] == 0 && given) {
@@ -104,8 +106,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_figure figure = {.group_count = 0};
     int count = 0;
     DL_TRY(find_kind(options, &kind, err));
-    const bool numbers = dl_option_given(options, "data");
-    if (numbers && dl_option_given(options, "format")) return dl_fail(err, DL_ERR_USAGE, "--data prints CSV; --format draws: give one");
+    const bool numbers = dl_option_given(options, "csv");
+    if (numbers && dl_option_given(options, "format")) return dl_fail(err, DL_ERR_USAGE, "--csv prints numbers, --format draws: give one");
     if (dl_option_given(options, "by") && kind->build != dl_plot_error) return dl_fail(err, DL_ERR_USAGE, "--by is for plot error");
     if (dl_option_given(options, "where") && options->positional_count < 2) {
         return dl_fail(err, DL_ERR_USAGE, "--where chooses rows of files, and no file is given");
@@ -118,6 +120,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         char *bytes;
         size_t length;
         DL_TRY(dl_plot_render(context, &figure, kind->name, pictures[i].format, &bytes, &length, err));
+        if (length > 0 && bytes[0] == '\f') { /* the text terminal begins with a new page */
+            bytes++;
+            length--;
+        }
         DL_TRY(dl_file_write(pictures[i].path == NULL ? "-" : pictures[i].path, bytes, length, err));
         if (pictures[i].path != NULL) context->note(context, "wrote %s", pictures[i].path);
     }

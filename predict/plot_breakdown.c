@@ -69,7 +69,8 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
                                  global ? "in all" : "per device", one ? ", " : "", one ? out->labels[0] : "");
     out->subtitle = "predicted iteration with its 80 % interval";
     if (same_nodes) {
-        out->title = dl_arena_printf(context->arena, "%s, %lld node%s", out->title, (long long)plan->nodes, plan->nodes == 1 ? "" : "s");
+        out->title = dl_arena_printf(context->arena, "%s, %lld node%s", out->title, (long long)plan->nodes,
+                                     plan->nodes == 1 ? "" : "s");
     }
     const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
     out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "us" : "ms"};

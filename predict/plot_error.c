@@ -61,7 +61,8 @@ static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[GROUP].integer = group;
         cells[LABEL].string = out->labels[group - 1];
-        const double values[] = {offset_of(number++), c->error_pct, s.mean, s.quartile_1, s.median, s.quartile_3, c->predicted, c->measured};
+        const double values[] = {offset_of(number++), c->error_pct, s.mean, s.quartile_1,
+                                 s.median, s.quartile_3, c->predicted, c->measured};
         for (int v = 0; v < 8; v++) cells[OFFSET + v].number = values[v];
         cells[UNIT].string = c->unit;
         cells[ID].string = c->id;

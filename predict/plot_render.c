@@ -161,11 +161,10 @@ static void set(struct arguments *a, struct dl_arena *arena, const char *name, c
     add(a, value == NULL ? NULL : dl_arena_printf(arena, "%s=%s", name, value));
 }
 
-static void set_array(struct arguments *a, struct dl_arena *arena, const char *name, const char *const *texts, int count, bool tics) {
+static void set_array(struct arguments *a, struct dl_arena *arena, const char *name, const char *const *texts, int count) {
     const char *list = "";
     for (int i = 0; i < count && list != NULL; i++) {
         const char *text = quoted(arena, texts[i] == NULL ? "" : texts[i], '\'');
-        if (tics) text = tic_label(arena, text);
         list = text == NULL ? NULL : dl_arena_printf(arena, "%s%s%s", list, i > 0 ? "," : "", text);
     }
     add(a, "-e");
@@ -185,9 +184,8 @@ static void describe(struct arguments *a, const struct dl_context *context, cons
     set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
     set(a, arena, "subtitle", quoted(arena, figure->subtitle == NULL ? "" : figure->subtitle, '\''));
     set(a, arena, "groups", dl_arena_printf(arena, "%d", figure->group_count));
-    set_array(a, arena, "labels", figure->labels, figure->group_count, false);
-    set_array(a, arena, "tic_labels", figure->labels, figure->group_count, true);
-    set_array(a, arena, "tic_notes", figure->notes, figure->group_count, true);
+    set_array(a, arena, "labels", figure->labels, figure->group_count);
+    set_array(a, arena, "notes", figure->notes, figure->group_count);
     for (const struct dl_plot_parameter *p = figure->parameters; p->name != NULL; p++) {
         set(a, arena, p->name, p->text != NULL ? quoted(arena, p->text, '\'') : dl_arena_printf(arena, "%.9g", p->number));
     }
@@ -214,7 +212,7 @@ static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, 
     }
     if (reason == ENOENT || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot is needed to draw and was not found: 'make deps' or 'apt-get install "
-                       "gnuplot-nox' installs it; --data prints the numbers without it");
+                       "gnuplot-nox' installs it; --csv prints the numbers without it");
     }
     if (reason != 0) return dl_fail(err, DL_ERR_SYSTEM, "cannot run gnuplot: %s", strerror(reason));
     *status_out = status;

@@ -39,7 +39,9 @@ static enum dl_code read_filters(struct dl_context *context, const struct dl_opt
         }
         if (strcmp(name, "where") != 0) continue;
         const char *equals = strchr(value, '=');
-        if (equals == NULL || equals == value) return dl_fail(err, DL_ERR_USAGE, "--where: expected COLUMN=VALUE, got \"%s\"", value);
+        if (equals == NULL || equals == value) {
+            return dl_fail(err, DL_ERR_USAGE, "--where: expected COLUMN=VALUE, got \"%s\"", value);
+        }
         const char *column = dl_arena_strndup(context->arena, value, (size_t)(equals - value));
         if (column == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         out->list[out->count++] = (struct filter){name, column, equals + 1};

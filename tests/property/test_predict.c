@@ -72,6 +72,7 @@ static void identities(void **state) {
         if (!(p.iteration_low_s < p.iteration_s && p.iteration_s < p.iteration_high_s)) fail_msg("case %d: interval", i);
         if (!(p.overhead_s >= 0 && p.exposed_input_s >= 0 && p.iteration_s > 0)) fail_msg("case %d: negative part", i);
         if (!(p.bottleneck_share > 0 && p.bottleneck_share <= 1 + 1e-12)) fail_msg("case %d: share %g", i, p.bottleneck_share);
+        if (!(p.scaling_efficiency > 0 && p.scaling_efficiency <= 1 + 1e-9)) fail_msg("case %d: efficiency %g", i, p.scaling_efficiency);
         const struct dl_memory *m = &p.memory;
         same(m->total_bytes, m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
              m->workspace_bytes + m->buffers_bytes + m->context_bytes, "memory", i);

@@ -127,7 +127,7 @@ static void one_line_stays_one_piece(void **state)
         assert_int_equal(dl_fit_pieces(samples, n, pieces, NULL, &count, &err), DL_OK);
         split += count > 1;
     }
-    assert_in_range(split, 0, 30);
+    assert_in_range(split, 0, 10);
 }
 
 /* Truth: eager up to 16 KiB (1 us + n / 2 GB/s), then rendezvous (8 us + n / 10 GB/s). */

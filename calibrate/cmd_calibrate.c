@@ -1,0 +1,279 @@
+/* cmd_calibrate.c - `dlmodel calibrate`: options, the journal, and the profile that replaces the old one when complete. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calibrate/cal_kernels.h"
+#include "calibrate/cal_profile.h"
+#include "calibrate/cal_report.h"
+#include "calibrate/cal_run.h"
+#include "model/command.h"
+#include "model/file.h"
+
+static const struct dl_option calibrate_options[] = {
+    {"quick", 0, NULL, "Measuring", "fewer shapes and smaller messages; at most a minute in all", false},
+    {"budget", 0, "SECONDS", "Measuring", "time for the samples, 0.1 to 1e6 s; default 20 with --quick, else 200", false},
+    {"only", 0, "PROBE,...", "Measuring", "these probes (and memory bandwidth and one product, which a profile needs);\n"
+     "the other samples are taken from the present profile of this machine", false},
+    {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
+    {"file-dir", 0, "DIR", "Measuring", "directory for the file probe; default: that of the profile", false},
+    {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
+    {"dry-run", 0, NULL, "Measuring", "print the plan and the expected time; measure nothing", false},
+    {"list", 0, NULL, "Measuring", "probes, and whether they can run here", false},
+    {"kernels", 0, "CSV", "Kernels", "fit kernel times of --device to these published samples (and to FILE...)", false},
+    {"device", 0, "NAME", "Kernels", "whose samples; a name of 'dlmodel list devices'", false},
+    {"format", 0, "table|csv|json", "Output", "table: what was found; csv: the samples; json: the profile", false},
+    {"json", 0, NULL, "Output", "the same as --format json", false},
+    {"csv", 0, NULL, "Output", "the same as --format csv", false},
+    {"output", 'o', "FILE", "Output", "write the profile (with --kernels: the surfaces) to FILE; default: the profile 'local'", false},
+    {"help", 'h', NULL, "Output", "this text", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {calibrate_options, NULL};
+static const char *const examples[] = {
+    "dlmodel calibrate --quick",
+    "dlmodel calibrate --dry-run",
+    "dlmodel calibrate --list",
+    "dlmodel calibrate --kernels data/kernels/deepbench_gemm.csv --device v100_sxm2_16",
+    NULL,
+};
+
+struct job {
+    struct dl_context *context;
+    const struct dl_options *options;
+    enum dl_format format;
+    const char *profile_path, *journal_path;
+    const char *identity; /* host and CPU */
+    struct dl_cal_run run;
+    struct dl_cal_plan plan;
+    struct dl_cal_tools tools;
+    struct dl_cal_journal journal;
+};
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *directory_of(const char *path, struct dl_arena *arena) {
+    char *copy = dl_arena_strdup(arena, path);
+    return copy == NULL ? NULL : dirname(copy);
+}
+
+/* The journal lies beside the profile; beside the default one when the profile goes to a device or a pipe. */
+static enum dl_code find_paths(struct job *job, struct dl_err *err) {
+    const char *given = dl_option_text(job->options, "output"), *own = job->context->profile_path;
+    struct stat info;
+    if (given == NULL && own == NULL) return dl_fail(err, DL_ERR_USAGE, "no place for the profile: set HOME, or give -o FILE");
+    job->profile_path = given != NULL ? given : own;
+    const bool special = strcmp(job->profile_path, "-") == 0 || (stat(job->profile_path, &info) == 0 && !S_ISREG(info.st_mode));
+    if (special && stat(job->profile_path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: a directory; expected a file for the profile", job->profile_path);
+    }
+    const char *base = !special ? job->profile_path : own != NULL ? own : "dlmodel-local.json";
+    job->journal_path = dl_arena_printf(job->context->arena, "%s.journal", base);
+    return job->journal_path == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, struct dl_err *err) {
+    const struct dl_options *o = job->options;
+    *choice = (struct dl_cal_choice){.quick = dl_option_given(o, "quick"), .budget_s = NAN, .only = dl_option_text(o, "only"), .ranks = 2};
+    DL_TRY(dl_option_number(o, "budget", DL_UNIT_S, 0.1, 1e6, &choice->budget_s, err));
+    DL_TRY(dl_option_integer(o, "ranks", 2, 1024, &choice->ranks, err));
+    choice->file_dir = dl_option_text(o, "file-dir");
+    if (choice->file_dir == NULL) choice->file_dir = directory_of(job->journal_path, job->context->arena);
+    if (choice->file_dir == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
+}
+
+/* What was not given again is as it was when the journal was begun. */
+static void adopt(struct job *job, struct dl_cal_choice *choice) {
+    const struct dl_cal_header *h = &job->journal.header;
+    const struct dl_options *o = job->options;
+    if (!dl_option_given(o, "quick")) choice->quick = h->quick;
+    if (!dl_option_given(o, "budget")) choice->budget_s = h->budget_s;
+    if (!dl_option_given(o, "only")) choice->only = h->only;
+    if (!dl_option_given(o, "ranks")) choice->ranks = h->ranks;
+    if (!dl_option_given(o, "file-dir") && h->file_dir != NULL) choice->file_dir = h->file_dir;
+}
+
+static const char *hash_text(const struct job *job) {
+    return dl_arena_printf(job->context->arena, "%016llx", (unsigned long long)job->plan.hash);
+}
+
+static enum dl_code check_resumed(const struct job *job, struct dl_err *err) {
+    const struct dl_cal_header *h = &job->journal.header;
+    if (strcmp(h->host, job->identity) != 0) {
+        return dl_fail(err, DL_ERR_INPUT, "%.300s was begun on '%.100s', this is '%.100s'; start again without --resume", job->journal_path,
+                       h->host, job->identity);
+    }
+    if (strcmp(h->plan, hash_text(job)) != 0) {
+        return dl_fail(err, DL_ERR_INPUT, "%.300s was begun with other options or by another version of dlmodel; give the same options, "
+                                          "or start again without --resume", job->journal_path);
+    }
+    return DL_OK;
+}
+
+/* Choice, old journal, plan. */
+static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
+    struct dl_cal_choice choice;
+    DL_TRY(find_paths(job, err));
+    DL_TRY(read_choice(job, &choice, err));
+    const bool there = access(job->journal_path, F_OK) == 0;
+    *go_on = there && dl_option_given(job->options, "resume");
+    if (*go_on) {
+        struct dl_err bad;
+        const enum dl_code code = dl_cal_journal_read(job->journal_path, job->context->arena, &job->journal, &bad);
+        if (code != DL_OK && job->journal.good_bytes > 0) {
+            *err = bad;
+            return code;
+        }
+        *go_on = code == DL_OK; /* killed before the first line was whole: nothing to go on with */
+        if (*go_on) adopt(job, &choice);
+    }
+    DL_TRY(dl_cal_plan_make(&choice, job->context->arena, &job->plan, err));
+    if (*go_on) return check_resumed(job, err);
+    if (dl_option_given(job->options, "resume")) job->context->note(job->context, "no unfinished calibration; starting");
+    return DL_OK;
+}
+
+static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err) {
+    struct dl_arena *arena = job->context->arena;
+    if (go_on) return dl_cal_journal_continue(&job->journal, err);
+    DL_TRY(dl_file_mkdirs(directory_of(job->journal_path, arena), err));
+    const double load = dl_cal_load();
+    const struct dl_cal_header header = {
+        .plan = hash_text(job), .host = job->identity, .started = dl_cal_time_text(arena),
+        .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL, .only = job->plan.choice.only,
+        .file_dir = job->plan.choice.file_dir, .ranks = job->plan.choice.ranks, .budget_s = job->plan.choice.budget_s,
+        .quick = job->plan.choice.quick};
+    if (load > 0.5 * (double)job->run.host.cores) {
+        job->context->note(job->context, "warning: load average %.1f on %lld cores: other work disturbs the samples", load,
+                           (long long)job->run.host.cores);
+    }
+    return dl_cal_journal_create(job->journal_path, &header, arena, &job->journal, err);
+}
+
+/* With --only: the samples of the other probes, from the present profile of this very machine. */
+static enum dl_code add_old_samples(struct job *job, struct dl_err *err) {
+    struct dl_json *doc;
+    struct dl_system old;
+    struct dl_err ignored;
+    if (job->plan.choice.only == NULL || access(job->profile_path, R_OK) != 0) return DL_OK;
+    if (dl_json_read(job->profile_path, job->context->arena, &doc, &ignored) != DL_OK ||
+        dl_json_load(doc, &dl_system_schema, job->context->arena, &old, &ignored) != DL_OK || old.measured_on == NULL ||
+        strcmp(old.measured_on, job->run.host.name) != 0) {
+        return DL_OK;
+    }
+    for (int i = 0; i < old.sample_count; i++) {
+        const struct dl_raw_sample *s = &old.samples[i];
+        const struct dl_cal_point same = {.probe = s->probe, .shape = s->shape, .pass = s->pass};
+        if (dl_cal_chosen(&job->plan.choice, s->probe) || dl_cal_journal_has(&job->journal, &same)) continue;
+        DL_TRY(dl_cal_journal_sample(&job->journal, s, job->context->arena, err));
+    }
+    return DL_OK;
+}
+
+static void show_sample(void *context, const struct dl_raw_sample *sample, size_t done, size_t all) {
+    const struct job *job = context;
+    char time_text[32];
+    if (!job->context->progress || job->context->verbosity < 0) return;
+    dl_units_format(sample->median_s, DL_UNIT_S, time_text, sizeof time_text);
+    fprintf(stderr, "\r%4zu of %zu  %-9s %-10s %-38.38s %-10s", done, all, sample->probe, sample->pass, sample->shape, time_text);
+    if (done >= all) fputc('\n', stderr);
+    fflush(stderr);
+}
+
+static void show_warning(void *context, const char *text) {
+    const struct job *job = context;
+    job->context->note(job->context, "warning: %s", text);
+}
+
+static enum dl_code finish(struct job *job, struct dl_err *err) {
+    struct dl_arena *arena = job->context->arena;
+    struct dl_system profile;
+    char *text;
+    DL_TRY(add_old_samples(job, err));
+    job->run.finished = dl_cal_time_text(arena);
+    job->run.load_after = dl_cal_load();
+    DL_TRY(dl_cal_profile(&job->journal, &job->run, arena, &profile, err));
+    DL_TRY(dl_cal_profile_text(&profile, job->profile_path, arena, &text, err));
+    DL_TRY(dl_file_write(job->profile_path, text, strlen(text), err));
+    if (strcmp(job->profile_path, "-") == 0) return DL_OK;
+    const char *shown = job->format == DL_FORMAT_JSON  ? text
+                        : job->format == DL_FORMAT_CSV ? dl_cal_samples_csv(&profile, arena)
+                                                       : dl_cal_summary(&profile, job->profile_path, job->run.seconds, arena);
+    return job->context->output(NULL, shown, err);
+}
+
+static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
+    const double start = seconds();
+    const struct dl_cal_progress progress = {job, show_sample, show_warning};
+    struct dl_arena *arena = job->context->arena;
+    DL_TRY(open_journal(job, go_on, err));
+    dl_cal_signals_begin();
+    enum dl_code code = dl_cal_measure(&job->plan, &job->tools, &job->journal, &progress, arena, err);
+    dl_cal_signals_end();
+    job->run.seconds = seconds() - start;
+    job->run.resumed = go_on;
+    if (code == DL_OK) code = finish(job, err);
+    /* A journal that cannot become a profile stays: more probes can be added to it by hand or the disk emptied. */
+    dl_cal_journal_close(&job->journal, code == DL_OK);
+    return code;
+}
+
+/* A profile needs a product's rate; say so before measuring for minutes. */
+static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
+    bool product = false;
+    for (size_t i = 0; i < job->plan.count; i++) {
+        const struct dl_cal_point *p = &job->plan.points[i];
+        const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0;
+        product = product || (is_product && dl_cal_unavailable(&job->tools, p) == NULL);
+    }
+    if (product) return DL_OK;
+    return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
+                   job->tools.cpu == NULL ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
+                                          : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs them, then build again");
+}
+
+static enum dl_code calibrate(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    struct job job = {.context = context, .options = options, .journal = {.fd = -1}};
+    bool go_on;
+    DL_TRY(dl_output_format(options, &job.format, err));
+    if (dl_option_given(options, "kernels")) return dl_cal_kernels(context, options, job.format, err);
+    if (options->positional_count > 0) return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels", options->positional[0]);
+    if (dl_option_given(options, "device")) return dl_fail(err, DL_ERR_USAGE, "--device goes with --kernels; calibrate measures this machine");
+    dl_cal_host_read(context->arena, &job.run.host);
+    job.identity = dl_arena_printf(context->arena, "%s, %s", job.run.host.name, job.run.host.cpu);
+    if (job.identity == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (dl_option_given(options, "list")) {
+        DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
+        return context->output(NULL, dl_cal_probe_list(&job.tools, job.format, context->arena), err);
+    }
+    DL_TRY(prepare(&job, &go_on, err));
+    DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
+    if (dl_option_given(options, "dry-run")) {
+        return context->output(NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena), err);
+    }
+    DL_TRY(check_possible(&job, err));
+    return measure(&job, go_on, err);
+}
+
+const struct dl_command dl_cmd_calibrate = {
+    .name = "calibrate",
+    .summary = "measure this machine and write its profile",
+    .usage = "[options]",
+    .purpose = "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of this node with probe programs, "
+               "fits them, and writes the profile 'local' that predict uses by default. Finished samples are kept in PROFILE.journal: "
+               "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new one is complete.",
+    .examples = examples,
+    .options = tables,
+    .run = calibrate,
+};

@@ -1,0 +1,116 @@
+#!/bin/sh
+# dlmodel plot: numbers as CSV, valid pictures, texts that stay texts, and messages that help.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+runs=data/runs/tensorflow_2017.csv
+
+magic() { # magic NAME FILE HEX: the file begins with these bytes
+    got=$(od -An -tx1 -N8 "$2" 2> /dev/null | tr -d ' \n')
+    case $got in
+    "$3"*) printf 'ok %s\n' "$1" ;;
+    *) bad "$1" "$2 begins with '$got', expected $3" ;;
+    esac
+}
+absent() { # absent NAME FILE
+    if [ -e "$2" ]; then bad "$1" "$2 exists"; else printf 'ok %s\n' "$1"; fi
+}
+
+# The numbers
+run plot scaling "$runs" --workload resnet50 --system dgx1-p100 --where batch_per_device=64 --csv
+check 'scaling as numbers' 0
+has 'columns of scaling' '^group,label,devices,measured_samples_per_s,predicted_samples_per_s,predicted_low_samples_per_s,predicted_high_samples_per_s,ideal_samples_per_s,id$'
+awk -F, 'NR > 1 { n++; if (!($6 < $5 && $5 < $7 && $4 > 0)) wrong = 1; if (n == 1) one = $4 / $3; if ($8 != one * $3) off = $8 - one * $3
+    if (off > 1e-6 * $8 || off < -1e-6 * $8) wrong = 1 } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'prediction inside its interval, ideal linear from the smallest run' '^4 0$'
+run plot scaling data/runs/paradl_abci.csv --workload resnet50 --where strategy=data --where batch_per_device=64 --csv
+awk -F, 'NR == 2 { print ($4 > 340 && $4 < 356) ? "samples per second" : "wrong " $4 }' "$work/out" > "$work/judged" # 64 / 0.18384 s = 348.1
+cp "$work/judged" "$work/out"
+has 'iteration times become throughputs' '^samples per second$'
+run plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1,4 --csv
+check 'breakdown as numbers' 0
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { sum = 0; for (i = at["forward_s"]; i < at["iteration_s"]; i++) sum += $i; r = sum / $at["iteration_s"]
+      if (r < 0.999999 || r > 1.000001) wrong = 1; n++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'the pieces add up to the iteration' '^2 0$'
+run plot error "$runs" --csv
+check 'error as numbers' 0
+has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
+
+# What is wrong with the question
+run plot
+check 'no kind' 2 'scaling, breakdown, error'
+run plot scalling "$runs"
+check 'unknown kind' 2 "did you mean 'scaling'"
+run plot scaling "$runs"
+check 'too many groups says how to narrow' 2 'groups of runs are left.*--workload'
+run plot scaling "$runs" --workload resnet5
+check 'no such workload in the rows' 2 'no row has workload "resnet5"; did you mean resnet50'
+run plot scaling "$runs" --workload resnet50 --where batch_per_device=512
+check 'no row meets all' 2 'no row meets them all'
+run plot scaling "$runs" --where batchperdevice=64
+check 'unknown column' 2 "did you mean 'batch_per_device'"
+run plot scaling "$runs" --nodes 4
+check 'a plan beside files' 2 '--nodes: the rows of the files'
+run plot error
+check 'error without files' 2 'needs files'
+run plot scaling "$work/missing.csv"
+check 'missing file' 3 'missing\.csv'
+run plot breakdown -o "$work/a.gif"
+check 'unknown extension' 2 'expected \.png, \.svg, \.pdf'
+run plot breakdown -o "$work/a.png" --format svg
+check 'name against format' 2 'contradicts'
+run plot breakdown --framework pytorch-ddp,nonsense
+check 'unknown framework in a list' 2 'not all of'
+
+# Without gnuplot: a message, no file
+env PATH="$work/nothing" "$DLMODEL" plot scaling "$runs" --workload resnet50 --system dgx1-p100 -o "$work/none.png" \
+    > "$work/out" 2> "$work/err" < /dev/null
+status=$?
+check 'gnuplot missing' 5 'gnuplot-nox.*--csv'
+absent 'nothing written without gnuplot' "$work/none.png"
+
+command -v gnuplot > /dev/null 2>&1 || exit 0 # the rest draws
+
+run plot scaling "$runs" --workload resnet50 --system dgx1-p100 -o "$work/both"
+check 'a name without extension' 0
+magic 'PNG' "$work/both.png" 89504e470d0a1a0a
+magic 'SVG' "$work/both.svg" 3c3f786d6c
+run plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1,4 -o "$work/parts.pdf"
+check 'breakdown as PDF' 0
+magic 'PDF' "$work/parts.pdf" 25504446
+run plot error "$runs" --by workload -o "$work/error.png"
+check 'error as PNG' 0
+magic 'PNG of errors' "$work/error.png" 89504e470d0a1a0a
+run plot scaling "$runs" --workload resnet50 --system dgx1-p100
+check 'in the terminal' 0
+has 'axis with its unit, in the terminal' 'devices'
+COLUMNS=80 LINES=24 run plot scaling "$runs" --workload resnet50 --system dgx1-p100
+awk 'length($0) > 80 { long = 1 } END { print (long || NR > 25) ? "too large" : "fits" }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'as large as the terminal' '^fits$'
+
+# Texts stay texts
+title="it's \`touch $work/evil1\` \$(touch $work/evil2)'; system('touch $work/evil3'); x=' {/=40 a}_b %s %d \\n <svg> & \"q\""
+run plot scaling "$runs" --workload resnet50 --system dgx1-p100 --title "$title" -o "$work/title"
+check 'a hostile title' 0
+for i in 1 2 3; do absent "no command of the title runs ($i)" "$work/evil$i"; done
+cp "$work/title.svg" "$work/out"
+has 'the title as it is' "it's .touch .*_b %s %d .*&lt;svg(>|&gt;) &amp;"
+mkdir -p "$work/a'b; system('touch x')"
+hostile="$work/a'b; system('touch x')/| \$(touch evil4) \"%s.svg"
+run plot scaling "$runs" --workload resnet50 --system dgx1-p100 -o "$hostile"
+check 'a hostile file name' 0
+magic 'the file of that name' "$hostile" 3c3f786d6c
+awk -F, 'BEGIN { OFS = "," } NR > 1 { $2 = "\"%d %s `touch evil5`'"'"'; {x}_y \"\"quoted\"\" #\"" } { print }' "$runs" > "$work/names.csv"
+run plot error "$work/names.csv" -o "$work/names.svg"
+check 'hostile names in the data' 0
+cp "$work/names.svg" "$work/out"
+has 'the name as it is' '%d %s .touch evil5'
+absent 'no command of the data runs' evil5
+run plot breakdown --system iris-v100 --framework pytorch-ddp -o "$work/no/such/folder/a.png"
+check 'a folder that is not there' 5 'no/such/folder'
+run plot breakdown --system iris-v100 --framework pytorch-ddp --format png -o -
+magic 'PNG on standard output' "$work/out" 89504e470d0a1a0a
