@@ -221,10 +221,7 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
         fprintf(stderr, "%s: a helper of 'dlmodel calibrate'; expected [--dir DIR] --points {PROBE SHAPE PASS SECONDS}...\n", argv[0]);
         return DL_ERR_USAGE;
     }
-    /* As on a quiet machine, where the system allows it (root): short of that, other programs take the cores in turn. */
-    const bool first = setpriority(PRIO_PROCESS, 0, -20) == 0;
     if (!silent) facts();
-    if (!silent) dl_print_fact("priority", first ? "raised" : "normal");
     for (i++; i + 3 < argc; i += 4) {
         struct dl_err err = {0};
         const struct dl_probe *probe = find(probes, argv[i]);

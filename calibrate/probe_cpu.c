@@ -1,6 +1,8 @@
 /* probe_cpu.c - dlmodel-probe-cpu: the table of its probes. */
 #include "calibrate/probe_cpu.h"
 
+#include <sys/resource.h>
+
 static const struct dl_probe *const probes[] = {
     &dl_probe_gemm, &dl_probe_matmul, &dl_probe_conv, &dl_probe_stream, &dl_probe_write, &dl_probe_read, NULL,
 };
@@ -8,6 +10,7 @@ static const struct dl_probe *const probes[] = {
 static void facts(void) {
     dl_openblas_facts();
     dl_onednn_facts();
+    dl_print_fact("priority", getpriority(PRIO_PROCESS, 0) < 0 ? "raised" : "normal");
 }
 
 int main(int argc, char **argv) {

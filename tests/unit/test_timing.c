@@ -12,10 +12,11 @@
 #include "calibrate/cal_journal.h"
 #include "tests/check.h"
 
-/* A call takes call_s (1 + noise N), and every `stall_every`-th block stall_s longer. */
+/* A call takes call_s (1 + noise N), and every `stall_every`-th block stall_s longer; of `steal_every` blocks all but one
+ * are preempted, and take steal_s longer. */
 static struct fake {
-    double call_s, noise, stall_s, spent_s;
-    long stall_every, blocks, calls, longest, fail_at;
+    double call_s, noise, stall_s, steal_s, spent_s;
+    long stall_every, steal_every, blocks, calls, longest, fail_at, preemptions;
     uint64_t random;
     int opened, closed, verified;
     enum dl_code open_code, verify_code;
@@ -52,8 +53,17 @@ static double fake_run(void *state, long calls, struct dl_err *err)
     }
     double elapsed = (double)calls * f->call_s * (1.0 + f->noise * gauss());
     if (f->stall_every > 0 && f->blocks % f->stall_every == 0) elapsed += f->stall_s;
+    if (f->steal_every > 0 && f->blocks % f->steal_every != 0) {
+        elapsed += f->steal_s;
+        f->preemptions++;
+    }
     f->spent_s += elapsed;
     return elapsed;
+}
+
+static long fake_preemptions(void)
+{
+    return fake.preemptions;
 }
 
 static enum dl_code fake_verify(void *state, struct dl_err *err)
@@ -67,7 +77,8 @@ static void fake_close(void *state)
     ((struct fake *)state)->closed++;
 }
 
-static const struct dl_probe FAKE = {"fake", "made up", 1e-3, available, fake_open, fake_run, fake_verify, NULL, fake_close};
+static const struct dl_probe FAKE = {"fake", "made up", 1e-3, available, fake_open, fake_run, fake_verify, NULL, fake_close,
+                                   fake_preemptions};
 
 static struct series measured(double call_s, double noise, double share_s)
 {
@@ -141,6 +152,32 @@ static void stalls_are_outliers_and_do_not_move_the_median(void **state)
     check_close(s.median, 1.5e-3, 0.03);
     size_t outliers = dl_outliers(s.times, s.count, s.outlier, s.sorted);
     assert_in_range(outliers, s.count / 8 - 1, s.count / 8 + 2);
+}
+
+/* Three of four blocks wait 8 ms for another program: the fourth ones alone are the sample. */
+static void preempted_blocks_do_not_count(void **state)
+{
+    (void)state;
+    fake.steal_every = 4;
+    fake.steal_s = 8e-3;
+    struct series s = measured(2e-3, 0.0, 1.0);
+    check_close(s.median, 2e-3, 1e-12);
+    assert_int_equal(s.count, FIRST_CHECK);
+    assert_in_range(s.preempted, 3 * FIRST_CHECK - 3, 3 * FIRST_CHECK);
+}
+
+/* No block is left alone: the fastest quarter of them, and no more than PATIENCE shares of time. */
+static void without_clean_blocks_the_fastest_count(void **state)
+{
+    (void)state;
+    fake.steal_every = 1000000;
+    fake.steal_s = 8e-3;
+    fake.stall_every = 2;
+    fake.stall_s = 5e-3;
+    struct series s = measured(2e-3, 0.0, 1.0);
+    check_close(s.median, 10e-3, 1e-9);
+    assert_in_range(s.count * 4, s.preempted + s.count - 4, s.preempted + s.count);
+    assert_true(fake.spent_s < 1.1 * PATIENCE);
 }
 
 static void no_facts(void)
@@ -277,6 +314,8 @@ int main(void)
         cmocka_unit_test_setup(noise_takes_more_blocks_until_the_interval_is_tight, fresh),
         cmocka_unit_test_setup(the_share_ends_a_sample_that_does_not_settle, fresh),
         cmocka_unit_test_setup(stalls_are_outliers_and_do_not_move_the_median, fresh),
+        cmocka_unit_test_setup(preempted_blocks_do_not_count, fresh),
+        cmocka_unit_test_setup(without_clean_blocks_the_fastest_count, fresh),
         cmocka_unit_test_setup(a_sample_is_one_line_that_the_journal_takes, fresh),
         cmocka_unit_test_setup(a_machine_that_refuses_skips_the_point, fresh),
         cmocka_unit_test_setup(a_wrong_result_or_a_failed_call_gives_no_sample, fresh),

@@ -1,0 +1,275 @@
+#!/bin/sh
+# calibrate: options, kills and resumption, probes that fail, places that cannot be written. A probe program made of a few
+# lines of shell stands in for dlmodel-probe-cpu, so that a run takes seconds and its samples are known; the last part
+# uses the real one.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+real=$DLMODEL
+root=$(pwd)
+
+# The stand-in: answers --list, and one sample a point. FAKE_SLEEP: before each; FAKE_FAIL: N KIND, what happens instead
+# of sample N (crash, kill, garbage, skip, hang).
+mkdir "$work/bin"
+cp "$real" "$work/bin/dlmodel"
+cat > "$work/bin/dlmodel-probe-cpu" <<'SH'
+#!/bin/sh
+echo $$ >> "${FAKE_PIDS:-/dev/null}"
+if [ "$1" = --list ]; then
+    for p in gemm matmul conv stream write read; do echo "{\"probe\":{\"name\":\"$p\"}}"; done
+    exit 0
+fi
+while [ "$1" != --points ]; do shift; done
+shift
+echo '{"fact":{"key":"openblas","value":"made up"}}'
+set -- "$@"
+fail_at=${FAKE_FAIL%% *} kind=${FAKE_FAIL#* } n=0
+while [ $# -ge 4 ]; do
+    n=$((n + 1))
+    [ -n "${FAKE_SLEEP-}" ] && sleep "$FAKE_SLEEP"
+    if [ "$n" = "${fail_at:-0}" ]; then
+        case $kind in
+        crash) echo 'something broke' >&2; exit 9 ;;
+        kill) kill -9 $$ ;;
+        garbage) echo '{"sample":{"probe":"gemm"' ;;
+        negative) echo '{"sample":{"probe":"gemm","shape":"m=1","median_s":-1}}' ;;
+        skip) echo '{"skipped":{"name":"'"$1"'","unavailable":"no room"}}'; shift 4; continue ;;
+        noise) echo 'a library says hello' ;;
+        esac
+    fi
+    t=$(printf '%s %s\n' "$1" "$2" | awk '{ w = 1; for (i = 2; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+        if ($1 == "gemm" || $1 == "matmul") w = 2 * v["m"] * v["n"] * v["k"] / 2e11
+        else if ($1 == "conv") w = 2 * v["n"] * v["f"] * v["c"] * v["h"] ^ 2 * v["r"] ^ 2 / v["s"] ^ 2 / 1.5e11
+        else w = v["bytes"] / 1e10
+        printf "%.9g", 2e-6 + w }')
+    printf '{"sample":{"probe":"%s","shape":"%s","pass":"%s","precision":"fp32","median_s":%s,"low_s":%s,"high_s":%s,"repeats":10,"outliers":1}}\n' \
+        "$1" "$2" "$3" "$t" "$t" "$t"
+    shift 4
+done
+SH
+chmod +x "$work/bin/dlmodel-probe-cpu"
+DLMODEL=$work/bin/dlmodel
+export DLMODEL_DATA="$root/data" DLMODEL_LOCAL="$work/local.json" FAKE_PIDS="$work/pids"
+unset DLMODEL_LIBEXEC FAKE_FAIL FAKE_SLEEP
+profile=$work/p.json
+journal=$profile.journal
+# No mpirun in this PATH: the MPI probes cannot run.
+mkdir "$work/path"
+for tool in sh sleep awk kill printf; do
+    full=$(command -v "$tool")
+    case $full in /*) ln -s "$full" "$work/path/$tool" ;; esac
+done
+everywhere=$PATH
+PATH=$work/path:$PATH
+slow_path=$work/path
+says() { # says NAME CONDITION...: a result line for a shell condition
+    name=$1
+    shift
+    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
+}
+samples() { grep -c '"sample"' "$journal" 2> /dev/null; }
+cal() { PATH=$slow_path run calibrate "$@"; }
+
+# What can run, and the plan
+cal --list
+check '--list' 0
+for p in gemm matmul conv stream write read pingpong allreduce; do has "--list names $p" "$p"; done
+has '--list says that there are no GPU probes' 'gpu.*not in this version'
+has '--list says why MPI cannot run' '(pingpong|allreduce) .* no .*(mpirun|MPI)'
+cal --list --json
+has '--list --json' '"name": *"gemm"'
+cal --quick --dry-run -o "$profile"
+check '--dry-run' 0
+has '--dry-run says the expected time' 'expected time .* s; nothing was measured'
+says '--dry-run writes nothing' [ ! -e "$profile" -a ! -e "$journal" ]
+
+# A whole run
+cal --quick -o "$profile"
+check 'a run without MPI' 0 'left out'
+has 'the summary names the profile' 'p\.json'
+says 'the journal is gone' [ ! -e "$journal" ]
+all=$(grep -c '"median_s"' "$profile")
+says 'samples are kept in the profile' [ "$all" -gt 60 ]
+for f in measured_on measured_at load_before load_after kernel openblas surfaces device_profile; do
+    says "the profile has $f" grep -q "\"$f\"" "$profile"
+done
+run predict --system "$profile" --workload resnet50 --framework ideal --nodes 1
+check 'predict takes the profile' 0
+cal --quick --json -o "$profile"
+has '--json prints the profile' '"format": *"dlmodel-system"'
+says '--json is what was written' cmp -s "$work/out" "$profile"
+cal --quick --csv -o "$profile"
+says '--csv has a line a sample' [ "$(grep -c . "$work/out")" -eq $((all + 1)) ]
+cal --quick -o -
+has '-o - prints the profile' '"format": *"dlmodel-system"'
+cal --quick
+check 'without -o the profile is the local one' 0
+says 'without -o: written' [ -s "$DLMODEL_LOCAL" ]
+
+# Only some probes: the others are taken from the present profile
+cp "$profile" "$work/before.json"
+cal --quick --only stream -o "$profile"
+check '--only' 0
+says '--only keeps the other samples' [ "$(grep -c '"median_s"' "$profile")" -eq "$all" ]
+
+# Probes that fail: 6, a sentence, the old profile untouched, --resume goes on
+cp "$profile" "$work/before.json"
+for kind in crash kill garbage negative; do
+    FAKE_FAIL="20 $kind"
+    export FAKE_FAIL
+    cal --quick -o "$profile"
+    case $kind in
+    crash) check 'a probe that fails' 6 'exit status 9.*something broke.*--resume' ;;
+    kill) check 'a probe that is killed' 6 'signal 9.*--resume' ;;
+    *) check "a probe that writes $kind" 6 'not a sample' ;;
+    esac
+    says "$kind: the old profile is untouched" cmp -s "$profile" "$work/before.json"
+    says "$kind: the finished samples are kept" [ "$(samples)" -eq 19 ]
+    unset FAKE_FAIL
+    cal --quick --resume -o "$profile"
+    check "$kind: --resume completes" 0
+    says "$kind: every sample once" [ "$(grep -c '"median_s"' "$profile")" -eq "$all" ]
+    cp "$profile" "$work/before.json"
+done
+FAKE_FAIL='20 skip' && export FAKE_FAIL
+cal --quick -o "$profile"
+check 'a point that the machine refuses is left out' 0 'left out: no room'
+says 'the other samples are there' [ "$(grep -c '"median_s"' "$profile")" -eq $((all - 1)) ]
+FAKE_FAIL='20 noise'
+cal --quick -o "$profile"
+check 'words of a library on stdout do no harm' 0
+unset FAKE_FAIL
+
+# 20 times kill -9 at another moment: no profile but a complete one, no sample lost but the one in flight, no children left
+rm -f "$profile" "$journal" "$FAKE_PIDS"
+FAKE_SLEEP=0.01 && export FAKE_SLEEP
+before=0 lost=0 torn=0 round=0
+while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
+    round=$((round + 1))
+    PATH=$slow_path "$DLMODEL" calibrate --quick --resume -o "$profile" > "$work/out" 2> "$work/err" < /dev/null &
+    pid=$!
+    sleep "0.$((round % 3))$((round * 7 % 10))"
+    kill -9 $pid 2> /dev/null
+    wait $pid 2> /dev/null
+    now=$(samples)
+    [ "${now:-0}" -lt "$before" ] && lost=$((lost + 1))
+    before=${now:-0}
+done
+status=$round
+says 'kill -9: no finished sample is lost' [ $lost -eq 0 ]
+unset FAKE_SLEEP
+cal --quick --resume -o "$profile"
+check 'kill -9: --resume completes' 0
+says 'kill -9: every sample once' [ "$(grep -c '"median_s"' "$profile")" -eq "$all" ]
+sleep 0.3
+while IFS= read -r pid; do
+    [ -d "/proc/$pid" ] && grep -q dlmodel-probe-cpu "/proc/$pid/cmdline" 2> /dev/null && torn=$((torn + 1))
+done < "$FAKE_PIDS"
+says 'kill -9: the probes end too' [ $torn -eq 0 ]
+
+# Ctrl-C and SIGTERM
+cp "$profile" "$work/before.json"
+for signal in INT TERM; do
+    FAKE_SLEEP=0.05 PATH=$slow_path "$DLMODEL" calibrate --quick -o "$profile" > "$work/out" 2> "$work/err" < /dev/null &
+    pid=$!
+    sleep 0.5
+    kill -$signal $pid
+    wait $pid
+    status=$?
+    check "SIG$signal" 5 'interrupted after .* samples.*--resume'
+    says "SIG$signal: the old profile is untouched" cmp -s "$profile" "$work/before.json"
+done
+cal --quick --resume -o "$profile"
+check 'after signals --resume completes' 0
+
+# Two at a time
+FAKE_SLEEP=0.05 PATH=$slow_path "$DLMODEL" calibrate --quick -o "$profile" > /dev/null 2>&1 < /dev/null &
+pid=$!
+sleep 0.3
+cal --quick -o "$profile"
+check 'a second calibration of the same profile is refused' 5 'another calibration'
+kill $pid
+wait $pid
+
+# Journals that do not belong
+cal --quick --ranks 4 --resume -o "$profile"
+check 'resumed with other options' 3 'other options'
+printf 'not a journal\n' > "$journal"
+cal --quick --resume -o "$profile"
+status_first=$status
+says 'a journal of which no line is good starts anew, or is refused' [ "$status_first" -eq 0 -o "$status_first" -eq 3 ]
+rm -f "$journal"
+FAKE_FAIL='5 crash' && export FAKE_FAIL
+cal --quick -o "$profile"
+unset FAKE_FAIL
+printf '{"sample":{"probe":"gemm"}}\n' >> "$journal"
+cal --quick --resume -o "$profile"
+check 'a damaged journal' 3 'p\.json\.journal:[0-9]+:[0-9]+: error'
+rm -f "$journal"
+
+# Places that cannot be written
+cal --quick -o /proc/nowhere/p.json
+check 'a directory that cannot be made' 5 '/proc'
+cal --quick -o "$work"
+check 'a directory for the profile' 5 'directory'
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir "$work/ro"
+    chmod 500 "$work/ro"
+    cal --quick -o "$work/ro/p.json"
+    check 'a read-only directory' 5 'ro/p\.json'
+fi
+if [ -w /dev/full ]; then
+    cal --quick -o /dev/full
+    check 'a full disk' 5 'No space left|cannot write'
+    rm -f "$DLMODEL_LOCAL.journal"
+    PATH=$slow_path "$DLMODEL" calibrate --list > /dev/full 2> "$work/err"
+    status=$?
+    check 'standard output is full' 5 'standard output'
+fi
+
+# Wrong use
+cal --only gem
+check '--only of an unknown probe' 2 "did you mean 'gemm'"
+cal --budget -3
+check '--budget below 0' 2 'budget'
+cal --ranks 1
+check '--ranks 1' 2 'ranks'
+cal --nosuch
+check 'an unknown option' 2 'nosuch'
+cal some.csv
+check 'a file without --kernels' 2 'kernels'
+cal --device v100_sxm2_16
+check '--device without --kernels' 2 'kernels'
+rm -f "$work/bin/dlmodel-probe-cpu"
+cal --quick -o "$profile"
+check 'no probe program' 6 'dlmodel-probe-cpu'
+
+# Fitting published kernel times
+run calibrate --kernels data/kernels/deepbench_gemm.csv --device v100_sxm2_16 -o "$work/surfaces.json"
+check '--kernels' 0
+says '--kernels writes surfaces' grep -q '"dlmodel-surfaces"' "$work/surfaces.json"
+run calibrate --kernels data/kernels/deepbench_gemm.csv --device nosuch -o "$work/none.json"
+check '--kernels of an unknown device' 2
+
+# The real probe program: memory bandwidth alone, or what it says when there is no library for products
+PATH=$everywhere
+DLMODEL=$real
+run calibrate --list
+check 'the real --list' 0
+if grep -Eq '^ *(gemm|matmul) +yes' "$work/out"; then
+    run calibrate --quick --only stream,gemm --budget 1 -o "$work/real.json"
+    check 'a real run' 0
+    run predict --system "$work/real.json" --workload alexnet --framework ideal
+    check 'predict takes a real profile' 0
+    "$DLMODEL" calibrate --quick --only gemm,stream -o "$work/killed.json" > /dev/null 2>&1 < /dev/null &
+    pid=$!
+    sleep 0.7
+    kill -9 $pid
+    wait $pid 2> /dev/null
+    says 'a real run, killed: no profile' [ ! -e "$work/killed.json" ]
+    run calibrate --quick --only gemm,stream --resume -o "$work/killed.json"
+    check 'a real run, killed and resumed' 0
+else
+    run calibrate --quick -o "$work/real.json"
+    check 'no library for products' 6 'OpenBLAS'
+fi
