@@ -44,8 +44,11 @@ DEFINES = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_DATADIR='"$(PREFIX)/share/d
 LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 
 # What this machine has is found by compiling and linking a few lines (tests/features.sh), and kept in config.mk.
+# Goals that build nothing themselves do not look: on a fresh machine `make deps` comes first.
 CONFIG := $(BUILD)/config.mk
+ifneq ($(filter-out help deps demo check check-fast clean dist uninstall lint,$(or $(MAKECMDGOALS),all)),)
 -include $(CONFIG)
+endif
 
 LIBRARY_SOURCES := $(wildcard model/*.c predict/*.c slurm/*.c) $(filter-out $(wildcard calibrate/probe_*.c),$(wildcard calibrate/*.c))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
@@ -66,6 +69,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
 .SECONDARY:
 
 all: $(CONFIG) ## build dlmodel and the probes
+	@if [ -f $(BUILD)/features.new ]; then cat $(BUILD)/features.txt; rm -f $(BUILD)/features.new; fi
 	+$(Q)$(MAKE) --no-print-directory programs
 programs: $(PROGRAMS)
 ifeq ($(BUILD),build)
@@ -91,7 +95,7 @@ endif
 $(CONFIG): tests/features.sh
 	$(Q)mkdir -p $(BUILD)
 	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
-	$(Q)cat $(BUILD)/features.txt
+	$(Q)touch $(BUILD)/features.new
 
 # Another set of flags rebuilds everything.
 FLAGS_NOW := $(CC) $(BASE_FLAGS) $(CFLAGS) $(DEFINES) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS)
@@ -151,7 +155,7 @@ accuracy: all ## print the accuracy table, and put it into README.md
 	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
 
 golden-accept: all ## record the present output as the expected one (review the diff)
-	$(Q)DLMODEL=$(CURDIR)/$(BUILD)/dlmodel sh tests/golden/run.sh accept
+	$(Q)DLMODEL=$(CURDIR)/$(BUILD)/dlmodel sh tests/golden/golden.sh accept
 
 lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
 	$(Q)sh tests/lint.sh all

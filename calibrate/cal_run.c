@@ -1,6 +1,7 @@
 /* cal_run.c - see the header. */
 #include "calibrate/cal_run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,8 +122,8 @@ static bool missing(const struct run *r, const struct dl_cal_point *point, enum 
     return point->child == child && !dl_cal_journal_has(r->journal, point) && dl_cal_unavailable(r->tools, point) == NULL;
 }
 
-/* Command line of a child for the points that are missing; *count of them. NULL: out of memory. */
-static char **command(const struct run *r, enum dl_cal_child child, size_t *count, double *longest_s) {
+/* Command line of a child for the points that are missing. NULL: out of memory. */
+static char **command(const struct run *r, enum dl_cal_child child) {
     enum { FIXED = 32 };
     char **argv = dl_arena_alloc(r->arena, FIXED + 4 * r->plan->count, sizeof *argv);
     size_t n = 0;
@@ -153,8 +154,6 @@ static char **command(const struct run *r, enum dl_cal_child child, size_t *coun
         PUSH(r->plan->choice.file_dir);
     }
     PUSH("--points");
-    *count = 0;
-    *longest_s = 0;
     for (size_t i = 0; i < r->plan->count; i++) {
         const struct dl_cal_point *p = &r->plan->points[i];
         if (!missing(r, p, child)) continue;
@@ -162,8 +161,6 @@ static char **command(const struct run *r, enum dl_cal_child child, size_t *coun
         PUSH(p->shape);
         PUSH(p->pass);
         argv[n++] = dl_arena_printf(r->arena, "%.6g", p->share_s);
-        if (p->share_s > *longest_s) *longest_s = p->share_s;
-        ++*count;
     }
 #undef PUSH
     for (size_t i = 0; i < n; i++) {
@@ -175,7 +172,10 @@ static char **command(const struct run *r, enum dl_cal_child child, size_t *coun
 static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_err *err) {
     size_t count = 0;
     double longest_s = 0;
-    char **argv = command(r, child, &count, &longest_s);
+    /* Without its programs a child has no command line. */
+    for (size_t i = 0; i < r->plan->count; i++) count += missing(r, &r->plan->points[i], child);
+    if (count == 0) return DL_OK;
+    char **argv = command(r, child);
     if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (count == 0) return DL_OK;
     struct dl_cal_ending ending;

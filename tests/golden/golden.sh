@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh [accept] - the output of the commands in cases.txt against what was accepted before; $DLMODEL is the program.
+# golden.sh [accept] - the output of the commands in cases.txt against what was accepted before; $DLMODEL is the program.
 # "ok NAME" and "not ok NAME" lines with the difference. `accept` writes the present output as the expected one: review the diff.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
