@@ -1,0 +1,184 @@
+/* From a recorded journal of a real quick calibration to a profile: it loads again, its numbers follow from the samples,
+ * and what is missing is said. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "calibrate/cal_profile.h"
+#include "calibrate/cal_report.h"
+#include "tests/check.h"
+
+static const struct dl_cal_run RUN = {
+    .host = {.name = "node7", .kernel = "Linux 6.1 x86_64", .cpu = "Test CPU", .sockets = 1, .cores = 2, .memory_bytes = 25769803776.0,
+             .last_cache_bytes = 33554432.0, .clock_hz = 2.6e9},
+    .finished = "2024-01-31T12:00:30Z", .load_after = 1.25, .seconds = 30.0};
+
+static void read_fixture(struct dl_arena *arena, struct dl_cal_journal *journal)
+{
+    struct dl_err err = {0};
+    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
+    if (dl_cal_journal_read(path, arena, journal, &err) != DL_OK) fail_msg("%s", err.message);
+}
+
+static void the_profile_loads_again(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal;
+    struct dl_system profile, again;
+    struct dl_json *doc;
+    struct dl_err err = {0};
+    char *text;
+    read_fixture(&arena, &journal);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &profile, &err), DL_OK);
+    if (dl_cal_profile_text(&profile, "local.json", &arena, &text, &err) != DL_OK) fail_msg("%s: %s", err.key, err.message);
+    assert_int_equal(dl_json_parse("local.json", text, strlen(text), &arena, &doc, &err), DL_OK);
+    assert_int_equal(dl_json_load(doc, &dl_system_schema, &arena, &again, &err), DL_OK);
+    assert_int_equal(dl_system_check(&again, doc, &err), DL_OK);
+    assert_string_equal(dl_json_text(&dl_system_schema, &again, &arena), text);
+    assert_string_equal(again.name, "local");
+    assert_string_equal(again.measured_on, "node7");
+    assert_string_equal(again.measured_at, "2024-01-31T12:00:30Z");
+    assert_int_equal(again.sample_count, journal.sample_count);
+    for (int i = 0; i < again.sample_count; i++) {
+        assert_string_equal(again.samples[i].shape, journal.samples[i].shape);
+        assert_true(again.samples[i].median_s == journal.samples[i].median_s); /* to the last bit */
+    }
+    dl_arena_free(&arena);
+}
+
+/* Largest work / time of a probe, from the fixture itself. */
+static double best(const struct dl_cal_journal *journal, const char *probe)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &journal->samples[i];
+        if (strcmp(s->probe, probe) == 0) most = fmax(most, dl_cal_work(s) / s->median_s);
+    }
+    return most;
+}
+
+static void numbers_follow_from_the_samples(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal;
+    struct dl_system p;
+    struct dl_err err = {0};
+    read_fixture(&arena, &journal);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
+    check_close(p.profile.rates[0].peak_flop_per_s, fmax(best(&journal, "gemm"), best(&journal, "matmul")), 1e-15);
+    check_close(p.profile.memory_bandwidth_bytes_per_s, best(&journal, "stream"), 1e-15);
+    check_close(p.storage.write_bytes_per_s, best(&journal, "write"), 1e-15);
+    assert_int_equal(p.profile.surface_count, 4); /* products, and three passes of convolution */
+    assert_int_equal(p.profile.unit_count, 2);
+    assert_true(p.has_intra && p.has_inter && p.inter.assumed && !p.intra.assumed);
+    assert_int_equal(p.collective_count, 1);
+    assert_int_equal(p.collectives[0].ranks, 2);
+    assert_int_equal(p.collectives[0].sample_count, 12);
+    for (int i = 1; i < 12; i++) assert_true(p.collectives[0].samples[i].bytes > p.collectives[0].samples[i - 1].bytes);
+    dl_arena_free(&arena);
+}
+
+/* 8 images, 64 -> 256 channels, 56 x 56, 1x1: 8 56 56 64 256 multiply-adds = 411041792, twice that in flop; stride 2 with
+ * 3x3 and padding 1 on 56: 28 x 28 results. Triad moves 3 arrays, copy 2. */
+static void work_of_samples(void **state)
+{
+    (void)state;
+    const struct dl_raw_sample pointwise = {.probe = "conv", .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
+                               strided = {.probe = "conv", .shape = "n=1 c=1 f=1 h=56 r=3 s=2 p=1"},
+                               triad = {.probe = "stream", .shape = "bytes=1000", .pass = "triad"},
+                               copy = {.probe = "stream", .shape = "bytes=1000", .pass = "copy"},
+                               product = {.probe = "matmul", .shape = "m=2 n=3 k=5 ta=0 tb=1"};
+    check_close(dl_cal_work(&pointwise), 822083584.0, 0);
+    check_close(dl_cal_work(&strided), 2.0 * 28 * 28 * 9, 0);
+    check_close(dl_cal_work(&triad), 3000.0, 0);
+    check_close(dl_cal_work(&copy), 2000.0, 0);
+    check_close(dl_cal_work(&product), 60.0, 0);
+}
+
+static void drop(struct dl_cal_journal *journal, const char *probe)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < journal->sample_count; i++)
+        if (strcmp(journal->samples[i].probe, probe) != 0) journal->samples[kept++] = journal->samples[i];
+    journal->sample_count = kept;
+}
+
+static void without_messages_there_are_no_links(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal;
+    struct dl_system p;
+    struct dl_err err = {0};
+    char *text;
+    read_fixture(&arena, &journal);
+    drop(&journal, "pingpong");
+    drop(&journal, "allreduce");
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
+    assert_false(p.has_intra || p.has_inter || p.has_links);
+    assert_int_equal(p.collective_count, 0);
+    assert_int_equal(dl_cal_profile_text(&p, "local.json", &arena, &text, &err), DL_OK);
+    check_contains(dl_cal_summary(&p, "local.json", 1.0, &arena), "not measured");
+    dl_arena_free(&arena);
+}
+
+static void a_profile_needs_a_product_and_bandwidth(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal;
+    struct dl_system p;
+    struct dl_err err = {0};
+    read_fixture(&arena, &journal);
+    drop(&journal, "gemm");
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK); /* the products of matmul do */
+    drop(&journal, "matmul");
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
+    check_contains(err.message, "matrix product");
+    drop(&journal, "stream");
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
+    check_contains(err.message, "memory bandwidth");
+    dl_arena_free(&arena);
+}
+
+static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_cal_choice choice = {.quick = true, .budget_s = (double)NAN, .ranks = 2, .file_dir = "/tmp"};
+    struct dl_cal_plan a, b;
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &a, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_true(a.hash == b.hash && a.count == b.count && a.expected_s <= 60.0);
+    double sum = 0.0;
+    for (size_t i = 0; i < a.count; i++) sum += a.points[i].share_s;
+    check_close(sum, a.choice.budget_s, 1e-9);
+    choice.ranks = 4;
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_true(a.hash != b.hash);
+    choice.only = "read,wirte";
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_ERR_USAGE);
+    check_contains(err.message, "'write'");
+    choice.only = "read"; /* and what a profile cannot do without: copy, triad, one product by each library */
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_int_equal(b.count, 5);
+    dl_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_profile_loads_again),
+        cmocka_unit_test(numbers_follow_from_the_samples),
+        cmocka_unit_test(work_of_samples),
+        cmocka_unit_test(without_messages_there_are_no_links),
+        cmocka_unit_test(a_profile_needs_a_product_and_bandwidth),
+        cmocka_unit_test(a_plan_is_the_same_each_time_and_keeps_the_budget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
