@@ -1,16 +1,18 @@
 # dlmodel: `make help` lists the targets. One makefile; objects mirror the sources below $(BUILD).
 
-BUILD ?= build
+SANITIZE ?=
+BUILD ?= build$(if $(SANITIZE),-san)
 PREFIX ?= /usr/local
 VERSION := 0.1.0
-COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
-CC ?= gcc
+COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),unknown)
+ifeq ($(origin CC),default)
+  CC := gcc
+endif
 PKG_CONFIG ?= pkg-config
 CUDA_HOME ?= /usr/local/cuda
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 V ?= 0
 DEVELOPER ?= 0
-SANITIZE ?=
 FUZZ_SECONDS ?= 600
 # Optional parts: auto (use it when it is there), 1 (it must be there), 0 (build without).
 CUDA ?= auto
@@ -19,7 +21,7 @@ CUDNN ?= auto
 MPI ?= auto
 ONEDNN ?= auto
 OPENBLAS ?= auto
-export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS CC PKG_CONFIG CUDA_HOME
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
 
 ifeq ($(V),0)
   Q := @
@@ -39,16 +41,29 @@ ifneq ($(SANITIZE),)
   BASE_FLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
   LINK_FLAGS := -fsanitize=$(SANITIZE)
 endif
-DEFINES = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' \
-  -DDLMODEL_PLOTDIR='"$(PREFIX)/share/dlmodel/plots"' -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
+# What changes with PREFIX, commit or features is told to the few files that ask; they alone are compiled again.
+ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"' \
+  -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_PLOTDIR='"$(PREFIX)/share/dlmodel/plots"' \
+  -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
+ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c model/*.c predict/*.c calibrate/*.c))
 LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 
-# What this machine has is found by compiling and linking a few lines (tests/features.sh), and kept in config.mk.
-# Goals that build nothing themselves do not look: on a fresh machine `make deps` comes first.
+# What this machine has is found by compiling and linking a few lines (tests/features.sh), and kept in config.mk. Goals that must
+# work on a bare machine, or that call make again, do without.
 CONFIG := $(BUILD)/config.mk
-ifneq ($(filter-out help deps demo check check-fast clean dist uninstall lint,$(or $(MAKECMDGOALS),all)),)
--include $(CONFIG)
+BARE_GOALS := help deps features check check-fast demo lint cov fuzz dist uninstall clean
+# Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
+# would be made again too, but make would not read it again.)
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
+  include $(CONFIG)
+  ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
+    $(if $(MAKE_RESTARTS),,$(shell rm -f $(CONFIG)))
+  endif
 endif
+$(CONFIG): tests/features.sh $(wildcard /var/lib/dpkg/status)
+	$(Q)mkdir -p $(BUILD)
+	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
 
 LIBRARY_SOURCES := $(wildcard model/*.c predict/*.c slurm/*.c) $(filter-out $(wildcard calibrate/probe_*.c),$(wildcard calibrate/*.c))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
@@ -56,22 +71,21 @@ MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cpu*.c))
 PROBE_MPI := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_mpi*.c))
+PROBE_CUDA := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cuda*.c))
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
-  $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi)
+  $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi) $(if $(and $(PROBE_CUDA),$(HAVE_CUDA)),$(BUILD)/dlmodel-probe-cuda)
 
 .DEFAULT_GOAL := all
-.PHONY: all programs help deps features check check-fast tests bench demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
-.SECONDARY:
+.PHONY: all help deps features check check-fast tests bench demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PRECIOUS: $(BUILD)/%.o
+.DELETE_ON_ERROR:
 
-all: $(CONFIG) ## build dlmodel and the probes
-	@if [ -f $(BUILD)/features.new ]; then cat $(BUILD)/features.txt; rm -f $(BUILD)/features.new; fi
-	+$(Q)$(MAKE) --no-print-directory programs
-programs: $(PROGRAMS)
+all: $(PROGRAMS) ## build dlmodel and the probes
 ifeq ($(BUILD),build)
 	$(Q)ln -sfn build/dlmodel dlmodel
 endif
@@ -84,35 +98,28 @@ help: ## this list
 deps: ## install what is missing (says what; apt only)
 	$(Q)sh tests/deps.sh
 
-features: $(CONFIG) ## what was found, and how to get the rest
-	@cat $(BUILD)/features.txt
-
-# Found again when an answer could differ: another compiler, another choice.
-FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(CUDA_HOME)
-ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
-.PHONY: $(CONFIG)
-endif
-$(CONFIG): tests/features.sh
+features: ## look again what is here, and say how to get the rest
 	$(Q)mkdir -p $(BUILD)
 	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
-	$(Q)touch $(BUILD)/features.new
 
 # Another set of flags rebuilds everything.
-FLAGS_NOW := $(CC) $(BASE_FLAGS) $(CFLAGS) $(DEFINES) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS)
+FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA)
+stamp = mkdir -p $(BUILD); printf '%s\n' "$(subst ",',$(1))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(1))" > $@
 $(BUILD)/flags: FORCE
-	$(Q)mkdir -p $(BUILD)
-	$(Q)printf '%s\n' "$(subst ",',$(FLAGS_NOW))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(FLAGS_NOW))" > $@
+	$(Q)$(call stamp,$(FLAGS_NOW))
+$(BUILD)/about: FORCE
+	$(Q)$(call stamp,$(ABOUT))
 FORCE:
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
-	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(DEFINES) $(FILE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(FILE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
 $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
-
-$(BUILD)/dlmodel.o: FILE_FLAGS = -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"'
-$(BUILD)/model/command.o: FILE_FLAGS = -DDLMODEL_COMMIT='"$(COMMIT)"'
+$(PROBE_CUDA): FILE_FLAGS := $(CUDA_CFLAGS) -DDL_HAVE_CUDA $(if $(HAVE_CUDNN),-DDL_HAVE_CUDNN) $(if $(HAVE_NCCL),-DDL_HAVE_NCCL)
+$(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
+$(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
@@ -120,6 +127,8 @@ $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) $(LIBS)
+$(BUILD)/dlmodel-probe-cuda: $(PROBE_CUDA) $(PROBE_COMMON) $(MODEL_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDA_LIBS) $(CUDNN_LIBS) $(NCCL_LIBS) $(LIBS)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
@@ -129,10 +138,11 @@ $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES)
 	$(Q)mkdir -p $(@D)
+	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-	  $(DEFINES) $< $(wildcard model/*.c) -o $@ $(LIBS)
+	  $< $(wildcard model/*.c) -o $@ $(LIBS)
 
-tests: $(CONFIG) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) ## build the tests
+tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) ## build the tests
 
 check: ## set up, build, run all tests, then again under ASan and UBSan
 	$(Q)$(MAKE) --no-print-directory deps
@@ -155,15 +165,16 @@ accuracy: all ## print the accuracy table, and put it into README.md
 	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
 
 golden-accept: all ## record the present output as the expected one (review the diff)
-	$(Q)DLMODEL=$(CURDIR)/$(BUILD)/dlmodel sh tests/golden/golden.sh accept
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
 
 lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
 	$(Q)sh tests/lint.sh all
 
-cov: ## line and branch coverage of the tests
+cov: ## line and branch coverage of the tests (needs gcovr)
+	@command -v gcovr > /dev/null || { echo 'error: coverage needs gcovr: apt install gcovr' >&2; exit 1; }
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage" LDFLAGS="$(LDFLAGS) --coverage" all tests
-	$(Q)BUILD=build-cov sh tests/run only || true
-	$(Q)gcovr -r . --object-directory build-cov -f 'model/' -f 'calibrate/' -f 'predict/' --exclude 'calibrate/probe_.*' --txt-metric branch | tail -n 3; gcovr -r . --object-directory build-cov -f 'model/' -s | tail -n 4
+	$(Q)BUILD=build-cov sh tests/run only; gcovr -r . --object-directory build-cov -f 'model/' -f 'predict/' -f 'calibrate/' \
+	  -f dlmodel.c --exclude 'calibrate/probe_.*' --html-details build-cov/coverage.html -s | tail -n 4; echo 'Each line: build-cov/coverage.html'
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	+$(Q)$(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
@@ -177,8 +188,8 @@ install: all ## PREFIX and DESTDIR are honoured
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
 	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
-	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/; done
-	cp -R data $(DESTDIR)$(PREFIX)/share/dlmodel/
+	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/ || exit 1; done
+	for f in $$(find data -type f); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
 	$(BUILD)/dlmodel help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
@@ -193,4 +204,5 @@ dist: ## source archive of what is committed
 clean: ## removes all build folders
 	rm -rf build build-* dlmodel
 
--include $(LIBRARY_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/dlmodel.d $(PROBE_CPU:.o=.d) $(PROBE_MPI:.o=.d)
+-include $(LIBRARY_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/dlmodel.d $(PROBE_COMMON:.o=.d) $(PROBE_CPU:.o=.d) \
+  $(PROBE_MPI:.o=.d) $(PROBE_CUDA:.o=.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d

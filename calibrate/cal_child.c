@@ -34,9 +34,7 @@ void dl_cal_signals_end(void) {
     sigaction(SIGTERM, &old_term, NULL);
 }
 
-bool dl_cal_interrupted(void) {
-    return interrupted != 0;
-}
+bool dl_cal_interrupted(void) { return interrupted != 0; }
 
 const char *dl_cal_find_program(const char *name, struct dl_arena *arena) {
     const char *path = getenv("PATH");
@@ -56,16 +54,26 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Only calls that are safe after fork. Death of the parent between fork and prctl is seen by getppid. */
+/* Where the system allows it (root), so that other programs take the cores in turn less often. Where the kernel groups
+ * processes by session (autogroup), only the group's own value counts against other sessions. */
+static void raise_priority(void) {
+    setpriority(PRIO_PROCESS, 0, -20);
+    const int group = open("/proc/self/autogroup", O_WRONLY);
+    if (group < 0) return;
+    if (write(group, "-20", 3) < 0) errno = 0; /* then at the usual priority */
+    close(group);
+}
+
+/* Only calls that are safe after fork. A session of its own is also a process group of its own. Priority is set before
+ * exec: threads that a library starts inherit it. Death of the parent between fork and prctl is seen by getppid. */
 static void become(char *const *argv, pid_t parent, int out, int err_out) {
-    setpgid(0, 0);
+    setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(127);
-    /* Where the system allows it (root), so that other programs take the cores in turn less often. Before exec: threads that
-     * a library starts inherit it. */
-    setpriority(PRIO_PROCESS, 0, -20);
+    raise_priority();
     const int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err_out, STDERR_FILENO) < 0) _exit(127);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err_out, STDERR_FILENO) < 0)
+        _exit(127);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     execv(argv[0], argv);
@@ -84,8 +92,10 @@ static enum dl_code take(struct reader *r, const char *text, size_t length, dl_c
                          struct dl_err *err) {
     for (size_t i = 0; i < length; i++) {
         if (text[i] != '\n') {
-            if (r->length < sizeof r->line) r->line[r->length++] = text[i];
-            else r->too_long = true;
+            if (r->length < sizeof r->line)
+                r->line[r->length++] = text[i];
+            else
+                r->too_long = true;
             continue;
         }
         if (!r->too_long && r->length > 0) DL_TRY(on_line(context, r->line, r->length, err));
@@ -123,8 +133,10 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
             if (fds[i].fd < 0 || fds[i].revents == 0) continue;
             const ssize_t got = read(fds[i].fd, buffer, sizeof buffer);
             if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) fds[i].fd = -1;
-            else if (i == 1) remember(ending, buffer, (size_t)got);
+            if (got <= 0)
+                fds[i].fd = -1;
+            else if (i == 1)
+                remember(ending, buffer, (size_t)got);
             else {
                 heard_s = now_s();
                 DL_TRY(take(&reader, buffer, (size_t)got, on_line, context, err));
@@ -138,13 +150,13 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
 static int end_child(pid_t pid, bool kill_it) {
     int status = 0;
     if (kill_it) {
-        kill(-pid, SIGTERM);
+        if (kill(-pid, SIGTERM) != 0) kill(pid, SIGTERM); /* it may not have made its group yet */
         for (int i = 0; i < 30; i++) {
             if (waitpid(pid, &status, WNOHANG) == pid) return status;
             const struct timespec pause = {.tv_nsec = 100000000};
             nanosleep(&pause, NULL);
         }
-        kill(-pid, SIGKILL);
+        if (kill(-pid, SIGKILL) != 0) kill(pid, SIGKILL);
     }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -173,11 +185,12 @@ enum dl_code dl_cal_child_run(char *const *argv, double silence_s, dl_cal_on_lin
     if (pid < 0) {
         code = dl_fail(err, DL_ERR_SYSTEM, "cannot start %s: %s", argv[0], strerror(errno));
     } else {
-        setpgid(pid, pid); /* also here: whichever of the two comes first */
         code = listen_to(out[0], words[0], silence_s, on_line, context, ending, err);
         const int status = end_child(pid, code != DL_OK);
-        if (WIFEXITED(status)) ending->exit_status = WEXITSTATUS(status);
-        else if (WIFSIGNALED(status)) ending->signal = WTERMSIG(status);
+        if (WIFEXITED(status))
+            ending->exit_status = WEXITSTATUS(status);
+        else if (WIFSIGNALED(status))
+            ending->signal = WTERMSIG(status);
     }
     close(out[0]);
     close(words[0]);

@@ -14,7 +14,7 @@
 typedef enum dl_code dl_cal_on_line(void *context, const char *line, size_t length, struct dl_err *err);
 
 struct dl_cal_ending {
-    int exit_status;    /* of the child; -1: ended by a signal */
+    int exit_status; /* of the child; -1: ended by a signal */
     int signal;
     char last_words[400]; /* last lines of its stderr */
 };

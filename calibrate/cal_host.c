@@ -26,9 +26,12 @@ static void read_processors(struct dl_arena *arena, struct dl_cal_host *out) {
     if (file == NULL) return;
     while (fgets(line, sizeof line, file) != NULL) {
         const char *text;
-        if ((text = value_of(line, "model name")) != NULL) out->cpu = dl_arena_strdup(arena, text);
-        else if ((text = value_of(line, "physical id")) != NULL) sockets_seen |= 1ull << (strtoul(text, NULL, 10) % 64);
-        else if ((text = value_of(line, "cpu MHz")) != NULL) out->clock_hz = fmax(1e6 * strtod(text, NULL), 1e6);
+        if ((text = value_of(line, "model name")) != NULL)
+            out->cpu = dl_arena_strdup(arena, text);
+        else if ((text = value_of(line, "physical id")) != NULL)
+            sockets_seen |= 1ull << (strtoul(text, NULL, 10) % 64);
+        else if ((text = value_of(line, "cpu MHz")) != NULL)
+            out->clock_hz = fmax(1e6 * strtod(text, NULL), 1e6);
     }
     fclose(file);
     for (; sockets_seen != 0; sockets_seen &= sockets_seen - 1) out->sockets++;

@@ -7,15 +7,15 @@
 #include "model/arena.h"
 
 struct dl_cal_host {
-    const char *name, *kernel, *cpu; /* node name; "Linux 6.1.0 x86_64"; model name */
-    int64_t sockets, cores;          /* cores: online processors, as the libraries use them */
+    const char *name, *kernel, *cpu;       /* node name; "Linux 6.1.0 x86_64"; model name */
+    int64_t sockets, cores;                /* cores: online processors, as the libraries use them */
     double memory_bytes, last_cache_bytes; /* NAN: unknown */
-    double clock_hz;                 /* as /proc/cpuinfo says at this moment; NAN: unknown */
+    double clock_hz;                       /* as /proc/cpuinfo says at this moment; NAN: unknown */
 };
 
 /* The strings are never NULL. */
 void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out);
-double dl_cal_load(void);                            /* load average of a minute; NAN: unknown */
+double dl_cal_load(void);                             /* load average of a minute; NAN: unknown */
 const char *dl_cal_time_text(struct dl_arena *arena); /* now, UTC: 2024-01-31T12:00:00Z */
 
 #endif

@@ -9,10 +9,8 @@
 
 #include "model/file.h"
 
-#define STRING(type_, member, need, text)                                                                              \
-    {                                                                                                                  \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member), .required = need, .help = text     \
-    }
+#define STRING(type_, member, need, text)                                                                                      \
+    { .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member), .required = need, .help = text }
 
 static const struct dl_field header_fields[] = {
     STRING(struct dl_cal_header, plan, true, "hash of the plan"),
@@ -21,36 +19,46 @@ static const struct dl_field header_fields[] = {
     STRING(struct dl_cal_header, load, false, "load average before the first sample"),
     STRING(struct dl_cal_header, only, false, "--only"),
     STRING(struct dl_cal_header, file_dir, false, "--file-dir"),
-    {.key = "ranks", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_cal_header, ranks), .min = 1, .max = 1e6,
-     .required = true, .help = "--ranks"},
-    {.key = "budget_s", .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_cal_header, budget_s), .min = 0, .max = 1e7,
-     .required = true, .help = "--budget"},
+    {.key = "ranks",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, ranks),
+     .min = 1,
+     .max = 1e6,
+     .required = true,
+     .help = "--ranks"},
+    {.key = "budget_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_cal_header, budget_s),
+     .min = 0,
+     .max = 1e7,
+     .required = true,
+     .help = "--budget"},
     {.key = "quick", .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_cal_header, quick), .help = "--quick"},
     {.key = NULL},
 };
-static const struct dl_schema header_schema = {.name = "journal header", .summary = "whose journal it is",
-                                               .size = sizeof(struct dl_cal_header), .fields = header_fields};
+static const struct dl_schema header_schema = {
+    .name = "journal header", .summary = "whose journal it is", .size = sizeof(struct dl_cal_header), .fields = header_fields};
 
 static const struct dl_field fact_fields[] = {
     STRING(struct dl_cal_fact, key, true, "name"),
     STRING(struct dl_cal_fact, value, true, "text"),
     {.key = NULL},
 };
-static const struct dl_schema fact_schema = {.name = "fact", .summary = "of a library or machine",
-                                             .size = sizeof(struct dl_cal_fact), .fields = fact_fields};
+static const struct dl_schema fact_schema = {
+    .name = "fact", .summary = "of a library or machine", .size = sizeof(struct dl_cal_fact), .fields = fact_fields};
 
 static const struct dl_field report_fields[] = {
     STRING(struct dl_cal_report, name, true, "of a probe"),
     STRING(struct dl_cal_report, unavailable, false, "why it cannot run"),
     {.key = NULL},
 };
-static const struct dl_schema report_schema = {.name = "probe", .summary = "whether a probe can run",
-                                               .size = sizeof(struct dl_cal_report), .fields = report_fields};
+static const struct dl_schema report_schema = {
+    .name = "probe", .summary = "whether a probe can run", .size = sizeof(struct dl_cal_report), .fields = report_fields};
 
-#define OBJECT(member, schema, text)                                                                                   \
-    {                                                                                                                  \
-        .key = #member, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_cal_line, member),                       \
-        .count_offset = offsetof(struct dl_cal_line, has_##member), .child = schema, .help = text                      \
+#define OBJECT(member, schema, text)                                                                                           \
+    {                                                                                                                          \
+        .key = #member, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_cal_line, member),                               \
+        .count_offset = offsetof(struct dl_cal_line, has_##member), .child = schema, .help = text                              \
     }
 static const struct dl_field line_fields[] = {
     OBJECT(header, &header_schema, "first line of a journal"),
@@ -60,8 +68,10 @@ static const struct dl_field line_fields[] = {
     OBJECT(skipped, &report_schema, "a point that this machine refuses"),
     {.key = NULL},
 };
-static const struct dl_schema line_schema = {.name = "journal line", .summary = "a line of a journal or of a probe",
-                                             .size = sizeof(struct dl_cal_line), .fields = line_fields};
+static const struct dl_schema line_schema = {.name = "journal line",
+                                             .summary = "a line of a journal or of a probe",
+                                             .size = sizeof(struct dl_cal_line),
+                                             .fields = line_fields};
 
 enum { MAX_BYTES = 16 << 20 };
 
@@ -118,8 +128,8 @@ static enum dl_code keep_fact(struct dl_cal_journal *j, const char *key, const c
 static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line *line, int number, struct dl_arena *arena,
                               struct dl_err *err) {
     if ((number == 1) != line->has_header || line->has_probe || line->has_skipped) {
-        return dl_fail_at(err, j->path, number, 1, NULL, "%s", number == 1 ? "expected the header of a journal"
-                                                                           : "expected a sample or a fact");
+        return dl_fail_at(err, j->path, number, 1, NULL, "%s",
+                          number == 1 ? "expected the header of a journal" : "expected a sample or a fact");
     }
     if (line->has_header) j->header = line->header;
     if (line->has_sample) return keep_sample(j, &line->sample, arena, err);
@@ -160,8 +170,9 @@ static enum dl_code open_locked(struct dl_cal_journal *j, struct dl_err *err) {
     if (fcntl(j->fd, F_SETLK, &lock) == 0) return DL_OK;
     const bool busy = errno == EACCES || errno == EAGAIN;
     const enum dl_code code =
-        busy ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: another calibration is writing this journal; wait for it or end it", j->path)
-             : failed(j, "lock", err);
+        busy
+            ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: another calibration is writing this journal; wait for it or end it", j->path)
+            : failed(j, "lock", err);
     close(j->fd);
     j->fd = -1;
     return code;
@@ -263,9 +274,7 @@ enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key
     return keep_fact(journal, key, value, arena, err);
 }
 
-static bool same(const char *a, const char *b) {
-    return a != NULL && b != NULL && strcmp(a, b) == 0;
-}
+static bool same(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) == 0; }
 
 bool dl_cal_journal_has(const struct dl_cal_journal *journal, const struct dl_cal_point *point) {
     for (size_t i = 0; i < journal->sample_count; i++) {

@@ -8,18 +8,22 @@
 #include "model/system.h"
 
 struct dl_cal_header {
-    const char *plan;      /* hash of the plan, hexadecimal */
-    const char *host;      /* host name and CPU: another machine must not go on */
-    const char *started;   /* date and time */
-    const char *load;      /* load average before the first sample */
+    const char *plan;    /* hash of the plan, hexadecimal */
+    const char *host;    /* host name and CPU: another machine must not go on */
+    const char *started; /* date and time */
+    const char *load;    /* load average before the first sample */
     const char *only, *file_dir;
     int64_t ranks;
     double budget_s;
     bool quick;
 };
 
-struct dl_cal_fact { const char *key, *value; };
-struct dl_cal_report { const char *name, *unavailable; }; /* unavailable NULL: the probe can run */
+struct dl_cal_fact {
+    const char *key, *value;
+};
+struct dl_cal_report {
+    const char *name, *unavailable;
+}; /* unavailable NULL: the probe can run */
 
 /* One line of a journal or of a probe's output: exactly one of them. */
 struct dl_cal_line {
@@ -32,11 +36,13 @@ struct dl_cal_line {
 
 struct dl_cal_journal {
     const char *path;
-    int fd;                /* -1: not open for writing */
+    int fd; /* -1: not open for writing */
     struct dl_cal_header header;
-    struct dl_raw_sample *samples; size_t sample_count, sample_capacity;
-    struct dl_cal_fact *facts; size_t fact_count, fact_capacity; /* of one key the last counts, and only it is kept */
-    size_t good_bytes;     /* length of the complete lines */
+    struct dl_raw_sample *samples;
+    size_t sample_count, sample_capacity;
+    struct dl_cal_fact *facts;
+    size_t fact_count, fact_capacity; /* of one key the last counts, and only it is kept */
+    size_t good_bytes;                /* length of the complete lines */
 };
 
 /* DL_ERR_INPUT with FILE:LINE for a line that is not one of those. */

@@ -64,7 +64,10 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
     if (format == DL_FORMAT_CSV) return context->output(NULL, dl_table_csv(&table), err);
     const char *shown = dl_table_text(&table);
     if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    return context->output(NULL, dl_arena_printf(context->arena,
-                           "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw)\n%s%s%s%s", device->name,
-                           shown, path != NULL ? "surfaces: " : "", path != NULL ? path : "no file written; give -o FILE", "\n"), err);
+    return context->output(
+        NULL,
+        dl_arena_printf(
+            context->arena, "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw)\n%s%s%s%s",
+            device->name, shown, path != NULL ? "surfaces: " : "", path != NULL ? path : "no file written; give -o FILE", "\n"),
+        err);
 }

@@ -21,38 +21,43 @@ const struct dl_cal_probe dl_cal_probes[] = {
 
 /* Column-major products as frameworks call them: forward (out, tokens, in) transposes A, backward-data (in, tokens, out)
  * nothing, backward-weights (in, out, tokens) B. */
-struct gemm_row { int m, n, k; bool ta, tb, quick, matmul; };
+struct gemm_row {
+    int m, n, k;
+    bool ta, tb, quick, matmul;
+};
 static const struct gemm_row gemms[] = {
-    {16, 16, 16, false, false, true, true},      {64, 64, 64, true, false, true, false},
-    {256, 256, 256, false, false, true, true},   {512, 512, 512, false, true, true, false},
-    {1024, 1024, 1024, true, false, true, true}, {1536, 1536, 1536, false, false, true, true},
-    {1000, 32, 2048, true, false, true, false},  {2048, 32, 1000, false, false, true, false},
-    {2048, 1000, 32, false, true, true, false},  {768, 512, 768, true, false, true, true},
-    {768, 512, 3072, false, false, true, false}, {3072, 512, 768, true, false, true, false},
-    {768, 3072, 512, false, true, true, false},  {128, 128, 64, true, false, true, false},
-    {64, 128, 128, false, false, true, false},   {4096, 8, 1024, true, false, true, false},
-    {128, 1024, 4096, false, true, true, false}, {333, 77, 555, false, false, true, false},
-    {32, 32, 4096, true, false, false, false},   {4096, 64, 4096, true, false, false, true},
+    {16, 16, 16, false, false, true, true},       {64, 64, 64, true, false, true, false},
+    {256, 256, 256, false, false, true, true},    {512, 512, 512, false, true, true, false},
+    {1024, 1024, 1024, true, false, true, true},  {1536, 1536, 1536, false, false, true, true},
+    {1000, 32, 2048, true, false, true, false},   {2048, 32, 1000, false, false, true, false},
+    {2048, 1000, 32, false, true, true, false},   {768, 512, 768, true, false, true, true},
+    {768, 512, 3072, false, false, true, false},  {3072, 512, 768, true, false, true, false},
+    {768, 3072, 512, false, true, true, false},   {128, 128, 64, true, false, true, false},
+    {64, 128, 128, false, false, true, false},    {4096, 8, 1024, true, false, true, false},
+    {128, 1024, 4096, false, true, true, false},  {333, 77, 555, false, false, true, false},
+    {32, 32, 4096, true, false, false, false},    {4096, 64, 4096, true, false, false, true},
     {4096, 64, 4096, false, false, false, false}, {4096, 4096, 64, false, true, false, true},
     {2048, 2048, 2048, true, false, false, true}, {1024, 16, 1024, true, false, false, false},
-    {1024, 1024, 16, false, true, false, false}, {1024, 128, 1024, false, false, false, true},
-    {2560, 64, 2560, true, false, false, true},  {5124, 35, 700, true, false, false, false},
-    {700, 1000, 9, false, true, false, false},   {200, 200, 2000, false, false, false, true},
+    {1024, 1024, 16, false, true, false, false},  {1024, 128, 1024, false, false, false, true},
+    {2560, 64, 2560, true, false, false, true},   {5124, 35, 700, true, false, false, false},
+    {700, 1000, 9, false, true, false, false},    {200, 200, 2000, false, false, false, true},
 };
 
-struct conv_row { int n, c, f, h, r, s, p; bool quick; };
+struct conv_row {
+    int n, c, f, h, r, s, p;
+    bool quick;
+};
 static const struct conv_row convs[] = {
-    {8, 3, 64, 224, 7, 2, 3, true},   {8, 64, 64, 56, 1, 1, 0, true},   {8, 64, 64, 56, 3, 1, 1, true},
-    {8, 64, 256, 56, 1, 1, 0, true},  {8, 256, 128, 56, 1, 2, 0, true}, {8, 128, 128, 28, 3, 1, 1, true},
-    {8, 512, 128, 28, 1, 1, 0, true}, {8, 256, 256, 14, 3, 1, 1, true}, {8, 1024, 256, 14, 1, 1, 0, true},
-    {8, 512, 512, 7, 3, 1, 1, true},  {8, 512, 2048, 7, 1, 1, 0, true}, {1, 128, 128, 28, 3, 1, 1, true},
-    {2, 32, 32, 14, 3, 1, 1, true},   {4, 96, 256, 27, 5, 1, 2, true},
-    {8, 256, 64, 56, 1, 1, 0, false}, {8, 128, 128, 56, 3, 2, 1, false}, {8, 128, 512, 28, 1, 1, 0, false},
-    {8, 256, 1024, 14, 1, 1, 0, false}, {8, 512, 512, 14, 3, 2, 1, false}, {8, 2048, 512, 7, 1, 1, 0, false},
-    {2, 3, 64, 224, 3, 1, 1, false},  {2, 64, 64, 224, 3, 1, 1, false}, {2, 256, 256, 56, 3, 1, 1, false},
-    {4, 512, 512, 28, 3, 1, 1, false}, {1, 64, 256, 56, 1, 1, 0, false}, {32, 256, 256, 14, 3, 1, 1, false},
-    {32, 64, 64, 56, 3, 1, 1, false}, {16, 192, 192, 17, 7, 1, 3, false}, {16, 48, 64, 35, 5, 1, 2, false},
-    {8, 3, 96, 227, 11, 4, 0, false},
+    {8, 3, 64, 224, 7, 2, 3, true},     {8, 64, 64, 56, 1, 1, 0, true},     {8, 64, 64, 56, 3, 1, 1, true},
+    {8, 64, 256, 56, 1, 1, 0, true},    {8, 256, 128, 56, 1, 2, 0, true},   {8, 128, 128, 28, 3, 1, 1, true},
+    {8, 512, 128, 28, 1, 1, 0, true},   {8, 256, 256, 14, 3, 1, 1, true},   {8, 1024, 256, 14, 1, 1, 0, true},
+    {8, 512, 512, 7, 3, 1, 1, true},    {8, 512, 2048, 7, 1, 1, 0, true},   {1, 128, 128, 28, 3, 1, 1, true},
+    {2, 32, 32, 14, 3, 1, 1, true},     {4, 96, 256, 27, 5, 1, 2, true},    {8, 256, 64, 56, 1, 1, 0, false},
+    {8, 128, 128, 56, 3, 2, 1, false},  {8, 128, 512, 28, 1, 1, 0, false},  {8, 256, 1024, 14, 1, 1, 0, false},
+    {8, 512, 512, 14, 3, 2, 1, false},  {8, 2048, 512, 7, 1, 1, 0, false},  {2, 3, 64, 224, 3, 1, 1, false},
+    {2, 64, 64, 224, 3, 1, 1, false},   {2, 256, 256, 56, 3, 1, 1, false},  {4, 512, 512, 28, 3, 1, 1, false},
+    {1, 64, 256, 56, 1, 1, 0, false},   {32, 256, 256, 14, 3, 1, 1, false}, {32, 64, 64, 56, 3, 1, 1, false},
+    {16, 192, 192, 17, 7, 1, 3, false}, {16, 48, 64, 35, 5, 1, 2, false},   {8, 3, 96, 227, 11, 4, 0, false},
 };
 
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
@@ -72,7 +77,8 @@ struct builder {
 /* A profile needs memory bandwidth and one large product: they are measured whatever --only says. */
 static const char base_product[] = "m=1024 n=1024 k=1024 ";
 
-static void add(struct builder *b, const char *probe, const char *shape, const char *pass, enum dl_cal_child child, double weight) {
+static void add(struct builder *b, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
+                double weight) {
     const bool base = b->base && (strcmp(probe, "stream") == 0 || (shape != NULL && strstr(shape, base_product) == shape));
     if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
     if (b->plan->count == b->capacity || shape == NULL) {
@@ -97,7 +103,8 @@ static void add_convolutions(struct builder *b) {
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
         const struct conv_row *c = &convs[i];
         if (b->plan->choice.quick && !c->quick) continue;
-        const char *shape = dl_arena_printf(b->arena, "n=%d c=%d f=%d h=%d r=%d s=%d p=%d", c->n, c->c, c->f, c->h, c->r, c->s, c->p);
+        const char *shape =
+            dl_arena_printf(b->arena, "n=%d c=%d f=%d h=%d r=%d s=%d p=%d", c->n, c->c, c->f, c->h, c->r, c->s, c->p);
         for (int pass = 0; pass < 3; pass++) {
             /* No framework asks for the gradient of the images. */
             if (c->c > 3 || pass != 1) add(b, "conv", shape, passes[pass], DL_CAL_CPU, 1);
@@ -133,7 +140,7 @@ static void add_all(struct builder *b) {
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a */
-    for (const char *c = text != NULL ? text : ""; ; c++) {
+    for (const char *c = text != NULL ? text : "";; c++) {
         hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
         if (*c == 0) return hash;
     }

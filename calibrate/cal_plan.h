@@ -21,14 +21,14 @@ extern const struct dl_cal_probe dl_cal_probes[]; /* ended by name NULL */
 struct dl_cal_point {
     const char *probe, *shape, *pass; /* pass of an MPI probe: "shm" or "tcp" */
     enum dl_cal_child child;
-    double share_s;                   /* of the budget */
+    double share_s; /* of the budget */
 };
 
 /* What the user chose; kept in the journal, so that --resume goes on with the same. */
 struct dl_cal_choice {
     bool quick;
     double budget_s;
-    const char *only;   /* "gemm,conv"; NULL: all */
+    const char *only; /* "gemm,conv"; NULL: all */
     int64_t ranks;
     const char *file_dir;
 };
@@ -37,8 +37,8 @@ struct dl_cal_plan {
     struct dl_cal_choice choice;
     struct dl_cal_point *points;
     size_t count;
-    double expected_s;  /* the shares, and what starting and warming up takes */
-    uint64_t hash;      /* of points and choice */
+    double expected_s; /* the shares, and what starting and warming up takes */
+    uint64_t hash;     /* of points and choice */
 };
 
 /* Unknown names in choice->only: DL_ERR_USAGE with a suggestion. */

@@ -10,15 +10,18 @@
 
 /* Everything absent: the loader knows how. */
 static const char skeleton[] =
-    "{\"format\": \"dlmodel-system\", \"version\": 1, \"name\": \"local\", \"summary\": \"this machine, as calibrate measured it\","
+    "{\"format\": \"dlmodel-system\", \"version\": 1, \"name\": \"local\", \"summary\": \"this machine, as calibrate measured "
+    "it\","
     " \"source\": \"measured\", \"nodes\": 1, \"devices_per_node\": 1,"
     " \"device_profile\": {\"name\": \"local-cpu\", \"summary\": \"all cores of the node together\", \"source\": \"measured\","
-    " \"kind\": \"cpu\", \"memory_bytes\": 1e9, \"memory_bandwidth_bytes_per_s\": 1e9, \"memory_efficiency\": 1, \"rates\": []},"
+    " \"kind\": \"cpu\", \"memory_bytes\": 1e9, \"memory_bandwidth_bytes_per_s\": 1e9, \"memory_efficiency\": 1, \"rates\": "
+    "[]},"
     " \"host\": {\"source\": \"measured\"},"
     " \"links\": {\"intra\": {\"kind\": \"shm\", \"source\": \"measured\", \"peer_to_peer\": true},"
     " \"inter\": {\"kind\": \"loopback\", \"source\": \"measured\", \"adapters_per_node\": 1, \"assumed\": true,"
     " \"comment\": \"TCP between two processes of this node over loopback: one node cannot measure a network. Replace it.\"}},"
-    " \"storage\": {\"kind\": \"local\", \"source\": \"measured\", \"comment\": \"One process, one file, large blocks; the write is"
+    " \"storage\": {\"kind\": \"local\", \"source\": \"measured\", \"comment\": \"One process, one file, large blocks; the "
+    "write is"
     " synced, the read may come from the page cache where the kernel does not drop it.\"}}";
 
 enum { MEASUREMENTS_MAX = 64, SURFACES_MAX = 8 };
@@ -32,9 +35,7 @@ struct maker {
     size_t kernel_count;
 };
 
-static bool is(const char *text, const char *other) {
-    return text != NULL && strcmp(text, other) == 0;
-}
+static bool is(const char *text, const char *other) { return text != NULL && strcmp(text, other) == 0; }
 
 double dl_cal_work(const struct dl_raw_sample *s) {
     if (is(s->probe, "gemm") || is(s->probe, "matmul")) {
@@ -56,8 +57,8 @@ static void note(struct maker *m, const char *key, const char *text) {
 
 static void note_number(struct maker *m, const char *key, double value) {
     if (!dl_known(value) || m->out->measurement_count == MEASUREMENTS_MAX) return;
-    m->out->measurement[m->out->measurement_count++] =
-        (struct dl_map_entry){key, dl_arena_printf(m->arena, "%.4g", value), strtod(dl_arena_printf(m->arena, "%.4g", value), NULL)};
+    m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){
+        key, dl_arena_printf(m->arena, "%.4g", value), strtod(dl_arena_printf(m->arena, "%.4g", value), NULL)};
 }
 
 static enum dl_code start(struct maker *m, struct dl_err *err) {
@@ -99,10 +100,12 @@ static enum dl_code make_device(struct maker *m, struct dl_err *err) {
     d->clock_hz = host->clock_hz;
     d->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
     const double peak = fmax(best_rate(m, "gemm"), best_rate(m, "matmul"));
-    if (!dl_known(d->memory_bandwidth_bytes_per_s)) return dl_fail(err, DL_ERR_BACKEND, "no sample of memory bandwidth: run the probe stream");
+    if (!dl_known(d->memory_bandwidth_bytes_per_s))
+        return dl_fail(err, DL_ERR_BACKEND, "no sample of memory bandwidth: run the probe stream");
     if (!dl_known(peak)) {
-        return dl_fail(err, DL_ERR_BACKEND, "no sample of a matrix product: dlmodel needs OpenBLAS or oneDNN for it (make deps), "
-                                            "and the probe gemm or matmul");
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "no sample of a matrix product: dlmodel needs OpenBLAS or oneDNN for it (make deps), "
+                       "and the probe gemm or matmul");
     }
     d->rates[0] = (struct dl_rate){.precision = DL_FP32, .unit = 0, .peak_flop_per_s = peak, .source = "measured"};
     d->rate_count = 1;
@@ -156,7 +159,10 @@ static void gather(struct maker *m) {
 
 static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
-    static const struct { enum dl_op op; enum dl_pass pass; } wanted[] = {
+    static const struct {
+        enum dl_op op;
+        enum dl_pass pass;
+    } wanted[] = {
         {DL_OP_GEMM, DL_FORWARD}, {DL_OP_CONV, DL_FORWARD}, {DL_OP_CONV, DL_BACKWARD_DATA}, {DL_OP_CONV, DL_BACKWARD_WEIGHTS}};
     gather(m);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -173,7 +179,8 @@ static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
         d->surface_count++;
         note(m, dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op], dl_pass_names[wanted[i].pass]),
              dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%", quality.samples,
-                             quality.folds > 0 ? "cross-validated" : "in-sample", 100 * quality.median_ape, 100 * quality.p90_ape));
+                             quality.folds > 0 ? "cross-validated" : "in-sample", 100 * quality.median_ape,
+                             100 * quality.p90_ape));
     }
     return DL_OK;
 }
@@ -186,7 +193,8 @@ struct messages {
 };
 
 /* Samples of one probe over one transport, ascending in bytes (the order of the plan, unless they were resumed). */
-static enum dl_code collect(const struct maker *m, const char *probe, const char *transport, struct messages *out, struct dl_err *err) {
+static enum dl_code collect(const struct maker *m, const char *probe, const char *transport, struct messages *out,
+                            struct dl_err *err) {
     out->count = 0;
     out->samples = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *out->samples);
     if (out->samples == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -204,7 +212,8 @@ static enum dl_code collect(const struct maker *m, const char *probe, const char
         out->ranks = (int64_t)dl_cal_shape_number(s->shape, "ranks");
         out->count++;
     }
-    for (size_t i = 0; i < out->count; i++) out->points[i] = (struct dl_link_sample){out->samples[i].bytes, out->samples[i].time_s};
+    for (size_t i = 0; i < out->count; i++)
+        out->points[i] = (struct dl_link_sample){out->samples[i].bytes, out->samples[i].time_s};
     return DL_OK;
 }
 
@@ -216,10 +225,12 @@ static enum dl_code fit_messages(struct maker *m, const struct messages *got, co
     DL_TRY(dl_fit_pieces(got->points, got->count, *pieces, lines, count, err));
     for (int i = 0; i < *count; i++) {
         note(m, dl_arena_printf(m->arena, "fit_%s_%d", key, i + 1),
-             dl_arena_printf(m->arena, "up to %.0f byte: alpha %.3g +- %.2g s, beta %.4g +- %.2g s/byte (95 %%), covariance %.2g, "
-                             "scatter %.1f %%, %zu samples", (*pieces)[i].max_bytes, lines[i].alpha_s,
-                             dl_line_alpha_half(&lines[i], 0.95), lines[i].beta_s_per_byte, dl_line_beta_half(&lines[i], 0.95),
-                             lines[i].covariance, 100 * lines[i].sigma_frac, lines[i].samples));
+             dl_arena_printf(m->arena,
+                             "up to %.0f byte: alpha %.3g +- %.2g s, beta %.4g +- %.2g s/byte (95 %%), covariance %.2g, "
+                             "scatter %.1f %%, %zu samples",
+                             (*pieces)[i].max_bytes, lines[i].alpha_s, dl_line_alpha_half(&lines[i], 0.95),
+                             lines[i].beta_s_per_byte, dl_line_beta_half(&lines[i], 0.95), lines[i].covariance,
+                             100 * lines[i].sigma_frac, lines[i].samples));
     }
     return DL_OK;
 }
@@ -243,9 +254,14 @@ static enum dl_code make_collective(struct maker *m, struct dl_err *err) {
     DL_TRY(collect(m, "allreduce", "shm", &got, err));
     if (got.count < 2) return DL_OK;
     struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
-    *c = (struct dl_coll_measured){.library = "mpi", .library_version = dl_cal_journal_find(m->journal, "mpi"),
-                                   .operation = "all_reduce", .source = "measured", .nodes = 1, .ranks = got.ranks,
-                                   .samples = got.samples, .sample_count = (int)got.count};
+    *c = (struct dl_coll_measured){.library = "mpi",
+                                   .library_version = dl_cal_journal_find(m->journal, "mpi"),
+                                   .operation = "all_reduce",
+                                   .source = "measured",
+                                   .nodes = 1,
+                                   .ranks = got.ranks,
+                                   .samples = got.samples,
+                                   .sample_count = (int)got.count};
     return fit_messages(m, &got, "allreduce_shm", &c->pieces, &c->piece_count, err);
 }
 
@@ -265,7 +281,8 @@ static const char *implementations(const struct maker *m) {
         const char *at = strstr(text, name);
         const size_t length = strlen(name), used = strlen(text);
         while (at != NULL && !(at[length] == 0 || at[length] == ',')) at = strstr(at + 1, name);
-        if (at == NULL && used + length + 3 < sizeof text) snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", name);
+        if (at == NULL && used + length + 3 < sizeof text)
+            snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", name);
     }
     return text[0] == 0 ? NULL : dl_arena_strdup(m->arena, text);
 }

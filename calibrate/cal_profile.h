@@ -11,8 +11,8 @@
 
 struct dl_cal_run { /* what is not in the journal */
     struct dl_cal_host host;
-    const char *finished;         /* date and time */
-    double load_after, seconds;   /* NAN: unknown */
+    const char *finished;       /* date and time */
+    double load_after, seconds; /* NAN: unknown */
     bool resumed;
 };
 

@@ -11,18 +11,17 @@ static const struct dl_column probe_columns[] = {
     {"reason", "why not", "", DL_COLUMN_STRING, 0, 0},
 };
 static const struct dl_column plan_columns[] = {
-    {"probe", "probe", "", DL_COLUMN_STRING, 0, 0},  {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
-    {"shape", "shape", "", DL_COLUMN_STRING, 0, 0},  {"share_s", "at most", "s", DL_COLUMN_NUMBER, 0, 2},
+    {"probe", "probe", "", DL_COLUMN_STRING, 0, 0}, {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
+    {"shape", "shape", "", DL_COLUMN_STRING, 0, 0}, {"share_s", "at most", "s", DL_COLUMN_NUMBER, 0, 2},
     {"state", "state", "", DL_COLUMN_STRING, 0, 0},
 };
 static const struct dl_column sample_columns[] = {
-    {"probe", "probe", "", DL_COLUMN_STRING, 0, 0},         {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
-    {"shape", "shape", "", DL_COLUMN_STRING, 0, 0},         {"precision", "precision", "", DL_COLUMN_STRING, 0, 0},
-    {"implementation", "by", "", DL_COLUMN_STRING, 0, 0},   {"median_s", "median", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"low_s", "low", "ms", DL_COLUMN_NUMBER, 1e-3, 0},      {"high_s", "high", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"repeats", "repeats", "", DL_COLUMN_INTEGER, 0, 0},    {"outliers", "outliers", "", DL_COLUMN_INTEGER, 0, 0},
-    {"preempted", "preempted", "", DL_COLUMN_INTEGER, 0, 0},
-    {"work", "work", "", DL_COLUMN_NUMBER, 0, 0},
+    {"probe", "probe", "", DL_COLUMN_STRING, 0, 0},          {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
+    {"shape", "shape", "", DL_COLUMN_STRING, 0, 0},          {"precision", "precision", "", DL_COLUMN_STRING, 0, 0},
+    {"implementation", "by", "", DL_COLUMN_STRING, 0, 0},    {"median_s", "median", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
+    {"low_s", "low", "ms", DL_COLUMN_NUMBER, 1e-3, 0},       {"high_s", "high", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
+    {"repeats", "repeats", "", DL_COLUMN_INTEGER, 0, 0},     {"outliers", "outliers", "", DL_COLUMN_INTEGER, 0, 0},
+    {"preempted", "preempted", "", DL_COLUMN_INTEGER, 0, 0}, {"work", "work", "", DL_COLUMN_NUMBER, 0, 0},
 };
 
 static const char *array_text(const struct dl_table *table, struct dl_arena *arena) {
@@ -40,8 +39,10 @@ static const char *render(const struct dl_table *table, enum dl_format format, s
 }
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format, struct dl_arena *arena) {
-    static const char *const later[][2] = {{"gpu-gemm", "matrix products, cuBLAS"}, {"gpu-conv", "convolution, cuDNN"},
-                                           {"gpu-stream", "device memory and copies"}, {"nccl", "NCCL collectives"}};
+    static const char *const later[][2] = {{"gpu-gemm", "matrix products, cuBLAS"},
+                                           {"gpu-conv", "convolution, cuDNN"},
+                                           {"gpu-stream", "device memory and copies"},
+                                           {"nccl", "NCCL collectives"}};
     struct dl_table table;
     dl_table_init(&table, arena, probe_columns, 4);
     for (size_t i = 0; i < sizeof later / sizeof *later + DL_CAL_PROBES_MAX; i++) {
@@ -64,8 +65,8 @@ const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format f
     return render(&table, format, arena);
 }
 
-const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal_tools *tools, const struct dl_cal_journal *journal,
-                             enum dl_format format, struct dl_arena *arena) {
+const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal_tools *tools,
+                             const struct dl_cal_journal *journal, enum dl_format format, struct dl_arena *arena) {
     struct dl_table table;
     size_t left = 0;
     double left_s = 0, all_s = 0;
@@ -74,7 +75,9 @@ const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal
         const struct dl_cal_point *p = &plan->points[i];
         union dl_cell *cells = dl_table_row(&table);
         if (cells == NULL) return NULL;
-        const char *state = dl_cal_unavailable(tools, p) != NULL ? "cannot run here" : dl_cal_journal_has(journal, p) ? "done" : "to do";
+        const char *state = dl_cal_unavailable(tools, p) != NULL ? "cannot run here"
+                            : dl_cal_journal_has(journal, p)     ? "done"
+                                                                 : "to do";
         cells[0].string = p->probe;
         cells[1].string = p->pass;
         cells[2].string = p->shape;
@@ -87,8 +90,8 @@ const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal
     }
     const char *rows = render(&table, format, arena);
     if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
-    return dl_arena_printf(arena, "%s%zu of %zu samples to measure, expected time at most %.0f s; nothing was measured\n", rows, left,
-                           plan->count, all_s > 0 ? plan->expected_s * left_s / all_s : 0);
+    return dl_arena_printf(arena, "%s%zu of %zu samples to measure, expected time at most %.0f s; nothing was measured\n", rows,
+                           left, plan->count, all_s > 0 ? plan->expected_s * left_s / all_s : 0);
 }
 
 const char *dl_cal_samples_csv(const struct dl_system *profile, struct dl_arena *arena) {
@@ -122,7 +125,8 @@ static const char *quantity(double value, enum dl_unit unit, struct dl_arena *ar
 
 static const char *link_text(const struct dl_link *link, bool present, struct dl_arena *arena) {
     if (!present) return "not measured";
-    return dl_arena_printf(arena, "%s, %s for a small message, %d-piece fit", quantity(link->bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
+    return dl_arena_printf(arena, "%s, %s for a small message, %d-piece fit",
+                           quantity(link->bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
                            quantity(link->latency_s, DL_UNIT_S, arena), link->piece_count);
 }
 
@@ -158,11 +162,14 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
     return dl_arena_printf(
         arena,
         "%s\n"
-        "  %-20s %s (best product, fp32, %lld cores)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s write %s, read %s\n"
+        "  %-20s %s (best product, fp32, %lld cores)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s write %s, read "
+        "%s\n"
         "%s%d samples in %.0f s; in %d of them more than a tenth of the repeats were disturbed or outliers\nprofile: %s\n",
         profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), (long long)d->unit_count,
         "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), "MPI, shared memory",
-        link_text(&profile->intra, profile->has_intra, arena), "MPI, TCP loopback", link_text(&profile->inter, profile->has_inter, arena),
-        "MPI all-reduce", collective_text(profile, arena), "files", quantity(profile->storage.write_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
-        quantity(profile->storage.read_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), fits, profile->sample_count, elapsed_s, disturbed(profile), path);
+        link_text(&profile->intra, profile->has_intra, arena), "MPI, TCP loopback",
+        link_text(&profile->inter, profile->has_inter, arena), "MPI all-reduce", collective_text(profile, arena), "files",
+        quantity(profile->storage.write_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
+        quantity(profile->storage.read_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), fits, profile->sample_count, elapsed_s,
+        disturbed(profile), path);
 }

@@ -17,7 +17,8 @@ static const double SILENCE_S = 60;        /* without a sample; grows with the s
 static const char *find_tool(const char *program, const char *name, struct dl_arena *arena) {
     const char *slash = strrchr(program, '/');
     const char *beside = slash == NULL ? NULL : dl_arena_printf(arena, "%.*s", (int)(slash - program), program);
-    const char *directories[] = {beside, getenv("DLMODEL_LIBEXEC"), DLMODEL_LIBEXECDIR};
+    const char *moved = slash == NULL ? NULL : dl_arena_printf(arena, "%s/../libexec/dlmodel", beside);
+    const char *directories[] = {beside, getenv("DLMODEL_LIBEXEC"), moved, DLMODEL_LIBEXECDIR};
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
         const char *path = directories[i] == NULL ? NULL : dl_arena_printf(arena, "%s/%s", directories[i], name);
         if (path != NULL && access(path, X_OK) == 0) return path;
@@ -63,12 +64,15 @@ enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct d
     *out = (struct dl_cal_tools){.cpu = find_tool(program, "dlmodel-probe-cpu", arena),
                                  .mpi = find_tool(program, "dlmodel-probe-mpi", arena),
                                  .mpirun = dl_cal_find_program("mpirun", arena)};
-    const char *no_mpi = out->mpi == NULL ? "dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)"
+    const char *no_mpi = out->mpi == NULL
+                             ? "dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)"
                          : out->mpirun == NULL ? "mpirun is not in PATH (install openmpi-bin)"
                                                : NULL;
     for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
-        out->probes[i] = (struct dl_cal_report){dl_cal_probes[i].name, dl_cal_probes[i].mpi ? no_mpi
-                                                : "dlmodel-probe-cpu is not there, or does not run (set DLMODEL_LIBEXEC to its directory)"};
+        out->probes[i] = (struct dl_cal_report){
+            dl_cal_probes[i].name,
+            dl_cal_probes[i].mpi ? no_mpi
+                                 : "dlmodel-probe-cpu is not there, or does not run (set DLMODEL_LIBEXEC to its directory)"};
     }
     if (out->cpu != NULL) DL_TRY(ask(out->cpu, "--list", hear_survey, &s, err));
     if (no_mpi == NULL) DL_TRY(ask(out->mpirun, "--version", hear_version, &s, err));
@@ -77,7 +81,8 @@ enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct d
 
 const char *dl_cal_unavailable(const struct dl_cal_tools *tools, const struct dl_cal_point *point) {
     for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
-        if (strcmp(dl_cal_probes[i].name, point->probe) == 0 && tools->probes[i].unavailable != NULL) return tools->probes[i].unavailable;
+        if (strcmp(dl_cal_probes[i].name, point->probe) == 0 && tools->probes[i].unavailable != NULL)
+            return tools->probes[i].unavailable;
     }
     if (point->child == DL_CAL_TCP && !tools->open_mpi) return "only Open MPI can be told to use TCP on one host";
     return NULL;
@@ -131,8 +136,16 @@ static char **command(const struct run *r, enum dl_cal_child child) {
 #define PUSH(text) (argv[n++] = dl_arena_strdup(r->arena, text))
     if (child != DL_CAL_CPU) {
         PUSH(r->tools->mpirun);
-        static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",
-                                               "--mca", "mpi_yield_when_idle", "1", /* a rank that waits leaves its core to others */
+        static const char *const open_mpi[] = {"--allow-run-as-root",
+                                               "--oversubscribe",
+                                               "--bind-to",
+                                               "none",
+                                               "--mca",
+                                               "pml",
+                                               "ob1",
+                                               "--mca",
+                                               "mpi_yield_when_idle",
+                                               "1", /* a rank that waits leaves its core to others */
                                                NULL};
         for (int i = 0; r->tools->open_mpi && open_mpi[i] != NULL; i++) PUSH(open_mpi[i]);
         if (r->tools->open_mpi) {
@@ -189,8 +202,8 @@ static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_
     const char *how = ending.exit_status >= 0 ? dl_arena_printf(r->arena, "exit status %d", ending.exit_status)
                                               : dl_arena_printf(r->arena, "signal %d", ending.signal);
     if (child != DL_CAL_CPU && r->samples_of_child == 0) { /* no MPI that works: a profile without it is still a profile */
-        warn(r, dl_arena_printf(r->arena, "MPI probes (%s) left out: %s: %s: %.300s", child == DL_CAL_TCP ? "tcp" : "shm", what, how,
-                                ending.last_words));
+        warn(r, dl_arena_printf(r->arena, "MPI probes (%s) left out: %s: %s: %.300s", child == DL_CAL_TCP ? "tcp" : "shm", what,
+                                how, ending.last_words));
         return DL_OK;
     }
     return dl_fail(err, DL_ERR_BACKEND, "%s failed (%s): %.300s; finished samples are in %.200s, --resume goes on", what, how,
@@ -202,7 +215,8 @@ static void warn_unavailable(struct run *r) {
     const char *last = NULL;
     for (size_t i = 0; i < r->plan->count; i++) {
         const char *reason = dl_cal_unavailable(r->tools, &r->plan->points[i]);
-        if (reason != NULL && reason != last) warn(r, dl_arena_printf(r->arena, "%s left out: %s", r->plan->points[i].probe, reason));
+        if (reason != NULL && reason != last)
+            warn(r, dl_arena_printf(r->arena, "%s left out: %s", r->plan->points[i].probe, reason));
         last = reason;
     }
 }
@@ -217,11 +231,12 @@ enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, const struct dl_cal_
         r.done += dl_cal_journal_has(journal, &plan->points[i]);
     }
     for (int child = 0; child < DL_CAL_CHILDREN; child++) {
-        enum dl_code code = dl_cal_interrupted() ? dl_fail(err, DL_ERR_SYSTEM, "interrupted")
-                                                 : run_child(&r, (enum dl_cal_child)child, err);
+        enum dl_code code =
+            dl_cal_interrupted() ? dl_fail(err, DL_ERR_SYSTEM, "interrupted") : run_child(&r, (enum dl_cal_child)child, err);
         if (code != DL_OK && dl_cal_interrupted()) {
-            return dl_fail(err, DL_ERR_SYSTEM, "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' goes on from %.300s",
-                           r.done, r.all, journal->path);
+            return dl_fail(err, DL_ERR_SYSTEM,
+                           "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' goes on from %.300s", r.done,
+                           r.all, journal->path);
         }
         DL_TRY(code);
     }

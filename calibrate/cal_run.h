@@ -8,10 +8,11 @@
 enum { DL_CAL_PROBES_MAX = 16 };
 
 struct dl_cal_tools {
-    const char *cpu, *mpi, *mpirun;  /* paths; NULL: not found */
-    bool open_mpi;                   /* transports can be chosen */
+    const char *cpu, *mpi, *mpirun;                 /* paths; NULL: not found */
+    bool open_mpi;                                  /* transports can be chosen */
     struct dl_cal_report probes[DL_CAL_PROBES_MAX]; /* in the order of dl_cal_probes */
-    struct dl_cal_fact facts[16]; int fact_count;
+    struct dl_cal_fact facts[16];
+    int fact_count;
 };
 
 /* Looks beside `program`, in $DLMODEL_LIBEXEC, where it was installed; runs dlmodel-probe-cpu --list and mpirun --version.

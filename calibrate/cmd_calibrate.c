@@ -19,8 +19,10 @@
 static const struct dl_option calibrate_options[] = {
     {"quick", 0, NULL, "Measuring", "fewer shapes and smaller messages; at most a minute in all", false},
     {"budget", 0, "SECONDS", "Measuring", "time for the samples, 0.1 to 1e6 s; default 20 with --quick, else 200", false},
-    {"only", 0, "PROBE,...", "Measuring", "these probes (and memory bandwidth and one product, which a profile needs);\n"
-     "the other samples are taken from the present profile of this machine", false},
+    {"only", 0, "PROBE,...", "Measuring",
+     "these probes (and memory bandwidth and one product, which a profile needs);\n"
+     "the other samples are taken from the present profile of this machine",
+     false},
     {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
     {"file-dir", 0, "DIR", "Measuring", "directory for the file probe; default: that of the profile", false},
     {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
@@ -31,7 +33,8 @@ static const struct dl_option calibrate_options[] = {
     {"format", 0, "table|csv|json", "Output", "table: what was found; csv: the samples; json: the profile", false},
     {"json", 0, NULL, "Output", "the same as --format json", false},
     {"csv", 0, NULL, "Output", "the same as --format csv", false},
-    {"output", 'o', "FILE", "Output", "write the profile (with --kernels: the surfaces) to FILE; default: the profile 'local'", false},
+    {"output", 'o', "FILE", "Output", "write the profile (with --kernels: the surfaces) to FILE; default: the profile 'local'",
+     false},
     {"help", 'h', NULL, "Output", "this text", false},
     {.name = NULL},
 };
@@ -84,7 +87,8 @@ static enum dl_code find_paths(struct job *job, struct dl_err *err) {
 
 static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, struct dl_err *err) {
     const struct dl_options *o = job->options;
-    *choice = (struct dl_cal_choice){.quick = dl_option_given(o, "quick"), .budget_s = NAN, .only = dl_option_text(o, "only"), .ranks = 2};
+    *choice = (struct dl_cal_choice){
+        .quick = dl_option_given(o, "quick"), .budget_s = NAN, .only = dl_option_text(o, "only"), .ranks = 2};
     DL_TRY(dl_option_number(o, "budget", DL_UNIT_S, 0.1, 1e6, &choice->budget_s, err));
     DL_TRY(dl_option_integer(o, "ranks", 2, 1024, &choice->ranks, err));
     choice->file_dir = dl_option_text(o, "file-dir");
@@ -111,12 +115,14 @@ static const char *hash_text(const struct job *job) {
 static enum dl_code check_resumed(const struct job *job, struct dl_err *err) {
     const struct dl_cal_header *h = &job->journal.header;
     if (strcmp(h->host, job->identity) != 0) {
-        return dl_fail(err, DL_ERR_INPUT, "%.300s was begun on '%.100s', this is '%.100s'; start again without --resume", job->journal_path,
-                       h->host, job->identity);
+        return dl_fail(err, DL_ERR_INPUT, "%.300s was begun on '%.100s', this is '%.100s'; start again without --resume",
+                       job->journal_path, h->host, job->identity);
     }
     if (strcmp(h->plan, hash_text(job)) != 0) {
-        return dl_fail(err, DL_ERR_INPUT, "%.300s was begun with other options or by another version of dlmodel; give the same options, "
-                                          "or start again without --resume", job->journal_path);
+        return dl_fail(err, DL_ERR_INPUT,
+                       "%.300s was begun with other options or by another version of dlmodel; give the same options, "
+                       "or start again without --resume",
+                       job->journal_path);
     }
     return DL_OK;
 }
@@ -149,11 +155,15 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
     if (go_on) return dl_cal_journal_continue(&job->journal, err);
     DL_TRY(dl_file_mkdirs(directory_of(job->journal_path, arena), err));
     const double load = dl_cal_load();
-    const struct dl_cal_header header = {
-        .plan = hash_text(job), .host = job->identity, .started = dl_cal_time_text(arena),
-        .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL, .only = job->plan.choice.only,
-        .file_dir = job->plan.choice.file_dir, .ranks = job->plan.choice.ranks, .budget_s = job->plan.choice.budget_s,
-        .quick = job->plan.choice.quick};
+    const struct dl_cal_header header = {.plan = hash_text(job),
+                                         .host = job->identity,
+                                         .started = dl_cal_time_text(arena),
+                                         .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL,
+                                         .only = job->plan.choice.only,
+                                         .file_dir = job->plan.choice.file_dir,
+                                         .ranks = job->plan.choice.ranks,
+                                         .budget_s = job->plan.choice.budget_s,
+                                         .quick = job->plan.choice.quick};
     if (load > 0.5 * (double)job->run.host.cores) {
         job->context->note(job->context, "warning: load average %.1f on %lld cores: other work disturbs the samples", load,
                            (long long)job->run.host.cores);
@@ -186,7 +196,8 @@ static void show_sample(void *context, const struct dl_raw_sample *sample, size_
     char time_text[32];
     if (!job->context->progress || job->context->verbosity < 0) return;
     dl_units_format(sample->median_s, DL_UNIT_S, time_text, sizeof time_text);
-    fprintf(stderr, "\r%4zu of %zu  %-9s %-10s %-38.38s %-10s", done, all, sample->probe, sample->pass, sample->shape, time_text);
+    fprintf(stderr, "\r%4zu of %zu  %-9s %-10s %-38.38s %-10s", done, all, sample->probe, sample->pass, sample->shape,
+            time_text);
     if (done >= all) fputc('\n', stderr);
     fflush(stderr);
 }
@@ -239,8 +250,9 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     }
     if (product) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
-                   job->tools.cpu == NULL ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
-                                          : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs them, then build again");
+                   job->tools.cpu == NULL
+                       ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
+                       : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs them, then build again");
 }
 
 static enum dl_code calibrate(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -248,8 +260,10 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
     bool go_on;
     DL_TRY(dl_output_format(options, &job.format, err));
     if (dl_option_given(options, "kernels")) return dl_cal_kernels(context, options, job.format, err);
-    if (options->positional_count > 0) return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels", options->positional[0]);
-    if (dl_option_given(options, "device")) return dl_fail(err, DL_ERR_USAGE, "--device goes with --kernels; calibrate measures this machine");
+    if (options->positional_count > 0)
+        return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels", options->positional[0]);
+    if (dl_option_given(options, "device"))
+        return dl_fail(err, DL_ERR_USAGE, "--device goes with --kernels; calibrate measures this machine");
     dl_cal_host_read(context->arena, &job.run.host);
     job.identity = dl_arena_printf(context->arena, "%s, %s", job.run.host.name, job.run.host.cpu);
     if (job.identity == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -270,9 +284,11 @@ const struct dl_command dl_cmd_calibrate = {
     .name = "calibrate",
     .summary = "measure this machine and write its profile",
     .usage = "[options]",
-    .purpose = "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of this node with probe programs, "
-               "fits them, and writes the profile 'local' that predict uses by default. Finished samples are kept in PROFILE.journal: "
-               "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new one is complete.",
+    .purpose =
+        "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of this node with probe "
+        "programs, "
+        "fits them, and writes the profile 'local' that predict uses by default. Finished samples are kept in PROFILE.journal: "
+        "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new one is complete.",
     .examples = examples,
     .options = tables,
     .run = calibrate,

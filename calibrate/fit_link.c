@@ -91,8 +91,10 @@ enum dl_code dl_fit_line(const struct dl_link_sample *samples, size_t n, struct 
     const int status = solve(samples, n, high, out);
     gsl_set_error_handler(old);
     if (status != GSL_SUCCESS) return dl_fail(err, DL_ERR_SYSTEM, "line fit: %s", gsl_strerror(status));
-    if (!(out->beta_s_per_byte >= 0)) flatten(samples, n, out);
-    else if (!(out->alpha_s >= 0)) through_origin(samples, n, out);
+    if (!(out->beta_s_per_byte >= 0))
+        flatten(samples, n, out);
+    else if (!(out->alpha_s >= 0))
+        through_origin(samples, n, out);
     out->sigma_frac = n > 2 ? sqrt(relative_squares(samples, n, out) / (double)(n - 2)) : NAN;
     return DL_OK;
 }
@@ -157,9 +159,11 @@ static size_t choose(const struct split *s, size_t n) {
 enum dl_code dl_fit_pieces(const struct dl_link_sample *samples, size_t n, struct dl_piece pieces[DL_LINK_PIECES],
                            struct dl_link_line *lines, int *count, struct dl_err *err) {
     struct dl_link_line own[DL_LINK_PIECES], *line = lines != NULL ? lines : own;
-    if (n > DL_LINK_SAMPLES_MAX) return dl_fail(err, DL_ERR_INPUT, "piecewise fit: at most %d samples, got %zu", (int)DL_LINK_SAMPLES_MAX, n);
+    if (n > DL_LINK_SAMPLES_MAX)
+        return dl_fail(err, DL_ERR_INPUT, "piecewise fit: at most %d samples, got %zu", (int)DL_LINK_SAMPLES_MAX, n);
     for (size_t i = 1; i < n; i++) {
-        if (!(samples[i].bytes > samples[i - 1].bytes)) return dl_fail(err, DL_ERR_INPUT, "piecewise fit: expected ascending sizes");
+        if (!(samples[i].bytes > samples[i - 1].bytes))
+            return dl_fail(err, DL_ERR_INPUT, "piecewise fit: expected ascending sizes");
     }
     struct split s;
     fill(samples, n, &s);

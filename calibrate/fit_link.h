@@ -15,12 +15,14 @@
 
 enum { DL_LINK_PIECES = 4, DL_LINK_PIECE_SAMPLES = 3, DL_LINK_SAMPLES_MAX = 512 };
 
-struct dl_link_sample { double bytes, time_s; }; /* bytes >= 0, time_s > 0 */
+struct dl_link_sample {
+    double bytes, time_s;
+}; /* bytes >= 0, time_s > 0 */
 
 struct dl_link_line {
-    double alpha_s, beta_s_per_byte;     /* both >= 0 */
+    double alpha_s, beta_s_per_byte;                  /* both >= 0 */
     double alpha_variance, beta_variance, covariance; /* NAN with fewer than 3 samples */
-    double sigma_frac;                   /* standard deviation of the relative residuals; NAN likewise */
+    double sigma_frac;                                /* standard deviation of the relative residuals; NAN likewise */
     size_t samples;
 };
 

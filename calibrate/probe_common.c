@@ -12,13 +12,13 @@
 #include "model/stats.h"
 
 enum {
-    MIN_BLOCKS = 3,     /* even when the share is spent */
-    FIRST_CHECK = 10,   /* blocks before the interval may end a sample */
+    MIN_BLOCKS = 3,   /* even when the share is spent */
+    FIRST_CHECK = 10, /* blocks before the interval may end a sample */
     MAX_BLOCKS = 2000,
 };
-static const double PATIENCE = 2;       /* shares that a sample may take when other programs preempt its blocks */
-static const double TIGHT_FRAC = 0.02;  /* half width of the median's 95 % interval that is good enough */
-static const double WARM_S = 2e-3;      /* clocks, caches and just-in-time code settle */
+static const double PATIENCE = 2;      /* shares that a sample may take when other programs preempt its blocks */
+static const double TIGHT_FRAC = 0.02; /* half width of the median's 95 % interval that is good enough */
+static const double WARM_S = 2e-3;     /* clocks, caches and just-in-time code settle */
 static const double MAX_CALLS = 1e6;
 
 double dl_now_s(void) {
@@ -69,9 +69,7 @@ static void print_pair(const char *object, const char *first, const char *a, con
     print_line(&w);
 }
 
-void dl_print_fact(const char *key, const char *value) {
-    print_pair("fact", "key", key, "value", value);
-}
+void dl_print_fact(const char *key, const char *value) { print_pair("fact", "key", key, "value", value); }
 
 /* Blocks that no other program interrupted, then those that one did, from the other end. */
 struct series {
@@ -82,8 +80,10 @@ struct series {
 };
 
 static void add_block(struct series *s, double time_s, bool preempted) {
-    if (preempted) s->times[MAX_BLOCKS - ++s->preempted] = time_s;
-    else s->times[s->count++] = time_s;
+    if (preempted)
+        s->times[MAX_BLOCKS - ++s->preempted] = time_s;
+    else
+        s->times[s->count++] = time_s;
 }
 
 /* Too few clean blocks: the fastest quarter of the others must do, the interruptions only made them longer. */
@@ -218,7 +218,8 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
         i += 2;
     }
     if (i >= argc || strcmp(argv[i], "--points") != 0 || (argc - i - 1) % 4 != 0) {
-        fprintf(stderr, "%s: a helper of 'dlmodel calibrate'; expected [--dir DIR] --points {PROBE SHAPE PASS SECONDS}...\n", argv[0]);
+        fprintf(stderr, "%s: a helper of 'dlmodel calibrate'; expected [--dir DIR] --points {PROBE SHAPE PASS SECONDS}...\n",
+                argv[0]);
         return DL_ERR_USAGE;
     }
     if (!silent) facts();

@@ -44,7 +44,7 @@ struct dl_probe {
 /* Of a shape text "a=1 b=2": the number at `key`, else `fallback`. */
 long dl_point_number(const struct dl_point *point, const char *key, long fallback);
 
-double dl_now_s(void); /* monotonic */
+double dl_now_s(void);     /* monotonic */
 long dl_preemptions(void); /* involuntary context switches of all threads */
 
 /* Uniform in [-1, 1), from a fixed seed: the same on every run. */

@@ -13,6 +13,4 @@ static void facts(void) {
     dl_print_fact("priority", getpriority(PRIO_PROCESS, 0) < 0 ? "raised" : "normal");
 }
 
-int main(int argc, char **argv) {
-    return dl_probe_main(argc, argv, probes, false, facts);
-}
+int main(int argc, char **argv) { return dl_probe_main(argc, argv, probes, false, facts); }

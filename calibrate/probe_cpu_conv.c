@@ -16,9 +16,7 @@ struct conv {
     dnnl_dim_t n, c, f, h, r, s, p, out;
 };
 
-static const char *unavailable(void) {
-    return NULL;
-}
+static const char *unavailable(void) { return NULL; }
 
 static void conv_close(void *state) {
     struct conv *c = state;
@@ -35,7 +33,8 @@ static enum dl_code describe(struct conv *c, struct tensors *any, struct tensors
     const dnnl_dims_t *dims[] = {&x, &w, &y};
     dnnl_memory_desc_t *free_form[] = {&any->x, &any->w, &any->y}, *indexed[] = {&plain->x, &plain->w, &plain->y};
     for (int i = 0; i < 3; i++) {
-        DL_TRY(dl_dnnl_check(dnnl_memory_desc_init_by_tag(free_form[i], 4, *dims[i], dnnl_f32, dnnl_format_tag_any), "layout", err));
+        DL_TRY(dl_dnnl_check(dnnl_memory_desc_init_by_tag(free_form[i], 4, *dims[i], dnnl_f32, dnnl_format_tag_any), "layout",
+                             err));
         DL_TRY(dl_dnnl_check(dnnl_memory_desc_init_by_tag(indexed[i], 4, *dims[i], dnnl_f32, dnnl_nchw), "layout", err));
     }
     return DL_OK;
@@ -46,7 +45,8 @@ static enum dl_code create(struct conv *c, const struct tensors *any, struct dl_
     const dnnl_alg_kind_t algorithm = dnnl_convolution_auto;
     dnnl_convolution_desc_t d;
     DL_TRY(dl_dnnl_check(dnnl_convolution_forward_desc_init(&d, dnnl_forward_training, algorithm, &any->x, &any->w, NULL,
-                                                            &any->y, stride, pad, pad), "convolution", err));
+                                                            &any->y, stride, pad, pad),
+                         "convolution", err));
     dnnl_primitive_desc_t *forward = c->pass == FORWARD ? &c->op.description : &c->op.hint;
     DL_TRY(dl_dnnl_check(dnnl_primitive_desc_create(forward, &d, NULL, c->op.engine, NULL), "convolution", err));
     if (c->pass == FORWARD) return DL_OK;
@@ -96,8 +96,10 @@ static enum dl_code conv_open(const struct dl_point *point, void **state, struct
     c->p = dl_point_number(point, "p", 0);
     c->out = (c->h + 2 * c->p - c->r) / c->s + 1;
     const enum dl_code code = setup(c, err);
-    if (code == DL_OK) *state = c;
-    else conv_close(c);
+    if (code == DL_OK)
+        *state = c;
+    else
+        conv_close(c);
     return code;
 }
 
@@ -149,7 +151,8 @@ static double naive_weights(const struct conv *c, dnnl_dim_t f, dnnl_dim_t k, dn
             for (dnnl_dim_t x = 0; x < c->out; x++) {
                 const dnnl_dim_t v = y * c->s + i - c->p, u = x * c->s + j - c->p;
                 if (v < 0 || u < 0 || v >= c->h || u >= c->h) continue;
-                sum += (double)c->op.plain[0][at(n, k, v, u, c->c, c->h)] * (double)c->op.plain[1][at(n, f, y, x, c->f, c->out)];
+                sum +=
+                    (double)c->op.plain[0][at(n, k, v, u, c->c, c->h)] * (double)c->op.plain[1][at(n, f, y, x, c->f, c->out)];
                 *terms += 1;
             }
         }
@@ -186,12 +189,14 @@ static const char *conv_implementation(const void *state) {
     return c->op.implementation;
 }
 
-const struct dl_probe dl_probe_conv = {"conv", "convolution, three passes, oneDNN", 20e-6, unavailable, conv_open, conv_run,
-                                       conv_verify, conv_implementation, conv_close, NULL};
+const struct dl_probe dl_probe_conv = {"conv",      "convolution, three passes, oneDNN",
+                                       20e-6,       unavailable,
+                                       conv_open,   conv_run,
+                                       conv_verify, conv_implementation,
+                                       conv_close,  NULL};
 #else
-static const char *unavailable(void) {
-    return "built without oneDNN 2 (install libdnnl-dev and build again)";
-}
+static const char *unavailable(void) { return "built without oneDNN 2 (install libdnnl-dev and build again)"; }
 
-const struct dl_probe dl_probe_conv = {.name = "conv", .summary = "convolution, three passes, oneDNN", .unavailable = unavailable};
+const struct dl_probe dl_probe_conv = {
+    .name = "conv", .summary = "convolution, three passes, oneDNN", .unavailable = unavailable};
 #endif

@@ -76,9 +76,7 @@ double dl_dnnl_run(struct dl_dnnl_op *op, long calls, struct dl_err *err) {
     return dl_now_s() - start;
 }
 
-enum dl_code dl_dnnl_result(struct dl_dnnl_op *op, struct dl_err *err) {
-    return transfer(op, DL_DNNL_ARGS - 1, true, err);
-}
+enum dl_code dl_dnnl_result(struct dl_dnnl_op *op, struct dl_err *err) { return transfer(op, DL_DNNL_ARGS - 1, true, err); }
 
 void dl_dnnl_end(struct dl_dnnl_op *op) {
     for (int i = 0; i < DL_DNNL_ARGS; i++) {
@@ -101,6 +99,5 @@ void dl_onednn_facts(void) {
 #else
 #include "calibrate/probe_cpu.h"
 
-void dl_onednn_facts(void) {
-}
+void dl_onednn_facts(void) {}
 #endif

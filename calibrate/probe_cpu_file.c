@@ -19,9 +19,7 @@ struct file {
     char *data, *back;
 };
 
-static const char *unavailable(void) {
-    return NULL;
-}
+static const char *unavailable(void) { return NULL; }
 
 static void file_close(void *state) {
     struct file *f = state;
@@ -32,9 +30,7 @@ static void file_close(void *state) {
 }
 
 /* Chunk number i starts at another place of the random data, so that no two are equal. */
-static const char *chunk(const struct file *f, size_t i) {
-    return f->data + i * 512 % CHUNK_BYTES;
-}
+static const char *chunk(const struct file *f, size_t i) { return f->data + i * 512 % CHUNK_BYTES; }
 
 static int write_all(const struct file *f) {
     if (lseek(f->fd, 0, SEEK_SET) != 0) return errno;
@@ -88,7 +84,8 @@ static enum dl_code file_open(const struct dl_point *point, void **state, struct
     }
     if (reason != 0) {
         file_close(f);
-        return dl_fail(err, DL_ERR_SYSTEM, "cannot use %.400s for the file probe (%s); give --file-dir", point->directory, strerror(reason));
+        return dl_fail(err, DL_ERR_SYSTEM, "cannot use %.400s for the file probe (%s); give --file-dir", point->directory,
+                       strerror(reason));
     }
     *state = f;
     return DL_OK;
@@ -97,8 +94,10 @@ static enum dl_code file_open(const struct dl_point *point, void **state, struct
 static double timed(struct file *f, long calls, bool reading, struct dl_err *err) {
     double elapsed = 0;
     for (long i = 0; i < calls; i++) {
-        if (reading) posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
-        else if (ftruncate(f->fd, 0) != 0) errno = 0; /* then the old blocks are written again */
+        if (reading)
+            posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+        else if (ftruncate(f->fd, 0) != 0)
+            errno = 0; /* then the old blocks are written again */
         const double start = dl_now_s();
         const int reason = reading ? read_all(f) : write_all(f);
         elapsed += dl_now_s() - start;
@@ -110,13 +109,9 @@ static double timed(struct file *f, long calls, bool reading, struct dl_err *err
     return elapsed;
 }
 
-static double write_run(void *state, long calls, struct dl_err *err) {
-    return timed(state, calls, false, err);
-}
+static double write_run(void *state, long calls, struct dl_err *err) { return timed(state, calls, false, err); }
 
-static double read_run(void *state, long calls, struct dl_err *err) {
-    return timed(state, calls, true, err);
-}
+static double read_run(void *state, long calls, struct dl_err *err) { return timed(state, calls, true, err); }
 
 static enum dl_code file_verify(void *state, struct dl_err *err) {
     struct file *f = state;
@@ -126,7 +121,7 @@ static enum dl_code file_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_write = {"write", "file write with fsync", 1e-3, unavailable, file_open, write_run,
-                                        file_verify, NULL, file_close, NULL};
-const struct dl_probe dl_probe_read = {"read", "file read", 1e-3, unavailable, file_open, read_run,
-                                       file_verify, NULL, file_close, NULL};
+const struct dl_probe dl_probe_write = {
+    "write", "file write with fsync", 1e-3, unavailable, file_open, write_run, file_verify, NULL, file_close, NULL};
+const struct dl_probe dl_probe_read = {"read",   "file read", 1e-3, unavailable, file_open,
+                                       read_run, file_verify, NULL, file_close,  NULL};

@@ -19,9 +19,7 @@ struct gemm {
     float *a, *b, *c;
 };
 
-static const char *unavailable(void) {
-    return NULL;
-}
+static const char *unavailable(void) { return NULL; }
 
 static void gemm_close(void *state) {
     struct gemm *g = state;
@@ -59,8 +57,8 @@ static double gemm_run(void *state, long calls, struct dl_err *err) {
     const struct gemm *g = state;
     const double start = dl_now_s();
     for (long i = 0; i < calls; i++) {
-        cblas_sgemm(CblasColMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans, g->m, g->n, g->k,
-                    1.0f, g->a, g->ta ? g->k : g->m, g->b, g->tb ? g->n : g->k, 0.0f, g->c, g->m);
+        cblas_sgemm(CblasColMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans, g->m, g->n, g->k, 1.0f,
+                    g->a, g->ta ? g->k : g->m, g->b, g->tb ? g->n : g->k, 0.0f, g->c, g->m);
     }
     return dl_now_s() - start;
 }
@@ -73,7 +71,8 @@ static enum dl_code gemm_verify(void *state, struct dl_err *err) {
     for (int t = 0; t < 16; t++) {
         const size_t i = dl_random_next(&random) % m, j = dl_random_next(&random) % n;
         double sum = 0;
-        for (size_t l = 0; l < k; l++) sum += (double)g->a[g->ta ? l + i * k : i + l * m] * (double)g->b[g->tb ? j + l * n : l + j * k];
+        for (size_t l = 0; l < k; l++)
+            sum += (double)g->a[g->ta ? l + i * k : i + l * m] * (double)g->b[g->tb ? j + l * n : l + j * k];
         const double got = (double)g->c[i + j * m];
         if (!(fabs(got - sum) <= 1e-5 * (10 + sqrt((double)k)))) {
             return dl_fail(err, DL_ERR_BACKEND, "wrong result at (%zu, %zu): %g, expected %g", i, j, got, sum);
@@ -97,15 +96,12 @@ void dl_openblas_facts(void) {
     dl_print_fact("openblas_threads", text);
 }
 
-const struct dl_probe dl_probe_gemm = {"gemm", "matrix products, OpenBLAS", 20e-6, unavailable, gemm_open, gemm_run,
-                                       gemm_verify, gemm_implementation, gemm_close, NULL};
+const struct dl_probe dl_probe_gemm = {"gemm",      "matrix products, OpenBLAS", 20e-6,      unavailable, gemm_open, gemm_run,
+                                       gemm_verify, gemm_implementation,         gemm_close, NULL};
 #else
-static const char *unavailable(void) {
-    return "built without OpenBLAS (install libopenblas-dev and build again)";
-}
+static const char *unavailable(void) { return "built without OpenBLAS (install libopenblas-dev and build again)"; }
 
-void dl_openblas_facts(void) {
-}
+void dl_openblas_facts(void) {}
 
 const struct dl_probe dl_probe_gemm = {.name = "gemm", .summary = "matrix products, OpenBLAS", .unavailable = unavailable};
 #endif

@@ -14,9 +14,7 @@ struct matmul {
     bool ta, tb;
 };
 
-static const char *unavailable(void) {
-    return NULL;
-}
+static const char *unavailable(void) { return NULL; }
 
 static void matmul_close(void *state) {
     struct matmul *g = state;
@@ -50,8 +48,10 @@ static enum dl_code matmul_open(const struct dl_point *point, void **state, stru
     g->ta = dl_point_number(point, "ta", 0) != 0;
     g->tb = dl_point_number(point, "tb", 0) != 0;
     const enum dl_code code = setup(g, err);
-    if (code == DL_OK) *state = g;
-    else matmul_close(g);
+    if (code == DL_OK)
+        *state = g;
+    else
+        matmul_close(g);
     return code;
 }
 
@@ -69,7 +69,8 @@ static enum dl_code matmul_verify(void *state, struct dl_err *err) {
     for (int t = 0; t < 16; t++) {
         const size_t i = dl_random_next(&random) % m, j = dl_random_next(&random) % n;
         double sum = 0;
-        for (size_t l = 0; l < k; l++) sum += (double)a[g->ta ? l + i * k : i + l * m] * (double)b[g->tb ? j + l * n : l + j * k];
+        for (size_t l = 0; l < k; l++)
+            sum += (double)a[g->ta ? l + i * k : i + l * m] * (double)b[g->tb ? j + l * n : l + j * k];
         const double got = (double)c[i + j * m];
         if (!(fabs(got - sum) <= 1e-5 * (10 + sqrt((double)k)))) {
             return dl_fail(err, DL_ERR_BACKEND, "wrong result at (%zu, %zu): %g, expected %g", i, j, got, sum);
@@ -83,12 +84,11 @@ static const char *matmul_implementation(const void *state) {
     return g->op.implementation;
 }
 
-const struct dl_probe dl_probe_matmul = {"matmul", "matrix products, oneDNN", 20e-6, unavailable, matmul_open, matmul_run,
-                                         matmul_verify, matmul_implementation, matmul_close, NULL};
+const struct dl_probe dl_probe_matmul = {
+    "matmul",      "matrix products, oneDNN", 20e-6,        unavailable, matmul_open, matmul_run,
+    matmul_verify, matmul_implementation,     matmul_close, NULL};
 #else
-static const char *unavailable(void) {
-    return "built without oneDNN 2 (install libdnnl-dev and build again)";
-}
+static const char *unavailable(void) { return "built without oneDNN 2 (install libdnnl-dev and build again)"; }
 
 const struct dl_probe dl_probe_matmul = {.name = "matmul", .summary = "matrix products, oneDNN", .unavailable = unavailable};
 #endif

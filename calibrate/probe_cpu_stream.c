@@ -30,9 +30,7 @@ struct stream {
 
 static const float SCALE = 0.4f;
 
-static const char *unavailable(void) {
-    return NULL;
-}
+static const char *unavailable(void) { return NULL; }
 
 static void move(const struct stream *s, int set, size_t begin, size_t end) {
     float *restrict a = s->arrays[set][0];
@@ -107,8 +105,8 @@ static enum dl_code stream_open(const struct dl_point *point, void **state, stru
     pthread_barrier_init(&s->done, NULL, (unsigned)wanted);
     for (int i = 0; i < wanted; i++) {
         struct worker *w = &s->workers[i];
-        *w = (struct worker){.stream = s, .begin = s->count * (size_t)i / (size_t)wanted,
-                             .end = s->count * (size_t)(i + 1) / (size_t)wanted};
+        *w = (struct worker){
+            .stream = s, .begin = s->count * (size_t)i / (size_t)wanted, .end = s->count * (size_t)(i + 1) / (size_t)wanted};
         if (i > 0 && pthread_create(&w->thread, NULL, serve, w) != 0) {
             /* The threads that wait at a barrier cannot be ended; this process ends soon after the message. */
             return dl_fail(err, DL_ERR_BACKEND, "cannot start thread %d of %d", i + 1, wanted);
@@ -142,10 +140,11 @@ static enum dl_code stream_verify(void *state, struct dl_err *err) {
         const float got = s->arrays[last][0][i];
         const float expected = s->arrays[last][1][i] + (s->triad ? SCALE * s->arrays[last][2][i] : 0.0f);
         const float error = got > expected ? got - expected : expected - got;
-        if (!(error <= 1e-6f)) return dl_fail(err, DL_ERR_BACKEND, "wrong element %zu: %g, expected %g", i, (double)got, (double)expected);
+        if (!(error <= 1e-6f))
+            return dl_fail(err, DL_ERR_BACKEND, "wrong element %zu: %g, expected %g", i, (double)got, (double)expected);
     }
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_stream = {"stream", "memory bandwidth", 1e-3, unavailable, stream_open, stream_run,
-                                         stream_verify, NULL, stream_close, NULL};
+const struct dl_probe dl_probe_stream = {"stream",   "memory bandwidth", 1e-3, unavailable,  stream_open,
+                                         stream_run, stream_verify,      NULL, stream_close, NULL};

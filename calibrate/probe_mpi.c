@@ -16,9 +16,7 @@ struct exchange {
     float *send, *receive;
 };
 
-static const char *unavailable(void) {
-    return NULL;
-}
+static const char *unavailable(void) { return NULL; }
 
 static void exchange_close(void *state) {
     struct exchange *e = state;
@@ -127,10 +125,10 @@ static void facts(void) {
 }
 
 /* A block of many calls: the barrier before it and the agreement after it take microseconds themselves. */
-static const struct dl_probe pingpong = {"pingpong", "MPI point to point", 200e-6, unavailable, exchange_open, pingpong_run,
-                                         pingpong_verify, NULL, exchange_close, any_preemptions};
-static const struct dl_probe allreduce = {"allreduce", "MPI all-reduce", 200e-6, unavailable, exchange_open, allreduce_run,
-                                          allreduce_verify, NULL, exchange_close, any_preemptions};
+static const struct dl_probe pingpong = {"pingpong",   "MPI point to point", 200e-6, unavailable,    exchange_open,
+                                         pingpong_run, pingpong_verify,      NULL,   exchange_close, any_preemptions};
+static const struct dl_probe allreduce = {"allreduce",   "MPI all-reduce", 200e-6, unavailable,    exchange_open,
+                                          allreduce_run, allreduce_verify, NULL,   exchange_close, any_preemptions};
 static const struct dl_probe *const probes[] = {&pingpong, &allreduce, NULL};
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # features.sh BUILD - finds optional libraries by compiling and linking a few lines with each; writes BUILD/config.mk and
-# BUILD/features.txt. A library that is asked for (X=1) and missing is an error that says how to get it.
+# BUILD/features.txt, and prints the latter. A library that is asked for (X=1) and missing is an error that says how to get it.
 set -u
 build=$1
 work=$build/features
@@ -18,13 +18,13 @@ try() {
     shift
     cat > "$work/$name.c"
     # shellcheck disable=SC2086
-    ${CC:-cc} -std=c11 "$work/$name.c" -o "$work/$name" "$@" > "$work/$name.log" 2>&1
+    ${CC:-cc} -std=c11 ${CPPFLAGS-} ${CFLAGS-} "$work/$name.c" -o "$work/$name" ${LDFLAGS-} "$@" > "$work/$name.log" 2>&1
 }
 
 need() { # need NAME FLAG PACKAGE < source
     # shellcheck disable=SC2086
     if try "$1" $2 -lm; then return; fi
-    printf 'error: %s was not found, and dlmodel needs it: make deps, or install %s\n' "$1" "$3" >&2
+    printf 'error: %s does not compile and link (%s), and dlmodel needs it: make deps, or install %s\n' "$1" "$work/$1.log" "$3" >&2
     exit 1
 }
 
@@ -49,6 +49,7 @@ feature() {
     fi
 }
 
+command -v "${CC%% *}" > /dev/null 2>&1 || { printf 'error: there is no compiler named %s: make deps, or CC=...\n' "$CC" >&2; exit 1; }
 need cJSON -lcjson libcjson-dev <<'C'
 #include <cjson/cJSON.h>
 int main(void) { cJSON_Delete(cJSON_Parse("{}")); return 0; }
@@ -63,12 +64,17 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 cuda_flags="-isystem $cuda/include"
 cuda_libs="-L$cuda/lib64 -Wl,-rpath,$cuda/lib64"
 
-feature MPI MPI "${MPI:-auto}" 'apt install libopenmpi-dev openmpi-bin' "$($pkg --cflags ompi-c 2>/dev/null)" \
-    "$($pkg --libs ompi-c 2>/dev/null || echo -lmpi)" <<'C'
+# Open MPI's flags from pkg-config, else from its compiler wrapper.
+if $pkg --exists ompi-c 2> /dev/null; then
+    mpi_cflags=$($pkg --cflags ompi-c) mpi_libs=$($pkg --libs ompi-c)
+else
+    mpi_cflags=$(mpicc --showme:compile 2> /dev/null) mpi_libs=$(mpicc --showme:link 2> /dev/null)
+fi
+feature MPI MPI "${MPI:-auto}" 'apt install libopenmpi-dev openmpi-bin' "$mpi_cflags" "${mpi_libs:--lmpi}" <<'C'
 #include <mpi.h>
 int main(void) { int n; return MPI_Initialized(&n); }
 C
-feature oneDNN ONEDNN "${ONEDNN:-auto}" 'apt install libdnnl-dev' '' '-ldnnl' <<'C'
+feature oneDNN ONEDNN "${ONEDNN:-auto}" 'apt install libdnnl-dev (release 2; the interface of release 3 is another)' '' '-ldnnl' <<'C'
 #include <oneapi/dnnl/dnnl.h>
 int main(void) { dnnl_convolution_desc_t d; (void)d; return dnnl_version() == 0; }
 C
@@ -94,3 +100,4 @@ C
 
 printf 'FEATURES := %s\n' "${found_all# }" >> "$config"
 mv "$config" "$build/config.mk"
+cat "$report"

@@ -10,20 +10,25 @@
 #include "calibrate/cal_report.h"
 #include "tests/check.h"
 
-static const struct dl_cal_run RUN = {
-    .host = {.name = "node7", .kernel = "Linux 6.1 x86_64", .cpu = "Test CPU", .sockets = 1, .cores = 2, .memory_bytes = 25769803776.0,
-             .last_cache_bytes = 33554432.0, .clock_hz = 2.6e9},
-    .finished = "2024-01-31T12:00:30Z", .load_after = 1.25, .seconds = 30.0};
+static const struct dl_cal_run RUN = {.host = {.name = "node7",
+                                               .kernel = "Linux 6.1 x86_64",
+                                               .cpu = "Test CPU",
+                                               .sockets = 1,
+                                               .cores = 2,
+                                               .memory_bytes = 25769803776.0,
+                                               .last_cache_bytes = 33554432.0,
+                                               .clock_hz = 2.6e9},
+                                      .finished = "2024-01-31T12:00:30Z",
+                                      .load_after = 1.25,
+                                      .seconds = 30.0};
 
-static void read_fixture(struct dl_arena *arena, struct dl_cal_journal *journal)
-{
+static void read_fixture(struct dl_arena *arena, struct dl_cal_journal *journal) {
     struct dl_err err = {0};
-    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
+    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.jsonl", check_root());
     if (dl_cal_journal_read(path, arena, journal, &err) != DL_OK) fail_msg("%s", err.message);
 }
 
-static void the_profile_loads_again(void **state)
-{
+static void the_profile_loads_again(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal;
@@ -50,8 +55,7 @@ static void the_profile_loads_again(void **state)
 }
 
 /* Largest work / time of a probe, from the fixture itself. */
-static double best(const struct dl_cal_journal *journal, const char *probe)
-{
+static double best(const struct dl_cal_journal *journal, const char *probe) {
     double most = 0.0;
     for (size_t i = 0; i < journal->sample_count; i++) {
         const struct dl_raw_sample *s = &journal->samples[i];
@@ -60,8 +64,7 @@ static double best(const struct dl_cal_journal *journal, const char *probe)
     return most;
 }
 
-static void numbers_follow_from_the_samples(void **state)
-{
+static void numbers_follow_from_the_samples(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal;
@@ -84,8 +87,7 @@ static void numbers_follow_from_the_samples(void **state)
 
 /* 8 images, 64 -> 256 channels, 56 x 56, 1x1: 8 56 56 64 256 multiply-adds = 411041792, twice that in flop; stride 2 with
  * 3x3 and padding 1 on 56: 28 x 28 results. Triad moves 3 arrays, copy 2. */
-static void work_of_samples(void **state)
-{
+static void work_of_samples(void **state) {
     (void)state;
     const struct dl_raw_sample pointwise = {.probe = "conv", .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
                                strided = {.probe = "conv", .shape = "n=1 c=1 f=1 h=56 r=3 s=2 p=1"},
@@ -99,16 +101,14 @@ static void work_of_samples(void **state)
     check_close(dl_cal_work(&product), 60.0, 0);
 }
 
-static void drop(struct dl_cal_journal *journal, const char *probe)
-{
+static void drop(struct dl_cal_journal *journal, const char *probe) {
     size_t kept = 0;
     for (size_t i = 0; i < journal->sample_count; i++)
         if (strcmp(journal->samples[i].probe, probe) != 0) journal->samples[kept++] = journal->samples[i];
     journal->sample_count = kept;
 }
 
-static void without_messages_there_are_no_links(void **state)
-{
+static void without_messages_there_are_no_links(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal;
@@ -126,8 +126,7 @@ static void without_messages_there_are_no_links(void **state)
     dl_arena_free(&arena);
 }
 
-static void a_profile_needs_a_product_and_bandwidth(void **state)
-{
+static void a_profile_needs_a_product_and_bandwidth(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal;
@@ -145,8 +144,7 @@ static void a_profile_needs_a_product_and_bandwidth(void **state)
     dl_arena_free(&arena);
 }
 
-static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state)
-{
+static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -170,8 +168,7 @@ static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state)
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_profile_loads_again),
         cmocka_unit_test(numbers_follow_from_the_samples),
