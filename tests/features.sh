@@ -10,15 +10,15 @@ report=$build/features.txt
 : > "$config"
 : > "$report"
 found_all=
-printf 'CONFIG_KEY := %s\n' "${CONFIG_KEY:-}" >> "$config"
+printf 'CONFIG_KEY := %s\n' "${CONFIG_KEY:-}" | sed 's/[$]/$$/g; s/#/\\#/g' >> "$config"
 
 # try NAME FLAGS < source: compiles and links; the compiler's words are kept in NAME.log
 try() {
     name=$1
     shift
     cat > "$work/$name.c"
-    # shellcheck disable=SC2086
-    ${CC:-cc} -std=c11 ${CPPFLAGS-} ${CFLAGS-} "$work/$name.c" -o "$work/$name" ${LDFLAGS-} "$@" > "$work/$name.log" 2>&1
+    # as make's own shell would read the flags: quotes in them count
+    eval "${CC:-cc} -std=c11 ${CPPFLAGS-} ${CFLAGS-} \"\$work/\$name.c\" -o \"\$work/\$name\" ${LDFLAGS-} $*" > "$work/$name.log" 2>&1
 }
 
 need() { # need NAME FLAG PACKAGE < source

@@ -4,7 +4,7 @@ set -u
 sh tests/accuracy.sh "$DLMODEL" README.md check
 
 missing=
-for id in $(grep -rhoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model --include='*.c' --include='*.h' | sort -u); do
+for id in $(grep -rhoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model calibrate predict --include='*.c' --include='*.h' | sort -u); do
     grep -q "$id" model/README.md || missing="$missing $id"
 done
 if [ -z "$missing" ]; then echo 'ok every formula id stands in the index'; else echo "not ok every formula id stands in the index:$missing"; fi
