@@ -173,8 +173,8 @@ static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
         if (there < 3) continue; /* the peak and the model's generic shape say more */
         struct dl_fit_quality quality;
         struct dl_surface *surface = &d->surfaces[d->surface_count];
-        DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass, DL_FP32, m->arena, surface,
-                              &quality, err));
+        DL_TRY(dl_fit_surface_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass, DL_FP32, m->arena, surface,
+                                  &quality, err));
         surface->source = "measured";
         d->surface_count++;
         note(m, dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op], dl_pass_names[wanted[i].pass]),

@@ -50,6 +50,13 @@ static const struct parameter PARAMETERS[] = {
 /* clang-format on */
 enum { PARAMETER_COUNT = sizeof PARAMETERS / sizeof PARAMETERS[0], LATENCY = 0, RATE = 1, BANDWIDTH = 2 };
 
+/* Priors of calibrate's own samples of a CPU. Libraries for CPUs work on register tiles of 16 to 64 by 6 to 14 numbers
+ * and call no kernels on a device: sides lose little, convolutions run at one rate whatever their kernel, a call takes
+ * less than 1 us. The rate is that of the best sample, because a library may attain half of what another one does
+ * (OpenBLAS without kernels for the CPU). Wide, so that the samples decide. */
+static const struct prior CPU_LATENCY = {1e-6, 1.0}, CPU_SIDE = {4.0, 1.0}, CPU_WAVES = {0.01, 1.0}, CPU_GAIN = {1.0, 0.15},
+                          CPU_EXPONENT = {0.0, 0.1};
+
 /* One unit of the loss is this relative error: larger ones count linearly. */
 static const double RESIDUAL_UNIT = 0.15;
 
@@ -121,6 +128,16 @@ static void first_medians(struct problem *problem)
     if (!bandwidth_known) problem->sd[BANDWIDTH] = UNKNOWN_SD;
 }
 
+static struct prior cpu_prior(int p, struct prior usual)
+{
+    size_t offset = PARAMETERS[p].offset;
+    if (usual.sd <= 0.0 || p == RATE || p == BANDWIDTH) return usual;
+    if (p == LATENCY) return CPU_LATENCY;
+    if (PARAMETERS[p].is_exponent) return CPU_EXPONENT;
+    if (offset == AT(half_waves)) return CPU_WAVES;
+    return offset == AT(half_m) || offset == AT(half_n) || offset == AT(half_k) ? CPU_SIDE : CPU_GAIN;
+}
+
 static enum kind kind_of(const struct dl_fit_set *set)
 {
     if (set->op != DL_OP_CONV) return GEMM;
@@ -132,8 +149,10 @@ static void prepare(struct problem *problem)
     enum kind kind = kind_of(problem->set);
     problem->count = 0;
     for (int p = 0; p < PARAMETER_COUNT; p++) {
-        problem->median[p] = PARAMETERS[p].prior[kind].median;
-        problem->sd[p] = PARAMETERS[p].prior[kind].sd;
+        struct prior prior = PARAMETERS[p].prior[kind];
+        if (problem->set->own_cpu) prior = cpu_prior(p, prior);
+        problem->median[p] = prior.median;
+        problem->sd[p] = prior.sd;
     }
     first_medians(problem);
     bool stream = problem->set->op == DL_OP_STREAM;

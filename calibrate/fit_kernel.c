@@ -242,12 +242,16 @@ enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_
     return code;
 }
 
-enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n, const struct dl_device *device,
-                            enum dl_op op, enum dl_pass pass, enum dl_precision precision, struct dl_arena *arena,
-                            struct dl_surface *out, struct dl_fit_quality *quality, struct dl_err *err)
+static enum dl_code fit_surface(const struct dl_kernel_sample *samples, size_t n, const struct dl_device *device, bool own_cpu,
+                                enum dl_op op, enum dl_pass pass, enum dl_precision precision, struct dl_arena *arena,
+                                struct dl_surface *out, struct dl_fit_quality *quality, struct dl_err *err)
 {
     struct selection chosen;
     DL_TRY(select_samples(samples, n, device, op, pass, precision, arena, &chosen, err));
+    if (own_cpu) {
+        chosen.set.own_cpu = true;
+        chosen.set.peak_flop_per_s = chosen.set.latency_s = NAN;
+    }
     struct dl_surface surface = {.op = (int)op, .pass = (int)pass, .precision = (int)precision};
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
     if (log_predicted == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
@@ -261,4 +265,18 @@ enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n, co
     gsl_set_error_handler(handler);
     if (code == DL_OK) *out = surface;
     return code;
+}
+
+enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n, const struct dl_device *device,
+                            enum dl_op op, enum dl_pass pass, enum dl_precision precision, struct dl_arena *arena,
+                            struct dl_surface *out, struct dl_fit_quality *quality, struct dl_err *err)
+{
+    return fit_surface(samples, n, device, false, op, pass, precision, arena, out, quality, err);
+}
+
+enum dl_code dl_fit_surface_cpu(const struct dl_kernel_sample *samples, size_t n, const struct dl_device *device,
+                                enum dl_op op, enum dl_pass pass, enum dl_precision precision, struct dl_arena *arena,
+                                struct dl_surface *out, struct dl_fit_quality *quality, struct dl_err *err)
+{
+    return fit_surface(samples, n, device, true, op, pass, precision, arena, out, quality, err);
 }

@@ -39,6 +39,12 @@ enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n, co
                             enum dl_op op, enum dl_pass pass, enum dl_precision precision, struct dl_arena *arena,
                             struct dl_surface *out, struct dl_fit_quality *quality, struct dl_err *err);
 
+/* The same for samples that calibrate took on the CPU that `device` is: priors of CPU libraries, and the rate
+ * of the samples' best in place of the device's peak. */
+enum dl_code dl_fit_surface_cpu(const struct dl_kernel_sample *samples, size_t n, const struct dl_device *device,
+                                enum dl_op op, enum dl_pass pass, enum dl_precision precision, struct dl_arena *arena,
+                                struct dl_surface *out, struct dl_fit_quality *quality, struct dl_err *err);
+
 /* k-fold cross-validation by shape (all samples of one shape are left out together; shapes are dealt to folds in a
  * fixed shuffled order). predicted_s[i] (may be NULL) is the prediction of sample i by the fit that did not see it,
  * NAN for samples of another op, pass or precision. */

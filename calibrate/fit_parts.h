@@ -2,6 +2,7 @@
 #ifndef DL_CALIBRATE_FIT_PARTS_H
 #define DL_CALIBRATE_FIT_PARTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "calibrate/fit_kernel.h"
@@ -16,6 +17,7 @@ struct dl_fit_set {
     double peak_flop_per_s, peak_bytes_per_s; /* datasheet; NAN: unknown, the samples' best is used */
     double latency_s;                         /* expected shortest kernel; NAN: unknown */
     double channel_multiple;                  /* of convolutions on matrix units; 1: none */
+    bool own_cpu;                             /* measured on this CPU by calibrate: other priors */
 };
 
 /* `value` rounded to `digits` significant decimal digits, so that files are short and the same on all machines. */

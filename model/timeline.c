@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ITERATIONS = 12 };
+enum { MAX_ITERATIONS = 24 };
 
 struct state {
     struct dl_timeline_request *request;
@@ -12,6 +12,7 @@ struct state {
     double *parameters_ready_s; /* absolute, per layer */
     double lane_free_s, device_free_s, host_s, begin_s;
     double stall_s;
+    double carried_s; /* lane time of the iteration before that reaches into this one */
 };
 
 /* Queue one pass of one layer: the device starts when it is free, the host has issued it and its inputs are there. */
@@ -52,6 +53,7 @@ static void run_lane(struct state *s) {
     struct dl_exchange *x = &s->out->exchange;
     const struct dl_timeline_request *r = s->request;
     double free_s = s->lane_free_s > s->begin_s ? s->lane_free_s - s->begin_s : 0;
+    s->carried_s = free_s;
     for (int m = 0; m < x->message_count; m++) {
         struct dl_message *message = &x->messages[m];
         message->start_s = fmax(message->ready_s, free_s);
@@ -68,8 +70,8 @@ static void run_lane(struct state *s) {
     s->lane_free_s = s->begin_s + free_s;
 }
 
-static double busy_overlap_s(const struct dl_exchange *x, double until_s) {
-    double sum_s = 0;
+static double busy_overlap_s(const struct dl_exchange *x, double carried_s, double until_s) {
+    double sum_s = fmin(carried_s, until_s);
     for (int m = 0; m < x->message_count; m++) {
         const double end_s = fmin(x->messages[m].end_s, until_s);
         if (end_s > x->messages[m].start_s) sum_s += end_s - x->messages[m].start_s;
@@ -93,7 +95,7 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
         memset(&out->exchange, 0, sizeof out->exchange);
         DL_TRY(r->behaviour->exchange(&r->exchange, &out->exchange, err));
         run_lane(s);
-        out->slowdown_s = r->slowdown_frac * busy_overlap_s(&out->exchange, out->backward_end_s);
+        out->slowdown_s = r->slowdown_frac * busy_overlap_s(&out->exchange, s->carried_s, out->backward_end_s);
         s->device_free_s += out->slowdown_s;
         out->comm_s += out->exchange.device_copy_s + out->exchange.host_s + out->exchange.prologue_s;
         s->device_free_s += out->exchange.device_copy_s;
@@ -118,14 +120,17 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
     if (out->forward_start_s == NULL || out->backward_start_s == NULL || s.parameters_ready_s == NULL) {
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    double previous_s = -1;
+    double previous_s = -1, half_s = 0;
     for (int i = 0; i < MAX_ITERATIONS; i++) {
+        if (i == MAX_ITERATIONS / 2) half_s = s.begin_s;
         DL_TRY(run_iteration(&s, err));
         out->period_s = s.device_free_s - s.begin_s;
         /* With nothing carried over, the second iteration equals the first but for the prologue. */
-        if (i > 0 && fabs(out->period_s - previous_s) <= 1e-9 * out->period_s) break;
+        if (i > 0 && fabs(out->period_s - previous_s) <= 1e-9 * out->period_s) return DL_OK;
         previous_s = out->period_s;
         s.begin_s = s.device_free_s;
     }
+    /* Messages that fill the lane can make iterations take turns, a short one after a long one: their mean is the period. */
+    out->period_s = (s.begin_s - half_s) / (MAX_ITERATIONS - MAX_ITERATIONS / 2);
     return DL_OK;
 }

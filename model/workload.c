@@ -428,6 +428,17 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     return copy_results(b, out);
 }
 
+/* The override that a message quotes, such as: found 0 from "seq"; else the last one taken. */
+static int blamed(const struct dl_override *overrides, int count, int taken, const char *message)
+{
+    char quoted[80];
+    for (int i = 0; i < count; i++) {
+        const int length = snprintf(quoted, sizeof quoted, "\"%s\"", overrides[i].key);
+        if (overrides[i].used && length < (int)sizeof quoted && strstr(message, quoted) != NULL) return i;
+    }
+    return taken;
+}
+
 enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count, struct dl_override *overrides,
                                int override_count, struct dl_arena *arena, struct dl_workload *out, struct dl_err *err)
 {
@@ -445,8 +456,9 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
     } else if (err != NULL) {
         *err = local;
         if (code == DL_ERR_INPUT && taken >= 0) { /* the files are good; what the user set does not fit them */
-            code = dl_fail(err, DL_ERR_USAGE, "%.60s does not fit the workload: %s: %s", overrides[taken].value,
-                           local.key, local.message);
+            taken = blamed(overrides, override_count, taken, local.message);
+            code = dl_fail(err, DL_ERR_USAGE, "%.60s does not fit the workload: %s%s%s", overrides[taken].value, local.key,
+                           local.key[0] == 0 ? "" : ": ", local.message);
             snprintf(err->key, sizeof err->key, "%.180s", overrides[taken].key);
         }
     }

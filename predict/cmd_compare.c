@@ -104,6 +104,7 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_dat
                                  struct dl_comparison *out, struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_read(path, context->arena, &csv, err));
+    if (csv.row_count == 0) return dl_fail_at(err, path, 1, 1, NULL, "expected a row of measurements below the header");
     if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) {
         context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit", path);
     }

@@ -102,29 +102,50 @@ static enum dl_code number(const struct runs *r, int row, enum column column, do
     return r->columns[column] < 0 ? DL_OK : dl_csv_number(r->csv, row, r->columns[column], out, err);
 }
 
-static enum dl_code read_counts(const struct runs *r, int row, struct run *run, struct dl_err *err) {
-    double nodes, devices, batch, global, micro, ranks;
-    DL_TRY(number(r, row, NODES, &nodes, err));
-    DL_TRY(number(r, row, DEVICES_PER_NODE, &devices, err));
-    DL_TRY(number(r, row, BATCH_PER_DEVICE, &batch, err));
-    DL_TRY(number(r, row, GLOBAL_BATCH, &global, err));
-    DL_TRY(number(r, row, MICRO_BATCH, &micro, err));
-    DL_TRY(number(r, row, VALUE, &run->measured, err));
-    struct dl_plan *plan = &run->plan;
-    plan->nodes = nodes >= 1 && nodes < 1e9 ? (int64_t)nodes : 0;
-    plan->devices_per_node = devices >= 1 && devices < 1e9 ? (int64_t)devices : 0;
-    plan->batch_per_device_samples = dl_known(batch) ? batch : 0;
-    plan->global_batch_samples = dl_known(global) && !dl_known(batch) ? global : 0;
-    plan->micro_batch_samples = dl_known(micro) ? micro : 0;
-    const struct { enum column column; int64_t *value; } ranks_of[] = {{DP, &plan->dp}, {TP, &plan->tp}, {PP, &plan->pp}};
-    for (size_t i = 0; i < 3; i++) {
-        DL_TRY(number(r, row, ranks_of[i].column, &ranks, err));
-        *ranks_of[i].value = ranks >= 1 && ranks < 1e9 ? (int64_t)ranks : 0;
+/* A cell that is empty (0) or a whole number from 1 to 10^9. */
+static enum dl_code count(const struct runs *r, int row, enum column column, int64_t *out, struct dl_err *err) {
+    double value;
+    *out = 0;
+    DL_TRY(number(r, row, column, &value, err));
+    if (!dl_known(value)) return DL_OK;
+    if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
+        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
+                          "expected a whole number from 1 to 1000000000, got \"%.60s\"", cell(r, row, column));
     }
+    *out = (int64_t)value;
+    return DL_OK;
+}
+
+/* A cell that is empty (0) or a number above 0. */
+static enum dl_code positive(const struct runs *r, int row, enum column column, double *out, struct dl_err *err) {
+    DL_TRY(number(r, row, column, out, err));
+    if (!dl_known(*out)) *out = 0;
+    else if (*out <= 0) {
+        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
+                          "expected a number above 0, got \"%.60s\"", cell(r, row, column));
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_counts(const struct runs *r, int row, struct run *run, struct dl_err *err) {
+    struct dl_plan *plan = &run->plan;
+    double global;
+    DL_TRY(count(r, row, NODES, &plan->nodes, err));
+    DL_TRY(count(r, row, DEVICES_PER_NODE, &plan->devices_per_node, err));
+    DL_TRY(count(r, row, DP, &plan->dp, err));
+    DL_TRY(count(r, row, TP, &plan->tp, err));
+    DL_TRY(count(r, row, PP, &plan->pp, err));
+    DL_TRY(positive(r, row, BATCH_PER_DEVICE, &plan->batch_per_device_samples, err));
+    DL_TRY(positive(r, row, GLOBAL_BATCH, &global, err));
+    DL_TRY(positive(r, row, MICRO_BATCH, &plan->micro_batch_samples, err));
+    DL_TRY(positive(r, row, VALUE, &run->measured, err));
+    plan->global_batch_samples = plan->batch_per_device_samples > 0 ? 0 : global;
     if (plan->nodes == 0 || plan->devices_per_node == 0) run->why = "nodes or devices_per_node is not given";
-    else if (batch <= 0 || global <= 0) run->why = "the batch is not positive";
-    else if (!dl_known(batch) && !dl_known(global)) run->why = "no batch size is given";
-    if (!(run->measured > 0)) run->why = "no measured value";
+    else if (plan->batch_per_device_samples <= 0 && global <= 0) run->why = "no batch size is given";
+    if (run->measured <= 0) {
+        run->measured = NAN;
+        run->why = "no measured value";
+    }
     return DL_OK;
 }
 

@@ -8,7 +8,7 @@ trap 'rm -f "$table" "$table.new"' EXIT
 rows() { # rows TITLE ARGS...
     title=$1
     shift
-    DLMODEL_LOCAL=/nonexistent/local.json "$dlmodel" compare data/runs/*.csv --csv "$@" 2> /dev/null | awk -v title="$title" '
+    DLMODEL_LOCAL=/dev/null/local.json "$dlmodel" compare data/runs/*.csv --csv "$@" 2> /dev/null | awk -v title="$title" '
         function csv(line,   i, c, q, f) { n = 0; f = ""; q = 0
             for (i = 1; i <= length(line); i++) { c = substr(line, i, 1)
                 if (c == "\"") q = !q; else if (c == "," && !q) { field[++n] = f; f = "" } else f = f c }

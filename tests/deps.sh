@@ -1,21 +1,45 @@
 #!/bin/sh
-# deps.sh - installs the packages that building and testing need, if any is missing. Says what it will install; uses sudo when not
-# root; on systems without apt it names the packages for others and stops.
+# deps.sh - installs the packages that building and testing need, if any is missing: says what it will install, uses sudo when not
+# root, and knows apt alone; elsewhere it names the packages. What cannot be installed is said; it stops only when dlmodel itself
+# could not be built.
 set -u
 packages="gcc make pkg-config libgsl-dev libcjson-dev libopenmpi-dev openmpi-bin gnuplot-nox libcmocka-dev libopenblas-dev libdnnl-dev"
 
-if ! command -v apt-get > /dev/null 2>&1; then
-    cat >&2 <<'T'
-No apt here. Install these and run make again:
-  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel openmpi-devel gnuplot libcmocka-devel openblas-devel onednn-devel
-  zypper: gcc make pkg-config gsl-devel cJSON-devel openmpi4-devel gnuplot libcmocka-devel openblas-devel onednn-devel
-  spack:  gcc gmake pkgconf gsl cjson openmpi gnuplot cmocka openblas onednn
-T
-    # Someone who has them all need not be stopped.
-    if command -v gcc > /dev/null && printf '#include <cjson/cJSON.h>\n#include <gsl/gsl_math.h>\nint main(void){return 0;}\n' |
-        gcc -x c - -o /dev/null -lcjson -lgsl -lgslcblas -lm 2> /dev/null; then
+# Without these there is no dlmodel and no test; the others are optional.
+required() {
+    work=$(mktemp -d) || return 1
+    cat > "$work/t.c" <<'C'
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+#include <gsl/gsl_math.h>
+int main(void) { cJSON_Delete(cJSON_Parse("{}")); return gsl_isnan(1.0); }
+C
+    eval "${CC:-gcc} ${CPPFLAGS-} ${CFLAGS-} \"\$work/t.c\" -o \"\$work/t\" ${LDFLAGS-} -lcmocka -lcjson -lgsl -lgslcblas -lm" > /dev/null 2>&1
+    found=$?
+    rm -rf "$work"
+    return $found
+}
+give_up() { # give_up REASON: go on with what is there, if that is enough
+    printf '%s\n' "$1" >&2
+    if required; then
+        echo 'Going on without: compiler, GSL, cJSON and cmocka are here, the rest is optional (make features).' >&2
         exit 0
     fi
+    exit 1
+}
+
+if ! command -v apt-get > /dev/null 2>&1; then
+    required && exit 0
+    cat >&2 <<'T'
+No apt here. Install these and run make again (a C compiler, make, GSL, cJSON and cmocka are needed, the rest is optional):
+  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel
+  zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel
+  spack:  gcc gmake pkgconf gsl cjson cmocka openmpi gnuplot openblas onednn
+T
     exit 1
 fi
 
@@ -28,16 +52,17 @@ done
 echo "Installing:$missing"
 sudo=
 if [ "$(id -u)" -ne 0 ]; then
-    if ! command -v sudo > /dev/null 2>&1; then
-        echo "Not root, and there is no sudo. As root: apt-get install$missing" >&2
-        exit 1
-    fi
+    command -v sudo > /dev/null 2>&1 || give_up "Not root, and there is no sudo. As root: apt-get install$missing"
     sudo=sudo
 fi
-export DEBIAN_FRONTEND=noninteractive
-lock='-o DPkg::Lock::Timeout=300'
+# apt speaks only when it fails
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+apt() {
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq "$@" > "$log" 2>&1 && return
+    cat "$log" >&2
+    return 1
+}
+apt update || give_up 'apt-get update failed: check the network and the package sources.'
 # shellcheck disable=SC2086
-$sudo apt-get $lock -qq update || { echo "apt-get update failed: check the network and the package sources" >&2; exit 1; }
-# shellcheck disable=SC2086
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get $lock -qq -y install --no-install-recommends $missing > /dev/null ||
-    { echo "apt-get could not install:$missing" >&2; exit 1; }
+apt -y install --no-install-recommends $missing || give_up "apt-get could not install:$missing"

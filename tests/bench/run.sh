@@ -3,7 +3,7 @@
 set -u
 build=$1
 "$build/tests/bench/bench"
-export DLMODEL_LOCAL=/nonexistent/local.json
+export DLMODEL_LOCAL=/dev/null/local.json
 process() { # process NAME ARGS...: mean over 50 runs
     name=$1
     shift

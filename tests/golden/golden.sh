@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 : "${DLMODEL:=$PWD/build/dlmodel}"
-export DLMODEL_LOCAL=/nonexistent/local.json
+export DLMODEL_LOCAL=/dev/null/local.json
 actual=$(mktemp) || exit 2
 trap 'rm -f "$actual"' EXIT
 status=0
