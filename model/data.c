@@ -122,7 +122,8 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     if (is_path(name)) {
         path = dl_arena_strdup(arena, name);
         if (path == NULL) return no_memory(err);
-    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL) {
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
+               exists(data->local_profile)) {
         path = data->local_profile;
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
         return dl_fail(err, DL_ERR_USAGE, "this machine has no profile yet: run `dlmodel calibrate`, or name a system");

@@ -83,23 +83,19 @@ const struct dl_schema dl_framework_schema = {
     .top_level = true,
 };
 
-static bool library_exists(const char *name) {
-    for (int i = 0; dl_library_names[i] != NULL; i++) {
-        if (strcmp(dl_library_names[i], name) == 0) return true;
-    }
-    return false;
+static enum dl_code check_library(const struct dl_json *doc, const char *key, const char *name, struct dl_err *err) {
+    if (name == NULL || dl_library_find(name) >= 0) return DL_OK;
+    const char *near = dl_suggest(name, dl_library_names);
+    return near != NULL ? dl_json_fail(doc, key, err, "no such collective library '%s'; did you mean '%s'?", name, near)
+                        : dl_json_fail(doc, key, err, "no such collective library '%s'", name);
 }
 
 enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc, struct dl_err *err) {
     if (dl_framework_behaviour_find(framework->behaviour) == NULL) {
         return dl_json_fail(doc, "behaviour", err, "no such behaviour '%s'", framework->behaviour);
     }
-    if (!library_exists(framework->library)) {
-        return dl_json_fail(doc, "library", err, "no such collective library '%s'", framework->library);
-    }
-    if (framework->cpu_library != NULL && !library_exists(framework->cpu_library)) {
-        return dl_json_fail(doc, "cpu_library", err, "no such collective library '%s'", framework->cpu_library);
-    }
+    DL_TRY(check_library(doc, "library", framework->library, err));
+    DL_TRY(check_library(doc, "cpu_library", framework->cpu_library, err));
     if (dl_known(framework->first_bucket_bytes) && !dl_known(framework->bucket_bytes)) {
         return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes beside it");
     }

@@ -46,6 +46,37 @@ check 'binary' 3 'binary\.json.*error: '
 dd if=/dev/zero of="$work/big.json" bs=1 count=0 seek=104857600 2> /dev/null
 run predict --system "$work/big.json"
 check '100 MB file' 3 'big\.json.*error: '
+json() { # json NAME TEXT: the bytes as they are (printf escapes)
+    # shellcheck disable=SC2059
+    printf "$2" > "$work/$1.json" # the format is this file's own
+    run predict --system "$work/$1.json"
+    check "JSON: $1" 3 "$1\\.json:[0-9]+:[0-9]+: error: "
+}
+json trailing_comma '{"format": "dlmodel-system", "version": 1,}'
+json single_quotes "{'format': 'dlmodel-system'}"
+json two_documents '{"format": "dlmodel-system", "version": 1} {"a": 1}'
+json line_comment '{"format": "dlmodel-system", // no\n "version": 1}'
+json leading_zero '{"format": "dlmodel-system", "version": 01}'
+json leading_plus '{"format": "dlmodel-system", "version": +1}'
+json hexadecimal '{"format": "dlmodel-system", "version": 0x1}'
+json control_character '{"format": "dlmodel-system", "version": 1, "name": "a\001"}'
+json not_utf8 '{"format": "dlmodel-system", "version": 1, "name": "a\377"}'
+json half_a_surrogate '{"format": "dlmodel-system", "version": 1, "name": "\\ud800"}'
+json open_string '{"format": "dlmodel-system", "version": 1, "name": "a'
+json no_format '{"version": 1}'
+json zero_byte '{"format": "dlmodel-system", \000 "version": 1}'
+
+# The good file cut off after any number of bytes, in steps
+length=$(wc -c < "$work/fine.json") at=1 wrong=
+while [ "$at" -lt "$length" ]; do
+    head -c "$at" "$work/fine.json" > "$work/cut.json"
+    run predict --system "$work/cut.json"
+    [ "$status" -eq 3 ] && grep -Eq 'cut\.json:[0-9]+:[0-9]+: error: ' "$work/err" || wrong="$wrong $at"
+    at=$((at + 7))
+done
+status=${wrong:+1}
+status=${status:-0}
+check "cut off anywhere$wrong" 0
 
 # Wrong keys and values
 system unknown "$good, \"colour\": 1, $intra}"
@@ -93,6 +124,66 @@ run predict --system "$work/loop.json"
 check 'link to itself' 3 'loop\.json'
 run predict --workload "$work/none.json"
 check 'missing workload file' 3 'none\.json'
+ln -s nowhere.json "$work/dangling.json"
+run predict --system "$work/dangling.json"
+check 'link to nothing' 3 'dangling\.json'
+run predict --system "$work/fine.json/x.json"
+check 'a file where a folder should be' 3 'fine\.json'
+run predict --system /dev/zero
+check 'a file without an end' 3 'at most'
+run predict --system /dev/null
+check 'a device without bytes' 3 'empty'
+if [ "$(id -u)" -ne 0 ]; then # root reads everything
+    cp "$work/fine.json" "$work/secret.json"
+    chmod 000 "$work/secret.json"
+    run predict --system "$work/secret.json"
+    check 'unreadable file' 3 'secret\.json.*ermission'
+fi
+DLMODEL_LOCAL=$work/none.json run predict --system local
+check 'no profile yet' 2 'dlmodel calibrate'
+
+# Devices and frameworks
+folder=$work/more
+mkdir -p "$folder/devices" "$folder/systems"
+device() { # device NAME MEMBERS: a system with that device
+    printf '{"format": "dlmodel-device", "version": 1, "name": "%s", "summary": "s", "source": "mem", "kind": "gpu",\n%s}' "$1" "$2" \
+        > "$folder/devices/$1.json"
+    printf '{"format": "dlmodel-system", "version": 1, "name": "x", "summary": "s", "source": "mem", "device": "%s", "nodes": 1, "devices_per_node": 1}' \
+        "$1" > "$folder/systems/with_$1.json"
+    run --data "$folder" predict --system "with_$1" --workload lenet --framework ideal
+}
+rates='"rates": [{"precision": "fp32", "unit": "vector", "peak_flop_per_s": 1e12, "source": "mem"}]'
+memory='"memory_bytes": 1e9, "memory_bandwidth_bytes_per_s": 1e11'
+device usable "$memory, $rates"
+check 'the device that the others break is good' 0
+device narcissus "$memory, $rates, \"surfaces_from\": \"narcissus\""
+check 'kernels borrowed from itself' 3 'narcissus\.json:2:[0-9]+: error: surfaces_from: '
+device borrower "$memory, $rates, \"surfaces_from\": \"v100_sxm2_61\""
+check 'kernels borrowed from nobody' 3 'borrower\.json:2:[0-9]+: error: surfaces_from: .*v100_sxm2_16'
+device empty_rates "$memory, \"rates\": []"
+check 'no rates' 3 'empty_rates\.json:2:[0-9]+: error: rates'
+device slow "$memory, $(printf '%s' "$rates" | sed 's/1e12/-1e12/')"
+check 'negative rate' 3 'slow\.json:2:[0-9]+: error: rates\[0\]\.peak_flop_per_s: expected'
+device foreign "$memory, $(printf '%s' "$rates" | sed 's/fp32/fp23/')"
+check 'unknown precision' 3 'foreign\.json:2:[0-9]+: error: rates\[0\]\.precision: expected one of'
+device misattributed "$memory, $rates, \"sources\": {\"memory_byte\": \"mem\"}"
+check 'source of what is not there' 3 'misattributed\.json:2:[0-9]+: error: sources\.memory_byte: '
+
+framework() { # framework NAME MEMBERS BEHAVIOUR LIBRARY
+    printf '{"format": "dlmodel-framework", "version": 1, "name": "f", "summary": "s", "source": "mem", "release": "1",\n"behaviour": "%s", "library": "%s"%s}' \
+        "$3" "$4" "$2" > "$work/$1.json"
+    run predict --system iris-v100 --framework "$work/$1.json"
+}
+framework usable_framework '' bucketed nccl
+check 'the framework that the others break is good' 0
+framework behaviour '' buckets nccl
+check 'unknown behaviour' 3 'behaviour\.json:2:[0-9]+: error: behaviour: '
+framework library '' bucketed ncll
+check 'unknown library, with suggestion' 3 "library\\.json:2:[0-9]+: error: library: .*did you mean 'nccl'"
+framework bucket ', "bucket_bytes": -1' bucketed nccl
+check 'negative bucket' 3 'bucket\.json:2:[0-9]+: error: bucket_bytes: expected'
+framework fraction_above_1 ', "overlap_slowdown_frac": 7' bucketed nccl
+check 'a fraction above 1' 3 'fraction_above_1\.json:2:[0-9]+: error: overlap_slowdown_frac: expected'
 
 # Workloads
 workload() {
@@ -169,6 +260,35 @@ usage 'more devices than a node has' 'devices per node' predict --system iris-v1
 usage 'a GPT with no layers' '.' predict --workload gpt:layers=0,hidden=64,seq=8,vocab=8
 usage 'a GPT with a word for a number' '.' predict --workload gpt:layers=many
 usage 'a GPT with an unknown parameter' '.' predict --workload gpt:layer=2
+usage 'the GPT parameter at fault is named' 'hidden: 1e300 does not fit' predict --workload gpt:layers=2,hidden=1e300,seq=8,vocab=8
+usage 'a GPT parameter twice' 'given twice' predict --workload gpt:layers=2,layers=3
+usage 'heads that do not divide' 'heads: 7' predict --workload gpt:layers=2,hidden=100,heads=7
+usage 'a parameter of a workload that has none' 'no parameter' predict --workload resnet50:depth=3
+usage 'an image of no size' 'input: 0x0' predict --set input=0x0
+usage 'an image larger than any' 'input: ' predict --set input=9999999x9999999
+usage 'no tokens' 'seq: 0' predict --workload bert_base --set seq=0
+usage '--set of nothing' '--set: expected KEY=VALUE' predict --set =3
+usage '--set of an object' 'links: expected the key of one value' predict --system iris-v100 --set links=5
+usage '--set infinite' 'too large' predict --system iris-v100 --set links.inter.bandwidth=1e999GB/s
+usage '--set not a number' 'expected a bandwidth' predict --system iris-v100 --set links.inter.bandwidth=nan
+usage 'a descending range' '--nodes: expected' predict --nodes 4-1
+usage 'a range that stands still' '--nodes: expected' predict --nodes '1-4*1'
+usage 'half a node' '--nodes: expected' predict --nodes 1.5
+usage 'infinite nodes' '--nodes: expected' predict --nodes 1e999
+usage 'infinite batch' '--global-batch: expected' predict --global-batch 1e999
+usage 'option twice' 'given twice' predict --json --json
+usage 'value for a flag' '--quiet: takes no value' predict --quiet=5
+# shellcheck disable=SC2046
+usage 'too many options' 'more than' predict $(awk 'BEGIN { for (i = 0; i < 100; i++) print "--set nodes=4" }')
+usage 'no such data folder' 'no/such' --data /no/such predict
+usage 'colour' '--color: expected one of' --color=maybe predict
+usage 'collective library' "no collective library 'nonsense'" predict --library nonsense --framework ideal --system iris-v100
+usage 'one process, many nodes' 'inside one node' predict --system iris-v100 --framework mxnet-device --nodes 16
+usage '--dp that does not fit the devices' '--dp 3' predict --system iris-v100 --dp 3 --framework ideal
+usage 'explain of many' 'one number of nodes' explain --nodes 1,2 --framework ideal
+usage '--max-error in words' '--max-error: expected' compare --max-error little data/runs/intel_caffe.csv
+usage 'schema of what is not there' "did you mean 'system'" schema sistem
+usage 'help on what is not there' "no command 'nothing'" help nothing
 usage 'argument that nobody asked for' 'unexpected' predict resnet50
 usage 'compare without a file' 'expected at least one' compare
 usage 'list of what is not there' 'systems' list sistems
@@ -197,6 +317,31 @@ check 'empty table' 3 'nothing\.csv.*error'
 printf 'id,workload,metric\n\000\000' > "$work/nul.csv"
 run compare "$work/nul.csv"
 check 'NUL bytes' 3 'nul\.csv'
+row() { # row NAME KEY ROW: what is wrong with one row is said with its line and column name
+    printf '%s\n%s\n%s\n' "$columns" 'a,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,100' "$3" > "$work/row.csv"
+    run compare "$work/row.csv"
+    check "$1" 3 "row\\.csv:3:[0-9]+: error: $2: expected"
+}
+row 'negative nodes in a row' nodes 'b,s,iris-v100,ideal,data,resnet50,-1,4,32,throughput,100'
+row 'half a node in a row' nodes 'b,s,iris-v100,ideal,data,resnet50,1.5,4,32,throughput,100'
+row '10^15 nodes in a row' nodes 'b,s,iris-v100,ideal,data,resnet50,1e15,4,32,throughput,100'
+row 'no devices in a row' devices_per_node 'b,s,iris-v100,ideal,data,resnet50,1,0,32,throughput,100'
+row 'batch of a row below 0' batch_per_device 'b,s,iris-v100,ideal,data,resnet50,1,4,-32,throughput,100'
+row 'measured nothing' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,0'
+row 'measured NaN' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,nan'
+row 'measured infinity' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,1e999'
+csv heading "$columns\n"
+check 'a header alone' 3 'heading\.csv:1:1: error: expected a row'
+csv twice "$columns,value\na,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,100,5\n"
+check 'a column twice' 3 'twice\.csv:1:[0-9]+: error: value: '
+csv misspelt "$(printf '%s' "$columns" | sed 's/system/sytem/')\na,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,100\n"
+check 'a column misspelt' 3 'misspelt\.csv:1:1: error: system: '
+csv inner 'id,workload,metric,source\na"b,c,d,e\n'
+check 'quote inside a field' 3 'inner\.csv:2:2: error: '
+csv behind 'id,workload,metric,source\n"a"b,c,d,e\n'
+check 'text behind a quoted field' 3 'behind\.csv:2:4: error: '
+run compare data/systems/iris-v100.json
+check 'JSON for a table' 3 'iris-v100\.json:[0-9]+:[0-9]+: error: '
 run compare "$work/none.csv"
 check 'missing table' 3 'none\.csv'
 run compare "$work"
