@@ -248,6 +248,21 @@ static enum dl_code make_link(struct maker *m, const char *transport, struct dl_
     return DL_OK;
 }
 
+/* Without MPI nothing of a network is known: 10 Gb/s Ethernet with TCP, as an assumption that predictions name. */
+static void assume_network(struct maker *m) {
+    static const double LINE_BYTES_PER_S = 1.25e9;
+    static const double TCP_SHARE = 0.94; /* 1448 bytes of payload in the 1538 that a full frame takes on the wire */
+    static const double TCP_LATENCY_S = 25e-6;                       /* small message, one way (mem) */
+    struct dl_link *link = &m->out->inter;
+    if (m->out->has_inter) return;
+    link->kind = "ethernet";
+    link->source = "mem";
+    link->bandwidth_bytes_per_s = LINE_BYTES_PER_S * TCP_SHARE;
+    link->latency_s = TCP_LATENCY_S;
+    link->comment = "Assumed, not measured: 10 Gb/s Ethernet, TCP. --set links.inter.bandwidth and links.inter.latency say what there is.";
+    m->out->has_inter = m->out->has_links = true;
+}
+
 /* Only over shared memory: that is how the ranks of one node talk. */
 static enum dl_code make_collective(struct maker *m, struct dl_err *err) {
     struct messages got;
@@ -323,6 +338,7 @@ enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct d
     DL_TRY(make_surfaces(&m, err));
     DL_TRY(make_link(&m, "shm", &out->intra, &out->has_intra, err));
     DL_TRY(make_link(&m, "tcp", &out->inter, &out->has_inter, err));
+    assume_network(&m);
     DL_TRY(make_collective(&m, err));
     make_storage(&m);
     return DL_OK;

@@ -63,6 +63,7 @@ enum dl_code dl_dnnl_prepare(struct dl_dnnl_op *op, const int which[DL_DNNL_ARGS
         dl_fill_random(op->plain[i], op->counts[i], (uint64_t)i + 1);
         DL_TRY(transfer(op, i, false, err));
     }
+    dl_spread_threads(); /* the transfers have started them */
     return DL_OK;
 }
 

@@ -112,6 +112,7 @@ static enum dl_code stream_open(const struct dl_point *point, void **state, stru
             return dl_fail(err, DL_ERR_BACKEND, "cannot start thread %d of %d", i + 1, wanted);
         }
     }
+    dl_spread_threads();
     fill(&s->workers[0]);
     pthread_barrier_wait(&s->done);
     *state = s;

@@ -31,9 +31,24 @@ for header in model/*.h predict/*.h calibrate/*.h; do
 done
 rule 'every header compiles alone' "$alone"
 
-# A double in a header says its unit, or is a pure number that this list knows.
-pure='batch|batch_|samples|elements|parameters|channels|kernel|stride|pad|dilation|groups|heads|hidden|rows|tables|vocabulary|sequence|layers|macs|efficiency|share|oversubscription|sigma|ranks|size|number|value|minimum|maximum|fallback|scale|steps|count|launches|tensor|bias|nodes|flow|ratio|factor|correction|low|high|min|max|in\[|out\[|in,|out,|m,|n,|k,|points|weights|lengths|x\b|y\b|z\b|p\b|q\b|error|predicted|measured|mean|median|quantile|mad|domain|features|\bbytes\b|power|_us\[|half_waves|gain|dropout|bytes_per_sample|folds|bandwidth|tolerance'
-unitless=$(grep -nE '^ *(const )?double \*?[a-z_]+' model/*.h | grep -vE '_(s|bytes|flop|count|flop_per_s|bytes_per_s|s_per_byte|hz|w|j|frac|pct|samples|elements|log|per_s|s2)\b' | grep -vE "$pure" | grep -vE '\(')
+# A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
+#   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
+counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
+in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
+tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area prefetch_batches
+update_launches_per_tensor forward_macs forward_macs_per_sample'
+#   plain ratios and factors
+factors='memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent
+unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain narrow_gain pointwise_gain grouped_gain
+batch_exponent_3x3'
+#   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
+generic='number min max fallback value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
+predicted measured'
+#   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
+statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after'
+unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' model/*.h predict/*.h calibrate/*.h | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
+    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|frac|pct|log)$' |
+    while read -r name; do case " $(echo $counts $factors $generic $statistics) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
 long=$(wc -l model/*.[ch] predict/*.[ch] calibrate/*.[ch] dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')

@@ -24,7 +24,7 @@ static const struct dl_cal_run RUN = {.host = {.name = "node7",
 
 static void read_fixture(struct dl_arena *arena, struct dl_cal_journal *journal) {
     struct dl_err err = {0};
-    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.jsonl", check_root());
+    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
     if (dl_cal_journal_read(path, arena, journal, &err) != DL_OK) fail_msg("%s", err.message);
 }
 
@@ -108,7 +108,7 @@ static void drop(struct dl_cal_journal *journal, const char *probe) {
     journal->sample_count = kept;
 }
 
-static void without_messages_there_are_no_links(void **state) {
+static void without_messages_the_network_is_assumed(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal;
@@ -119,7 +119,12 @@ static void without_messages_there_are_no_links(void **state) {
     drop(&journal, "pingpong");
     drop(&journal, "allreduce");
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
-    assert_false(p.has_intra || p.has_inter || p.has_links);
+    assert_false(p.has_intra);
+    assert_true(p.has_inter && p.inter.assumed && p.has_links); /* `predict --nodes 16` answers, and says so */
+    assert_string_equal(p.inter.kind, "ethernet");
+    assert_string_equal(p.inter.source, "mem");
+    check_close(p.inter.bandwidth_bytes_per_s, 1.175e9, 1e-9); /* 1.25e9 0.94 */
+    assert_int_equal(p.inter.piece_count, 0);
     assert_int_equal(p.collective_count, 0);
     assert_int_equal(dl_cal_profile_text(&p, "local.json", &arena, &text, &err), DL_OK);
     check_contains(dl_cal_summary(&p, "local.json", 1.0, &arena), "not measured");
@@ -173,7 +178,7 @@ int main(void) {
         cmocka_unit_test(the_profile_loads_again),
         cmocka_unit_test(numbers_follow_from_the_samples),
         cmocka_unit_test(work_of_samples),
-        cmocka_unit_test(without_messages_there_are_no_links),
+        cmocka_unit_test(without_messages_the_network_is_assumed),
         cmocka_unit_test(a_profile_needs_a_product_and_bandwidth),
         cmocka_unit_test(a_plan_is_the_same_each_time_and_keeps_the_budget),
     };

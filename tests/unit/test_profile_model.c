@@ -1,0 +1,244 @@
+/* What a profile of a recorded quick run (2 cores, OpenBLAS, oneDNN, Open MPI) says about its own samples, as the model
+ * reads it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "calibrate/cal_profile.h"
+#include "model/collective.h"
+#include "model/data.h"
+#include "model/file.h"
+#include "model/stats.h"
+#include "tests/check.h"
+
+static const struct dl_cal_run RUN = {
+    .host = {.name = "example", .kernel = "Linux 6.1 x86_64", .cpu = "AMD EPYC", .sockets = 1, .cores = 2, .memory_bytes = 24e9,
+             .last_cache_bytes = 33554432, .clock_hz = 2.6e9},
+    .finished = "2024-02-29T12:00:40Z", .load_after = 1.25, .seconds = 18.5};
+
+static struct dl_cal_journal recorded(struct dl_arena *arena)
+{
+    struct dl_cal_journal journal;
+    struct dl_err err = {0};
+    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
+    if (dl_cal_journal_read(path, arena, &journal, &err) != DL_OK) fail_msg("%s: %s", path, err.message);
+    return journal;
+}
+
+static struct dl_system profile_of(const struct dl_cal_journal *journal, struct dl_arena *arena)
+{
+    struct dl_system profile;
+    struct dl_err err = {0};
+    if (dl_cal_profile(journal, &RUN, arena, &profile, &err) != DL_OK) fail_msg("%s", err.message);
+    return profile;
+}
+
+/* The journal without the samples of some probes. */
+static struct dl_cal_journal without(const struct dl_cal_journal *journal, const char *a, const char *b, struct dl_arena *arena)
+{
+    struct dl_cal_journal out = *journal;
+    out.samples = dl_arena_alloc(arena, journal->sample_count, sizeof *out.samples);
+    assert_non_null(out.samples);
+    out.sample_count = 0;
+    for (size_t i = 0; i < journal->sample_count; i++) {
+        const char *probe = journal->samples[i].probe;
+        if (strcmp(probe, a) != 0 && strcmp(probe, b) != 0) out.samples[out.sample_count++] = journal->samples[i];
+    }
+    return out;
+}
+
+static const struct dl_raw_sample *sample(const struct dl_cal_journal *journal, const char *probe, const char *shape,
+                                          const char *pass)
+{
+    for (size_t i = 0; i < journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &journal->samples[i];
+        if (strcmp(s->probe, probe) == 0 && strcmp(s->shape, shape) == 0 && strcmp(s->pass, pass) == 0) return s;
+    }
+    fail_msg("no sample %s, %s, %s", probe, shape, pass);
+    return NULL;
+}
+
+static void a_recorded_run_becomes_a_profile_that_loads(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_system profile = profile_of(&journal, &arena);
+    char directory[128], *text;
+    assert_true(check_directory(directory, sizeof directory));
+    const char *path = dl_arena_printf(&arena, "%s/p.json", directory);
+    assert_int_equal(dl_cal_profile_text(&profile, path, &arena, &text, &err), DL_OK);
+    assert_int_equal(dl_file_write(path, text, strlen(text), &err), DL_OK);
+
+    const struct dl_data data = {.directory_count = 0};
+    const struct dl_system *loaded;
+    if (dl_data_system(&data, path, &arena, &loaded, &err) != DL_OK) fail_msg("%s %s", err.key, err.message);
+    assert_string_equal(loaded->name, "local");
+    assert_string_equal(loaded->measured_on, "example");
+    assert_string_equal(loaded->measured_at, RUN.finished);
+    assert_int_equal(loaded->nodes, 1);
+    assert_int_equal(loaded->devices_per_node, 1);
+    assert_int_equal(loaded->sample_count, journal.sample_count);
+    const struct dl_device *device = loaded->device;
+    assert_string_equal(device->kind, "cpu");
+    assert_int_equal(device->unit_count, 2);
+    check_close(device->memory_bytes, 24e9, 0);
+    assert_int_equal(device->surface_count, 4);
+    /* The rate is the best product of either library, the bandwidth the better of copy and triad. */
+    const struct dl_raw_sample *triad = sample(&journal, "stream", "bytes=67108864", "triad"),
+                               *copy = sample(&journal, "stream", "bytes=67108864", "copy");
+    check_close(device->memory_bandwidth_bytes_per_s,
+                fmax(3.0 * 67108864 / triad->median_s, 2.0 * 67108864 / copy->median_s), 1e-12);
+    double best = 0.0;
+    for (size_t i = 0; i < journal.sample_count; i++) {
+        const struct dl_raw_sample *s = &journal.samples[i];
+        if (strcmp(s->probe, "gemm") == 0 || strcmp(s->probe, "matmul") == 0)
+            best = fmax(best, dl_cal_work(s) / s->median_s);
+    }
+    check_close(dl_device_peak(device, DL_FP32), best, 1e-12);
+    static const char *const keys[] = {"started", "mode", "seconds", "cpu", "kernel", "load_before", "load_after", "openblas",
+                                       "openblas_core", "onednn", "mpi", "implementations", "fit_gemm_fwd", "fit_conv_bwd_filter"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        bool there = false;
+        for (int i = 0; i < loaded->measurement_count; i++) there = there || strcmp(loaded->measurement[i].key, keys[k]) == 0;
+        if (!there) fail_msg("measurement.%s is not in the profile", keys[k]);
+    }
+    /* Writing what was loaded gives the same text. */
+    assert_string_equal(dl_json_text(&dl_system_schema, loaded, &arena), text);
+    unlink(path);
+    rmdir(directory);
+    dl_arena_free(&arena);
+}
+
+/* The samples themselves, through the fitted surfaces: half of them within 5 %, nine of ten within 25 %. */
+static void surfaces_give_the_samples_back(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_system profile = profile_of(&journal, &arena);
+    double errors[200];
+    size_t count = 0;
+    for (size_t i = 0; i < journal.sample_count; i++) {
+        const struct dl_raw_sample *s = &journal.samples[i];
+        struct dl_kernel kernel;
+        if (strcmp(s->probe, "gemm") == 0) {
+            kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_shape_number(s->shape, "m"), dl_cal_shape_number(s->shape, "n"),
+                                    dl_cal_shape_number(s->shape, "k"), 1);
+            kernel.a_trans = dl_cal_shape_number(s->shape, "ta") > 0;
+            kernel.b_trans = dl_cal_shape_number(s->shape, "tb") > 0;
+        } else if (strcmp(s->probe, "conv") == 0) {
+            const double h = dl_cal_shape_number(s->shape, "h"), r = dl_cal_shape_number(s->shape, "r"),
+                         stride = dl_cal_shape_number(s->shape, "s"), p = dl_cal_shape_number(s->shape, "p");
+            enum dl_pass pass = strcmp(s->pass, "bwd_data") == 0     ? DL_BACKWARD_DATA
+                                : strcmp(s->pass, "bwd_filter") == 0 ? DL_BACKWARD_WEIGHTS
+                                                                     : DL_FORWARD;
+            kernel = dl_kernel_conv(pass, dl_cal_shape_number(s->shape, "n"), dl_cal_shape_number(s->shape, "c"),
+                                    dl_cal_shape_number(s->shape, "f"), 1, (double[]){1, h, h}, (double[]){1, r, r},
+                                    (double[]){1, stride, stride}, (double[]){0, p, p}, (double[]){1, 1, 1});
+            check_close(kernel.flop, dl_cal_work(s), 1e-12);
+        } else {
+            continue;
+        }
+        struct dl_kernel_time time;
+        dl_kernel_time(&profile.profile, DL_FP32, &kernel, &time);
+        assert_string_equal(time.formula, "F-KERNEL-SURFACE");
+        assert_string_equal(time.origin, "fitted");
+        assert_false(time.extrapolated);
+        assert_true(count < 200);
+        errors[count++] = fabs(time.time_s / s->median_s - 1.0);
+    }
+    assert_int_equal(count, 59); /* 18 products, 14 + 13 + 14 convolutions */
+    dl_sort(errors, count);
+    assert_true(dl_quantile_sorted(errors, count, 0.5) < 0.05);
+    assert_true(dl_quantile_sorted(errors, count, 0.9) < 0.25);
+    dl_arena_free(&arena);
+}
+
+static void links_and_collectives_follow_their_samples(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_system profile = profile_of(&journal, &arena);
+    assert_true(profile.has_intra && profile.has_inter);
+    assert_string_equal(profile.intra.kind, "shm");
+    assert_false(profile.intra.assumed);
+    assert_string_equal(profile.inter.kind, "loopback");
+    assert_true(profile.inter.assumed); /* one node cannot measure a network */
+    assert_non_null(profile.inter.comment);
+    check_close(profile.intra.latency_s, sample(&journal, "pingpong", "bytes=8 ranks=2", "shm")->median_s, 1e-12);
+    assert_in_range(profile.intra.piece_count, 1, 4);
+    check_close(profile.intra.pieces[profile.intra.piece_count - 1].max_bytes, 67108864, 0);
+    check_close(profile.intra.bandwidth_bytes_per_s,
+                1.0 / profile.intra.pieces[profile.intra.piece_count - 1].beta_s_per_byte, 1e-12);
+    assert_int_equal(profile.collective_count, 1);
+    const struct dl_coll_measured *c = &profile.collectives[0];
+    assert_string_equal(c->library, "mpi");
+    assert_string_equal(c->operation, "all_reduce");
+    assert_int_equal(c->nodes, 1);
+    assert_int_equal(c->ranks, 2);
+    assert_int_equal(c->sample_count, 12);
+    for (int i = 0; i < c->sample_count; i++) {
+        const char *shape = dl_arena_printf(&arena, "bytes=%.0f ranks=2", c->samples[i].bytes);
+        const struct dl_raw_sample *s = sample(&journal, "allreduce", shape, "shm");
+        check_close(c->samples[i].time_s, s->median_s, 0);
+        assert_true(c->samples[i].low_s <= c->samples[i].time_s && c->samples[i].time_s <= c->samples[i].high_s);
+        assert_true(i == 0 || c->samples[i].bytes > c->samples[i - 1].bytes);
+    }
+    /* A collective on this node is what was measured. */
+    profile.device = &profile.profile;
+    const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .bytes = 2097152, .nodes = 1,
+                                                  .ranks_per_node = 2, .flows_per_adapter = 1};
+    struct dl_collective_time time;
+    assert_int_equal(dl_collective_time(&profile, &request, &time, &err), DL_OK);
+    assert_string_equal(time.origin, "measured");
+    check_close(time.time_s, sample(&journal, "allreduce", "bytes=2097152 ranks=2", "shm")->median_s, 1e-9);
+    dl_arena_free(&arena);
+}
+
+/* Samples in another order (a resumed run) give the same profile but for the order of the samples. */
+static void order_does_not_matter(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal = recorded(&arena), turned = without(&journal, "-", "-", &arena);
+    for (size_t i = 0; i < journal.sample_count; i++) turned.samples[i] = journal.samples[journal.sample_count - 1 - i];
+    struct dl_system a = profile_of(&journal, &arena), b = profile_of(&turned, &arena);
+    assert_int_equal(a.collectives[0].sample_count, b.collectives[0].sample_count);
+    for (int i = 0; i < a.collectives[0].sample_count; i++)
+        check_close(b.collectives[0].samples[i].time_s, a.collectives[0].samples[i].time_s, 0);
+    assert_int_equal(a.intra.piece_count, b.intra.piece_count);
+    check_close(b.intra.latency_s, a.intra.latency_s, 0);
+    check_close(b.profile.memory_bandwidth_bytes_per_s, a.profile.memory_bandwidth_bytes_per_s, 0);
+    dl_arena_free(&arena);
+}
+
+static void one_library_is_enough(void **state)
+{
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_cal_journal journal = recorded(&arena), no_openblas = without(&journal, "gemm", "-", &arena),
+                          no_onednn = without(&journal, "matmul", "conv", &arena);
+    struct dl_system a = profile_of(&no_openblas, &arena), b = profile_of(&no_onednn, &arena);
+    assert_int_equal(a.profile.surface_count, 4);
+    assert_int_equal(b.profile.surface_count, 1); /* convolutions then run by the model's generic shape */
+    assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) && dl_known(dl_device_peak(&b.profile, DL_FP32)));
+    dl_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recorded_run_becomes_a_profile_that_loads),
+        cmocka_unit_test(surfaces_give_the_samples_back),
+        cmocka_unit_test(links_and_collectives_follow_their_samples),
+        cmocka_unit_test(order_does_not_matter),
+        cmocka_unit_test(one_library_is_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
