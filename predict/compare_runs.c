@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/predict.h"
+#include "model/strategy.h"
 #include "predict/compare.h"
 
 enum column {
@@ -165,7 +165,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     if (precision < 0) run->why = "unknown precision";
     if (optimizer < 0) run->why = "unknown optimizer";
     if (plan->strategy == NULL) run->why = "unknown strategy";
-    else if (!plan->strategy->available) {
+    else if (plan->strategy->predict == NULL) {
         run->why = dl_arena_printf(r->arena, "strategy %s is not in this version", plan->strategy->name);
     }
     if (run->why != NULL) return DL_OK;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/file.h"
+#include "model/strategy.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
@@ -23,13 +24,16 @@ const struct dl_option dl_input_options[] = {
     {"library", 0, "NAME", "Plan", "collective library instead of the framework's own: nccl, mpi, gloo, ...", false},
     {"placement", 0, "cpu|gpu", "Plan", "where parameter servers of one node keep variables; default cpu", false},
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices", false},
-    {"tp", 0, "N", "Plan", "tensor-parallel ranks; 1 in this version", false},
-    {"pp", 0, "N", "Plan", "pipeline stages; 1 in this version", false},
-    {"sp", 0, "N", "Plan", "spatial or sequence parts; 1 in this version", false},
-    {"ep", 0, "N", "Plan", "expert-parallel ranks; 1 in this version", false},
-    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch (not in this version)", false},
+    {"tp", 0, "N", "Plan", "tensor-, filter- or channel-parallel ranks", false},
+    {"pp", 0, "N", "Plan", "pipeline stages", false},
+    {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
+    {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
+    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
     {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default none", false},
-    {"sequence-parallel", 0, NULL, "Plan", "split normalisations along the sequence (not in this version)", false},
+    {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
+    {"schedule", 0, "NAME", "Plan", "of micro-batches: 1f1b, gpipe, interleaved or async; default 1f1b", false},
+    {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
+    {"assume", 0, "NAME", "Plan", "simplifications of another model, to compare with it: paradl; default nothing", false},
     {"input", 0, "synthetic|real", "Plan", "data made on the device, or read from the system's storage; default synthetic", false},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated", false},
     {.name = NULL},
@@ -70,14 +74,11 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     return DL_OK;
 }
 
-static enum dl_code not_yet(const char *option, struct dl_err *err) {
-    return dl_fail(err, DL_ERR_USAGE, "--%s: this version predicts data parallelism only, without it", option);
-}
-
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
     int precision = DL_FP32, optimizer = DL_MOMENTUM, recompute = DL_RECOMPUTE_NONE, input = 0, placement = 0;
+    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING;
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
     plan->strategy = dl_strategy_find(strategy == NULL ? "data" : strategy);
     if (plan->strategy == NULL) {
@@ -88,19 +89,20 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     DL_TRY(dl_option_choice(options, "recompute", dl_recompute_names, &recompute, err));
     DL_TRY(dl_option_choice(options, "input", inputs, &input, err));
     DL_TRY(dl_option_choice(options, "placement", placements, &placement, err));
+    DL_TRY(dl_option_choice(options, "schedule", dl_schedule_names, &schedule, err));
+    DL_TRY(dl_option_choice(options, "assume", dl_assume_names, &assume, err));
+    plan->schedule = (enum dl_schedule)schedule;
+    plan->assume = (enum dl_assume)assume;
     plan->precision = (enum dl_precision)precision;
     plan->optimizer = (enum dl_optimizer)optimizer;
     plan->recompute = (enum dl_recompute)recompute;
     plan->synthetic_input = input == 0;
     plan->variable_placement = placements[placement];
     plan->library = dl_option_text(options, "library");
-    static const char *const later[] = {"micro-batch", "sequence-parallel", NULL}; /* refused, not ignored */
-    for (int i = 0; later[i] != NULL; i++) {
-        if (dl_option_given(options, later[i])) return not_yet(later[i], err);
-    }
+    plan->sequence_parallel = dl_option_given(options, "sequence-parallel");
     const struct { const char *name; int64_t *value; } counts[] = {
         {"devices-per-node", &plan->devices_per_node}, {"dp", &plan->dp}, {"tp", &plan->tp},
-        {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep},
+        {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep}, {"virtual-stages", &plan->virtual_stages},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         DL_TRY(dl_option_integer(options, counts[i].name, 1, 100000000, counts[i].value, err));
@@ -109,6 +111,7 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     if (!out->max_batch) {
         DL_TRY(dl_option_number(options, "batch-per-device", DL_UNIT_COUNT, 1, 1e7, &plan->batch_per_device_samples, err));
     }
+    DL_TRY(dl_option_number(options, "micro-batch", DL_UNIT_COUNT, 1, 1e7, &plan->micro_batch_samples, err));
     DL_TRY(dl_option_number(options, "global-batch", DL_UNIT_COUNT, 1, 1e12, &plan->global_batch_samples, err));
     if (batch != NULL && plan->global_batch_samples > 0) {
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
