@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "model/csv.h"
 #include "model/file.h"
@@ -125,6 +125,12 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     return add_row(c, run, &log, &sum, job, complete, disturbance, arena, err);
 }
 
+/* A device or a pipe holds no rows. */
+static bool is_table(const char *path) {
+    struct stat info;
+    return path != NULL && strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 static bool has_row(const struct dl_table *table, const char *id) {
     for (int r = 0; r < table->row_count; r++) {
         if (strcmp(table->cells[r * COLUMNS].string, id) == 0) return true;
@@ -136,7 +142,7 @@ static bool has_row(const struct dl_table *table, const char *id) {
 static enum dl_code merge(const char *path, const struct dl_table *made, struct dl_table *out, struct dl_arena *arena, struct dl_err *err) {
     struct dl_csv old = {.row_count = 0};
     dl_table_init(out, arena, columns, COLUMNS);
-    if (path != NULL && strcmp(path, "-") != 0 && access(path, F_OK) == 0) {
+    if (is_table(path)) {
         DL_TRY(dl_csv_read(path, arena, &old, err));
         bool same = old.column_count == COLUMNS;
         for (int i = 0; same && i < COLUMNS; i++) same = strcmp(old.header[i], columns[i].key) == 0;
@@ -162,7 +168,7 @@ static enum dl_code put(struct dl_context *context, const struct dl_options *opt
     size_t length = 0;
     struct dl_err none;
     enum { MOST_BYTES = 64 << 20 };
-    if (path != NULL && strcmp(path, "-") != 0 && text != NULL && access(path, F_OK) == 0 &&
+    if (text != NULL && is_table(path) &&
         dl_file_read(path, MOST_BYTES, context->arena, &old, &length, &none) == DL_OK && length == strlen(text) && memcmp(old, text, length) == 0) {
         return DL_OK;
     }

@@ -95,7 +95,7 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
     w->run.dataset = dl_option_text(o, "dataset");
     w->run.site = site->name;
     w->run.system = site->system;
-    w->run.version = dl_version_text;
+    w->run.dlmodel = dl_version_text;
     if (o->positional_count > 1) {
         w->run.command = dl_arena_alloc(context->arena, (size_t)o->positional_count, sizeof *w->run.command);
         if (w->run.command == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

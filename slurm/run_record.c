@@ -43,7 +43,7 @@ static const struct dl_field run_fields[] = {
     STRING(job_name, false, "name of the job"),
     STRING(job_id, false, "number that Slurm gave"),
     STRING(submitted_at, false, "date and time, UTC"),
-    STRING(version, false, "of dlmodel"),
+    STRING(dlmodel, false, "version that submitted it"),
     {.key = NULL},
 };
 

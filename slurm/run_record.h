@@ -19,7 +19,7 @@ struct dl_run_record {
     const char *site, *system, *job_name;
     const char *job_id;             /* NULL: not submitted */
     const char *submitted_at;       /* UTC */
-    const char *version;            /* of dlmodel */
+    const char *dlmodel;            /* version that submitted it */
     /* not in the file */
     const char *folder;             /* as the user named it */
 };

@@ -119,7 +119,7 @@ static void assignments(struct text *t) {
            "finish() {\n"
            "    status=$?\n"
            "    for p in ${helpers[@]+\"${helpers[@]}\"} $watcher; do kill \"$p\" 2> /dev/null; done\n"
-           "    wait\n"
+           "    for ((i = 0; i < 50; i++)); do [ -n \"$(jobs -rp)\" ] || break; sleep 0.1; done\n"
            "    say \"{\\\"event\\\":\\\"exit\\\",\\\"status\\\":$status,\\\"time_s\\\":$(date +%s)}\"\n"
            "    exit \"$status\"\n"
            "}\n"
@@ -169,7 +169,7 @@ static void preflight(struct text *t) {
     add(t, "env | grep -E '^(SLURM|OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI|UCX|FI|CUDA|TF|MXNET|DMLC|TORCH|DLMODEL)_|^(PATH|LD_LIBRARY_PATH|"
            "PYTHONPATH|LOADEDMODULES|VIRTUAL_ENV)=' | sort > \"$run/environment.txt\"\n");
     add(t, "preflight=(python3 \"$programs/preflight.py\" --run=\"$run\")\n"
-           "on_nodes=(srun --overlap --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 --cpus-per-task=1 --mem=0 --input=none)\n"
+           "on_nodes=(srun --overlap --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none)\n"
            "\"${on_nodes[@]}\" \"${preflight[@]}\" --look || say '{\"event\":\"note\",\"text\":\"preflight failed\"}'\n"
            "\"${on_nodes[@]}\" \"${preflight[@]}\" --watch &\nwatcher=$!\n");
 }
@@ -239,7 +239,7 @@ static void helpers(struct text *t) {
         add(t, "\"${on_nodes[@]}\" \"${program[@]}\" --role=ps &\nhelpers+=($!)\n");
         break;
     case DL_HELPERS_KVSTORE:
-        add(t, "srun --overlap --nodes=1 --ntasks=1 --cpus-per-task=1 --mem=0 --input=none \"${program[@]}\" --role=scheduler &\nhelpers+=($!)\n"
+        add(t, "srun --overlap --nodes=1 --ntasks=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none \"${program[@]}\" --role=scheduler &\nhelpers+=($!)\n"
                "\"${on_nodes[@]}\" \"${program[@]}\" --role=server &\nhelpers+=($!)\n");
         break;
     case DL_HELPERS_NONE: break;
@@ -253,7 +253,7 @@ static void launch(struct text *t) {
     add_integer(t, " --ntasks-per-node=", dl_script_tasks(s), "");
     add_integer(t, " --cpus-per-task=", dl_script_cores(s), " \\\n   ");
     binding(t);
-    add(t, " \"${program[@]}\"\n");
+    add(t, " -- \"${program[@]}\"\n");
 }
 
 enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena, const char **out, struct dl_err *err) {
