@@ -34,6 +34,9 @@ static const struct dl_command *const commands[] = {
     &dl_cmd_list,      &dl_cmd_schema,  &dl_cmd_help,    NULL,
 };
 
+extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;
+static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schema, &dl_runlog_schema, NULL};
+
 static const struct dl_option global_options[] = {
     {"quiet", 'q', NULL, "Global", "no messages on stderr but errors", true},
     {"verbose", 'v', NULL, "Global", "also say which files were used", true},
@@ -186,7 +189,7 @@ int main(int argc, char **argv) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_context context = {.program = "", .commands = commands, .arena = &arena, .output = write_output, .note = write_note,
-                                 .global_options = global_options};
+                                 .global_options = global_options, .schemas = schemas};
     static char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) context.program = program;
