@@ -27,6 +27,7 @@ enum dl_code dl_mlsl_time(const struct dl_system *system, const struct dl_collec
             (in_bytes * links.intra.beta_s_per_byte + out_bytes * links.inter.beta_s_per_byte * links.bisection),
         in_steps + out_steps};
     dl_coll_set(out, cost);
+    out->protocol = request->bytes > STEP_BYTES ? "long" : "short";
     out->algorithm = "halving_doubling", out->formula = "F-MLSL";
     out->sigma_log = 0.25; /* 35 published rows: median / 0.6745 = 0.23, 90 % / 1.645 = 0.25 */
     out->limit = request->nodes > 1 ? "inter" : "intra";

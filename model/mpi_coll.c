@@ -61,8 +61,8 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
         *below_out = threshold;
         return DL_MPI_RABENSEIFNER;
     }
-    if (kind == DL_MPI_HPCX) { /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather above (mem) */
-        if (bytes < 4096.0) return DL_MPI_DOUBLING;
+    if (kind == DL_MPI_HPCX) { /* UCC's default: doubling up to 4 KiB, reduce-scatter and all-gather above (mem) */
+        if (bytes <= 4096.0) return DL_MPI_DOUBLING;
         *below_out = 4096.0;
         return DL_MPI_RABENSEIFNER;
     }
@@ -181,7 +181,7 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     double time_s = cost.latency_s + cost.bandwidth_s;
     /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what
      * the message just below the switch costs. */
-    for (int guard = 0; below > 0.0 && guard < RULES; guard++) {
+    for (int guard = 0; below > 0.0 && guard < RULES && !request->as_run; guard++) {
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH ? below : at, &below);
         struct dl_cost_parts before = dl_mpi_all_reduce_cost(other, &links, at);

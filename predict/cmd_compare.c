@@ -9,6 +9,7 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
+    {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
     {"set", 0, "KEY=VALUE", "What", "what if: a field of every system, workload or framework", true},
     {.name = NULL},
@@ -100,15 +101,19 @@ static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_s
     return DL_OK;
 }
 
-static enum dl_code compare_file(struct dl_context *context, const struct dl_data *data, const char *path, bool anchor,
-                                 struct dl_comparison *out, struct dl_err *err) {
+static enum dl_code compare_file(struct dl_context *context, const struct dl_data *data, const struct dl_options *options,
+                                 const char *path, struct dl_comparison *out, struct dl_err *err) {
+    static const char *const modes[] = {"sizes", "ranks", NULL};
+    int mode = -1;
+    DL_TRY(dl_option_choice(options, "calibrated", modes, &mode, err));
     struct dl_csv csv;
     DL_TRY(dl_csv_read(path, context->arena, &csv, err));
     if (csv.row_count == 0) return dl_fail_at(err, path, 1, 1, NULL, "expected a row of measurements below the header");
     if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) {
         context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit", path);
     }
-    return dl_compare_table(data, &csv, anchor, out, err);
+    if (mode >= 0) return dl_compare_calibrated(data, &csv, (enum dl_calibrated)mode, out, err);
+    return dl_compare_table(data, &csv, dl_option_given(options, "anchor"), out, err);
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options, const struct dl_table *rows,
@@ -126,6 +131,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     }
     dl_jw_end(&w);
     dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
+    if (dl_option_given(options, "calibrated")) dl_jw_string(&w, "calibrated", dl_option_text(options, "calibrated"));
     dl_jw_end(&w);
     dl_jw_array(&w, "rows");
     dl_table_json(rows, &w);
@@ -217,7 +223,7 @@ static enum dl_code compare_all(struct dl_context *context, const struct dl_opti
     }
     DL_TRY(dl_inputs_overrides(context, options, &data, err));
     for (int i = 0; i < options->positional_count; i++) {
-        DL_TRY(compare_file(context, &data, options->positional[i], dl_option_given(options, "anchor"), out, err));
+        DL_TRY(compare_file(context, &data, options, options->positional[i], out, err));
     }
     return dl_inputs_overrides_used(context, &data, err);
 }
