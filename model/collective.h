@@ -73,6 +73,10 @@ struct dl_collective_time {
 enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);
 
+/* Fill the derived members of system->collectives (the model at every sample), so that reading samples costs a few model
+ * evaluations less. To be called by the loader; not needed for correctness. */
+enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena, struct dl_err *err);
+
 /* Textbook algorithm over one uniform link, the building block of the rest and of the property tests. */
 struct dl_hockney { double alpha_s, beta_s_per_byte, gamma_s_per_byte; };
 struct dl_collective_algorithm {
