@@ -7,11 +7,13 @@
 #include "model/exchange.h"
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack, dl_fw_parameter_server,
-    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal;
+    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal,
+    dl_fw_replicated, dl_fw_quantized;
 
 const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
     &dl_fw_bucketed,     &dl_fw_fused_ticks,     &dl_fw_one_pack,  &dl_fw_parameter_server, &dl_fw_keyed_device,
-    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,            NULL,
+    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,
+    &dl_fw_replicated,   &dl_fw_quantized,       NULL,
 };
 
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {
@@ -89,6 +91,7 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(replicate_s, 0, 1, DL_UNIT_S, 0, "host time per iteration and device beyond the first"),
     DEFAULT(residual_sigma_log, 0, 2, DL_UNIT_NONE, 0.15,
             "spread of log(predicted / measured) beyond kernels and collectives; for the interval"),
+    FLAG(asynchronous, "servers apply each worker's gradients at once; nobody waits for the others"),
     FLAG(feeds_pageable, "input is copied to the device from pageable memory"),
     FLAG(feeds_whole_batch, "input of all devices goes to the first one, which passes parts on"),
     NUMBER(feed_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "copy of a batch inside the framework before each step, not overlapped"),
