@@ -39,7 +39,7 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
 
 /* An activation or addition that the framework folds into the normalisation or convolution before it costs no pass
  * over memory of its own. Needs a single consumer chain, which holds for the layers' first input. */
-static bool is_fused(const struct dl_workload *workload, int index) {
+bool dl_cost_fused(const struct dl_workload *workload, int index) {
     const struct dl_layer *layer = &workload->layers[index];
     if (strcmp(layer->kind->name, "relu") != 0 && strcmp(layer->kind->name, "add") != 0) return false;
     for (int i = 0; i < layer->input_count; i++) {
@@ -115,7 +115,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        if (framework->fuses_elementwise && is_fused(workload, i)) continue;
+        if (framework->fuses_elementwise && dl_cost_fused(workload, i)) continue;
         layers[i].forward = pass_cost(device, plan->precision, layer, forward, 1, batch);
         layers[i].backward = pass_cost(device, plan->precision, layer, backward, 2, batch);
         add_recomputation(&layers[i], layer, plan->recompute);

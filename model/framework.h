@@ -42,6 +42,10 @@ struct dl_framework {
     double replicate_s;                      /* host time per iteration and device beyond the first (single process) */
     double residual_sigma_log;               /* spread of log(predicted/measured) beyond kernels and collectives */
     struct dl_map_entry *sources; int source_count;
+    const char *strategy;                    /* row of dl_strategies that this mode runs when none is asked for; NULL: data */
+    const char *recompute;                   /* of dl_recompute_names, when none is asked for; NULL: none */
+    bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
+    bool shards;                             /* ZeRO stages */
 };
 
 extern const struct dl_schema dl_framework_schema;

@@ -111,10 +111,14 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan, struct dl_err *err) {
+    if (plan->recompute_open && framework->recompute != NULL && dl_known(workload->transformer_layers)) {
+        plan->recompute = (enum dl_recompute)dl_recompute_find(framework->recompute);
+    }
+    plan->recompute_open = false;
     if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
         return dl_fail(err, DL_ERR_USAGE, "--recompute full: only transformers say which activations are kept; use selective or none");
     }
-    if (plan->strategy == NULL) plan->strategy = dl_strategy_find("data");
+    if (plan->strategy == NULL) plan->strategy = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "strategy %s is not in this version; see 'dlmodel list strategies'", plan->strategy->name);
     }
@@ -125,5 +129,9 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
     DL_TRY(check_framework(system, framework, plan, err));
+    if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--zero: goes with strategies tensor, data+tensor, 3d and expert; strategies zero1, zero2 and "
+                       "zero3 are data parallelism alone");
+    }
     return plan->strategy->check == NULL ? DL_OK : plan->strategy->check(system, workload, framework, plan, err);
 }
