@@ -53,9 +53,11 @@ struct dl_tf {
     double tensor_count[DL_TF_PARTS]; /* parameter tensors */
     double tied_elements;       /* of the embedding that the head uses too: a copy on the last stage of a pipeline */
     bool by_tokens;             /* the input is a sequence: it can be split along it */
+    bool plain;                 /* no stack: `stack` equal units of an arbitrary network, for sharded data parallelism alone */
+    bool reads_storage;
 };
 
-/* DL_ERR_USAGE when the workload is no single stack of equal transformer layers. The plan gives precision, optimizer,
+/* DL_ERR_USAGE when the workload is no single stack of equal transformer layers and the plan splits over more than data. The plan gives precision, optimizer,
  * library and compute_scale. */
 enum dl_code dl_tf_prepare(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_framework *framework, const struct dl_plan *plan, struct dl_arena *arena,

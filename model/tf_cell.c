@@ -24,10 +24,13 @@ struct maker {
     struct dl_collective_time ring; /* of context parallelism: keys and values of one share */
 };
 
-static void add_kernel(const struct maker *m, const struct dl_kernel *kernel, double sign, struct dl_tf_pass *pass) {
+static void add_kernel(const struct maker *m, const struct dl_layer *layer, const struct dl_kernel *kernel, double sign,
+                       struct dl_tf_pass *pass) {
     struct dl_kernel_time t;
     dl_kernel_time(m->tf->system->device, m->tf->precision, kernel, &t);
-    const double scale = m->tf->compute_scale > 0 ? m->tf->compute_scale : 1, time_s = sign * scale * t.time_s;
+    const double scale = (m->tf->compute_scale > 0 ? m->tf->compute_scale : 1) *
+                         dl_cost_kernel_scale(m->tf->framework, m->tf->precision, layer, (int)kernel->op);
+    const double time_s = sign * scale * t.time_s;
     pass->device_s += time_s;
     pass->by_limit_s[t.limit] += time_s;
     pass->launches += sign * kernel->launches;
@@ -43,7 +46,7 @@ static void add_passes(const struct maker *m, const struct dl_layer *layer, cons
     for (int p = 0; p < count; p++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
         const int n = layer->kind->kernels(layer, passes[p], m->micro_samples, kernels);
-        for (int i = 0; i < n; i++) add_kernel(m, &kernels[i], sign, out);
+        for (int i = 0; i < n; i++) add_kernel(m, layer, &kernels[i], sign, out);
     }
 }
 
@@ -111,7 +114,7 @@ static void add_layer(struct maker *m, const struct dl_tf_layer *l) {
     for (int r = 0; r < DL_TF_RECOMPUTES; r++) {
         cell->kept_bytes[l->part][r] += m->micro_samples * dl_tf_kept_bytes(tf, l, m->split, (enum dl_recompute)r);
     }
-    if (tf->framework->fuses_elementwise && dl_cost_fused(tf->workload, l->index)) return;
+    if (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index)) return;
     struct dl_tf_pass ahead = {0}, back = {0};
     add_passes(m, &layer, forward, 1, 1, &ahead);
     add_passes(m, &layer, backward, 2, 1, &back);
@@ -143,11 +146,28 @@ static void add_difference(struct maker *m) {
     struct dl_tf_layer l = *end;
     struct dl_tf_pass difference = {0};
     struct dl_layer layer = dl_tf_layer_at(tf, &l, m->split);
-    if (tf->framework->fuses_elementwise && dl_cost_fused(tf->workload, l.index)) return;
+    if (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l.index)) return;
     add_passes(m, &layer, data, 1, -1, &difference);
     layer.consumers = tf->workload->layers[last].consumers;
     add_passes(m, &layer, data, 1, 1, &difference);
     for (int r = 0; r < DL_TF_RECOMPUTES; r++) add_pass(&m->cell->backward[DL_TF_AFTER][r], &difference);
+}
+
+/* One unit of a network that is no stack. */
+static void divide_pass(struct dl_tf_pass *pass, double by) {
+    struct dl_tf_pass part = {0};
+    part.device_s = pass->device_s / by, part.launches = pass->launches / by, part.error_s = pass->error_s / by;
+    part.outside_s = pass->outside_s / by, part.flop = pass->flop / by, part.moved_bytes = pass->moved_bytes / by;
+    for (int i = 0; i < 3; i++) part.by_limit_s[i] = pass->by_limit_s[i] / by;
+    *pass = part;
+}
+
+static void divide_cell(const struct dl_tf *tf, struct dl_tf_cell *cell) {
+    divide_pass(&cell->forward[DL_TF_BODY], tf->stack);
+    for (int r = 0; r < DL_TF_RECOMPUTES; r++) {
+        divide_pass(&cell->backward[DL_TF_BODY][r], tf->stack);
+        cell->kept_bytes[DL_TF_BODY][r] /= tf->stack;
+    }
 }
 
 static void finish_pass(const struct dl_tf *tf, struct dl_tf_pass *pass) {
@@ -191,7 +211,8 @@ enum dl_code dl_tf_cell_make(const struct dl_tf *tf, const struct dl_tf_split *s
     out->micro_samples = micro_samples;
     DL_TRY(make_collectives(&m, err));
     for (int i = 0; i < tf->layer_count; i++) add_layer(&m, &tf->layers[i]);
-    add_difference(&m);
+    if (tf->plain) divide_cell(tf, out);
+    else add_difference(&m);
     for (int p = 0; p < DL_TF_PARTS; p++) {
         finish_pass(tf, &out->forward[p]);
         for (int r = 0; r < DL_TF_RECOMPUTES; r++) finish_pass(tf, &out->backward[p][r]);

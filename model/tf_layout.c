@@ -2,8 +2,8 @@
  * and parameters, the update, the states.
  *
  * F-TF-GROUPS: devices are numbered with tensor ranks fastest, then sequence ranks, then data and pipeline ranks as the
- * mapping says. A group of R ranks at stride S has min(R, g/S) of them on a node of g devices; the groups that share a node
- * share its adapters.
+ * mapping says. A group of R ranks at stride S has min(R, g/S) of them on a node of g devices; all like groups communicate at
+ * once and share the adapters (F-COLL-TOGETHER). A message between stages crosses nodes when their ranks do.
  * F-TF-STATES: bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments o:
  * none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and two layers' weights in use.
  */
@@ -29,7 +29,6 @@ struct dl_tf_group dl_tf_group_of(const struct dl_tf_split *s, unsigned axis) {
 }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 enum dl_code dl_tf_collective(const struct dl_tf *tf, const struct dl_tf_split *split, struct dl_tf_group group,
                               enum dl_collective_op op, double bytes, struct dl_collective_time *out, struct dl_err *err) {
@@ -45,12 +44,11 @@ enum dl_code dl_tf_collective(const struct dl_tf *tf, const struct dl_tf_split *
         request.ranks_per_node = crosses ? 1 : 2;
         if (crosses) request.flows_per_adapter = fmax(1, (double)least(group.stride, each) / adapters);
     } else {
-        request.ranks_per_node = most(1, least(group.ranks, each / group.stride));
-        request.nodes = (group.ranks + request.ranks_per_node - 1) / request.ranks_per_node;
-        const double groups = (double)each / (double)request.ranks_per_node;
-        if (request.nodes > 1) {
-            request.flows_per_adapter = fmax(1, groups * fmin(adapters, (double)request.ranks_per_node) / adapters);
-        }
+        request.nodes = split->nodes;
+        request.ranks_per_node = each;
+        request.group_size = group.ranks;
+        request.group_stride = group.stride;
+        request.concurrent = split->nodes * each / group.ranks;
     }
     return dl_collective_time(tf->system, &request, out, err);
 }

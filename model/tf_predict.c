@@ -2,6 +2,7 @@
  * and what the result means.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/strategy.h"

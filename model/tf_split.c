@@ -17,7 +17,7 @@
 
 static enum dl_code no_stack(const struct dl_workload *workload, struct dl_err *err) {
     return dl_fail(err, DL_ERR_USAGE, "workload %s is no single stack of equal transformer layers, which tensor, expert and 3d "
-                   "parallelism need; take --strategy data or zero1 to zero3", workload->name);
+                   "parallelism need; nearest is --strategy data or zero1 to zero3", workload->name);
 }
 
 /* Length of "h.7." in "h.7.attn.qkv", with the number; 0 when the name has no such part. */
@@ -153,18 +153,45 @@ static enum dl_code find_limits(struct dl_tf *tf, struct dl_err *err) {
     return DL_OK;
 }
 
+/* A network that is no stack, for sharded data parallelism: as many equal units as pieces in which its parameters move. */
+static enum dl_code prepare_plain(struct dl_tf *tf, struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_workload *workload = tf->workload;
+    tf->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *tf->layers);
+    if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    tf->layer_count = workload->layer_count;
+    double holders = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        tf->layers[i] = (struct dl_tf_layer){.index = i, .part = DL_TF_BODY};
+        if (workload->layers[i].parameter_elements > 0) holders++;
+    }
+    const double bytes = tf->framework->bucket_bytes, width = dl_precision_bytes(tf->precision);
+    const double pieces = dl_known(bytes) ? ceil(workload->parameters * width / bytes) : 1;
+    tf->plain = true;
+    tf->stack = fmax(1, fmin(pieces, holders));
+    tf->whole_elements[DL_TF_BODY] = workload->parameters / tf->stack;
+    tf->tensor_count[DL_TF_BODY] = workload->parameter_tensors / tf->stack;
+    return DL_OK;
+}
+
 enum dl_code dl_tf_prepare(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_framework *framework, const struct dl_plan *plan, struct dl_arena *arena,
                            struct dl_tf *out, struct dl_err *err) {
-    struct stack stack;
-    if (!dl_known(workload->transformer_layers) || !find_stack(workload, &stack)) return no_stack(workload, err);
+    struct stack stack = {.first = -1};
+    const bool stacked = dl_known(workload->transformer_layers) && find_stack(workload, &stack);
+    if (!stacked && plan->tp * plan->sp * plan->pp * plan->ep != 1) return no_stack(workload, err);
     const bool cpu = strcmp(system->device->kind, "cpu") == 0;
     const char *library = plan->library != NULL ? plan->library : cpu ? framework->cpu_library : framework->library;
     struct dl_tf_layer *all = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *all);
     if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_tf tf = {.system = system, .workload = workload, .framework = framework, .precision = plan->precision,
                        .optimizer = plan->optimizer, .compute_scale = plan->compute_scale, .stack = stack.count,
+                       .reads_storage = !plan->synthetic_input,
                        .library = (enum dl_library)dl_library_find(library != NULL ? library : "nccl")};
+    if (!stacked) {
+        DL_TRY(prepare_plain(&tf, arena, err));
+        *out = tf;
+        return DL_OK;
+    }
     mark_roles(workload, &stack, all);
     DL_TRY(choose_layers(&tf, &stack, all, arena, err));
     DL_TRY(find_limits(&tf, err));

@@ -92,15 +92,22 @@ static void hold(const struct dl_tf *tf, const struct dl_tf_layout *layout, cons
     out->fits = !dl_known(out->memory.capacity_bytes) || out->memory.total_bytes <= out->memory.capacity_bytes;
 }
 
-/* Batches come over the host link; tokens are small. With prefetch hidden behind the step. */
-static void bring_input(const struct dl_tf *tf, const struct dl_tf_cell *cell, double micro_batches, double step_s,
-                        struct dl_tf_result *out) {
+/* Batches come over the host link, from storage unless they are synthetic; with prefetch hidden behind the step. F-INPUT */
+static void bring_input(const struct dl_tf *tf, const struct dl_tf_layout *layout, const struct dl_tf_cell *cell, double micro_batches,
+                        double step_s, struct dl_tf_result *out) {
     const struct dl_system *system = tf->system;
-    if (!system->has_host || !dl_known(system->host.copy_bandwidth_bytes_per_s) || !dl_known(tf->workload->input_bytes_per_sample)) return;
-    const int64_t shared = system->host.devices_per_copy_link;
-    const double sharing = shared == DL_ABSENT ? 1 : fmin((double)shared, (double)cell->split.devices_per_node);
-    out->input_s = micro_batches * cell->micro_samples * tf->workload->input_bytes_per_sample * sharing /
-                   system->host.copy_bandwidth_bytes_per_s;
+    const struct dl_tf_split *s = &layout->split;
+    const double samples = micro_batches * cell->micro_samples, devices = (double)s->devices_per_node;
+    if (system->has_host && dl_known(system->host.copy_bandwidth_bytes_per_s) && dl_known(tf->workload->input_bytes_per_sample)) {
+        const int64_t shared = system->host.devices_per_copy_link;
+        const double sharing = shared == DL_ABSENT ? 1 : fmin((double)shared, devices);
+        out->input_s = samples * tf->workload->input_bytes_per_sample * sharing / system->host.copy_bandwidth_bytes_per_s;
+    }
+    if (tf->reads_storage && system->has_storage && dl_known(tf->workload->sample_bytes)) {
+        const double all = samples * (double)(s->dp * s->ep) * tf->workload->sample_bytes, node = all / (double)s->nodes;
+        if (dl_known(system->storage.read_bytes_per_s)) out->input_s = fmax(out->input_s, node / system->storage.read_bytes_per_s);
+        if (dl_known(system->storage.total_read_bytes_per_s)) out->input_s = fmax(out->input_s, all / system->storage.total_read_bytes_per_s);
+    }
     out->exposed_input_s = tf->framework->prefetch_batches > 0 ? fmax(0, out->input_s - step_s) : out->input_s;
 }
 
@@ -220,7 +227,7 @@ void dl_tf_evaluate(const struct dl_tf *tf, const struct dl_tf_layout *layout, c
     out->error_s = m * one.error_s + layout->update_error_s;
     out->outside_s = m * one.outside_s;
     const double step_s = out->compute_s + out->exposed_comm_s + out->bubble_s + out->overhead_s;
-    bring_input(tf, cell, m, step_s, out);
+    bring_input(tf, layout, cell, m, step_s, out);
     out->iteration_s = step_s + out->exposed_input_s;
     hold(tf, layout, cell, choice, out);
 }

@@ -13,8 +13,9 @@ const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
     {"workload", 'w', "NAME|FILE", "What", "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50", false},
     {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
+    {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
-    {"strategy", 0, "NAME", "Plan", "how the work is split; default data", false},
+    {"strategy", 0, "NAME", "Plan", "how the work is split; default the framework's own, mostly data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
     {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
     {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},
@@ -29,8 +30,10 @@ const struct dl_option dl_input_options[] = {
     {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
     {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
-    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default none", false},
+    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
+    {"zero", 0, "STAGE", "Plan", "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) over data ranks", false},
+    {"mapping", 0, "NAME", "Plan", "neighbours of tensor and sequence ranks: data-inside (Megatron's order, default) or pipeline-inside", false},
     {"schedule", 0, "NAME", "Plan", "of micro-batches: 1f1b, gpipe, interleaved or async; default 1f1b", false},
     {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
     {"assume", 0, "NAME", "Plan", "simplifications of another model, to compare with it: paradl; default nothing", false},
@@ -74,14 +77,27 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     return DL_OK;
 }
 
+/* A release that no framework has is an error that names those there are. */
+static enum dl_code check_release(struct dl_context *context, const char *name, const struct dl_inputs *inputs, struct dl_err *err) {
+    const char *all = "";
+    if (name == NULL) return DL_OK;
+    for (int i = 0; i < inputs->framework_count; i++) {
+        const struct dl_framework *f = inputs->frameworks[i];
+        if (strcmp(f->release, name) == 0) return DL_OK;
+        all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name, f->release);
+        for (int r = 0; r < f->release_count; r++) all = dl_arena_printf(context->arena, "%s, %s", all, f->releases[r].name);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
+}
+
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
     int precision = DL_FP32, optimizer = DL_MOMENTUM, recompute = DL_RECOMPUTE_NONE, input = 0, placement = 0;
-    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING;
+    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING, mapping = DL_MAP_DATA_INSIDE;
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
-    plan->strategy = dl_strategy_find(strategy == NULL ? "data" : strategy);
-    if (plan->strategy == NULL) {
+    plan->strategy = strategy == NULL ? NULL : dl_strategy_find(strategy);
+    if (strategy != NULL && plan->strategy == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
     }
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
@@ -91,6 +107,10 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     DL_TRY(dl_option_choice(options, "placement", placements, &placement, err));
     DL_TRY(dl_option_choice(options, "schedule", dl_schedule_names, &schedule, err));
     DL_TRY(dl_option_choice(options, "assume", dl_assume_names, &assume, err));
+    DL_TRY(dl_option_choice(options, "mapping", dl_mapping_names, &mapping, err));
+    DL_TRY(dl_option_integer(options, "zero", 0, 3, &plan->shard, err));
+    plan->recompute_open = !dl_option_given(options, "recompute");
+    plan->mapping = (enum dl_mapping)mapping;
     plan->schedule = (enum dl_schedule)schedule;
     plan->assume = (enum dl_assume)assume;
     plan->precision = (enum dl_precision)precision;
@@ -176,7 +196,9 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(read_plan(options, out, err));
     DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
     DL_TRY(dl_data_workload(&data, out->workload_name, context->arena, &out->workload, err));
+    data.release = dl_option_text(options, "release");
     DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
+    DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
     if (!out->max_batch && out->plan.batch_per_device_samples <= 0 && out->plan.global_batch_samples <= 0) {
@@ -259,7 +281,7 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, 
     dl_jw_object(w, "inputs");
     dl_jw_string(w, "system", inputs->system_name);
     dl_jw_string(w, "workload", inputs->workload_name);
-    dl_jw_string(w, "strategy", inputs->plan.strategy->name);
+    dl_jw_string(w, "strategy", inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
     dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
     dl_jw_string(w, "optimizer", dl_optimizer_names[inputs->plan.optimizer]);
     dl_jw_array(w, "nodes");
