@@ -148,6 +148,7 @@ struct dl_tf_result {
     double by_limit_s[3], error_s, outside_s, sent_bytes;
     struct dl_memory memory;
     bool fits;
+    bool before, after;                   /* whether the slowest stage has the embedding, the head */
 };
 /* F-TF-ITERATION, F-TF-BUBBLE, F-TF-SHARD, F-TF-MEMORY. No allocation, no search: sums alone. */
 void dl_tf_evaluate(const struct dl_tf *tf, const struct dl_tf_layout *layout, const struct dl_tf_cell *cell,

@@ -30,7 +30,7 @@ static void put_pass(struct sink *s, int part, bool forward) {
     struct dl_arena *arena = t->arena;
     const struct dl_tf_pass *pass = forward ? &t->cell.forward[part] : &t->cell.backward[part][t->choice.recompute];
     const double times = times_of(t, part);
-    if (pass->device_s <= 0) return;
+    if (pass->device_s <= 0 || (part == DL_TF_BEFORE && !t->result.before) || (part == DL_TF_AFTER && !t->result.after)) return;
     put(s, dl_arena_printf(arena, "%s x %g", part_names[part], times), forward ? "forward" : "backward", "F-TF-LAYER",
         dl_arena_printf(arena, "%g samples, tp=%lld sp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s", t->micro_samples,
                         (long long)t->layout.split.tp, (long long)t->layout.split.sp, pass->flop / 1e9, pass->moved_bytes / 1e6,

@@ -4,6 +4,7 @@
  * F-TF-GROUPS: devices are numbered with tensor ranks fastest, then sequence ranks, then data and pipeline ranks as the
  * mapping says. A group of R ranks at stride S has min(R, g/S) of them on a node of g devices; all like groups communicate at
  * once and share the adapters (F-COLL-TOGETHER). A message between stages crosses nodes when their ranks do.
+ * F-TF-BORDER: a stage sends b s h / t elements of each micro-batch to the next, and gets as many gradients back.
  * F-TF-STATES: bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments o:
  * none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and two layers' weights in use.
  */

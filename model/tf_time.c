@@ -187,6 +187,8 @@ void dl_tf_evaluate(const struct dl_tf *tf, const struct dl_tf_layout *layout, c
     }
     const double work_s = stages[slowest].forward_s + stages[slowest].backward_s + exposed[slowest];
     const bool first = slowest == 0, last = slowest == 2 || pp <= 1;
+    out->before = first;
+    out->after = last;
     struct sums one = {0};
     for (int p = 0; p < DL_TF_PARTS; p++) {
         const double times = p == DL_TF_BODY ? layers : (p == DL_TF_BEFORE ? first : last) ? 1 : 0;
