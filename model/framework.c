@@ -5,6 +5,7 @@
 
 #include "model/collective.h"
 #include "model/exchange.h"
+#include "model/strategy.h"
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack, dl_fw_parameter_server,
     dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal,
@@ -111,6 +112,11 @@ static const struct dl_field framework_fields[] = {
      .help = "releases whose constants differ; the members above are those of `release`"},
     {.key = "sources", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_framework, sources),
      .count_offset = offsetof(struct dl_framework, source_count), .help = "member -> key of SOURCES.md"},
+    STRING(strategy, false, "strategy when none is asked for: a row of `list strategies`; absent: data"),
+    STRING(recompute, false, "activations computed again when nothing is asked for: none, selective or full; absent: none"),
+    FLAG(splits_layers, "tensor, pipeline, sequence and expert parallelism"),
+    FLAG(shards, "can shard optimizer states, gradients and weights (ZeRO)"),
+    DEFAULT(loss_scale, 0.01, 100, DL_UNIT_NONE, 1, "the same of the loss, besides composed_scale: cross-entropy in many passes"),
     {.key = NULL},
 };
 
@@ -175,6 +181,12 @@ enum dl_code dl_framework_check(const struct dl_framework *framework, const stru
     }
     DL_TRY(check_library(doc, "library", framework->library, err));
     DL_TRY(check_library(doc, "cpu_library", framework->cpu_library, err));
+    if (framework->strategy != NULL && dl_strategy_find(framework->strategy) == NULL) {
+        return dl_json_fail(doc, "strategy", err, "no such strategy '%s'; see 'dlmodel list strategies'", framework->strategy);
+    }
+    if (framework->recompute != NULL && dl_recompute_find(framework->recompute) < 0) {
+        return dl_json_fail(doc, "recompute", err, "expected none, selective or full, found '%s'", framework->recompute);
+    }
     if (dl_known(framework->first_bucket_bytes) && !dl_known(framework->bucket_bytes)) {
         return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes beside it");
     }

@@ -61,6 +61,11 @@ struct dl_framework {
     struct dl_map_entry *workloads; int workload_count; /* as a release's, for all that do not have their own */
     struct dl_framework_release *releases; int release_count;
     struct dl_map_entry *sources; int source_count;
+    const char *strategy;                    /* row of dl_strategies that this mode runs when none is asked for; NULL: data */
+    const char *recompute;                   /* of dl_recompute_names, when none is asked for; NULL: none */
+    bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
+    bool shards;                             /* ZeRO stages */
+    double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
 };
 
 extern const struct dl_schema dl_framework_schema;

@@ -183,6 +183,15 @@ static const char *batch_text(struct dl_context *context, const struct dl_inputs
     return dl_arena_printf(context->arena, "%.0f samples per device", low);
 }
 
+/* "data parallel", or that each framework has its own. */
+static const char *strategy_text(struct dl_context *context, const struct results *results) {
+    const struct dl_strategy *strategy = results->rows[0].plan.strategy;
+    for (int i = 1; i < results->count; i++) {
+        if (results->rows[i].plan.strategy != strategy) return "each framework's own strategy";
+    }
+    return dl_arena_printf(context->arena, "%s parallel", strategy->name);
+}
+
 static const char *one_line(struct dl_context *context, const char *text) {
     return dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
@@ -205,8 +214,8 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at, inputs->system->measured_on);
     const char *text = dl_table_text(&table);
     return context->output(options, text == NULL ? NULL :
-        dl_arena_printf(context->arena, "%s %s, %s parallel, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
-                        dl_precision_names[plan->precision], plan->strategy->name, batch_text(context, inputs, results), inputs->system->name,
+        dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
+                        dl_precision_names[plan->precision], strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
                         inputs->system->device->name, measured, text, sentence(context, options, results)), err);
 }
 

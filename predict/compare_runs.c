@@ -185,9 +185,11 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     plan->synthetic_input = true;
+    plan->recompute_open = true;
     if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     DL_TRY(read_counts(r, row, run, err));
+    if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
     if (precision < 0) run->why = "unknown precision";
