@@ -460,6 +460,10 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     DL_TRY(dl_json_read(path, arena, &doc, err));
     struct dl_framework *framework = dl_arena_alloc(arena, 1, sizeof *framework);
     if (framework == NULL) return no_memory(err);
+    DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    const struct dl_framework_release *release =
+        data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
+    if (release != NULL) DL_TRY(dl_framework_release_set(release, doc, arena, err));
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     DL_TRY(dl_framework_check(framework, doc, err));

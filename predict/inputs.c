@@ -13,6 +13,7 @@ const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
     {"workload", 'w', "NAME|FILE", "What", "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50", false},
     {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
+    {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
     {"strategy", 0, "NAME", "Plan", "how the work is split; default data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
@@ -72,6 +73,19 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
         DL_TRY(dl_data_framework(data, names[i], context->arena, &out->frameworks[out->framework_count++], err));
     }
     return DL_OK;
+}
+
+/* A release that no framework has is an error that names those there are. */
+static enum dl_code check_release(struct dl_context *context, const char *name, const struct dl_inputs *inputs, struct dl_err *err) {
+    const char *all = "";
+    if (name == NULL) return DL_OK;
+    for (int i = 0; i < inputs->framework_count; i++) {
+        const struct dl_framework *f = inputs->frameworks[i];
+        if (strcmp(f->release, name) == 0) return DL_OK;
+        all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name, f->release);
+        for (int r = 0; r < f->release_count; r++) all = dl_arena_printf(context->arena, "%s, %s", all, f->releases[r].name);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
 }
 
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
@@ -176,7 +190,9 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(read_plan(options, out, err));
     DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
     DL_TRY(dl_data_workload(&data, out->workload_name, context->arena, &out->workload, err));
+    data.release = dl_option_text(options, "release");
     DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
+    DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
     if (!out->max_batch && out->plan.batch_per_device_samples <= 0 && out->plan.global_batch_samples <= 0) {
