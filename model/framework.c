@@ -109,6 +109,7 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(spatial_dims, 0, 3, DL_UNIT_COUNT, 0, "dimensions that spatial parallelism splits at most; 0: all"),
     FLAG(halo_overlaps, "inner positions are computed while halos travel"),
     FLAG(leader_input, "the first device of a replica reads its input and hands it out"),
+    NUMBER(conv_workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that a convolution may work in; absent: as much as it wants"),
     {.key = "releases", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_framework, releases),
      .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
      .help = "releases whose constants differ; the members above are those of `release`"},

@@ -66,6 +66,7 @@ struct dl_framework {
     double spatial_dims;                     /* dimensions that are split at most; 0: all */
     bool halo_overlaps;                      /* inner positions are computed while halos travel */
     bool leader_input;                       /* the first device of a replica reads its input and hands it out */
+    double conv_workspace_bytes;             /* device memory that a convolution may work in; NAN: as much as it wants */
     struct dl_framework_release *releases; int release_count;
     struct dl_map_entry *sources; int source_count;
 };

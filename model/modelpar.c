@@ -48,8 +48,8 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk, 
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    const bool staged = gpu && talk->op != DL_COLL_HALO && dl_known(framework->staged_above_bytes) &&
-                        dl_known(framework->staged_bytes_per_s) && talk->bytes > framework->staged_above_bytes;
+    const bool staged = gpu && talk->op != DL_COLL_HALO && framework->staged_above_bytes > 0 &&
+                        framework->staged_bytes_per_s > 0 && talk->bytes > framework->staged_above_bytes;
     double copies_s = 0;
     if (staged) {
         copies_s = host_passes(talk->op) * talk->bytes / framework->staged_bytes_per_s;
@@ -185,7 +185,7 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
     replica->input_extra_s = t.time_s;
-    if (dl_known(r->framework->message_copy_bytes_per_s)) {
+    if (r->framework->message_copy_bytes_per_s > 0) {
         replica->input_extra_s += 2 * bytes / r->framework->message_copy_bytes_per_s; /* packed and unpacked */
     }
     return DL_OK;
