@@ -19,6 +19,7 @@ struct dl_data {
     const char *const *directories; int directory_count;
     const char *local_profile;       /* path of the profile "local"; NULL: none */
     struct dl_override *overrides; int override_count; /* --set; each loader marks those that it took */
+    bool training;                   /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
     const char *release;             /* of frameworks that have it ("1.12"); NULL: the file's own */
 };
 

@@ -89,6 +89,9 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(replicate_s, 0, 1, DL_UNIT_S, 0, "host time per iteration and device beyond the first"),
     DEFAULT(residual_sigma_log, 0, 2, DL_UNIT_NONE, 0.15,
             "spread of log(predicted / measured) beyond kernels and collectives; for the interval"),
+    FLAG(feeds_pageable, "input is copied to the device from pageable memory"),
+    FLAG(feeds_whole_batch, "input of all devices goes to the first one, which passes parts on"),
+    NUMBER(feed_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "copy of a batch inside the framework before each step, not overlapped"),
     DEFAULT(conv_scale, 0.1, 10, DL_UNIT_NONE, 1, "time of convolutions / time by the device's samples"),
     DEFAULT(grouped_scale, 0.02, 50, DL_UNIT_NONE, 1, "the same of grouped and depthwise convolutions"),
     DEFAULT(stream_scale, 0.1, 10, DL_UNIT_NONE, 1, "the same of bandwidth-bound layers (normalisation, activation, pooling, addition)"),
@@ -110,6 +113,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(halo_overlaps, "inner positions are computed while halos travel"),
     FLAG(leader_input, "the first device of a replica reads its input and hands it out"),
     NUMBER(conv_workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that a convolution may work in; absent: as much as it wants"),
+    {.key = "workloads", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_framework, workloads),
+     .count_offset = offsetof(struct dl_framework, workload_count), .help = "network -> how this framework builds it"},
     {.key = "releases", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_framework, releases),
      .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
      .help = "releases whose constants differ; the members above are those of `release`"},
@@ -155,9 +160,13 @@ enum dl_code dl_framework_release_set(const struct dl_framework_release *release
     return DL_OK;
 }
 
-const char *dl_framework_workload(const struct dl_framework_release *release, const char *name) {
+const char *dl_framework_workload(const struct dl_framework *framework, const struct dl_framework_release *release,
+                                  const char *name) {
     for (int i = 0; release != NULL && i < release->workload_count; i++) {
         if (strcmp(release->workloads[i].key, name) == 0) return release->workloads[i].text;
+    }
+    for (int i = 0; i < framework->workload_count; i++) {
+        if (strcmp(framework->workloads[i].key, name) == 0) return framework->workloads[i].text;
     }
     return name;
 }

@@ -52,6 +52,8 @@ struct dl_framework {
     double residual_sigma_log;               /* spread of log(predicted/measured) beyond kernels and collectives */
     /* Time of kernels as the release calls its libraries / time by the device's samples, by kind of work; fitted to runs on one
      * device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
+    bool feeds_pageable, feeds_whole_batch;  /* input from pageable memory; to the first device, which passes parts on */
+    double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
     double conv_scale, grouped_scale, stream_scale, composed_scale;
     double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
     bool mixed_fuses_elementwise;            /* in mixed precision; fuses_elementwise otherwise */
@@ -67,6 +69,7 @@ struct dl_framework {
     bool halo_overlaps;                      /* inner positions are computed while halos travel */
     bool leader_input;                       /* the first device of a replica reads its input and hands it out */
     double conv_workspace_bytes;             /* device memory that a convolution may work in; NAN: as much as it wants */
+    struct dl_map_entry *workloads; int workload_count; /* as a release's, for all that do not have their own */
     struct dl_framework_release *releases; int release_count;
     struct dl_map_entry *sources; int source_count;
 };
@@ -80,8 +83,9 @@ const struct dl_framework_release *dl_framework_release_match(const struct dl_fr
 /* Sets the release's constants in the framework's document, which is then to be loaded again. */
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release, struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err);
-/* How a release builds a network: the name or what the release has for it. release NULL: the name. */
-const char *dl_framework_workload(const struct dl_framework_release *release, const char *name);
+/* How a framework (in a release; NULL: its own) builds a network: the name, or what its file has for it. */
+const char *dl_framework_workload(const struct dl_framework *framework, const struct dl_framework_release *release,
+                                  const char *name);
 
 /* Checks across members (behaviour and libraries exist); doc for positions. */
 enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc, struct dl_err *err);

@@ -228,7 +228,6 @@ enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum
         .plan = *plan,
         .samples = plan->batch_per_device_samples * (double)parts,
         .parts = (double)parts,
-        .input_samples = plan->batch_per_device_samples * (double)parts,
         .exchange = plan->dp > 1,
     };
     if (parts <= 1) return dl_replica_predict(&replica, out, err);

@@ -34,6 +34,10 @@ struct dl_plan {
     const char *variable_placement;       /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
     const char *library;                  /* collective library instead of the framework's own; NULL: the framework's */
     bool synthetic_input;
+    double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
+    double decode_s_per_sample;           /* on one core; 0: not counted */
+    double decode_workers;                /* per device; 0: all cores of the node */
+    bool first_epoch;                     /* nothing is in the page cache yet */
     double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */
 };
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/input.h"
 #include "model/memory.h"
 #include "model/predict_parts.h"
 #include "model/stats.h"
@@ -74,30 +75,6 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     return dl_timeline_run(&request, out, err);
 }
 
-/* Time to bring one batch to the device, F-INPUT: from storage unless the input is synthetic, then over the host link. */
-static double input_time_s(const struct dl_parts *parts, double batch) {
-    const struct dl_system *system = parts->system;
-    const struct dl_plan *plan = parts->plan;
-    double seconds = 0;
-    if (system->has_host && dl_known(system->host.copy_bandwidth_bytes_per_s) &&
-        dl_known(parts->workload->input_bytes_per_sample) && strcmp(system->device->kind, "gpu") == 0) {
-        const int64_t shared = system->host.devices_per_copy_link;
-        const double sharing = fmin(shared == DL_ABSENT ? 1 : (double)shared, (double)plan->devices_per_node);
-        seconds = batch * parts->workload->input_bytes_per_sample * sharing / system->host.copy_bandwidth_bytes_per_s;
-    }
-    if (!plan->synthetic_input && system->has_storage && dl_known(parts->workload->sample_bytes)) {
-        const double bytes = batch * parts->workload->sample_bytes;
-        const double devices = (double)plan->devices_per_node;
-        if (dl_known(system->storage.read_bytes_per_s)) {
-            seconds = fmax(seconds, bytes * devices / system->storage.read_bytes_per_s);
-        }
-        if (dl_known(system->storage.total_read_bytes_per_s)) {
-            seconds = fmax(seconds, bytes * devices * (double)plan->nodes / system->storage.total_read_bytes_per_s);
-        }
-    }
-    return seconds;
-}
-
 static void sum_compute(const struct dl_parts *parts, struct dl_prediction *p) {
     for (int i = 0; i < parts->workload->layer_count; i++) {
         p->forward_s += parts->cost->layers[i].forward.time_s;
@@ -118,15 +95,21 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     if (devices > 1 && dl_known(parts->system->jitter_frac)) { /* all wait for the slowest; F-STRAGGLER */
         p->overhead_s += parts->system->jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
     }
-    p->input_s = input_time_s(parts, replica->input_samples) + replica->input_extra_s;
+    struct dl_input_time input = dl_input_compute(parts->system, parts->workload, parts->framework, plan);
+    input.feed_s += replica->input_extra_s;
     const double step_s = p->compute_s + p->exposed_comm_s + p->overhead_s;
     const bool prefetch = parts->framework->prefetch_batches > 0;
-    p->exposed_input_s = prefetch ? fmax(0, p->input_s - step_s) : p->input_s;
+    p->input_s = input.pipeline_s + input.feed_s;
+    p->exposed_input_s = input.feed_s + (prefetch ? fmax(0, input.pipeline_s - step_s) : input.pipeline_s);
     p->iteration_s = step_s + p->exposed_input_s;
-    const double single_input_s = prefetch ? fmax(0, p->input_s - single_s) : p->input_s;
-    p->scaling_efficiency = (single_s + single_input_s) / p->iteration_s;
+    struct dl_plan alone = *plan;
+    alone.nodes = alone.devices_per_node = 1;
+    const struct dl_input_time one = dl_input_compute(parts->system, replica->request->workload, parts->framework, &alone);
+    const double single_input_s = one.feed_s + (prefetch ? fmax(0, one.pipeline_s - single_s * replica->parts) : one.pipeline_s);
+    p->scaling_efficiency = (single_s + single_input_s / replica->parts) / p->iteration_s;
     p->throughput_samples_per_s = plan->global_batch_samples / p->iteration_s;
-    p->epoch_s = parts->workload->epoch_samples / p->throughput_samples_per_s; /* NAN when unknown */
+    const double samples = plan->dataset_samples > 0 ? plan->dataset_samples : parts->workload->epoch_samples;
+    p->epoch_s = samples / p->throughput_samples_per_s; /* NAN when unknown */
 }
 
 static void describe_comm(const struct dl_exchange *x, struct dl_prediction *p) {

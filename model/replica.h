@@ -21,7 +21,6 @@ struct dl_replica {
     struct dl_plan plan;                /* as the exchange sees it: dp counts the devices that sum a gradient */
     double samples;                     /* through each device's kernels in an iteration */
     double parts;                       /* devices that share these samples' work */
-    double input_samples;               /* of `workload`'s input that a device copies in an iteration */
     double input_extra_s;               /* a leader reads and hands out: seconds on top of a device's own input */
     bool exchange;                      /* there is somebody to exchange gradients with */
     struct dl_layer_message *messages; int message_count; /* in execution order */

@@ -19,7 +19,6 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
         .plan = *plan,
         .samples = plan->batch_per_device_samples,
         .parts = 1,
-        .input_samples = plan->batch_per_device_samples,
         .exchange = plan->nodes * plan->devices_per_node > 1,
     };
     return dl_replica_predict(&replica, out, err);

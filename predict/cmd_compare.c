@@ -12,7 +12,7 @@ static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
-    {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas, e.g. workload=vgg16", true},
+    {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or that hold a text (notes~NGC)", true},
     {"release", 0, "NAME", "What", "release of the framework for every row, instead of the one that its source names", false},
     {"set", 0, "KEY=VALUE", "What", "what if: a field of every system, workload or framework", true},
     {"fit", 0, "KEY=START", "Fit", "find the value of a field that --set takes with the smallest error over the rows", true},

@@ -4,6 +4,7 @@
 
 #include "model/strategy.h"
 #include "predict/compare.h"
+#include "predict/inputs.h"
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
@@ -58,6 +59,7 @@ static enum dl_code load_workload(struct runs *r, const char *name, const char *
     if (*out != NULL) return DL_OK;
     struct dl_data data = *r->data;
     const int given = data.override_count;
+    data.training = true;
     data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
     if (key == NULL || data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
@@ -88,7 +90,7 @@ static enum dl_code load_framework(struct runs *r, int row, const struct dl_fram
     if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework_release *release =
         data.release != NULL ? dl_framework_release_find(plain, data.release) : dl_framework_release_match(plain, text);
-    *workload = dl_framework_workload(release, cell(r, row, WORKLOAD));
+    *workload = dl_framework_workload(plain, release, cell(r, row, WORKLOAD));
     *out = plain;
     if (release == NULL) return DL_OK;
     const char *key = dl_arena_printf(r->arena, "framework %s release %s", name, release->name);
@@ -179,7 +181,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     struct dl_plan *plan = &run->plan;
     const char *metric = cell(r, row, METRIC), *backend = cell(r, row, BACKEND), *strategy = cell(r, row, STRATEGY);
     const int precision = choice(cell(r, row, PRECISION), dl_precision_names, DL_FP32);
-    const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_MOMENTUM);
+    const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     plan->synthetic_input = true;
     if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
@@ -198,6 +200,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     plan->optimizer = (enum dl_optimizer)optimizer;
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
+    if (code == DL_OK && optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
     else if (code != DL_OK) {
         *err = inner;

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "model/file.h"
+#include "model/input.h"
 #include "model/strategy.h"
+#include "predict/dataset.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
@@ -21,7 +23,7 @@ const struct dl_option dl_input_options[] = {
     {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},
     {"global-batch", 'B', "N", "Plan", "samples of all devices together", false},
     {"precision", 'p', "NAME", "Plan", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
-    {"optimizer", 0, "NAME", "Plan", "sgd, momentum, adam or lamb; default momentum", false},
+    {"optimizer", 0, "NAME", "Plan", "sgd, momentum, adam or lamb; default adam for transformers, else momentum", false},
     {"library", 0, "NAME", "Plan", "collective library instead of the framework's own: nccl, mpi, gloo, ...", false},
     {"placement", 0, "cpu|gpu", "Plan", "where parameter servers of one node keep variables; default cpu", false},
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices", false},
@@ -36,6 +38,9 @@ const struct dl_option dl_input_options[] = {
     {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
     {"assume", 0, "NAME", "Plan", "simplifications of another model, to compare with it: paradl; default nothing", false},
     {"input", 0, "synthetic|real", "Plan", "data made on the device, or read from the system's storage; default synthetic", false},
+    {"dataset", 0, "NAME", "Plan", "real input of that size: imagenet, openimages-v4, cifar10, ...; or synthetic", false},
+    {"decode-workers", 0, "N", "Plan", "processes or threads per device that decode real input; default all cores", false},
+    {"first-epoch", 0, NULL, "Plan", "real input comes from storage although it would fit in the page cache", false},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated", false},
     {.name = NULL},
 };
@@ -111,6 +116,8 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     plan->optimizer = (enum dl_optimizer)optimizer;
     plan->recompute = (enum dl_recompute)recompute;
     plan->synthetic_input = input == 0;
+    plan->first_epoch = dl_option_given(options, "first-epoch");
+    DL_TRY(dl_option_number(options, "decode-workers", DL_UNIT_COUNT, 1, 1e5, &plan->decode_workers, err));
     plan->variable_placement = placements[placement];
     plan->library = dl_option_text(options, "library");
     plan->sequence_parallel = dl_option_given(options, "sequence-parallel");
@@ -131,6 +138,20 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
     }
     return DL_OK;
+}
+
+/* --dataset, or with --input real that of the workload. */
+static enum dl_code read_dataset(struct dl_context *context, const struct dl_options *options, struct dl_plan *plan, struct dl_err *err) {
+    const char *name = dl_option_text(options, "dataset");
+    if (name == NULL) return DL_OK;
+    if (dl_option_given(options, "input") && plan->synthetic_input != (strcmp(name, "synthetic") == 0)) {
+        return dl_fail(err, DL_ERR_USAGE, "--input and --dataset contradict each other; give --dataset alone");
+    }
+    return dl_dataset_apply(&context->data, name, context->arena, plan, err);
+}
+
+enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
+    return workload->family != NULL && strcmp(workload->family, "transformer") == 0 ? DL_ADAM : DL_MOMENTUM;
 }
 
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
@@ -157,6 +178,17 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
                        "system' and 'dlmodel help set'", key);
     }
     return DL_OK;
+}
+
+/* As the one framework's release builds it; several frameworks are compared on the same network. */
+static enum dl_code load_workload(struct dl_context *context, struct dl_data *data, struct dl_inputs *out, struct dl_err *err) {
+    const char *name = out->workload_name;
+    if (out->framework_count == 1) {
+        const struct dl_framework *framework = out->frameworks[0];
+        name = dl_framework_workload(framework, data->release == NULL ? NULL : dl_framework_release_find(framework, data->release), name);
+    }
+    data->training = true;
+    return dl_data_workload(data, name, context->arena, &out->workload, err);
 }
 
 /* A workload made from parameters is called by all of its name: "gpt:layers=24,...", not "gpt". */
@@ -188,21 +220,25 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
         return dl_fail(err, DL_ERR_USAGE, "--nodes: %s", list_err.message);
     }
     DL_TRY(read_plan(options, out, err));
+    DL_TRY(read_dataset(context, options, &out->plan, err));
     DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
-    DL_TRY(dl_data_workload(&data, out->workload_name, context->arena, &out->workload, err));
     data.release = dl_option_text(options, "release");
     DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
     DL_TRY(check_release(context, data.release, out, err));
+    DL_TRY(load_workload(context, &data, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
     if (!out->max_batch && out->plan.batch_per_device_samples <= 0 && out->plan.global_batch_samples <= 0) {
         out->plan.batch_per_device_samples = dl_default_batch(out->system, out->workload);
     }
     out->strict = dl_option_given(options, "strict");
-    if (!out->plan.synthetic_input && (!out->system->has_storage || !dl_known(out->workload->sample_bytes))) {
-        context->note(context, "warning: --input real changes nothing: %s %s is unknown",
-                      out->system->has_storage ? "the stored size of a sample of" : "the storage of",
-                      out->system->has_storage ? out->workload->name : out->system->name);
+    if (!dl_option_given(options, "optimizer")) out->plan.optimizer = dl_default_optimizer(out->workload);
+    if (!out->plan.synthetic_input) {
+        struct dl_plan one = out->plan;
+        one.nodes = one.devices_per_node = 1;
+        const struct dl_input_time t = dl_input_compute(out->system, out->workload, out->frameworks[0], &one);
+        if (t.unknown != NULL) context->note(context, "warning: real input: %s is unknown and not counted", t.unknown);
+        else if (t.cached) context->note(context, "the dataset fits in the page cache: storage counts in the first epoch only (--first-epoch)");
     }
     return DL_OK;
 }

@@ -16,7 +16,7 @@ static enum dl_code read_filters(struct dl_context *context, const struct dl_opt
         const char *name = options->given[i].option->name, *value = options->given[i].value;
         for (int d = 0; direct[d] != NULL; d++) {
             if (strcmp(direct[d], name) != 0 || strcmp(value, "all") == 0) continue;
-            out->list[out->count++] = (struct dl_filter){name, name, value};
+            out->list[out->count++] = (struct dl_filter){name, name, value, false};
         }
     }
     return dl_filters_read(options, context->arena, out, err);
@@ -42,7 +42,10 @@ static enum dl_code fail_empty(const struct dl_filters *filters, const struct dl
         const struct dl_filter *filter = &filters->list[f];
         bool met = false;
         for (int i = 0; i < count; i++) {
-            for (int r = 0; r < csvs[i].row_count && !met; r++) met = dl_filter_listed(filter->value, dl_filter_cell(&csvs[i], r, filter->column));
+            for (int r = 0; r < csvs[i].row_count && !met; r++) {
+                const struct dl_filters one = {.list = {*filter}, .count = 1};
+                met = dl_filters_pass(&one, &csvs[i], r);
+            }
         }
         if (met) continue;
         const char *values[33], *near;

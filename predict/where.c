@@ -23,7 +23,9 @@ const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column
 
 bool dl_filters_pass(const struct dl_filters *filters, const struct dl_csv *csv, int row) {
     for (int i = 0; i < filters->count; i++) {
-        if (!dl_filter_listed(filters->list[i].value, dl_filter_cell(csv, row, filters->list[i].column))) return false;
+        const struct dl_filter *f = &filters->list[i];
+        const char *text = dl_filter_cell(csv, row, f->column);
+        if (f->part ? strstr(text, f->value) == NULL : !dl_filter_listed(f->value, text)) return false;
     }
     return true;
 }
@@ -32,13 +34,13 @@ enum dl_code dl_filters_read(const struct dl_options *options, struct dl_arena *
     for (int i = 0; i < options->given_count; i++) {
         const char *name = options->given[i].option->name, *value = options->given[i].value;
         if (strcmp(name, "where") != 0) continue;
-        const char *equals = strchr(value, '=');
+        const char *equals = strpbrk(value, "=~");
         if (equals == NULL || equals == value) {
-            return dl_fail(err, DL_ERR_USAGE, "--where: expected COLUMN=VALUE, got \"%s\"", value);
+            return dl_fail(err, DL_ERR_USAGE, "--where: expected COLUMN=VALUE or COLUMN~TEXT, got \"%s\"", value);
         }
         const char *column = dl_arena_strndup(arena, value, (size_t)(equals - value));
         if (column == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        out->list[out->count++] = (struct dl_filter){name, column, equals + 1};
+        out->list[out->count++] = (struct dl_filter){name, column, equals + 1, *equals == '~'};
     }
     return DL_OK;
 }

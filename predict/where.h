@@ -1,11 +1,12 @@
-/* where.h - choosing rows of tables by the values of their columns: --where COLUMN=VALUE[,VALUE...]. */
+/* where.h - choosing rows of tables by the values of their columns: --where COLUMN=VALUE[,VALUE...], or
+ * COLUMN~TEXT for cells that hold the text. */
 #ifndef DL_PREDICT_WHERE_H
 #define DL_PREDICT_WHERE_H
 
 #include "model/command.h"
 #include "model/csv.h"
 
-struct dl_filter { const char *option, *column, *value; }; /* option: whose fault a wrong column is */
+struct dl_filter { const char *option, *column, *value; bool part; }; /* option: whose fault a wrong column is */
 struct dl_filters { struct dl_filter list[DL_MAX_REPEATS + 8]; int count; };
 
 /* `text` is one of the comma-separated values of `list`, or all of it. */
