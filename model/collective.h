@@ -38,6 +38,7 @@ struct dl_collective_request {
     const char *protocol;      /* forced ("LL"); NULL */
     bool device_buffers;       /* MPI on device memory that stages every message through the host; other
                                   libraries know where their buffers are */
+    bool device_direct;        /* MPI that moves device memory itself, inside a node over links.intra */
     /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them). All 0: the ranks are
      * those of nodes x ranks_per_node, alone. F-COLL-TOGETHER. */
     int64_t group_size;   /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the

@@ -110,6 +110,7 @@ static const struct dl_field framework_fields[] = {
     NUMBER(staged_above_bytes, 1, 1e12, DL_UNIT_BYTE, "activations of a layer above this go through host memory; absent: none do"),
     NUMBER(staged_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "rate at which a device's activations pass through host memory"),
     DEFAULT(spatial_dims, 0, 3, DL_UNIT_COUNT, 0, "dimensions that spatial parallelism splits at most; 0: all"),
+    FLAG(activation_direct, "activation_library moves device memory itself, not through host memory"),
     FLAG(halo_overlaps, "inner positions are computed while halos travel"),
     FLAG(leader_input, "the first device of a replica reads its input and hands it out"),
     NUMBER(conv_workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that a convolution may work in; absent: as much as it wants"),

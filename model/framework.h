@@ -66,6 +66,7 @@ struct dl_framework {
     double staged_above_bytes;               /* larger activations go through host memory; NAN: none */
     double staged_bytes_per_s;               /* rate of that, both ways together, per device */
     double spatial_dims;                     /* dimensions that are split at most; 0: all */
+    bool activation_direct;                  /* activation_library moves device memory itself */
     bool halo_overlaps;                      /* inner positions are computed while halos travel */
     bool leader_input;                       /* the first device of a replica reads its input and hands it out */
     double conv_workspace_bytes;             /* device memory that a convolution may work in; NAN: as much as it wants */

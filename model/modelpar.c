@@ -38,11 +38,12 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk, 
     const struct dl_framework *framework = r->framework;
     const struct dl_plan *plan = r->plan;
     const enum dl_library library = find_library(w, talk->library);
-    const bool gpu = strcmp(r->system->device->kind, "gpu") == 0, host = gpu && is_host_library(library);
+    const bool gpu = strcmp(r->system->device->kind, "gpu") == 0, direct = gpu && talk->op != DL_COLL_HALO && framework->activation_direct;
+    const bool host = gpu && !direct && is_host_library(library);
     const int64_t devices = plan->nodes * plan->devices_per_node;
     const struct dl_collective_request wanted = {
         .op = talk->op, .library = library, .bytes = talk->bytes, .nodes = plan->nodes,
-        .ranks_per_node = plan->devices_per_node, .flows_per_adapter = 1, .device_buffers = host,
+        .ranks_per_node = plan->devices_per_node, .flows_per_adapter = 1, .device_buffers = host, .device_direct = direct,
         .group_size = talk->group < devices ? talk->group : 0, .group_stride = talk->stride,
         .concurrent = devices / talk->group,
     };
