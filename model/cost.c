@@ -85,7 +85,7 @@ double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precis
     return 4 * words[optimizer] + copy_bytes;
 }
 
-static void scale_pass(struct dl_pass_cost *cost, double factor) {
+void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->time_s *= factor;
     for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
     cost->error_s *= factor;
@@ -153,10 +153,10 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     out->update = update_cost(device, workload, framework, plan);
     if (plan->compute_scale > 0) {
         for (int i = 0; i < workload->layer_count; i++) {
-            scale_pass(&layers[i].forward, plan->compute_scale);
-            scale_pass(&layers[i].backward, plan->compute_scale);
+            dl_cost_scale(&layers[i].forward, plan->compute_scale);
+            dl_cost_scale(&layers[i].backward, plan->compute_scale);
         }
-        scale_pass(&out->update, plan->compute_scale);
+        dl_cost_scale(&out->update, plan->compute_scale);
     }
     return DL_OK;
 }

@@ -34,6 +34,9 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err);
 
+/* Times all times and their errors. */
+void dl_cost_scale(struct dl_pass_cost *cost, double factor);
+
 /* Bytes the optimizer moves per parameter (reads and writes), by optimizer and precision. F-UPDATE-BYTES.
  * SGD 3, momentum 5, Adam 7 fp32 words (formulas.md section 2); + 2 bytes for the 16-bit copy in mixed precision;
  * LAMB adds two passes for its norms. */
