@@ -220,10 +220,10 @@ static enum dl_code make_split(const struct dl_workload *workload, const struct 
                    workload->name);
 }
 
-enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
-                                 struct dl_prediction *out, struct dl_err *err) {
+enum dl_code dl_modelpar_replica(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
+                                 struct dl_replica *out, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
-    struct dl_replica replica = {
+    *out = (struct dl_replica){
         .request = request,
         .workload = request->workload,
         .plan = *plan,
@@ -231,15 +231,21 @@ enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum
         .parts = (double)parts,
         .exchange = plan->dp > 1,
     };
-    if (parts <= 1) return dl_replica_predict(&replica, out, err);
+    if (parts <= 1) return DL_OK;
     struct dl_split split;
     DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
     if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
-        replica.plan.dp *= parts;
-        replica.plan.sp = 1;
-        replica.exchange = true;
+        out->plan.dp *= parts;
+        out->plan.sp = 1;
+        out->exchange = true;
     }
-    DL_TRY(dl_modelpar_split(&replica, &split, err));
+    return dl_modelpar_split(out, &split, err);
+}
+
+enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
+                                 struct dl_prediction *out, struct dl_err *err) {
+    struct dl_replica replica;
+    DL_TRY(dl_modelpar_replica(request, kind, parts, &replica, err));
     return dl_replica_predict(&replica, out, err);
 }
 

@@ -19,6 +19,10 @@
 /* Completes `replica` (request, plan, samples, parts set) with workload, messages, buffers and input for the split. */
 enum dl_code dl_modelpar_split(struct dl_replica *replica, const struct dl_split *split, struct dl_err *err);
 
+/* A replica of `parts` devices for the plan of the request, split by `kind`; parts = 1: a device of its own. */
+enum dl_code dl_modelpar_replica(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
+                                 struct dl_replica *out, struct dl_err *err);
+
 /* The whole prediction of a strategy that splits layers by `kind` over `parts` devices: one replica of parts devices, dp of
  * them. parts = 1 is data parallelism. */
 enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,

@@ -31,6 +31,17 @@ struct dl_replica {
 enum dl_library dl_replica_library(const struct dl_system *system, const struct dl_framework *framework,
                                    const struct dl_plan *plan);
 
+/* What a replica's iteration is made of, for tables of many plans (plan_tables.h). Seconds since the iteration began; the
+ * exchange is that of the replica's plan when it has one, with ready_s of its messages as this replica's gradients set it. */
+struct dl_replica_profile {
+    double forward_s, backward_s, update_s, quiet_s;   /* quiet: the iteration without any communication */
+    double layer_comm_s, backward_end_s, update_start_s, update_end_s; /* with the layers' own communication, without exchange */
+    const struct dl_gradient *gradients; int gradient_count;
+    struct dl_exchange exchange;
+    struct dl_memory memory;
+};
+enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out, struct dl_err *err);
+
 /* Costs, timeline, input and memory composed into a prediction. */
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out, struct dl_err *err);
 
