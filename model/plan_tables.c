@@ -132,8 +132,8 @@ static struct key plan_key(const struct dl_plan *plan) {
     const int kind = kind_of(plan);
     struct key key = {.kind = kind, .parts = kind == -2 ? plan->pp : parts_of(plan, kind), .nodes = plan->nodes,
                       .devices_per_node = plan->devices_per_node, .samples = plan->batch_per_device_samples};
-    if (kind != -2) return key;
     key.micro_batch = plan->micro_batch_samples;
+    if (kind != -2) return key;
     key.schedule = plan->schedule;
     key.virtual_stages = plan->virtual_stages;
     return key;
@@ -196,7 +196,8 @@ static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *
         sent[i] = (struct sent){after ? -1 : last, message->ready_s - ready_s - x->prologue_s, message->duration_s};
     }
     const double devices = (double)(key->nodes * key->devices_per_node);
-    const double jitter = devices > 1 && dl_known(tables->system->jitter_frac) ? tables->system->jitter_frac : 0;
+    const bool waits = !tables->framework->asynchronous && strcmp(tables->framework->behaviour, "ideal") != 0;
+    const double jitter = devices > 1 && waits && dl_known(tables->system->jitter_frac) ? tables->system->jitter_frac : 0;
     *group = (struct group){.messages = sent, .message_count = x->message_count, .device_copy_s = x->device_copy_s,
                             .host_s = x->host_s, .prologue_s = x->prologue_s,
                             .straggler = jitter > 0 ? jitter * dl_normal_expected_max(devices) : 0};
@@ -214,7 +215,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     }
     DL_TRY(dl_plan_complete(tables->system, tables->workload, tables->framework, plan, err));
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || tables->framework->single_process) return keep_whole(tables, plan, err);
+    if (kind == -2 || tables->whole || tables->framework->single_process || plan->micro_batch_samples > 0) return keep_whole(tables, plan, err);
     const int64_t parts = parts_of(plan, kind);
     const struct key split = split_key(plan, kind, parts), group = group_key(plan, kind, parts);
     if (find(&tables->splits, &split) != NULL && find(&tables->groups, &group) != NULL) return DL_OK;
@@ -286,7 +287,7 @@ static void compose(const struct dl_plan_tables *tables, const struct dl_plan *p
 
 bool dl_plan_tables_evaluate(const struct dl_plan_tables *tables, const struct dl_plan *plan, struct dl_plan_value *out) {
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || tables->framework->single_process) {
+    if (kind == -2 || tables->whole || tables->framework->single_process || plan->micro_batch_samples > 0) {
         const struct key key = plan_key(plan);
         const struct dl_plan_value *value = find(&tables->plans, &key);
         if (value != NULL) *out = *value;

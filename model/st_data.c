@@ -5,8 +5,10 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                           const struct dl_framework *framework, const struct dl_plan *plan, struct dl_err *err) {
     (void)system, (void)workload, (void)framework;
     if (plan->sequence_parallel) return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
-    if (plan->micro_batch_samples > 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--micro-batch: strategy data takes its whole batch at once (in this version)");
+    const double micro = plan->micro_batch_samples;
+    if (micro > 0 && fabs(plan->batch_per_device_samples / micro - round(plan->batch_per_device_samples / micro)) > 1e-6) {
+        return dl_fail(err, DL_ERR_USAGE, "--micro-batch %g: the batch of %g samples a device is not a multiple of it", micro,
+                       plan->batch_per_device_samples);
     }
     return DL_OK;
 }
