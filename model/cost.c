@@ -27,7 +27,7 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
 
 /* What a framework's release makes of the kernels of a layer, by operation: F-FRAMEWORK-KERNELS. Layers that frameworks
  * compose of many small kernels unless they ship a fused one have a factor of their own. */
-struct scales { double by_op[DL_OPS]; };
+struct scales { double by_op[DL_OPS], workspace_bytes; }; /* workspace_bytes < 0: no limit */
 
 static struct scales kernel_scales(const struct dl_framework *f, enum dl_precision precision, const struct dl_layer *layer) {
     static const char *const composed[] = {"layernorm", "gelu", "softmax", "dropout", "attention", "loss", NULL};
@@ -38,7 +38,8 @@ static struct scales kernel_scales(const struct dl_framework *f, enum dl_precisi
         if (strcmp(composed[i], layer->kind->name) == 0) stream = mixed ? f->mixed_composed_scale : f->composed_scale;
     }
     if (strcmp(layer->kind->name, "loss") == 0 && f->loss_scale > 0) stream *= f->loss_scale;
-    return (struct scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv > 0 ? conv : 1, [DL_OP_STREAM] = stream > 0 ? stream : 1}};
+    return (struct scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv > 0 ? conv : 1, [DL_OP_STREAM] = stream > 0 ? stream : 1},
+                           f->conv_workspace_bytes > 0 ? f->conv_workspace_bytes : -1};
 }
 
 double dl_cost_kernel_scale(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer, int op) {
@@ -58,7 +59,11 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
         struct dl_kernel kernels[DL_LAYER_KERNELS];
         const int count = layer->kind->kernels(layer, passes[p], batch, kernels);
         for (int i = 0; i < count; i++) {
-            add_kernel(device, precision, &kernels[i], scales->by_op[kernels[i].op], &cost, &longest_s);
+            double scale = scales->by_op[kernels[i].op];
+            if (scales->workspace_bytes >= 0) {
+                scale *= dl_kernel_workspace_factor(device, precision, &kernels[i], scales->workspace_bytes);
+            }
+            add_kernel(device, precision, &kernels[i], scale, &cost, &longest_s);
         }
     }
     return cost;
@@ -89,7 +94,7 @@ double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precis
     return 4 * words[optimizer] + copy_bytes;
 }
 
-static void scale_pass(struct dl_pass_cost *cost, double factor) {
+void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->time_s *= factor;
     for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
     cost->error_s *= factor;
@@ -157,10 +162,10 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     out->update = update_cost(device, workload, framework, plan);
     if (plan->compute_scale > 0) {
         for (int i = 0; i < workload->layer_count; i++) {
-            scale_pass(&layers[i].forward, plan->compute_scale);
-            scale_pass(&layers[i].backward, plan->compute_scale);
+            dl_cost_scale(&layers[i].forward, plan->compute_scale);
+            dl_cost_scale(&layers[i].backward, plan->compute_scale);
         }
-        scale_pass(&out->update, plan->compute_scale);
+        dl_cost_scale(&out->update, plan->compute_scale);
     }
     return DL_OK;
 }
