@@ -1,0 +1,73 @@
+/* cmd_import.c - turns an ONNX model, nccl-tests or OSU output, or a framework's trace into data files. */
+#include <string.h>
+
+#include "predict/import.h"
+
+const struct dl_option dl_import_options[] = {
+    {"name", 0, "NAME", "onnx", "name of the workload; default: the file's", false},
+    {"dim", 0, "NAME=N", "onnx", "number for a symbolic dimension of an input; the first dimension is the batch, 1", true},
+    {"skip-unknown", 0, NULL, "onnx", "leave out operators that have no layer, with a warning", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
+static const char *const examples[] = {
+    "dlmodel import onnx tests/fixtures/onnx/resnet50.onnx --name my-resnet50",
+    "dlmodel import onnx tests/fixtures/onnx/mlp.onnx --dim batch=1",
+    NULL,
+};
+
+static const struct kind { const char *name; dl_import_fn *import; } kinds[] = {
+    {"onnx", dl_import_onnx},
+    {NULL, NULL},
+};
+
+enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err) {
+    const int count = options->positional_count - 1;
+    if (count < 1) return dl_fail(err, DL_ERR_USAGE, "import %s: expected a file", options->positional[0]);
+    if (count > most) return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1 + most]);
+    return DL_OK;
+}
+
+/* An option in the group of another kind is a mistake. */
+static enum dl_code check_options(const struct dl_options *options, const char *kind, struct dl_err *err) {
+    for (int i = 0; i < options->given_count; i++) {
+        const struct dl_option *o = options->given[i].option;
+        bool of_import = false;
+        for (const struct dl_option *own = dl_import_options; own->name != NULL; own++) of_import = of_import || own == o;
+        if (of_import && strstr(o->group, kind) == NULL) return dl_fail(err, DL_ERR_USAGE, "--%s: import %s has no such option", o->name, kind);
+    }
+    return DL_OK;
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    const char *names[8], *all = "";
+    int count = 0;
+    for (; kinds[count].name != NULL; count++) {
+        names[count] = kinds[count].name;
+        all = dl_arena_printf(context->arena, "%s%s%s", all, count > 0 ? ", " : "", kinds[count].name);
+    }
+    names[count] = NULL;
+    if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "expected what to import: %s", all);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(kinds[i].name, options->positional[0]) != 0) continue;
+        DL_TRY(check_options(options, kinds[i].name, err));
+        return kinds[i].import(context, options, err);
+    }
+    const char *near = dl_suggest(options->positional[0], names);
+    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "cannot import '%.60s'; did you mean '%s'?", options->positional[0], near);
+    return dl_fail(err, DL_ERR_USAGE, "cannot import '%.60s'; there are %s", options->positional[0], all);
+}
+
+const struct dl_command dl_cmd_import = {
+    .name = "import",
+    .summary = "an ONNX model, nccl-tests or OSU output, or a trace as data files",
+    .usage = "onnx FILE [options]",
+    .purpose = "onnx: a model becomes a workload file. Shapes are inferred from the model's inputs; parameters are its initializers, "
+               "tied ones once, running statistics of batch norms are buffers. Export for training (PyTorch: "
+               "training=TrainingMode.TRAINING), so that batch norms and dropouts are still there. Weights need no data.",
+    .examples = examples,
+    .options = tables,
+    .exit_notes = "3 when a model has operators that no layer stands for, without --skip-unknown; 6 for onnx when dlmodel was built "
+                  "without protobuf-c",
+    .run = run,
+};
