@@ -175,6 +175,7 @@ enum dl_code dl_map_batchnorm(struct dl_import_net *net, const struct dl_onnx_no
     if (x->rank < 2 || n->input_count < 3) return no(err, "expected channels, scale and shift");
     DL_TRY(same(net, n, &dl_layer_batchnorm, (double)x->dims[1], input_at(n, 1), &item, err));
     dl_net_learn(net, input_at(n, 2), item);
+    net->items[item].affine = true; /* Caffe's comes as a separate Mul and Add */
     return DL_OK;
 }
 

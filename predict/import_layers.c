@@ -118,15 +118,17 @@ int dl_net_learn(struct dl_import_net *net, int value, int item) {
     while (depth > 0) {
         const int at = stack[--depth];
         const struct dl_onnx_value *v = &g->values[at];
-        if (v->initializer && v->floating) {
-            if (net->owner[at] > 0 && found < 0) found = net->owner[at] - 1;
-            else if (net->owner[at] == 0) net->owner[at] = item + 1;
+        const struct dl_onnx_node *n = v->node < 0 ? NULL : &g->nodes[v->node];
+        bool made_here = true; /* an initializer, or a node that makes numbers of its own (ConstantOfShape) */
+        for (int i = 0; n != NULL && i < n->input_count && depth < 64; i++) {
+            const int from = n->inputs[i];
+            if (from < 0 || !g->values[from].constant || !g->values[from].floating) continue;
+            stack[depth++] = from;
+            made_here = false;
         }
-        if (v->node < 0) continue;
-        const struct dl_onnx_node *n = &g->nodes[v->node];
-        for (int i = 0; i < n->input_count && depth < 64; i++) {
-            if (n->inputs[i] >= 0 && g->values[n->inputs[i]].constant && g->values[n->inputs[i]].floating) stack[depth++] = n->inputs[i];
-        }
+        if (!made_here || !v->floating) continue;
+        if (net->owner[at] > 0 && found < 0) found = net->owner[at] - 1;
+        else if (net->owner[at] == 0) net->owner[at] = item + 1;
     }
     return found == item ? -1 : found;
 }
@@ -135,7 +137,9 @@ int dl_net_learn(struct dl_import_net *net, int value, int item) {
 static void tie(struct dl_import_net *net, int item, int weight) {
     struct dl_import_item *it = &net->items[item];
     const int other = dl_net_learn(net, weight, item);
+    const struct dl_onnx_value *v = dl_net_value(net, weight);
     if (other < 0 || it->layer.parameter_count == 0) return;
+    if (dl_onnx_elements(dl_net_value(net, v->origin)) > dl_onnx_elements(v)) return; /* each has its part */
     const struct dl_layer *theirs = &net->items[other].layer;
     const bool same = theirs->parameter_count > 0 && theirs->parameters[0].elements == it->layer.parameters[0].elements;
     if (!same || (it->layer.kind->takes & DL_KEY_TIED) == 0 || net->items[other].tied >= 0) {

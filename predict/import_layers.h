@@ -56,7 +56,7 @@ struct dl_import_net {
     struct dl_scores *scores; int score_count;
     struct dl_import_item *items; int item_count, item_capacity;
     struct dl_left_out *left; int left_count; /* at most one a node */
-    int *owner;                          /* of an initializer: 1 + the first item that learns it; 0: none */
+    int *owner;                          /* of a constant that no other makes: 1 + the first item that learns it; 0: none */
     struct dl_onnx_graph names;          /* a set of the names that are taken */
     struct dl_shape input;               /* of the workload */
     bool tokens;                         /* the input is a sequence of tokens */

@@ -182,14 +182,28 @@ static const char *left_text(const struct dl_import_net *net) {
     return text;
 }
 
+/* An exporter that folds constants writes a tied weight twice, once transposed. */
+static void note_untied(struct dl_context *context, const struct dl_import_net *net) {
+    for (int i = 0; i < net->item_count; i++) {
+        const struct dl_layer *dense = &net->items[i].layer;
+        if (dense->kind != &dl_layer_dense || net->items[i].tied >= 0) continue;
+        for (int k = 0; k < i; k++) {
+            const struct dl_layer *table = &net->items[k].layer;
+            if (table->kind != &dl_layer_embedding || table->rows != dense->hidden || table->hidden != dense->in.channels) continue;
+            context->note(context, "'%s' has as many weights as the embedding '%s'; if they are one, export without folding constants "
+                          "(PyTorch: do_constant_folding=False), so that they are counted once", net->items[i].name, net->items[k].name);
+        }
+    }
+}
+
 static void note_all(struct dl_context *context, const struct dl_import_net *net, const struct dl_workload *w, const char *name) {
     const struct dl_onnx_graph *g = net->graph;
     double learned = 0, unread = 0;
     int unread_count = 0;
     for (int v = 0; v < g->value_count; v++) {
-        if (!g->values[v].initializer || !g->values[v].floating || dl_onnx_elements(&g->values[v]) <= 1) continue;
-        if (net->owner[v] > 0) learned += dl_onnx_elements(&g->values[v]);
-        else unread += dl_onnx_elements(&g->values[v]), unread_count++;
+        const double elements = dl_onnx_elements(&g->values[v]);
+        if (net->owner[v] > 0) learned += elements;
+        else if (g->values[v].initializer && g->values[v].floating && elements > 1) unread += elements, unread_count++;
     }
     context->note(context, "%s: %d nodes became %d layers: %.0f parameters, %.6g GMAC a sample", name, g->node_count, net->item_count,
                   w->parameters, w->forward_macs_per_sample / 1e9);
@@ -202,13 +216,14 @@ static void note_all(struct dl_context *context, const struct dl_import_net *net
     if (net->shared_count > 0) {
         context->note(context, "%d layers share a weight with another in a way the format does not know; it is counted each time", net->shared_count);
     }
-    const double buffers = w->buffer_elements - (double)0;
-    if (unread > buffers + 0.5) {
+    if (unread > w->buffer_elements) {
         context->note(context, "%d tensors with %.0f elements are neither parameters nor buffers of a layer", unread_count, unread);
     }
-    if (learned > 0 && w->parameters != learned && net->shared_count == 0 && net->unscaled_count == 0) {
-        context->note(context, "the layers have %.0f parameters, the tensors they learn %.0f elements", w->parameters, learned);
+    if (learned > w->parameters) {
+        context->note(context, "the layers have %.0f parameters, the tensors behind them %.0f elements: what two operators learn is "
+                      "counted once (Caffe's batch norm and scale)", w->parameters, learned);
     }
+    note_untied(context, net);
 }
 
 /* ---- the command ---- */
