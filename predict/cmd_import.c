@@ -7,17 +7,31 @@ const struct dl_option dl_import_options[] = {
     {"name", 0, "NAME", "onnx", "name of the workload; default: the file's", false},
     {"dim", 0, "NAME=N", "onnx", "number for a symbolic dimension of an input; the first dimension is the batch, 1", true},
     {"skip-unknown", 0, NULL, "onnx", "leave out operators that have no layer, with a warning", false},
+    {"collective", 0, "NAME", "nccl-tests, osu", "all_reduce, all_gather, ...: where the output does not say", false},
+    {"nodes", 'n', "N", "nccl-tests, osu", "nodes that took part", false},
+    {"ranks", 0, "N", "nccl-tests, osu", "ranks that took part; OSU does not print them", false},
+    {"system", 's', "NAME", "nccl-tests, osu, trace", "system (or device's system) that it was measured on", false},
+    {"library", 0, "NAME", "nccl-tests, osu", "nccl, mpi, gloo, ...; default nccl, of OSU mpi", false},
+    {"library-version", 0, "TEXT", "nccl-tests, osu", "release of the library; nccl-tests may print it", false},
+    {"network", 0, "TEXT", "nccl-tests, osu", "network between the nodes, in words", false},
+    {"device", 0, "NAME", "nccl-tests, osu, trace", "device; nccl-tests prints it", false},
+    {"dtype", 0, "NAME", "osu", "type of the elements; release 7 prints it", false},
+    {"placement", 0, "both|out|in", "nccl-tests", "rows out of place, in place, or both; default both, for a profile in", false},
+    {"profile", 0, "NAME|FILE", "nccl-tests, osu", "system whose file, with these times added, is written to -o FILE", false},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel import onnx tests/fixtures/onnx/resnet50.onnx --name my-resnet50",
-    "dlmodel import onnx tests/fixtures/onnx/mlp.onnx --dim batch=1",
+    "dlmodel import nccl-tests tests/fixtures/bench/nccl_2.18_a100.txt --system dgx-a100-40",
+    "dlmodel import osu tests/fixtures/bench/osu_5.9_allreduce.txt --system stampede2-skx --nodes 4 --ranks 8",
     NULL,
 };
 
 static const struct kind { const char *name; dl_import_fn *import; } kinds[] = {
     {"onnx", dl_import_onnx},
+    {"nccl-tests", dl_import_nccl_tests},
+    {"osu", dl_import_osu},
     {NULL, NULL},
 };
 
