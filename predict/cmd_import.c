@@ -4,7 +4,7 @@
 #include "predict/import.h"
 
 const struct dl_option dl_import_options[] = {
-    {"name", 0, "NAME", "onnx", "name of the workload; default: the file's", false},
+    {"name", 0, "NAME", "onnx, trace", "name of the result; default: from the file's, or from what was measured", false},
     {"dim", 0, "NAME=N", "onnx", "number for a symbolic dimension of an input; the first dimension is the batch, 1", true},
     {"skip-unknown", 0, NULL, "onnx", "leave out operators that have no layer, with a warning", false},
     {"collective", 0, "NAME", "nccl-tests, osu", "all_reduce, all_gather, ...: where the output does not say", false},
@@ -18,6 +18,11 @@ const struct dl_option dl_import_options[] = {
     {"dtype", 0, "NAME", "osu", "type of the elements; release 7 prints it", false},
     {"placement", 0, "both|out|in", "nccl-tests", "rows out of place, in place, or both; default both, for a profile in", false},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu", "system whose file, with these times added, is written to -o FILE", false},
+    {"workload", 'w', "NAME|FILE", "trace", "whose layers the trace has", false},
+    {"framework", 'f', "NAME", "trace", "framework, or the part of its name that tells; default pytorch", false},
+    {"precision", 'p', "NAME", "trace", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
+    {"batch", 'b', "LIST", "trace", "samples that a device had, one number for each file", false},
+    {"steps", 0, "N", "trace", "iterations in each trace; default: its ProfilerStep ranges, else how often most layers occur", false},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
@@ -32,6 +37,7 @@ static const struct kind { const char *name; dl_import_fn *import; } kinds[] = {
     {"onnx", dl_import_onnx},
     {"nccl-tests", dl_import_nccl_tests},
     {"osu", dl_import_osu},
+    {"trace", dl_import_trace},
     {NULL, NULL},
 };
 
