@@ -152,11 +152,12 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES)
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES) $(ONNX_OBJECT)
 	$(Q)mkdir -p $(@D)
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-	  $< $(wildcard model/*.c) -o $@ $(LIBS)
+	  $(if $(HAVE_PROTOBUF_C),-DDL_HAVE_PROTOBUF_C -I$(BUILD) $(BUILD)/predict/onnx.pb-c.c) $< $(filter-out predict/import_workload.c \
+	  predict/import_collectives.c predict/import_times.c,$(wildcard predict/import_*.c)) $(wildcard model/*.c) -o $@ $(LIBS)
 
 tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) ## build the tests
 
