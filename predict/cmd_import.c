@@ -30,6 +30,7 @@ static const char *const examples[] = {
     "dlmodel import onnx tests/fixtures/onnx/resnet50.onnx --name my-resnet50",
     "dlmodel import nccl-tests tests/fixtures/bench/nccl_2.18_a100.txt --system dgx-a100-40",
     "dlmodel import osu tests/fixtures/bench/osu_5.9_allreduce.txt --system stampede2-skx --nodes 4 --ranks 8",
+    "dlmodel import trace tests/fixtures/trace/gpu.json --workload resnet18 --system iris-v100 --batch 32",
     NULL,
 };
 
@@ -81,10 +82,20 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "an ONNX model, nccl-tests or OSU output, or a trace as data files",
-    .usage = "onnx FILE [options]",
-    .purpose = "onnx: a model becomes a workload file. Shapes are inferred from the model's inputs; parameters are its initializers, "
-               "tied ones once, running statistics of batch norms are buffers. Export for training (PyTorch: "
-               "training=TrainingMode.TRAINING), so that batch norms and dropouts are still there. Weights need no data.",
+    .usage = "onnx|nccl-tests|osu|trace FILE... [options]",
+    .purpose =
+        "onnx: a model becomes a workload file. Shapes are inferred from the model's inputs; parameters are its initializers, tied ones "
+        "once, running statistics of batch norms are buffers. Export for training (PyTorch: training=TrainingMode.TRAINING), so that "
+        "batch norms and dropouts are still there. Weights need no data. "
+        "nccl-tests, osu: what these tools printed becomes a table as in data/collectives/, sizes as whole buffers; with --profile "
+        "SYSTEM -o FILE the times go into a copy of the system's file, and predictions use them first. "
+        "trace: a Chrome trace of PyTorch's profiler becomes times of layers (dlmodel schema layers), which predict --layers uses, or "
+        "by themselves from data/layers/. Mark layers with record_function: 'layer:NAME:forward' around a module's forward and, "
+        "if its hooks can, 'layer:NAME:backward', NAME as in the workload file (that of import onnx has the names of PyTorch's modules). "
+        "Kernels count for the range in which they were launched; without kernels the range's own time counts, less that of ranges "
+        "inside. Without backward ranges, backward operators belong to the forward range with their sequence number. ProfilerStep ranges "
+        "count iterations, Optimizer.step ranges are the update. A FILE.csv has the columns layer, pass (forward, backward or update) "
+        "and time_s.",
     .examples = examples,
     .options = tables,
     .exit_notes = "3 when a model has operators that no layer stands for, without --skip-unknown; 6 for onnx when dlmodel was built "

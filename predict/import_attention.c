@@ -29,7 +29,7 @@ static enum dl_code begin(struct dl_import_net *net, const struct dl_onnx_node *
     DL_TRY(dl_net_close(net, b, err));
     struct dl_scores *s = &net->scores[net->score_count];
     *s = (struct dl_scores){.queries = a, .keys = b, .query_count = (double)q->dims[q->rank - 2],
-                            .width = (double)q->dims[q->rank - 1], .key_count = (double)k->dims[k->rank - 1]};
+                            .size = (double)q->dims[q->rank - 1], .key_count = (double)k->dims[k->rank - 1]};
     s->heads = dl_net_elements(net, n->outputs[0]) / (s->query_count * s->key_count);
     if (!(s->heads >= 1) || s->heads != floor(s->heads)) return no(err, "a product of two activations that is no attention");
     dl_net_hold(net, n->outputs[0], net->flows[a].item);
@@ -39,12 +39,12 @@ static enum dl_code begin(struct dl_import_net *net, const struct dl_onnx_node *
 
 /* The sequence of heads x width channels behind queries, keys or values; fewer heads of keys and values are shared. */
 static enum dl_code side(struct dl_import_net *net, const struct dl_scores *s, int value, double rows, int *item, struct dl_err *err) {
-    const double channels = s->heads * s->width;
+    const double channels = s->heads * s->size;
     *item = net->flows[value].item;
     const struct dl_shape *shape = dl_net_shape(net, *item);
     DL_TRY(dl_net_sequence(net, *item, fmin(channels, shape->channels), item, err));
     shape = dl_net_shape(net, *item);
-    if (shape->size[DL_DIMS - 1] == rows && fmod(shape->channels, s->width) == 0) return DL_OK;
+    if (shape->size[DL_DIMS - 1] == rows && fmod(shape->channels, s->size) == 0) return DL_OK;
     return no(err, "attention over parts of a sequence (windows) has no layer");
 }
 
@@ -53,7 +53,7 @@ static enum dl_code finish(struct dl_import_net *net, const struct dl_onnx_node 
     DL_TRY(dl_net_close(net, v, err));
     int items[3] = {net->flows[s->queries].item, net->flows[s->keys].item, net->flows[v].item}, count = 3, item;
     if (values->rank < 2 || (double)values->dims[values->rank - 2] != s->key_count) return no(err, "scores times something of another length");
-    if ((double)values->dims[values->rank - 1] != s->width) return no(err, "values of another width than queries and keys");
+    if ((double)values->dims[values->rank - 1] != s->size) return no(err, "values of another width than queries and keys");
     for (int i = 0; i < 3; i++) {
         if (items[i] < 0) return no(err, "attention over something that no layer made");
     }
@@ -61,18 +61,18 @@ static enum dl_code finish(struct dl_import_net *net, const struct dl_onnx_node 
     struct dl_layer layer = dl_net_layer(&dl_layer_attention);
     layer.heads = s->heads;
     const bool same = items[0] == items[1] && items[1] == items[2], square = s->query_count == s->key_count;
-    if (same && square && one->dims == 1 && one->size[DL_DIMS - 1] == s->query_count && one->channels == 3 * s->heads * s->width) {
+    if (same && square && one->dims == 1 && one->size[DL_DIMS - 1] == s->query_count && one->channels == 3 * s->heads * s->size) {
         count = 1;
     } else {
         DL_TRY(side(net, s, s->queries, s->query_count, &items[0], err));
         DL_TRY(side(net, s, s->keys, s->key_count, &items[1], err));
         DL_TRY(side(net, s, v, s->key_count, &items[2], err));
-        layer.kv_heads = dl_net_shape(net, items[1])->channels / s->width;
+        layer.kv_heads = dl_net_shape(net, items[1])->channels / s->size;
     }
     layer.causal = s->causal;
     layer.dropout = s->dropout;
     DL_TRY(dl_net_emit(net, &layer, items, count, -1, &item, err));
-    net->node_macs += 2 * s->heads * s->query_count * s->key_count * s->width;
+    net->forward_macs += 2 * s->heads * s->query_count * s->key_count * s->size;
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
 }
@@ -103,7 +103,7 @@ enum dl_code dl_map_attention_op(struct dl_import_net *net, const struct dl_onnx
         DL_TRY(dl_net_sequence(net, net->flows[n->inputs[i]].item, dl_net_elements(net, n->inputs[i]) / rows, &items[i], err));
     }
     DL_TRY(dl_net_emit(net, &layer, items, 3, -1, &item, err));
-    net->node_macs += net->items[item].layer.forward_macs;
+    net->forward_macs += net->items[item].layer.forward_macs;
     struct dl_onnx_value *out = dl_net_value(net, n->outputs[0]);
     out->known = true;
     out->rank = q->rank;

@@ -33,7 +33,7 @@ static const struct dl_layer_kind *kind_of(unsigned how) {
 enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *err) {
     struct dl_flow *f = &net->flows[value];
     if (f->scores > 0) return no(err, "a product of two activations that is no attention");
-    if (f->pads != NULL) return no(err, "padding that no convolution or pooling takes over");
+    if (f->pad != NULL) return no(err, "padding that no convolution or pooling takes over");
     if (f->root < 0) return DL_OK;
     const struct dl_layer_kind *kind = kind_of(f->how);
     const int weight = f->weight, bias = f->bias;
@@ -76,7 +76,7 @@ enum dl_code dl_map_unary(struct dl_import_net *net, const struct dl_onnx_node *
             return DL_OK;
         }
         if (function && f->root >= 0 && (f->how & (DL_HOW_MEAN | DL_HOW_RELU)) != 0) DL_TRY(dl_net_close(net, x, err));
-        if (f->pads != NULL) return no(err, "padding that no convolution or pooling takes over");
+        if (f->pad != NULL) return no(err, "padding that no convolution or pooling takes over");
         const bool plain = f->root < 0;
         extend(net, x, out, functions[i].how);
         if (functions[i].how == DL_HOW_RELU || (functions[i].how == DL_HOW_CLIP && plain)) return dl_net_close(net, out, err);

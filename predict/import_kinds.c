@@ -40,7 +40,7 @@ static enum dl_code set_window(struct dl_import_net *net, const struct dl_onnx_n
         layer->stride[d] = list_at(n, "strides", i, 1);
         layer->dilation[d] = list_at(n, "dilations", i, 1);
         double pads = list_at(n, "pads", i, 0) + list_at(n, "pads", i + dims, 0);
-        if (flow->pads != NULL) pads += flow->pads[2 + i] + flow->pads[flow->pad_rank + 2 + i];
+        if (flow->pad != NULL) pads += flow->pad[2 + i] + flow->pad[flow->pad_rank + 2 + i];
         if (same) {
             const double in = (double)x->dims[2 + i], reach = layer->dilation[d] * (layer->kernel[d] - 1) + 1;
             pads = fmax((ceil(in / layer->stride[d]) - 1) * layer->stride[d] + reach - in, 0);
@@ -59,11 +59,11 @@ enum dl_code dl_map_conv(struct dl_import_net *net, const struct dl_onnx_node *n
     if (bias >= 0 && !is_learned(net, bias)) return no(err, "its bias is not a constant");
     const struct dl_onnx_value *w = dl_net_value(net, weight);
     if (w->rank < 3 || w->rank > 2 + DL_DIMS) return no(err, "expected 1 to 3 spatial dimensions");
-    const double *pads = net->flows[n->inputs[0]].pads;
+    const double *pads = net->flows[n->inputs[0]].pad;
     const int pad_rank = net->flows[n->inputs[0]].pad_rank;
     if (pads == NULL) DL_TRY(image_of(net, n->inputs[0], &item, err));
     item = net->flows[n->inputs[0]].item;
-    net->flows[n->inputs[0]].pads = pads, net->flows[n->inputs[0]].pad_rank = pad_rank;
+    net->flows[n->inputs[0]].pad = pads, net->flows[n->inputs[0]].pad_rank = pad_rank;
     struct dl_layer layer = dl_net_layer(transposed ? &dl_layer_conv_transpose : &dl_layer_conv);
     layer.groups = dl_onnx_number(n, "group", 1);
     layer.hidden = transposed ? (double)w->dims[1] * layer.groups : (double)w->dims[0];
@@ -72,7 +72,7 @@ enum dl_code dl_map_conv(struct dl_import_net *net, const struct dl_onnx_node *n
     DL_TRY(set_window(net, n, &layer, err));
     DL_TRY(dl_net_emit(net, &layer, &item, 1, weight, &item, err));
     if (bias >= 0) dl_net_learn(net, bias, item);
-    net->node_macs += dl_onnx_elements(w) * (transposed ? dl_shape_positions(&net->items[item].layer.in)
+    net->forward_macs += dl_onnx_elements(w) * (transposed ? dl_shape_positions(&net->items[item].layer.in)
                                                         : dl_net_elements(net, n->outputs[0]) / (double)w->dims[0]);
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
@@ -82,7 +82,7 @@ enum dl_code dl_map_pool(struct dl_import_net *net, const struct dl_onnx_node *n
     const struct dl_onnx_value *x = dl_net_value(net, n->inputs[0]);
     int item;
     if (x->rank < 3 || x->rank > 2 + DL_DIMS) return no(err, "expected 1 to 3 spatial dimensions");
-    if (net->flows[n->inputs[0]].pads == NULL) DL_TRY(image_of(net, n->inputs[0], &item, err));
+    if (net->flows[n->inputs[0]].pad == NULL) DL_TRY(image_of(net, n->inputs[0], &item, err));
     item = net->flows[n->inputs[0]].item;
     struct dl_layer layer = dl_net_layer(strcmp(n->op, "MaxPool") == 0 ? &dl_layer_maxpool : &dl_layer_avgpool);
     layer.ceil_mode = dl_onnx_number(n, "ceil_mode", 0) != 0;
@@ -121,7 +121,7 @@ enum dl_code dl_map_pad(struct dl_import_net *net, const struct dl_onnx_node *n,
     for (int d = 0; d < 2 * x->rank; d++) {
         if (pads[d] < 0 || (pads[d] > 0 && d % x->rank < 2)) return no(err, "it pads other than the extents of an image");
     }
-    net->flows[n->outputs[0]].pads = pads;
+    net->flows[n->outputs[0]].pad = pads;
     net->flows[n->outputs[0]].pad_rank = x->rank;
     return DL_OK;
 }
@@ -135,7 +135,7 @@ enum dl_code dl_net_dense(struct dl_import_net *net, int x, int weight, double i
     struct dl_layer layer = dl_net_layer(pixels ? &dl_layer_conv : &dl_layer_dense);
     layer.hidden = out;
     DL_TRY(dl_net_emit(net, &layer, item, 1, weight, item, err));
-    net->node_macs += in * out * dl_shape_positions(dl_net_shape(net, *item));
+    net->forward_macs += in * out * dl_shape_positions(dl_net_shape(net, *item));
     return DL_OK;
 }
 
@@ -333,7 +333,7 @@ enum dl_code dl_map_lstm(struct dl_import_net *net, const struct dl_onnx_node *n
     DL_TRY(dl_net_emit(net, &layer, &item, 1, w, &item, err));
     dl_net_learn(net, r, item);
     if (b >= 0) dl_net_learn(net, b, item);
-    net->node_macs += 4.0 * (double)recurrent->dims[0] * layer.hidden * ((double)x->dims[2] + layer.hidden) * (double)x->dims[0];
+    net->forward_macs += 4.0 * (double)recurrent->dims[0] * layer.hidden * ((double)x->dims[2] + layer.hidden) * (double)x->dims[0];
     for (int i = 0; i < n->output_count; i++) {
         dl_net_hold(net, n->outputs[i], item);
         if (n->outputs[i] >= 0) net->flows[n->outputs[i]].state = i > 0;

@@ -29,13 +29,13 @@ struct dl_flow {
     unsigned how;
     int scores;          /* 1 + index of the product of queries and keys that it is; 0: none */
     int weight, bias;    /* values: learned scale and shift of an open normalization; -1: none */
-    const double *pads; int pad_rank; /* of a Pad before it, to be taken over by the next window; NULL: none */
+    const double *pad; int pad_rank; /* of a Pad before it, to be taken over by the next window; NULL: none */
     bool state;          /* last state of an LSTM */
 };
 
 struct dl_scores {
     int queries, keys;   /* values */
-    double heads, query_count, key_count, width; /* width: of one head */
+    double heads, query_count, key_count, size; /* size: channels of one head */
     double dropout;
     bool causal, softmax;
 };
@@ -61,7 +61,7 @@ struct dl_import_net {
     struct dl_shape input;               /* of the workload */
     bool tokens;                         /* the input is a sequence of tokens */
     int node;                            /* being mapped */
-    double node_macs;                    /* multiply-adds a sample, counted from the nodes that became layers */
+    double forward_macs;                    /* multiply-adds a sample, counted from the nodes that became layers */
     int scalar_count, unscaled_count, shared_count; /* operators that emit nothing; norms without learned values; weights counted twice */
 };
 

@@ -154,9 +154,9 @@ static enum dl_code check_text(const struct dl_import_net *net, const char *text
         if (dl_shape_same(&out->layers[i].out, &net->items[i].layer.out)) continue;
         return dl_fail_at(err, net->graph->file, 0, 0, NULL, "layer '%.80s' of the workload has another shape than the model", net->items[i].name);
     }
-    if (net->left_count > 0 || fabs(out->forward_macs_per_sample - net->node_macs) <= 1e-9 * net->node_macs) return DL_OK;
+    if (net->left_count > 0 || fabs(out->forward_macs_per_sample - net->forward_macs) <= 1e-9 * net->forward_macs) return DL_OK;
     return dl_fail_at(err, net->graph->file, 0, 0, NULL, "the workload does %.0f multiply-adds a sample, the nodes of the model %.0f",
-                      out->forward_macs_per_sample, net->node_macs);
+                      out->forward_macs_per_sample, net->forward_macs);
 }
 
 /* "GridSample 2 nodes (1.5 %), first '/a/b': no layer stands for it" for each operator. */
