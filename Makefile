@@ -21,7 +21,9 @@ CUDNN ?= auto
 MPI ?= auto
 ONEDNN ?= auto
 OPENBLAS ?= auto
-export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
+PROTOBUF_C ?= auto
+PROTOC_C ?= protoc-c
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
 
 ifeq ($(V),0)
   Q := @
@@ -54,7 +56,7 @@ CONFIG := $(BUILD)/config.mk
 BARE_GOALS := help deps features check check-fast demo lint cov fuzz dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
-FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
   include $(CONFIG)
   ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
@@ -67,6 +69,10 @@ $(CONFIG): tests/features.sh $(wildcard /var/lib/dpkg/status)
 
 LIBRARY_SOURCES := $(wildcard model/*.c predict/*.c slurm/*.c) $(filter-out $(wildcard calibrate/probe_*.c),$(wildcard calibrate/*.c))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
+# The reader of ONNX files is generated from the messages' description.
+ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/onnx.pb-c.o)
+LIBRARY_OBJECTS += $(ONNX_OBJECT)
+LIBS += $(PROTOBUF_C_LIBS)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cpu*.c))
@@ -93,7 +99,7 @@ endif
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
 	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 SANITIZE=address,undefined FUZZ_SECONDS\n'
-	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS\n'
+	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C\n'
 
 deps: ## install what is missing (says what; apt only)
 	$(Q)sh tests/deps.sh
@@ -103,7 +109,7 @@ features: ## look again what is here, and say how to get the rest
 	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
 
 # Another set of flags rebuilds everything.
-FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA)
+FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA) $(HAVE_PROTOBUF_C)
 stamp = mkdir -p $(BUILD); printf '%s\n' "$(subst ",',$(1))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(1))" > $@
 $(BUILD)/flags: FORCE
 	$(Q)$(call stamp,$(FLAGS_NOW))
@@ -119,6 +125,16 @@ $(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
 $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
 $(PROBE_CUDA): FILE_FLAGS := $(CUDA_CFLAGS) -DDL_HAVE_CUDA $(if $(HAVE_CUDNN),-DDL_HAVE_CUDNN) $(if $(HAVE_NCCL),-DDL_HAVE_NCCL)
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
+ifneq ($(ONNX_OBJECT),)
+$(BUILD)/predict/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
+$(BUILD)/predict/import_onnx.o: $(BUILD)/predict/onnx.pb-c.h
+$(BUILD)/predict/onnx.pb-c.h: $(BUILD)/predict/onnx.pb-c.c ;
+$(BUILD)/predict/onnx.pb-c.c: predict/onnx.proto
+	$(Q)mkdir -p $(BUILD)/predict
+	$(call say,PROTO,$<) $(PROTOC_C) --c_out=$(BUILD)/predict --proto_path=predict $<
+$(ONNX_OBJECT): $(BUILD)/predict/onnx.pb-c.c $(BUILD)/flags
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(BUILD)/predict $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+endif
 $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
@@ -136,11 +152,12 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES)
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES) $(ONNX_OBJECT)
 	$(Q)mkdir -p $(@D)
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-	  $< $(wildcard model/*.c) -o $@ $(LIBS)
+	  $(if $(HAVE_PROTOBUF_C),-DDL_HAVE_PROTOBUF_C -I$(BUILD) $(BUILD)/predict/onnx.pb-c.c) $< $(filter-out predict/import_workload.c \
+	  predict/import_collectives.c predict/import_times.c,$(wildcard predict/import_*.c)) $(wildcard model/*.c) -o $@ $(LIBS)
 
 tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) ## build the tests
 

@@ -97,6 +97,14 @@ feature NCCL NCCL "${NCCL:-auto}" 'install NCCL into CUDA_HOME' "$cuda_flags" "$
 #include <nccl.h>
 int main(void) { int v; return ncclGetVersion(&v) != ncclSuccess; }
 C
+# Both the library and the compiler of the messages' description; PROTOC_C=NAME names another.
+protobuf_c=${PROTOBUF_C:-auto} protobuf_c_libs=$($pkg --libs libprotobuf-c 2> /dev/null || echo -lprotobuf-c)
+if [ "$protobuf_c" != 0 ] && ! "${PROTOC_C:-protoc-c}" --version > /dev/null 2>&1; then protobuf_c_libs=-lprotobuf-c-without-its-compiler; fi
+feature protobuf-c PROTOBUF_C "$protobuf_c" 'apt install libprotobuf-c-dev protobuf-c-compiler (import onnx needs both)' \
+    "$($pkg --cflags libprotobuf-c 2> /dev/null)" "$protobuf_c_libs" <<'C'
+#include <protobuf-c/protobuf-c.h>
+int main(void) { return protobuf_c_version_number() == 0; }
+C
 
 printf 'FEATURES := %s\n' "${found_all# }" >> "$config"
 mv "$config" "$build/config.mk"
