@@ -12,12 +12,14 @@
 # A burst of 32 KiB: a larger one lets that much through at once after each pause, which ping-pong sees and a ring does not.
 # At most 64 KiB of a connection wait in a token bucket (tcp_limit_output_bytes), and Open MPI sends what it has instead of asking
 # for remote writes (btl_tcp_flags): else acknowledgements and requests wait behind a megabyte of data, and the two directions of a
-# link take turns, which no model of a link knows. (Real networks have queues that keep flows apart; this kernel may not.)
+# link take turns, which no model of a link knows. (Real networks have queues that keep flows apart; this kernel may not.) For the
+# same reason Open MPI's socket buffers are 128 KiB ($net_buffer), as they were before its release 4.0.
 NET=dlm$$
 net_dir=$(cd "${DLMODEL_ROOT:-.}/tests/net" && pwd)
 net_count=0
 net_scratch=${SCRATCH:-${TMPDIR:-/tmp}}
 NET_BURST=${NET_BURST:-32kb}
+net_buffer=131072
 
 net_why() {
     for tool in ip tc nsenter unshare mpirun; do
@@ -60,6 +62,7 @@ net_up() {
 
 net_up_delayed() {
     net_count=$1
+    net_buffer=0 # as the kernel sees fit: rate times delay must be under way
     ${CC:-gcc} -O2 -o "$net_scratch/delay_switch" "$net_dir/delay_switch.c" || return 1
     ip netns add "$NET-sw" || return 1
     real_time=
@@ -111,7 +114,8 @@ net_first='echo -20 > /proc/self/autogroup 2> /dev/null; exec nice -n -20 "$@"'
 # Without --bind-to none every host's ranks share core 0; without yielding, a rank that waits keeps the core of another.
 net_run() {
     nsenter --net="/run/netns/${NET}1" unshare -u env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=rsh \
-        OMPI_MCA_plm_rsh_agent="$net_dir/agent.sh" OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_flags=1 OMPI_MCA_oob_tcp_if_include=eth0 \
+        OMPI_MCA_plm_rsh_agent="$net_dir/agent.sh" OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_flags=1 OMPI_MCA_btl_tcp_sndbuf=$net_buffer OMPI_MCA_btl_tcp_rcvbuf=$net_buffer \
+        OMPI_MCA_oob_tcp_if_include=eth0 \
         OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none \
         setsid -w sh -c "hostname \"\$1\"; shift; $net_first" sh "${NET}1" "$@"
 }

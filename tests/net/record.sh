@@ -36,10 +36,10 @@ forced() { # forced RANKS SHARE_S NETWORK SIZE...: every algorithm (numbers: omp
 }
 
 sizes='8 64 512 4096 16384 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216'
-share=1.0 rank_sets='4 3 2' forced_sizes='1048576 4194304 16777216' delays='0 200 500 1000'
+share=1.0 rank_sets='4 3 2' forced_sizes='2097152 4194304 16777216' delays='0 200 500 1000'
 if [ -n "$quick" ]; then
-    sizes='8 512 4096 65536 262144 524288 1048576 2097152 4194304'
-    share=0.3 rank_sets=4 forced_sizes=2097152 delays='0 500'
+    sizes='8 512 4096 65536 262144 524288 1048576 2097152 4194304 8388608'
+    share=0.3 rank_sets=4 forced_sizes=4194304 delays='0 500'
 fi
 net_up 4 1gbit || exit 1
 # shellcheck disable=SC2086
@@ -48,6 +48,9 @@ for ranks in $rank_sets; do
     # shellcheck disable=SC2086
     forced "$ranks" $share 1gbit $forced_sizes || exit 1
 done
+# how Open MPI itself chooses
+# shellcheck disable=SC2086
+[ -n "$quick" ] || measure 4 $share 1gbit:chosen broadcast $sizes || exit 1
 net_down
 for delay in $delays; do
     net_up_delayed 4 1gbit "$delay" || { echo 'no switch in user space here (/dev/net/tun)' >&2; exit 0; }
