@@ -65,6 +65,7 @@ net_up_delayed() {
     net_buffer=0 # as the kernel sees fit: rate times delay must be under way
     ${CC:-gcc} -O2 -o "$net_scratch/delay_switch" "$net_dir/delay_switch.c" || return 1
     ip netns add "$NET-sw" || return 1
+    rm -f "$net_scratch/switch.log"
     real_time=
     chrt -f 10 true 2> /dev/null && real_time='chrt -f 10' # it must not wait for a core
     # shellcheck disable=SC2086

@@ -29,6 +29,19 @@ static bool loose;
 
 static const double RATE_BYTES_PER_S = 1e9 / 8; /* what tests/net/record.sh sets */
 
+/* Recorded in several rounds: the least disturbed one counts. */
+static void keep(const struct row *row) {
+    for (size_t i = 0; i < row_count; i++) {
+        struct row *r = &rows[i];
+        if (strcmp(r->probe, row->probe) != 0 || strcmp(r->pass, row->pass) != 0 || r->bytes != row->bytes || r->ranks != row->ranks)
+            continue;
+        r->median_s = fmin(r->median_s, row->median_s);
+        r->min_s = fmin(r->min_s, row->min_s);
+        return;
+    }
+    rows[row_count++] = *row;
+}
+
 static int read_recording(void **state) {
     (void)state;
     const char *given = getenv("DL_NET_SAMPLES");
@@ -52,8 +65,9 @@ static int read_recording(void **state) {
         }
         if (!line.has_sample) continue;
         const struct dl_raw_sample *s = &line.sample;
-        rows[row_count++] = (struct row){s->probe, s->pass, dl_cal_shape_number(s->shape, "bytes"), s->median_s, s->min_s,
+        const struct row row = {s->probe, s->pass, dl_cal_shape_number(s->shape, "bytes"), s->median_s, s->min_s,
                                          (int64_t)dl_cal_shape_number(s->shape, "ranks")};
+        keep(&row);
     }
     return row_count > 0 ? 0 : -1;
 }
