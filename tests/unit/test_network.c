@@ -1,6 +1,7 @@
 /* What was set on a shaped network is found again in its messages, and all-reduce algorithms forced on Open MPI take the time
  * that their formulas say. Replays tests/fixtures/net_shaped.samples, recorded by tests/net/record.sh; DL_NET_SAMPLES names
- * another recording, DL_NET_LOOSE=1 says that it was taken on a busy machine (`make check` does both, tests/cli/network.sh). */
+ * another recording (`make validate-net`), DL_NET_LOOSE=1 says that it was a short one on a machine that does other work too
+ * (tests/cli/network.sh in `make check`): then only what noise cannot change is judged. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
