@@ -297,6 +297,10 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
         const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0;
         product = product || (is_product && dl_cal_unavailable(&job->tools, p) == NULL);
     }
+    if (product && job->plan.choice.nodes > 1 && job->tools.program[DL_CAL_PROGRAM_MPI] == NULL) {
+        return dl_fail(err, DL_ERR_BACKEND, "--nodes %lld: dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)",
+                       (long long)job->plan.choice.nodes);
+    }
     if (product) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
                    job->tools.program[DL_CAL_PROGRAM_CPU] == NULL

@@ -203,8 +203,32 @@ static void algorithms_are_told_apart(void **state) {
     assert_int_equal(right, pairs);
 }
 
+/* alpha 1 ms, beta 1 us/byte, sums at 4 GB/s (no host is known), 1 MiB: T = 1e-3 + 1.048576 s; 1 MiB is summed in 0.262144 ms.
+ * Recursive doubling of 3 ranks: 1 to its neighbour, 1 exchange, 1 back: 3 T, 2 sums. Of 4: 2 T, 2 sums.
+ * Reduce, then broadcast: with 4 ranks two stars, 6 T and 3 sums; of 1 byte less, two binomial trees: 4 messages, 2 sums;
+ * with 8 ranks 3 up, 7 down: 10 T, 3 sums; with 16, 4 and 4: 8 T, 4 sums. */
+static void algorithms_of_open_mpi_by_hand(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_piece piece = {1e9, 1e-3, 1e-6};
+    const double bytes = 1048576, one_s = 1e-3 + 1.048576, sum_s = 0.262144e-3;
+    fake_make(&f);
+    f.system.has_host = f.system.has_intra = false;
+    f.system.mpi = "openmpi-4.1";
+    f.system.inter.pieces = &piece;
+    f.system.inter.piece_count = 1;
+    check_close(predicted(&f.system, "recursive_doubling", bytes, 3), 3 * one_s + 2 * sum_s, 1e-9);
+    check_close(predicted(&f.system, "recursive_doubling", bytes, 4), 2 * one_s + 2 * sum_s, 1e-9);
+    check_close(predicted(&f.system, "nonoverlapping", bytes, 4), 6 * one_s + 3 * sum_s, 1e-9);
+    check_close(predicted(&f.system, "nonoverlapping", bytes - 4, 4), 4 * (one_s - 4e-6) + 2 * sum_s, 1e-6);
+    check_close(predicted(&f.system, "nonoverlapping", bytes, 8), 10 * one_s + 3 * sum_s, 1e-9);
+    check_close(predicted(&f.system, "nonoverlapping", bytes, 16), 8 * one_s + 4 * sum_s, 1e-9);
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(algorithms_of_open_mpi_by_hand),
         cmocka_unit_test(the_rate_that_was_set_is_fitted),
         cmocka_unit_test(the_delay_that_was_set_is_fitted),
         cmocka_unit_test(forced_algorithms_take_the_time_of_their_formula),
