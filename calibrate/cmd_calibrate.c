@@ -330,8 +330,8 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
     if (dl_option_given(options, "dry-run")) {
         return context->output(NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena), err);
     }
-    DL_TRY(check_possible(&job, err));
     if (job.plan.choice.nodes > 1) DL_TRY(dl_cal_launch_find(&job.plan.choice, &job.tools, context->arena, &job.launch, err));
+    DL_TRY(check_possible(&job, err));
     return measure(&job, go_on, err);
 }
 
@@ -342,7 +342,9 @@ const struct dl_command dl_cmd_calibrate = {
     .purpose =
         "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of this node with probe "
         "programs, "
-        "fits them, and writes the profile 'local' that predict uses by default. Finished samples are kept in PROFILE.journal: "
+        "fits them, and writes the profile 'local' that predict uses by default. With --nodes N, inside a Slurm or PBS allocation "
+        "or with --hostfile, also the network: every pair of nodes is tried first, and a node that does not answer, or is slow with "
+        "every partner, is named and left out. Finished samples are kept in PROFILE.journal: "
         "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new one is complete.",
     .examples = examples,
     .options = tables,
