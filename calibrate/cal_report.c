@@ -167,7 +167,7 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
         "%s%d samples in %.0f s; in %d of them more than a tenth of the repeats were disturbed or outliers\nprofile: %s\n",
         profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), (long long)d->unit_count,
         "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), "MPI, shared memory",
-        link_text(&profile->intra, profile->has_intra, arena), "MPI, TCP loopback",
+        link_text(&profile->intra, profile->has_intra, arena), profile->inter.assumed ? "MPI, TCP loopback" : "MPI, network",
         link_text(&profile->inter, profile->has_inter && profile->inter.piece_count > 0, arena), "MPI all-reduce", collective_text(profile, arena), "files",
         quantity(profile->storage.write_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
         quantity(profile->storage.read_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), fits, profile->sample_count, elapsed_s,
