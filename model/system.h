@@ -50,6 +50,7 @@ struct dl_raw_sample {
     const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
     const char *implementation;                   /* which library or kernel did it */
     double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
+    double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
     int64_t repeats, outliers, preempted; /* blocks that count, those of them far from the median; blocks left out */
 };
 
