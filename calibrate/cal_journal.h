@@ -13,7 +13,8 @@ struct dl_cal_header {
     const char *started; /* date and time */
     const char *load;    /* load average before the first sample */
     const char *only, *file_dir;
-    int64_t ranks;
+    const char *hostfile, *launcher;
+    int64_t ranks, nodes; /* nodes: DL_ABSENT is 1 */
     double budget_s;
     bool quick;
 };

@@ -23,6 +23,12 @@ static const struct dl_option calibrate_options[] = {
      "these probes (and memory bandwidth and one product, which a profile needs);\n"
      "the other samples are taken from the present profile of this machine",
      false},
+    {"nodes", 0, "N", "Measuring", "the network too: N nodes of this allocation, one MPI rank on each; default 1", false},
+    {"hostfile", 0, "FILE", "Measuring", "names of the nodes, one a line; default: those of the Slurm or PBS allocation", false},
+    {"launcher", 0, "CMD", "Measuring",
+     "words that start one rank on each node; {hosts} and {ranks} in them are filled in;\n"
+     "default: srun in a Slurm allocation, else mpirun",
+     false},
     {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
     {"file-dir", 0, "DIR", "Measuring", "directory for the file probe; default: that of the profile", false},
     {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
@@ -42,6 +48,7 @@ static const struct dl_option *const tables[] = {calibrate_options, NULL};
 static const char *const examples[] = {
     "dlmodel calibrate --quick",
     "dlmodel calibrate --dry-run",
+    "dlmodel calibrate --quick --nodes 4 --hostfile hosts --dry-run",
     "dlmodel calibrate --list",
     "dlmodel calibrate --kernels data/kernels/deepbench_gemm.csv --device v100_sxm2_16",
     NULL,
@@ -56,6 +63,7 @@ struct job {
     struct dl_cal_run run;
     struct dl_cal_plan plan;
     struct dl_cal_tools tools;
+    struct dl_cal_launch launch;
     struct dl_cal_journal journal;
 };
 
@@ -91,6 +99,12 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
         .quick = dl_option_given(o, "quick"), .budget_s = NAN, .only = dl_option_text(o, "only"), .ranks = 2};
     DL_TRY(dl_option_number(o, "budget", DL_UNIT_S, 0.1, 1e6, &choice->budget_s, err));
     DL_TRY(dl_option_integer(o, "ranks", 2, 1024, &choice->ranks, err));
+    choice->nodes = 1;
+    DL_TRY(dl_option_integer(o, "nodes", 1, 100000, &choice->nodes, err));
+    choice->hostfile = dl_option_text(o, "hostfile");
+    choice->launcher = dl_option_text(o, "launcher");
+    if (choice->nodes == 1 && (choice->hostfile != NULL || choice->launcher != NULL) && !dl_option_given(o, "resume"))
+        return dl_fail(err, DL_ERR_USAGE, "--hostfile and --launcher go with --nodes N, N at least 2");
     choice->file_dir = dl_option_text(o, "file-dir");
     if (choice->file_dir == NULL) choice->file_dir = directory_of(job->journal_path, job->context->arena);
     if (choice->file_dir == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -105,6 +119,9 @@ static void adopt(struct job *job, struct dl_cal_choice *choice) {
     if (!dl_option_given(o, "budget")) choice->budget_s = h->budget_s;
     if (!dl_option_given(o, "only")) choice->only = h->only;
     if (!dl_option_given(o, "ranks")) choice->ranks = h->ranks;
+    if (!dl_option_given(o, "nodes")) choice->nodes = h->nodes == DL_ABSENT ? 1 : h->nodes;
+    if (!dl_option_given(o, "hostfile")) choice->hostfile = h->hostfile;
+    if (!dl_option_given(o, "launcher")) choice->launcher = h->launcher;
     if (!dl_option_given(o, "file-dir") && h->file_dir != NULL) choice->file_dir = h->file_dir;
 }
 
@@ -161,6 +178,9 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
                                          .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL,
                                          .only = job->plan.choice.only,
                                          .file_dir = job->plan.choice.file_dir,
+                                         .hostfile = job->plan.choice.hostfile,
+                                         .launcher = job->plan.choice.launcher,
+                                         .nodes = job->plan.choice.nodes,
                                          .ranks = job->plan.choice.ranks,
                                          .budget_s = job->plan.choice.budget_s,
                                          .quick = job->plan.choice.quick};
@@ -230,7 +250,8 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
     struct dl_arena *arena = job->context->arena;
     DL_TRY(open_journal(job, go_on, err));
     dl_cal_signals_begin();
-    enum dl_code code = dl_cal_measure(&job->plan, &job->tools, &job->journal, &progress, arena, err);
+    enum dl_code code = dl_cal_measure(&job->plan, &job->tools, job->plan.choice.nodes > 1 ? &job->launch : NULL, &job->journal,
+                                       &progress, arena, err);
     dl_cal_signals_end();
     job->run.seconds = seconds() - start;
     job->run.resumed = go_on;
@@ -250,7 +271,7 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     }
     if (product) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
-                   job->tools.cpu == NULL
+                   job->tools.program[DL_CAL_PROGRAM_CPU] == NULL
                        ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
                        : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs them, then build again");
 }
@@ -277,6 +298,7 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
         return context->output(NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena), err);
     }
     DL_TRY(check_possible(&job, err));
+    if (job.plan.choice.nodes > 1) DL_TRY(dl_cal_launch_find(&job.plan.choice, &job.tools, context->arena, &job.launch, err));
     return measure(&job, go_on, err);
 }
 

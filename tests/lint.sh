@@ -45,7 +45,7 @@ batch_exponent_3x3'
 generic='number min max fallback value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
-statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after'
+statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' model/*.h predict/*.h calibrate/*.h | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|frac|pct|log)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
