@@ -264,14 +264,11 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct 
     dl_jw_number(&w, "median_s", sample->median_s);
     dl_jw_number(&w, "low_s", sample->low_s);
     dl_jw_number(&w, "high_s", sample->high_s);
-<<<<<<< HEAD
     if (sample->clock_hz > 0) dl_jw_number(&w, "clock_hz", sample->clock_hz);
     if (sample->power_w > 0) dl_jw_number(&w, "power_w", sample->power_w);
-=======
     number_member(&w, "min_s", sample->min_s);
     number_member(&w, "drift_frac", sample->drift_frac);
     number_member(&w, "load_average", sample->load_average);
->>>>>>> 8c42588
     count_member(&w, "repeats", sample->repeats);
     count_member(&w, "outliers", sample->outliers);
     count_member(&w, "preempted", sample->preempted);

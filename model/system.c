@@ -127,15 +127,12 @@ static const struct dl_field raw_sample_fields[] = {
     NUMBER(struct dl_raw_sample, median_s, 0, 1e5, DL_UNIT_S, "median time of one call"),
     NUMBER(struct dl_raw_sample, low_s, 0, 1e5, DL_UNIT_S, "lower end of the 95 % interval of the median"),
     NUMBER(struct dl_raw_sample, high_s, 0, 1e5, DL_UNIT_S, "upper end"),
-<<<<<<< HEAD
     NUMBER(struct dl_raw_sample, clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock of the device right after"),
     NUMBER(struct dl_raw_sample, power_w, 0, 1e5, DL_UNIT_W, "power of the device right after"),
-=======
     NUMBER(struct dl_raw_sample, min_s, 0, 1e5, DL_UNIT_S, "the fastest block"),
     NUMBER(struct dl_raw_sample, drift_frac, -1, 1e6, DL_UNIT_NONE,
            "second half of the blocks against the first; absent: steady"),
     NUMBER(struct dl_raw_sample, load_average, 0, 1e6, DL_UNIT_NONE, "of the machine, when the sample was finished"),
->>>>>>> 8c42588
     INTEGER(struct dl_raw_sample, repeats, 1, 1e9, false, "timed blocks that count"),
     INTEGER(struct dl_raw_sample, outliers, 0, 1e9, false, "blocks far from the median (kept in it)"),
     INTEGER(struct dl_raw_sample, preempted, 0, 1e9, false, "blocks left out: another program took a core"),
