@@ -182,10 +182,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     event->pending = true;
     return cudaSuccess;
 }
-/* The host is infinitely fast: what nobody waited for is not done, but for what waits for other processes. */
+/* The host is infinitely fast: at the first question nothing is done, at the next what waits for no other process is. */
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    const bool first = event->pending;
     if (fake_pending != NULL) return fake_pending() ? cudaErrorNotReady : cudaSuccess;
-    return event->pending ? cudaErrorNotReady : cudaSuccess;
+    event->pending = false;
+    return first ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     finish();
