@@ -81,6 +81,11 @@ enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_
                                 struct dl_collective_time *out, struct dl_err *err)
 {
     DL_TRY(check(request, err));
+    struct dl_collective_request grouped;
+    if (request->group_size > 0 || request->concurrent > 1) {
+        DL_TRY(dl_collective_group(system, request, &grouped, err));
+        request = &grouped;
+    }
     struct dl_collective_time time = {.origin = "model", .algorithm = "none", .formula = "F-COLL-NONE"};
     if (request->nodes == 1 && request->ranks_per_node == 1) {
         *out = time;

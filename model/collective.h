@@ -38,7 +38,20 @@ struct dl_collective_request {
     const char *protocol;      /* forced ("LL"); NULL */
     bool device_buffers;       /* MPI on device memory that stages every message through the host; other
                                   libraries know where their buffers are */
+    /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them). All 0: the ranks are
+     * those of nodes x ranks_per_node, alone. F-COLL-TOGETHER. */
+    int64_t group_size;   /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the
+                             job that holds the groups. 0: the group is nodes x ranks_per_node */
+    int64_t group_stride; /* in ranks, node by node; 0, 1: neighbours */
+    int64_t concurrent;   /* such groups that communicate at the same time on the nodes of the job (with group_size 0: on
+                             each node), this one included; 0, 1: alone */
 };
+
+/* F-COLL-TOGETHER: the request as one group sees it: its own nodes and ranks per node, flows_per_adapter raised by the
+ * groups that share each node's adapters; group_size 0, group_stride inside the node, concurrent: groups on a node.
+ * DL_ERR_USAGE: a group that does not fit into the job. */
+enum dl_code dl_collective_group(const struct dl_system *system, const struct dl_collective_request *request,
+                                 struct dl_collective_request *out, struct dl_err *err);
 
 struct dl_collective_time {
     double time_s;

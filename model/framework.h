@@ -6,6 +6,15 @@
 
 #include "model/json.h"
 
+/* Constants of one release where they differ from the file's. A run belongs to a release when one of its words stands in what
+ * its source says (container, version, commit). */
+struct dl_framework_release {
+    const char *name, *source;
+    const char **words; int word_count;
+    struct dl_map_entry *set; int set_count;             /* member -> value, as --set takes them */
+    struct dl_map_entry *workloads; int workload_count;  /* name -> how this release builds that network */
+};
+
 struct dl_framework {
     const char *name, *summary, *source, *release;
     const char *behaviour;         /* row of dl_framework_behaviours */
@@ -41,10 +50,30 @@ struct dl_framework {
     double update_launches_per_tensor;       /* optimizer kernels per parameter tensor */
     double replicate_s;                      /* host time per iteration and device beyond the first (single process) */
     double residual_sigma_log;               /* spread of log(predicted/measured) beyond kernels and collectives */
+    /* Time of kernels as the release calls its libraries / time by the device's samples, by kind of work; fitted to runs on one
+     * device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
+    bool feeds_pageable, feeds_whole_batch;  /* input from pageable memory; to the first device, which passes parts on */
+    double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
+    double conv_scale, grouped_scale, stream_scale, composed_scale;
+    double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
+    bool mixed_fuses_elementwise;            /* in mixed precision; fuses_elementwise otherwise */
+    struct dl_map_entry *workloads; int workload_count; /* as a release's, for all that do not have their own */
+    struct dl_framework_release *releases; int release_count;
     struct dl_map_entry *sources; int source_count;
 };
 
 extern const struct dl_schema dl_framework_schema;
+
+/* The release by that name; NULL: none. */
+const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework, const char *name);
+/* The first release one of whose words stands in `text` (what a source says of its software); NULL: none. */
+const struct dl_framework_release *dl_framework_release_match(const struct dl_framework *framework, const char *text);
+/* Sets the release's constants in the framework's document, which is then to be loaded again. */
+enum dl_code dl_framework_release_set(const struct dl_framework_release *release, struct dl_json *doc, struct dl_arena *arena,
+                                      struct dl_err *err);
+/* How a framework (in a release; NULL: its own) builds a network: the name, or what its file has for it. */
+const char *dl_framework_workload(const struct dl_framework *framework, const struct dl_framework_release *release,
+                                  const char *name);
 
 /* Checks across members (behaviour and libraries exist); doc for positions. */
 enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc, struct dl_err *err);

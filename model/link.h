@@ -30,6 +30,7 @@ struct dl_link {
     /* inter */
     int64_t adapters_per_node;
     bool rdma;                      /* verbs-like transport; false: TCP through the kernel */
+    double nccl_bandwidth_bytes_per_s; /* what NCCL attains where it cannot use the adapter as MPI can (sockets); NAN: the same */
     bool gpudirect;                 /* adapter reads device memory */
     const char *distance;           /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
     double per_message_cpu_s;       /* TCP stacks: host time per message */

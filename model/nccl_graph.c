@@ -126,6 +126,12 @@ static struct inside inside_uniform(const struct dl_system *system, int64_t devi
     return (struct inside){channels, channels, total, total, nvlink};
 }
 
+double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter)
+{
+    double own = inter->nccl_bandwidth_bytes_per_s;
+    return own > 0.0 ? dl_least(own, inter->bandwidth_bytes_per_s) : inter->bandwidth_bytes_per_s;
+}
+
 static enum dl_code between(const struct dl_system *system, const struct dl_collective_request *request,
                             const struct inside *inside, struct dl_nccl_graph *graph, struct dl_err *err)
 {
@@ -135,7 +141,7 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
     const struct dl_link *link = &system->inter;
     double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
     adapters = dl_least(adapters, (double)request->ranks_per_node);
-    double rate = link->bandwidth_bytes_per_s / dl_most(1.0, request->flows_per_adapter);
+    double rate = dl_nccl_adapter_bytes_per_s(link) / dl_most(1.0, request->flows_per_adapter);
     if (!link->gpudirect && system->has_host && system->host.copy_bandwidth_bytes_per_s < rate)
         rate = system->host.copy_bandwidth_bytes_per_s;
     double total = adapters * rate, channels = adapters;

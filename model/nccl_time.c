@@ -42,7 +42,7 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
         adapters_bytes_per_s = graph.channels * graph.ring_bytes_per_s;
         double adapters = system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
         adapters_bytes_per_s =
-            fmin(adapters, per_node) * system->inter.bandwidth_bytes_per_s / fmax(1.0, request->flows_per_adapter);
+            fmin(adapters, per_node) * dl_nccl_adapter_bytes_per_s(&system->inter) / fmax(1.0, request->flows_per_adapter);
         if (request->ranks_per_node > 1) { /* the links inside at their own rate */
             struct dl_collective_request inside = *request;
             struct dl_nccl_graph node;
@@ -71,7 +71,7 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
         break;
     default: /* one message over the slowest of the links that join the ranks; it has one adapter */
         if (request->nodes > 1)
-            sends(row, &graph, system->inter.bandwidth_bytes_per_s / fmax(1.0, request->flows_per_adapter), 1.0, 0.0,
+            sends(row, &graph, dl_nccl_adapter_bytes_per_s(&system->inter) / fmax(1.0, request->flows_per_adapter), 1.0, 0.0,
                   bytes, out);
         else
             sends(row, &graph, 0.0, 1.0, bytes, 0.0, out);

@@ -11,10 +11,12 @@ extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb"
 enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL };
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
 
-/* Every strategy name of the contract; those that this version cannot predict have available = false. */
-struct dl_strategy { const char *name, *summary; bool available; };
-extern const struct dl_strategy dl_strategies[]; /* ends with name NULL */
-const struct dl_strategy *dl_strategy_find(const char *name);
+enum dl_schedule { DL_1F1B, DL_GPIPE, DL_INTERLEAVED, DL_ASYNC };
+extern const char *const dl_schedule_names[]; /* "1f1b","gpipe","interleaved","async", NULL */
+enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
+extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
+
+struct dl_strategy; /* strategy.h */
 
 struct dl_plan {
     const struct dl_strategy *strategy;
@@ -25,10 +27,17 @@ struct dl_plan {
     enum dl_precision precision;
     enum dl_optimizer optimizer;
     enum dl_recompute recompute;
-    bool sequence_parallel;
+    bool sequence_parallel;               /* tensor parallelism: what is not split by heads is split along the sequence */
+    enum dl_schedule schedule;            /* of a pipeline's micro-batches */
+    int64_t virtual_stages;               /* interleaved schedule: parts of the network on each device; 0: 2 there, else 1 */
+    enum dl_assume assume;                /* simplifications of another model, to compare with it */
     const char *variable_placement;       /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
     const char *library;                  /* collective library instead of the framework's own; NULL: the framework's */
     bool synthetic_input;
+    double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
+    double decode_s_per_sample;           /* on one core; 0: not counted */
+    double decode_workers;                /* per device; 0: all cores of the node */
+    bool first_epoch;                     /* nothing is in the page cache yet */
     double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */
 };
 

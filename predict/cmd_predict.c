@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/strategy.h"
 #include "predict/inputs.h"
 #include "predict/rows.h"
 

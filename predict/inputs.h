@@ -36,6 +36,9 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
  * CPU socket. A choice of ours, printed with every result. */
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload);
 
+/* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
+enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload);
+
 /* One prediction of the loaded inputs; with max_batch the largest batch that fits. */
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework, int64_t nodes, bool terms,
                                struct dl_arena *arena, struct dl_plan *plan_out, struct dl_prediction *out,

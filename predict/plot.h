@@ -77,8 +77,6 @@ struct dl_plot_predictions {
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options, const char *kind,
                              struct dl_plot_predictions *out, struct dl_err *err);
 
-/* True when `text` is the value, or one of several between commas. */
-bool dl_plot_listed(const char *list, const char *text);
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 
