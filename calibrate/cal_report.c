@@ -39,28 +39,15 @@ static const char *render(const struct dl_table *table, enum dl_format format, s
 }
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format, struct dl_arena *arena) {
-    static const char *const later[][2] = {{"gpu-gemm", "matrix products, cuBLAS"},
-                                           {"gpu-conv", "convolution, cuDNN"},
-                                           {"gpu-stream", "device memory and copies"},
-                                           {"nccl", "NCCL collectives"}};
     struct dl_table table;
     dl_table_init(&table, arena, probe_columns, 4);
-    for (size_t i = 0; i < sizeof later / sizeof *later + DL_CAL_PROBES_MAX; i++) {
-        const size_t ours = i < DL_CAL_PROBES_MAX ? i : 0;
-        if (i < DL_CAL_PROBES_MAX && tools->probes[i].name == NULL) continue;
+    for (size_t i = 0; i < DL_CAL_PROBES_MAX && tools->probes[i].name != NULL; i++) {
         union dl_cell *cells = dl_table_row(&table);
         if (cells == NULL) return NULL;
-        if (i >= DL_CAL_PROBES_MAX) {
-            cells[0].string = later[i - DL_CAL_PROBES_MAX][0];
-            cells[1].boolean = false;
-            cells[2].string = later[i - DL_CAL_PROBES_MAX][1];
-            cells[3].string = "not in this version";
-        } else {
-            cells[0].string = tools->probes[ours].name;
-            cells[1].boolean = tools->probes[ours].unavailable == NULL;
-            cells[2].string = dl_cal_probes[ours].summary;
-            cells[3].string = tools->probes[ours].unavailable;
-        }
+        cells[0].string = tools->probes[i].name;
+        cells[1].boolean = tools->probes[i].unavailable == NULL;
+        cells[2].string = dl_cal_probes[i].summary;
+        cells[3].string = tools->probes[i].unavailable;
     }
     return render(&table, format, arena);
 }
@@ -162,10 +149,11 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
     return dl_arena_printf(
         arena,
         "%s\n"
-        "  %-20s %s (best product, fp32, %lld cores)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s write %s, read "
+        "  %-20s %s (best product, %s, %lld %s)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s write %s, read "
         "%s\n"
         "%s%d samples in %.0f s; in %d of them more than a tenth of the repeats were disturbed or outliers\nprofile: %s\n",
-        profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), (long long)d->unit_count,
+        profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), dl_precision_names[d->rates[0].precision],
+        (long long)d->unit_count, strcmp(d->kind, "gpu") == 0 ? "multiprocessors" : "cores",
         "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), "MPI, shared memory",
         link_text(&profile->intra, profile->has_intra, arena), "MPI, TCP loopback",
         link_text(&profile->inter, profile->has_inter && profile->inter.piece_count > 0, arena), "MPI all-reduce", collective_text(profile, arena), "files",

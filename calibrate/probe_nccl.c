@@ -149,7 +149,7 @@ static enum dl_code once(const struct collective *c, struct dl_err *err) {
 
 /* Until the end event, with an eye on the other processes and on NCCL's own threads. */
 static enum dl_code wait_end(struct dl_err *err) {
-    static const double LOOK_S = 0.05, LIMIT_S = 60;
+    static const double LOOK_S = 0.05, LIMIT_S = 40;
     const double start = dl_now_s();
     for (double looked = start;;) {
         const cudaError_t code = cudaEventQuery(world.end);

@@ -160,6 +160,7 @@ static void become_rank(const struct dl_meeting *node, int spawn, int local, cha
 /* The first that fails decides; the others get a moment to say why, then an end. */
 static int wait_for_ranks(const struct dl_meeting *node, int spawn, const pid_t *pids) {
     static const double GRACE_S = 5;
+    char cause[160] = ""; /* said last: whoever reads the end of this output must find it */
     int left = spawn, result = 0;
     double end_s = HUGE_VAL;
     while (left > 0) {
@@ -180,16 +181,17 @@ static int wait_for_ranks(const struct dl_meeting *node, int spawn, const pid_t 
         for (int i = 0; i < spawn && result == 0; i++) {
             if (pids[i] != pid) continue;
             if (WIFSIGNALED(status))
-                fprintf(stderr, "rank %d of %d (GPU %d of its node) was ended by signal %d\n", node->rank * spawn + i, node->ranks * spawn, i,
-                        WTERMSIG(status));
+                snprintf(cause, sizeof cause, "rank %d of %d (GPU %d of its node) was ended by signal %d\n", node->rank * spawn + i,
+                         node->ranks * spawn, i, WTERMSIG(status));
             else if (WEXITSTATUS(status) == 127)
-                fprintf(stderr, "cannot start rank %d\n", node->rank * spawn + i);
+                snprintf(cause, sizeof cause, "cannot start rank %d\n", node->rank * spawn + i);
         }
         if (result == 0) {
             result = DL_ERR_BACKEND;
             end_s = dl_now_s() + GRACE_S;
         }
     }
+    fputs(cause, stderr);
     return result;
 }
 
