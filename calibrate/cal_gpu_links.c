@@ -126,9 +126,12 @@ static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
     if (gpus < 2) return DL_OK;
     DL_TRY(collect(m, "nccl-sendrecv", 2, 1, &pairs, err));
     const double ring = ring_bandwidth(m, gpus, 1);
-    *link = (struct dl_link){.source = "measured", .channels = DL_ABSENT, .peer_group = DL_ABSENT, .adapters_per_node = DL_ABSENT,
-                             .channel_bandwidth_bytes_per_s = NAN, .cross_bandwidth_bytes_per_s = NAN, .per_message_cpu_s = NAN,
-                             .bandwidth_bytes_per_s = ring, .latency_s = NAN};
+    /* Not what MPI's messages through host memory said. */
+    link->source = "measured";
+    link->bandwidth_bytes_per_s = ring;
+    link->latency_s = NAN;
+    link->pieces = NULL;
+    link->piece_count = 0;
     if (dl_cal_journal_find(m->journal, "gpu_switch_links") != NULL)
         link->kind = "nvswitch";
     else if (dl_cal_journal_find(m->journal, "gpu_links") != NULL && kind != NULL)

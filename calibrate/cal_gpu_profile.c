@@ -162,6 +162,7 @@ static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     d->clock_hz = fact(m, "gpu_clock_max_hz") > 0 ? fact(m, "gpu_clock_max_hz") : NAN;
     d->tdp_w = fact(m, "gpu_power_limit_w");
     d->context_bytes = fact(m, "gpu_context_bytes");
+    d->workspace_bytes = fact(m, "gpu_workspace_bytes");
     d->kernel_latency_s = median_of(m, "gpu-launch", "train");
     d->launch_s = median_of(m, "gpu-launch", "queue");
     d->kernel_gap_s = 0;

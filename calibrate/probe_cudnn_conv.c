@@ -32,7 +32,7 @@ struct conv {
 };
 
 static void *workspace; /* kept for all points */
-static size_t workspace_size;
+static size_t workspace_size, most_workspace;
 
 static void conv_close(void *state) {
     struct conv *c = state;
@@ -132,6 +132,12 @@ static enum dl_code take(struct conv *c, int status, int found_status, int algor
     if (found_status != CUDNN_STATUS_SUCCESS) return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this %s", what);
     c->algorithm = algorithm;
     c->workspace_bytes = memory;
+    if (memory > most_workspace) { /* of all shapes so far */
+        char text[32];
+        most_workspace = memory;
+        snprintf(text, sizeof text, "%zu", memory);
+        dl_print_fact("gpu_workspace_bytes", text);
+    }
     snprintf(c->name, sizeof c->name, "cudnn:%s algorithm %d math %d", what, algorithm, math);
     return c->precision->type == DL_GPU_F32 && c->precision->input_error_frac <= 0
                ? DL_OK

@@ -71,6 +71,10 @@ static int attribute(enum cudaDeviceAttr what) {
     return value;
 }
 
+static int capability(void) {
+    return 10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+}
+
 /* Others' work would be measured as this device's slowness. */
 static enum dl_code check_quiet(const struct dl_nvml_state *state, struct dl_err *err) {
     const struct dl_gpu *g = &here.gpu;
@@ -113,7 +117,7 @@ static enum dl_code start(struct dl_err *err) {
     DL_TRY(dl_gpu_check((int)cudaMemGetInfo(&free_bytes, &total), "asking for memory", err));
     g->processes = dl_nvml_read(g->pci, DL_NVML_PROCESSES, &state) ? state.processes : 0;
     if (cudaGetDeviceProperties(&properties, g->ordinal) == cudaSuccess) snprintf(g->name, sizeof g->name, "%s", properties.name);
-    g->capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+    g->capability = capability();
     g->units = attribute(cudaDevAttrMultiProcessorCount);
     g->l2_bytes = attribute(cudaDevAttrL2CacheSize);
     g->memory_bytes = (double)total;
@@ -249,7 +253,14 @@ void dl_gpu_facts(void) {
     static bool said;
     int runtime = 0, driver = 0;
     char text[64];
-    if (dl_gpu_absent() != NULL || dl_gpu_open(&g, &err) != DL_OK) return;
+    if (dl_gpu_absent() != NULL) return;
+    /* These a busy device tells too: that it is there, so that measuring it ends with the reason. */
+    if (!said) {
+        here.gpu.ordinal = here.chosen < 0 ? 0 : here.chosen;
+        number_fact("gpu_count", here.gpu.count);
+        number_fact("gpu_capability", capability());
+    }
+    if (dl_gpu_open(&g, &err) != DL_OK) return;
     if (!said) {
         said = true;
         cudaRuntimeGetVersion(&runtime);
@@ -258,8 +269,6 @@ void dl_gpu_facts(void) {
         dl_print_fact("cuda", text);
         if (dl_nvml_driver() != NULL) dl_print_fact("gpu_driver", dl_nvml_driver());
         dl_print_fact("gpu", g->name);
-        number_fact("gpu_count", g->count);
-        number_fact("gpu_capability", g->capability);
         number_fact("gpu_units", g->units);
         number_fact("gpu_l2_bytes", g->l2_bytes);
         number_fact("gpu_memory_bytes", g->memory_bytes);
