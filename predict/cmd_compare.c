@@ -11,6 +11,7 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
+    {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
     {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or that hold a text (notes~NGC)", true},
     {"release", 0, "NAME", "What", "release of the framework for every row, instead of the one that its source names", false},
@@ -107,14 +108,18 @@ static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_s
     return DL_OK;
 }
 
-static enum dl_code compare_file(struct dl_context *context, const struct dl_data *data, const struct dl_csv *csv, bool anchor,
-                                 struct dl_comparison *out, struct dl_err *err) {
+static enum dl_code compare_file(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
+                                 const struct dl_csv *csv, struct dl_comparison *out, struct dl_err *err) {
+    static const char *const modes[] = {"sizes", "ranks", NULL};
+    int mode = -1;
+    DL_TRY(dl_option_choice(options, "calibrated", modes, &mode, err));
     if (csv->row_count == 0) return DL_OK; /* --where left none */
     if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) {
         context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit",
                       csv->name);
     }
-    return dl_compare_table(data, csv, anchor, out, err);
+    if (mode >= 0) return dl_compare_calibrated(data, csv, (enum dl_calibrated)mode, out, err);
+    return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options, const struct dl_table *rows,
@@ -132,6 +137,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     }
     dl_jw_end(&w);
     dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
+    if (dl_option_given(options, "calibrated")) dl_jw_string(&w, "calibrated", dl_option_text(options, "calibrated"));
     dl_jw_end(&w);
     dl_jw_array(&w, "rows");
     dl_table_json(rows, &w);
@@ -250,7 +256,7 @@ static enum dl_code read_data(struct dl_context *context, const struct dl_option
 static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
                                 const struct dl_csv *csvs, struct dl_comparison *out, struct dl_err *err) {
     for (int i = 0; i < options->positional_count; i++) {
-        DL_TRY(compare_file(context, data, &csvs[i], dl_option_given(options, "anchor"), out, err));
+        DL_TRY(compare_file(context, options, data, &csvs[i], out, err));
     }
     return dl_inputs_overrides_used(context, data, err);
 }

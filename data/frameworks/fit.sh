@@ -72,7 +72,7 @@ release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $on
 release horovod-tensorflow '' 'composed_scale=1' framework=horovod-tensorflow $one $alone workload=bert_base
 release horovod-tensorflow '' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
 release horovod-tensorflow '' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=mixed
-release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'grouped_scale=1' framework=horovod-tensorflow $one $alone workload=mobilenet_v2
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
 release horovod-tensorflow 'NGC 19.05' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~tensorflow-19.0' precision=mixed
 release horovod-tensorflow 'NGC 20.03' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
 release horovod-tensorflow 'NGC 20.03' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnext101_32x4d precision=fp32
@@ -86,7 +86,7 @@ for f in tensorflow-ps tensorflow-mirrored; do
     release $f '1.1' 'conv_scale=1 stream_scale=1' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e'
 done
 # Keras: what one process does for each device.
-release keras-multi-gpu '' 'stream_scale=1.5 replicate_s=0.02 feed_bytes_per_s=1e9' framework=keras-multi-gpu
+release keras-multi-gpu '' 'replicate_s=0.02 feed_bytes_per_s=1e9' framework=keras-multi-gpu
 
 # How much the devices of a job differ from step to step (F-STRAGGLER): one value for all systems, from the scaling alone (--anchor)
 # of three sources that agree on it. And what NCCL attains between Azure's nodes of 2018 (sockets), from the P100 runs.
@@ -97,3 +97,5 @@ runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
 systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json
 echo "jitter_frac $jitter; NCCL between Azure nodes $rate byte/s"
+# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle.
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-3' framework=horovod-tensorflow
