@@ -163,7 +163,7 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
         (long long)d->unit_count, gpu ? "multiprocessors" : "cores",
         "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s * (dl_known(d->memory_efficiency) ? d->memory_efficiency : 1), DL_UNIT_BYTE_PER_S, arena),
         gpu ? "GPU to GPU" : "MPI, shared memory",
-        link_text(&profile->intra, profile->has_intra, arena), gpu ? "between nodes" : "MPI, TCP loopback",
+        link_text(&profile->intra, profile->has_intra, arena), gpu ? "between nodes" : profile->inter.assumed ? "MPI, TCP loopback" : "MPI, network",
         link_text(&profile->inter, profile->has_inter && profile->inter.piece_count > 0, arena), gpu ? "all-reduce" : "MPI all-reduce", collective_text(profile, arena), "files",
         quantity(profile->storage.write_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
         quantity(profile->storage.read_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), fits, profile->sample_count, elapsed_s,

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calibrate/cal_compare.h"
 #include "calibrate/cal_kernels.h"
 #include "calibrate/cal_profile.h"
 #include "calibrate/cal_report.h"
@@ -37,6 +38,9 @@ static const struct dl_option calibrate_options[] = {
     {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
     {"file-dir", 0, "DIR", "Measuring", "directory for the file probe; default: that of the profile", false},
     {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
+    {"compare", 0, "FILE", "Measuring",
+     "measure nothing; say what changed from FILE, an older profile, to the present one",
+     false},
     {"dry-run", 0, NULL, "Measuring", "print the plan and the expected time; measure nothing", false},
     {"list", 0, NULL, "Measuring", "probes, and whether they can run here", false},
     {"kernels", 0, "CSV", "Kernels", "fit kernel times of --device to these published samples (and to FILE...)", false},
@@ -300,6 +304,30 @@ static enum dl_code check_only(const struct job *job, struct dl_err *err) {
     return reason == NULL ? DL_OK : dl_fail(err, DL_ERR_BACKEND, "--only %.100s: %s", job->plan.choice.only, reason);
 }
 
+static enum dl_code read_profile(const char *path, struct dl_arena *arena, struct dl_system *out, struct dl_err *err) {
+    struct dl_json *doc;
+    DL_TRY(dl_json_read(path, arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, arena, out, err));
+    return dl_system_check(out, doc, err);
+}
+
+/* The present profile is that of this machine; with -o, that file. */
+static enum dl_code compare(struct job *job, struct dl_err *err) {
+    struct dl_arena *arena = job->context->arena;
+    struct dl_system before, now;
+    int changed;
+    DL_TRY(find_paths(job, err));
+    DL_TRY(read_profile(dl_option_text(job->options, "compare"), arena, &before, err));
+    if (access(job->profile_path, F_OK) != 0) {
+        return dl_fail(err, DL_ERR_SYSTEM, "%.300s: no profile to compare with; run 'dlmodel calibrate' first, or give -o FILE",
+                       job->profile_path);
+    }
+    DL_TRY(read_profile(job->profile_path, arena, &now, err));
+    const char *text = dl_cal_compare(&before, &now, job->format, arena, &changed);
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return job->context->output(NULL, text, err);
+}
+
 /* A profile needs a product's rate; say so before measuring for minutes. */
 static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     bool product = false;
@@ -331,6 +359,7 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
         return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels", options->positional[0]);
     if (dl_option_given(options, "device"))
         return dl_fail(err, DL_ERR_USAGE, "--device goes with --kernels; calibrate measures this machine");
+    if (dl_option_given(options, "compare")) return compare(&job, err);
     dl_cal_host_read(context->arena, &job.run.host);
     job.identity = dl_arena_printf(context->arena, "%s, %s", job.run.host.name, job.run.host.cpu);
     if (job.identity == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
