@@ -118,6 +118,26 @@ static enum dl_code read_edges(struct dl_cal_maker *m, struct dl_link *link, str
     return DL_OK;
 }
 
+/* Without NCCL's samples: what NCCL's own topology search takes for a link of each generation (nccl-tuning). */
+static void assume_intra(struct dl_cal_maker *m, struct dl_link *link) {
+    static const double nvlink_bytes_per_s[] = {0, 18e9, 20e9, 20e9, 20.6e9, 40.1e9}, PCIE3_BYTES_PER_S = 12e9;
+    static const double LATENCY_S = 5e-6; /* one small message between two devices (mem) */
+    const char *kind = dl_cal_journal_find(m->journal, "gpu_link_kind"), *ports = dl_cal_journal_find(m->journal, "gpu_switch_links");
+    const long version = kind != NULL ? strtol(kind + strlen("nvlink"), NULL, 10) : 0;
+    double links = ports != NULL ? strtod(ports, NULL) : 0;
+    for (int i = 0; i < link->edge_count; i++) links += (link->edges[i].from == 0) * (double)link->edges[i].links;
+    if (version >= 1 && version <= 5 && links > 0) {
+        link->bandwidth_bytes_per_s = links * nvlink_bytes_per_s[version];
+    } else { /* each generation of PCIe doubles */
+        const long generation = strncmp(link->kind, "pcie", 4) == 0 ? strtol(link->kind + 4, NULL, 10) : 3;
+        link->bandwidth_bytes_per_s = PCIE3_BYTES_PER_S * pow(2, (double)(generation - 3));
+    }
+    link->latency_s = LATENCY_S;
+    link->source = "nccl-tuning";
+    link->assumed = true;
+    link->comment = "Assumed from the kind and number of links: NCCL's probes did not run. They need NCCL: dlmodel calibrate --list.";
+}
+
 static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_link *link = &m->out->intra;
     struct messages pairs;
@@ -145,9 +165,8 @@ static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
         link->latency_s = pairs.samples[0].time_s;
         if (!dl_known(ring)) link->bandwidth_bytes_per_s = pairs.samples[pairs.count - 1].bytes / pairs.samples[pairs.count - 1].time_s;
     }
-    m->out->has_intra = dl_known(link->bandwidth_bytes_per_s);
-    m->out->has_links = m->out->has_links || m->out->has_intra;
-    if (!m->out->has_intra) dl_cal_note(m, "links_intra", "not measured: NCCL's probes did not run");
+    if (!dl_known(link->bandwidth_bytes_per_s)) assume_intra(m, link);
+    m->out->has_intra = m->out->has_links = true;
     return DL_OK;
 }
 
