@@ -84,7 +84,7 @@ feature OpenBLAS OPENBLAS "${OPENBLAS:-auto}" 'apt install libopenblas-dev' "$($
 char *openblas_get_corename(void);
 int main(void) { return openblas_get_corename() == 0; }
 C
-feature CUDA CUDA "${CUDA:-auto}" 'set CUDA_HOME to the CUDA toolkit' "$cuda_flags" "$cuda_libs -lcudart -lcublas" <<'C'
+feature CUDA CUDA "${CUDA:-auto}" 'set CUDA_HOME to the CUDA toolkit' "$cuda_flags" "$cuda_libs -lcudart -lcublas -lcublasLt" <<'C'
 #include <cuda_runtime_api.h>
 #include <cublas_v2.h>
 int main(void) { int n = 0; cublasHandle_t h; (void)h; return (int)cudaGetDeviceCount(&n) < 0; }
