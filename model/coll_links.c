@@ -2,7 +2,7 @@
  * are in host memory; copies from and to a device belong to the framework. Not modelled: NUMA placement, message
  * matching. */
 #include "model/coll_parts.h"
-#include "model/network.h"
+#include "model/net_share.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@ static bool active(const struct dl_fair_class *c) { return c->rate_bytes_per_s <
 static double full_at(double capacity_bytes_per_s, int link, const struct dl_fair_class *classes, int class_count) {
     double load = 0.0, held = 0.0;
     for (int c = 0; c < class_count; c++) {
-        const double use = classes[c].flows * classes[c].use[link];
+        const double use = classes[c].flows * classes[c].use_frac[link];
         if (active(&classes[c]))
             load += use;
         else
@@ -35,7 +35,7 @@ void dl_fair_shares(const double *capacity_bytes_per_s, int link_count, struct d
             if (!active(&classes[c])) continue;
             int limit = -1;
             for (int l = 0; l < link_count && limit < 0; l++)
-                if (classes[c].use[l] > 0.0 && at[l] <= level) limit = l;
+                if (classes[c].use_frac[l] > 0.0 && at[l] <= level) limit = l;
             if (limit < 0 && classes[c].demand_bytes_per_s > level) continue;
             classes[c].rate_bytes_per_s = level, classes[c].limit = limit;
         }

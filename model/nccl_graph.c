@@ -3,7 +3,7 @@
  * physics: a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over
  * the network once each way (measured bus bandwidth above line rate; maintainers confirm it). */
 #include "model/nccl.h"
-#include "model/network.h"
+#include "model/net_share.h"
 #include "model/topology.h"
 
 #include <string.h>
@@ -156,7 +156,7 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
     double groups = dl_most(1.0, request->flows_per_adapter) * adapters / rails;
     struct dl_network_share share =
         dl_network_share(system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes, (double)request->ranks_per_node, groups, true);
-    double total = share.bytes_per_s, channels = share.rails;
+    double total = share.bytes_per_s, channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s / channels >= DUPLICATE_BYTES_PER_S) channels *= 2.0;
     double crossing = request->nodes == 2 ? 2.0 * total : total;

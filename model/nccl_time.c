@@ -2,7 +2,7 @@
  * (F-NCCL), sums over the links for those it has no model of: point to point, all-to-all, gather, scatter, halo
  * (F-NCCL-SENDS). */
 #include "model/nccl.h"
-#include "model/network.h"
+#include "model/net_share.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include "model/collective.h"
 #include "model/data.h"
 #include "model/fair.h"
-#include "model/network.h"
+#include "model/net_share.h"
 #include "tests/check.h"
 
 /* F-FAIR. Links of 10 and 6. Two flows a on link 0; one flow b on both; c on link 1 wants 1 at most.
@@ -19,9 +19,9 @@
  * With link 1 of 4: b is stopped at 3 by link 1 (3 + 1 = 4), and each a rises to (10 - 3) / 2 = 3.5. */
 static void shares_by_hand(void **state) {
     (void)state;
-    struct dl_fair_class classes[3] = {{.flows = 2, .demand_bytes_per_s = HUGE_VAL, .use = {1}},
-                                       {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use = {1, 1}},
-                                       {.flows = 1, .demand_bytes_per_s = 1, .use = {0, 1}}};
+    struct dl_fair_class classes[3] = {{.flows = 2, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1}},
+                                       {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1, 1}},
+                                       {.flows = 1, .demand_bytes_per_s = 1, .use_frac = {0, 1}}};
     dl_fair_shares((double[]){10, 6}, 2, classes, 3);
     check_close(classes[0].rate_bytes_per_s, 10.0 / 3, 1e-12);
     check_close(classes[1].rate_bytes_per_s, 10.0 / 3, 1e-12);
@@ -33,8 +33,8 @@ static void shares_by_hand(void **state) {
     check_close(classes[1].rate_bytes_per_s, 3, 1e-12);
     assert_int_equal(classes[1].limit, 1);
     /* a flow that passes a link twice counts twice: 2 x + x = 6 */
-    struct dl_fair_class twice[2] = {{.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use = {2}},
-                                     {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use = {1}}};
+    struct dl_fair_class twice[2] = {{.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {2}},
+                                     {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1}}};
     dl_fair_shares((double[]){6}, 1, twice, 2);
     check_close(twice[0].rate_bytes_per_s, 2, 1e-12);
 }
@@ -56,12 +56,12 @@ static void shares_are_max_min(void **state) {
         for (int l = 0; l < LINKS; l++) capacity[l] = random_number(1, 20);
         for (int c = 0; c < CLASSES; c++) {
             classes[c] = (struct dl_fair_class){.flows = 1 + (int)random_number(0, 4), .demand_bytes_per_s = random_number(0.1, 8)};
-            for (int l = 0; l < LINKS; l++) classes[c].use[l] = random_number(0, 1) < 0.4 ? random_number(0.5, 3) : 0;
+            for (int l = 0; l < LINKS; l++) classes[c].use_frac[l] = random_number(0, 1) < 0.4 ? random_number(0.5, 3) : 0;
         }
         dl_fair_shares(capacity, LINKS, classes, CLASSES);
         double load[LINKS] = {0};
         for (int c = 0; c < CLASSES; c++)
-            for (int l = 0; l < LINKS; l++) load[l] += classes[c].flows * classes[c].use[l] * classes[c].rate_bytes_per_s;
+            for (int l = 0; l < LINKS; l++) load[l] += classes[c].flows * classes[c].use_frac[l] * classes[c].rate_bytes_per_s;
         for (int l = 0; l < LINKS; l++) assert_true(load[l] <= capacity[l] * (1 + 1e-9));
         for (int c = 0; c < CLASSES; c++) {
             if (classes[c].limit < 0) {
@@ -71,7 +71,7 @@ static void shares_are_max_min(void **state) {
             const int l = classes[c].limit;
             check_close(load[l], capacity[l], 1e-9);
             for (int k = 0; k < CLASSES; k++)
-                if (classes[k].use[l] > 0) assert_true(classes[k].rate_bytes_per_s <= classes[c].rate_bytes_per_s * (1 + 1e-9));
+                if (classes[k].use_frac[l] > 0) assert_true(classes[k].rate_bytes_per_s <= classes[c].rate_bytes_per_s * (1 + 1e-9));
         }
     }
 }

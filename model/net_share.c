@@ -1,5 +1,5 @@
-/* network.c - see network.h. */
-#include "model/network.h"
+/* net_share.c - see net_share.h. */
+#include "model/net_share.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,21 +33,21 @@ struct dl_network_share dl_network_share(const struct dl_system *system, double 
     const struct dl_link *link = &system->inter;
     const double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
     struct dl_network_share out = dl_network_fabric(system, nodes);
-    out.rails = least(adapters, per_node);
+    out.rail_count = least(adapters, per_node);
     double capacity[DL_NET_LINKS] = {adapters * adapter_bytes_per_s, HUGE_VAL, HUGE_VAL, HUGE_VAL};
     /* One flow a rail and group; alone on an adapter it has all of it. */
     struct dl_fair_class flows = {
-        .flows = out.rails * groups, .demand_bytes_per_s = adapter_bytes_per_s, .use = {1.0, 0.0, 0.0, 0.0}};
+        .flows = out.rail_count * groups, .demand_bytes_per_s = adapter_bytes_per_s, .use_frac = {1.0, 0.0, 0.0, 0.0}};
     if (device && !link->gpudirect && system->has_host) {
         const double copy = system->host.copy_bandwidth_bytes_per_s, memory = system->host.memory_bandwidth_bytes_per_s;
         if (copy < flows.demand_bytes_per_s) flows.demand_bytes_per_s = copy, out.limit = DL_NET_COPY;
-        if (memory > 0.0) capacity[DL_NET_MEMORY] = memory, flows.use[DL_NET_MEMORY] = STAGED_PASSES;
+        if (memory > 0.0) capacity[DL_NET_MEMORY] = memory, flows.use_frac[DL_NET_MEMORY] = STAGED_PASSES;
     }
     if (device && link->gpudirect && link->distance != NULL && strcmp(link->distance, "SYS") == 0 && system->has_intra &&
         system->intra.cross_bandwidth_bytes_per_s > 0.0) /* the adapter is on the other socket */
-        capacity[DL_NET_CROSS] = system->intra.cross_bandwidth_bytes_per_s, flows.use[DL_NET_CROSS] = 1.0;
+        capacity[DL_NET_CROSS] = system->intra.cross_bandwidth_bytes_per_s, flows.use_frac[DL_NET_CROSS] = 1.0;
     dl_fair_shares(capacity, DL_NET_LINKS, &flows, 1);
     if (flows.limit >= 0) out.limit = (enum dl_network_link)flows.limit;
-    out.bytes_per_s = flows.rate_bytes_per_s * out.rails;
+    out.bytes_per_s = flows.rate_bytes_per_s * out.rail_count;
     return out;
 }

@@ -1,8 +1,8 @@
-/* network.h - what one group of ranks gets of the way between nodes (F-NETWORK): adapters and rails, the way between device
+/* net_share.h - what one group of ranks gets of the way between nodes (F-NETWORK): adapters and rails, the way between device
  * and adapter, the switches. The flows of all groups of a node share it fairly (fair.h).
  */
-#ifndef DL_MODEL_NETWORK_H
-#define DL_MODEL_NETWORK_H
+#ifndef DL_MODEL_NET_SHARE_H
+#define DL_MODEL_NET_SHARE_H
 
 #include "model/system.h"
 
@@ -11,7 +11,7 @@ extern const char *const dl_network_link_names[]; /* "adapter", "host-copy", "ho
 
 struct dl_network_share {
     double bytes_per_s; /* of one group at one node, each direction, all its rails together */
-    double rails;       /* adapters that the group uses */
+    double rail_count;  /* adapters that the group uses */
     double latency_s;   /* that switches and hops between leaves add to a message */
     double bisection;   /* slowdown of traffic that crosses leaves all at once (exchanges at a distance, all-to-all); a ring
                            crosses each leaf's border once and keeps its rate */
