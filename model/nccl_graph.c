@@ -45,15 +45,35 @@ static enum dl_nccl_generation generation_of(const struct dl_system *system, boo
     }
 }
 
-const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
+static struct dl_nccl_known known_of(const struct dl_system *system)
 {
+    const struct dl_nccl_known *filled = &system->nccl;
+    const char *cpu = system->has_host ? system->host.cpu : NULL;
+    if (filled->ready && filled->version == system->nccl_version && filled->device == system->device && filled->cpu == cpu)
+        return *filled;
     /* Release of the time when the generation was new. */
     static const char *const usual[DL_NCCL_GENERATIONS] = {"2.4.8", "2.8.3", "2.19.3", "2.27.7"};
-    const struct dl_nccl_version *row = NULL;
-    if (system->nccl_version != NULL) row = dl_nccl_version_find(system->nccl_version, number_out);
-    *assumed = row == NULL;
-    bool before_volta;
-    return row != NULL ? row : dl_nccl_version_find(usual[generation_of(system, &before_volta)], number_out);
+    struct dl_nccl_known known = {.version = system->nccl_version, .cpu = cpu, .device = system->device, .ready = true};
+    const enum dl_nccl_generation generation = generation_of(system, &known.before_volta);
+    known.generation = (int)generation;
+    if (system->nccl_version != NULL) known.row = dl_nccl_version_find(system->nccl_version, &known.number);
+    known.assumed = known.row == NULL;
+    if (known.assumed) known.row = dl_nccl_version_find(usual[generation], &known.number);
+    known.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
+    return known;
+}
+
+void dl_nccl_prepare(struct dl_system *system)
+{
+    system->nccl.ready = false;
+    system->nccl = known_of(system);
+}
+
+const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
+{
+    const struct dl_nccl_known known = known_of(system);
+    *number_out = known.number, *assumed = known.assumed;
+    return known.row;
 }
 
 static double link_rate(const struct dl_link *link, enum dl_nccl_generation generation)
@@ -98,9 +118,8 @@ static struct inside inside_edges(const struct dl_system *system, const struct d
         connected = rings != DL_GROUP_APART;
         if (rings < 0) rings = 0;
     }
-    double rate = link_rate(link, generation);
-    if (all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s))
-        rate = link->bandwidth_bytes_per_s / link->ring_channels[all];
+    bool attained = all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s);
+    double rate = attained ? link->bandwidth_bytes_per_s / link->ring_channels[all] : link_rate(link, generation);
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, true};
     double host = host_path(system, link);
     /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves each byte once each
@@ -166,7 +185,8 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
     double extra_s = isnan(link->latency_s) ? 0.0 : dl_most(0.0, link->latency_s - VERBS_LATENCY_S);
     if (!link->rdma && !isnan(link->per_message_cpu_s)) extra_s += 2.0 * link->per_message_cpu_s;
     graph->net_latency_s = extra_s + share.latency_s;
-    bool near = link->distance != NULL && (strcmp(link->distance, "PIX") == 0 || strcmp(link->distance, "PXB") == 0);
+    const char *distance = link->distance; /* of PIX, PXB, PHB, NODE, SYS the first two are near */
+    bool near = distance != NULL && distance[0] == 'P' && (distance[1] == 'I' || distance[1] == 'X');
     graph->ll128 = graph->ll128 && near && link->gpudirect;
     return DL_OK;
 }
@@ -175,8 +195,8 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                                  struct dl_nccl_graph *out, struct dl_err *err)
 {
     struct inside inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, false};
-    bool before_volta;
-    enum dl_nccl_generation generation = generation_of(system, &before_volta);
+    const struct dl_nccl_known known = known_of(system);
+    const enum dl_nccl_generation generation = (enum dl_nccl_generation)known.generation;
     if (request->ranks_per_node > 1) {
         if (!system->has_intra)
             return dl_fail(err, DL_ERR_INPUT, "system %s has no links.intra, needed for %lld devices of a node",
@@ -197,10 +217,9 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                                   .tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels,
                                   .generation = generation,
                                   .nvlink = inside.nvlink,
-                                  .ll128 = !before_volta && (inside.nvlink || request->ranks_per_node == 1),
+                                  .ll128 = !known.before_volta && (inside.nvlink || request->ranks_per_node == 1),
                                   .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
-    const char *cpu = system->has_host ? system->host.cpu : NULL;
-    graph.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
+    graph.amd_host = known.amd_host;
     if (request->nodes > 1) DL_TRY(between(system, request, &inside, &graph, err));
     *out = graph;
     return DL_OK;

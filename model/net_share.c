@@ -20,7 +20,7 @@ struct dl_network_share dl_network_fabric(const struct dl_system *system, double
     struct dl_network_share out = {.bytes_per_s = HUGE_VAL, .bisection = 1.0};
     const struct dl_fabric *fabric = &system->fabric;
     if (!system->has_fabric || fabric->nodes_per_leaf <= 0 || nodes <= (double)fabric->nodes_per_leaf) return out;
-    const bool dragonfly = fabric->topology != NULL && strcmp(fabric->topology, "dragonfly") == 0;
+    const bool dragonfly = fabric->topology != NULL && fabric->topology[0] == 'd'; /* no other begins so */
     /* up and down, or to the global link, over it, and from it */
     if (!isnan(fabric->hop_latency_s)) out.latency_s = (dragonfly ? 3.0 : 2.0) * fabric->hop_latency_s;
     if (fabric->oversubscription > 1.0) out.bisection = fabric->oversubscription;
@@ -46,6 +46,13 @@ struct dl_network_share dl_network_share(const struct dl_system *system, double 
     if (device && link->gpudirect && link->distance != NULL && strcmp(link->distance, "SYS") == 0 && system->has_intra &&
         system->intra.cross_bandwidth_bytes_per_s > 0.0) /* the adapter is on the other socket */
         capacity[DL_NET_CROSS] = system->intra.cross_bandwidth_bytes_per_s, flows.use_frac[DL_NET_CROSS] = 1.0;
+    if (!(flows.use_frac[DL_NET_MEMORY] > 0.0) &&
+        !(flows.use_frac[DL_NET_CROSS] > 0.0)) { /* the adapters alone: no rounds to fill */
+        const double rate = least(flows.demand_bytes_per_s, capacity[DL_NET_ADAPTERS] / flows.flows);
+        if (rate < flows.demand_bytes_per_s) out.limit = DL_NET_ADAPTERS;
+        out.bytes_per_s = rate * out.rail_count;
+        return out;
+    }
     dl_fair_shares(capacity, DL_NET_LINKS, &flows, 1);
     if (flows.limit >= 0) out.limit = (enum dl_network_link)flows.limit;
     out.bytes_per_s = flows.rate_bytes_per_s * out.rail_count;
