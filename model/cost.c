@@ -37,7 +37,16 @@ static struct scales kernel_scales(const struct dl_framework *f, enum dl_precisi
     for (int i = 0; composed[i] != NULL; i++) {
         if (strcmp(composed[i], layer->kind->name) == 0) stream = mixed ? f->mixed_composed_scale : f->composed_scale;
     }
+    if (strcmp(layer->kind->name, "loss") == 0 && f->loss_scale > 0) stream *= f->loss_scale;
     return (struct scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv > 0 ? conv : 1, [DL_OP_STREAM] = stream > 0 ? stream : 1}};
+}
+
+double dl_cost_kernel_scale(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer, int op) {
+    return kernel_scales(framework, precision, layer).by_op[op];
+}
+
+bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision) {
+    return precision == DL_MIXED ? framework->mixed_fuses_elementwise : framework->fuses_elementwise;
 }
 
 static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
@@ -57,7 +66,7 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
 
 /* An activation or addition that the framework folds into the normalisation or convolution before it costs no pass
  * over memory of its own. Needs a single consumer chain, which holds for the layers' first input. */
-static bool is_fused(const struct dl_workload *workload, int index) {
+bool dl_cost_fused(const struct dl_workload *workload, int index) {
     const struct dl_layer *layer = &workload->layers[index];
     if (strcmp(layer->kind->name, "relu") != 0 && strcmp(layer->kind->name, "add") != 0) return false;
     for (int i = 0; i < layer->input_count; i++) {
@@ -129,12 +138,12 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
     static const enum dl_pass forward[] = {DL_FORWARD};
     static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
-    const bool fuses = plan->precision == DL_MIXED ? framework->mixed_fuses_elementwise : framework->fuses_elementwise;
+    const bool fuses = dl_cost_fuses(framework, plan->precision);
     struct dl_layer_cost *layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        if (fuses && is_fused(workload, i)) continue;
+        if (fuses && dl_cost_fused(workload, i)) continue;
         const struct scales scales = kernel_scales(framework, plan->precision, layer);
         layers[i].forward = pass_cost(device, plan->precision, layer, &scales, forward, 1, batch);
         layers[i].backward = pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);

@@ -52,6 +52,7 @@ struct dl_framework {
     double residual_sigma_log;               /* spread of log(predicted/measured) beyond kernels and collectives */
     /* Time of kernels as the release calls its libraries / time by the device's samples, by kind of work; fitted to runs on one
      * device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
+    bool asynchronous;                       /* workers do not wait for each other: no step is of one set of weights */
     bool feeds_pageable, feeds_whole_batch;  /* input from pageable memory; to the first device, which passes parts on */
     double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
     double conv_scale, grouped_scale, stream_scale, composed_scale;
@@ -60,6 +61,11 @@ struct dl_framework {
     struct dl_map_entry *workloads; int workload_count; /* as a release's, for all that do not have their own */
     struct dl_framework_release *releases; int release_count;
     struct dl_map_entry *sources; int source_count;
+    const char *strategy;                    /* row of dl_strategies that this mode runs when none is asked for; NULL: data */
+    const char *recompute;                   /* of dl_recompute_names, when none is asked for; NULL: none */
+    bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
+    bool shards;                             /* ZeRO stages */
+    double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
 };
 
 extern const struct dl_schema dl_framework_schema;

@@ -17,7 +17,7 @@ const struct dl_option dl_input_options[] = {
     {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
     {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
-    {"strategy", 0, "NAME", "Plan", "how the work is split; default data", false},
+    {"strategy", 0, "NAME", "Plan", "how the work is split; default the framework's own, mostly data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
     {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
     {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},
@@ -32,8 +32,10 @@ const struct dl_option dl_input_options[] = {
     {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
     {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
-    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default none", false},
+    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
+    {"zero", 0, "STAGE", "Plan", "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) over data ranks", false},
+    {"mapping", 0, "NAME", "Plan", "neighbours of tensor and sequence ranks: data-inside (Megatron's order, default) or pipeline-inside", false},
     {"schedule", 0, "NAME", "Plan", "of micro-batches: 1f1b, gpipe, interleaved or async; default 1f1b", false},
     {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
     {"assume", 0, "NAME", "Plan", "simplifications of another model, to compare with it: paradl; default nothing", false},
@@ -97,10 +99,10 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
     int precision = DL_FP32, optimizer = DL_MOMENTUM, recompute = DL_RECOMPUTE_NONE, input = 0, placement = 0;
-    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING;
+    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING, mapping = DL_MAP_DATA_INSIDE;
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
-    plan->strategy = dl_strategy_find(strategy == NULL ? "data" : strategy);
-    if (plan->strategy == NULL) {
+    plan->strategy = strategy == NULL ? NULL : dl_strategy_find(strategy);
+    if (strategy != NULL && plan->strategy == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
     }
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
@@ -110,6 +112,10 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     DL_TRY(dl_option_choice(options, "placement", placements, &placement, err));
     DL_TRY(dl_option_choice(options, "schedule", dl_schedule_names, &schedule, err));
     DL_TRY(dl_option_choice(options, "assume", dl_assume_names, &assume, err));
+    DL_TRY(dl_option_choice(options, "mapping", dl_mapping_names, &mapping, err));
+    DL_TRY(dl_option_integer(options, "zero", 0, 3, &plan->shard, err));
+    plan->recompute_open = !dl_option_given(options, "recompute");
+    plan->mapping = (enum dl_mapping)mapping;
     plan->schedule = (enum dl_schedule)schedule;
     plan->assume = (enum dl_assume)assume;
     plan->precision = (enum dl_precision)precision;
@@ -311,7 +317,7 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, 
     dl_jw_object(w, "inputs");
     dl_jw_string(w, "system", inputs->system_name);
     dl_jw_string(w, "workload", inputs->workload_name);
-    dl_jw_string(w, "strategy", inputs->plan.strategy->name);
+    dl_jw_string(w, "strategy", inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
     dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
     dl_jw_string(w, "optimizer", dl_optimizer_names[inputs->plan.optimizer]);
     dl_jw_array(w, "nodes");
@@ -356,7 +362,7 @@ static const char *quoted(struct dl_arena *arena, const char *word) {
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options, const char *command,
                               const char *framework, int64_t nodes) {
     static const char *const replaced[] = {"framework", "nodes", "format", "json", "csv", "output", "strict", "quiet", "verbose",
-                                           "color", "data", NULL};
+                                           "color", "data", "trace", NULL};
     const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;

@@ -34,10 +34,13 @@ rule 'every header compiles alone' "$alone"
 
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
 #   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
+#   of transformers: layers of a stack and of a stage, ranks that hold the same, pieces of gradients, tensors
+transformers='buckets experts micro_batches stack stage_layers replicas tensor_count'
 counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area prefetch_batches
-update_launches_per_tensor forward_macs forward_macs_per_sample'
+update_launches_per_tensor forward_macs forward_macs_per_sample
+'"$transformers"
 #   plain ratios and factors
 factors='memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent
 unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain narrow_gain pointwise_gain grouped_gain
@@ -48,7 +51,7 @@ predicted measured'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
 statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' model/*.h predict/*.h calibrate/*.h slurm/*.h | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
-    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|pct|log)$' |
+    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
