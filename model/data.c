@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "model/collective.h"
+#include "model/nccl.h"
 #include "model/topology.h"
 
 static const struct data_kind {
@@ -364,6 +365,7 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
         DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
     }
     if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
+    dl_nccl_prepare(system);
     DL_TRY(dl_coll_measured_fill(system, arena, err));
     *out = system;
     return DL_OK;
