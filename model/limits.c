@@ -111,13 +111,13 @@ static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
     return DL_OK;
 }
 
-static void add_change(struct asker *a, const char *text, const struct dl_prediction *p) {
+static void add_change(struct asker *a, const char *text, bool of_plan, const struct dl_prediction *p) {
     struct dl_limits *out = a->out;
     const double gain = a->base.fits ? a->base.iteration_s / p->iteration_s : 1;
     if (out->change_count == DL_MAX_LIMITS || (a->base.fits && (gain < 1.001 || !p->fits)) || (!a->base.fits && !p->fits)) return;
     int at = out->change_count++;
     for (; at > 0 && out->changes[at - 1].iteration_s > p->iteration_s; at--) out->changes[at] = out->changes[at - 1];
-    out->changes[at] = (struct dl_change){text, p->iteration_s, p->fits};
+    out->changes[at] = (struct dl_change){text, p->iteration_s, p->fits, of_plan};
 }
 
 /* Twice as much of each resource. */
@@ -127,7 +127,7 @@ static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (r == STORAGE && a->plan->synthetic_input) continue;
         DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, &p, err));
-        add_change(a, dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resource_names[r]), &p);
+        add_change(a, dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resource_names[r]), false, &p);
     }
     return DL_OK;
 }
@@ -138,7 +138,7 @@ static void try_plan(struct asker *a, const char *text, const struct dl_plan *pl
     struct dl_prediction p;
     struct dl_plan copy = *plan;
     copy.batch_per_device_samples = 0;
-    if (dl_predict(a->system, a->workload, a->framework, &copy, NULL, a->arena, &p, &ignored) == DL_OK) add_change(a, text, &p);
+    if (dl_predict(a->system, a->workload, a->framework, &copy, NULL, a->arena, &p, &ignored) == DL_OK) add_change(a, text, true, &p);
 }
 
 static void try_plans(struct asker *a) {

@@ -18,12 +18,12 @@ struct dl_limit_active {
  * (latency: positive). */
 struct dl_elasticity { const char *resource; double value; };
 
-struct dl_change { const char *text; double iteration_s; bool fits; }; /* a change and the iteration with it */
+struct dl_change { const char *text; double iteration_s; bool fits, of_plan; }; /* a change, of the plan or the machine, and the iteration with it */
 
 struct dl_limits {
     struct dl_limit_active active[DL_MAX_LIMITS]; int active_count;    /* seconds first, largest first */
     struct dl_elasticity elasticity[DL_MAX_LIMITS]; int elasticity_count;
-    struct dl_change changes[DL_MAX_LIMITS]; int change_count;          /* best first: the first one that pays is changes[0] */
+    struct dl_change changes[DL_MAX_LIMITS]; int change_count;          /* best first */
 };
 
 enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload, const struct dl_framework *framework,

@@ -17,8 +17,22 @@ static bool better(const struct dl_found *a, const struct dl_found *b) {
     return a->order < b->order;
 }
 
+/* The same plan but for a mapping that changes nothing. */
+static bool same_but_mapping(const struct dl_found *a, const struct dl_found *b) {
+    return a->iteration_s == b->iteration_s && a->memory_bytes == b->memory_bytes && a->shard == b->shard && a->split.tp == b->split.tp &&
+           a->split.sp == b->split.sp && a->split.ep == b->split.ep && a->split.pp == b->split.pp && a->split.dp == b->split.dp &&
+           a->split.nodes == b->split.nodes && a->split.sequence_parallel == b->split.sequence_parallel &&
+           a->micro_samples == b->micro_samples && a->choice.schedule == b->choice.schedule &&
+           a->choice.virtual_stages == b->choice.virtual_stages && a->choice.recompute == b->choice.recompute;
+}
+
 static void keep_best(int most, struct dl_search_worker *w, const struct dl_found *found) {
     if (w->best_count == most && !better(found, &w->best[most - 1])) return;
+    for (int i = 0; i < w->best_count; i++) {
+        if (!same_but_mapping(found, &w->best[i])) continue;
+        if (found->order < w->best[i].order) w->best[i] = *found;
+        return;
+    }
     int at = w->best_count < most ? w->best_count++ : most - 1;
     for (; at > 0 && better(found, &w->best[at - 1]); at--) w->best[at] = w->best[at - 1];
     w->best[at] = *found;

@@ -105,11 +105,18 @@ static const char *limits_text(struct dl_context *context, const struct dl_limit
     for (int i = 0; i < limits->elasticity_count; i++) {
         text = dl_arena_printf(arena, "%s\n  %-42s %+.3f", text, limits->elasticity[i].resource, limits->elasticity[i].value);
     }
-    if (limits->change_count == 0) return dl_arena_printf(arena, "%s\nNo single change of the plan or doubled resource helps.\n", text);
-    text = dl_arena_printf(arena, "%s\nFirst change that pays: %s (%.4g s, %.1f %% less)", text, limits->changes[0].text,
-                           limits->changes[0].iteration_s, 100 * (1 - limits->changes[0].iteration_s / iteration_s));
-    for (int i = 1; i < limits->change_count && i < 4; i++) {
-        text = dl_arena_printf(arena, "%s; then %s (%.4g s)", text, limits->changes[i].text, limits->changes[i].iteration_s);
+    for (int of_plan = 1; of_plan >= 0; of_plan--) {
+        const char *said = NULL;
+        int told = 0;
+        for (int i = 0; i < limits->change_count && told < 3; i++) {
+            const struct dl_change *c = &limits->changes[i];
+            if (c->of_plan != (bool)of_plan) continue;
+            said = dl_arena_printf(arena, "%s%s%s (%.4g s, %.1f %% less)", said != NULL ? said : "", told > 0 ? "; then " : "", c->text, c->iteration_s,
+                                   100 * (1 - c->iteration_s / iteration_s));
+            told++;
+        }
+        text = dl_arena_printf(arena, "%s\n%s: %s", text, of_plan ? "First change of the plan that pays" : "First change of the machine that pays",
+                               said != NULL ? said : "none");
     }
     return dl_arena_printf(arena, "%s\n", text);
 }
@@ -175,6 +182,7 @@ static void limits_json(struct dl_json_writer *w, const struct dl_limits *limits
         dl_jw_string(w, "change", limits->changes[i].text);
         dl_jw_number(w, "iteration_s", limits->changes[i].iteration_s);
         dl_jw_bool(w, "fits", limits->changes[i].fits);
+        dl_jw_bool(w, "of_plan", limits->changes[i].of_plan);
         dl_jw_end(w);
     }
     dl_jw_end(w);

@@ -7,7 +7,7 @@ work=$SCRATCH
 # Every example in the help of every command runs as printed, from the root of the source tree.
 mkdir "$work/bin"
 ln -s "$DLMODEL" "$work/bin/dlmodel"
-for command in predict explain compare list schema help; do
+for command in predict search explain compare list schema help; do
     "$DLMODEL" help "$command" | awk '/^Examples/ { on = 1; next } /^$/ { on = 0 } on' > "$work/examples"
     number=0
     while IFS= read -r line; do
