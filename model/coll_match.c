@@ -8,32 +8,34 @@
 struct rule {
     const char *library, *words, *network, *file, *mpi, *why;
     bool one_process, device_buffers;
-    const char *algorithm; /* that the row's library runs; NULL: its choice */
+    const char *algorithm;    /* that the row's library runs; NULL: its choice */
+    const char *nccl_version; /* of the row's time, where the row gives none; NULL: the system's */
 };
 static const char DEEPBENCH[] = "deepbench";
 static const struct rule rules[] = {
-    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL}, /* -g 8 */
-    {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL},
-    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL},
-    {"NCCL", "DGX-1 cluster (4 EDR", "InfiniBand", "dgx1-v100", NULL, NULL, false, false, NULL},
-    {"NCCL", "4 servers x 8 V100 (2 NVLinks), one EDR", "InfiniBand", "v100-8x-edr", NULL, NULL, false, false, NULL},
-    {"NCCL", "2 nodes x 4 V100, 2x EDR", "InfiniBand", "abci-v100", NULL, NULL, false, false, NULL},
-    {"NCCL", "p3dn", "", "aws-p3dn-24xlarge", NULL, NULL, false, false, NULL},
-    {"NCCL", "4 machines x 8 V100-32G", "TCP", "v100-8x-100gbe", NULL, NULL, false, false, NULL},
-    {"NCCL", "GCP", "TCP", "gcp-v100", NULL, NULL, false, false, NULL},
+    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL, NULL}, /* -g 8 */
+    {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
+    /* traces of 2023 (mem) */
+    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, "2.18.3"},
+    {"NCCL", "DGX-1 cluster (4 EDR", "InfiniBand", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "4 servers x 8 V100 (2 NVLinks), one EDR", "InfiniBand", "v100-8x-edr", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "2 nodes x 4 V100, 2x EDR", "InfiniBand", "abci-v100", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "p3dn", "", "aws-p3dn-24xlarge", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "4 machines x 8 V100-32G", "TCP", "v100-8x-100gbe", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "GCP", "TCP", "gcp-v100", NULL, NULL, false, false, NULL, NULL},
     /* runs of 2023 and later: Open MPI 4.1 or 5 */
     /* "host" and "device" rows of this one agree to a few percent at 26 us a step, in the node too: both staged */
-    {"OSU", "ND40rs_v2, CycleCloud", "InfiniBand EDR", "v100-8x-edr", "hpcx-2.18", NULL, false, true, NULL},
-    {"OSU", "ND40rs_v2", "InfiniBand EDR", "v100-8x-edr", "hpcx", NULL, false, false,
+    {"OSU", "ND40rs_v2, CycleCloud", "InfiniBand EDR", "v100-8x-edr", "hpcx-2.18", NULL, false, true, NULL, NULL},
+    {"OSU", "ND40rs_v2", "InfiniBand EDR", "v100-8x-edr", "hpcx", NULL, false, false, NULL,
      NULL}, /* Azure's images carry HPC-X (mem) */
-    {"OSU", "p3dn", "", "aws-p3dn-24xlarge", "openmpi-5.0", NULL, false, false, NULL},
+    {"OSU", "p3dn", "", "aws-p3dn-24xlarge", "openmpi-5.0", NULL, false, false, NULL, NULL},
     /* runs with and without the flag for device buffers cost the same */
-    {"OSU", "Google", "TCP", "gcp-v100", "openmpi-5.0", NULL, false, false, NULL},
-    {"MLSL", "7250", "OPA", "stampede2-knl", NULL, NULL, false, false, NULL},
+    {"OSU", "Google", "TCP", "gcp-v100", "openmpi-5.0", NULL, false, false, NULL, NULL},
+    {"MLSL", "7250", "OPA", "stampede2-knl", NULL, NULL, false, false, NULL, NULL},
     /* DeepBench: one server for each of its devices, found by the table deepbench below */
-    {"Baidu", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, "ring"},
-    {"OSU", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, NULL},
-    {"NCCL", "Motherboard", "", DEEPBENCH, NULL, NULL, false, false, NULL}};
+    {"Baidu", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, "ring", NULL},
+    {"OSU", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, NULL, NULL},
+    {"NCCL", "Motherboard", "", DEEPBENCH, NULL, NULL, false, false, NULL, NULL}};
 
 /* The sheets of DeepBench tell the device in a column of its own. */
 static const struct {
@@ -108,7 +110,7 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
             for (size_t d = 0; d < sizeof deepbench / sizeof deepbench[0] && row->device != NULL; d++)
                 if (strcmp(row->device, deepbench[d].device) == 0) match.system = deepbench[d].file;
         }
-        match.request.algorithm = rule->algorithm;
+        match.request.algorithm = rule->algorithm, match.nccl_version = rule->nccl_version;
         match.request.device_buffers = rule->device_buffers;
         match.launches = rule->one_process ? (int)match.request.ranks_per_node : 0;
         break;

@@ -48,6 +48,8 @@ static dl_library_time_fn *const libraries[DL_LIBRARIES] = {
     [DL_LIB_GRPC] = dl_grpc_time, [DL_LIB_COPY] = dl_copy_time, [DL_LIB_PSLITE] = dl_pslite_time,
     [DL_LIB_MLSL] = dl_mlsl_time};
 
+dl_library_time_fn *dl_coll_library(enum dl_library library) { return libraries[library]; }
+
 static int find(const char *const *names, const char *name)
 {
     for (int i = 0; names[i] != NULL; i++)

@@ -38,6 +38,8 @@ struct dl_collective_request {
     const char *protocol;      /* forced ("LL"); NULL */
     bool device_buffers;       /* MPI on device memory that stages every message through the host; other
                                   libraries know where their buffers are */
+    bool as_run;               /* the library's cost as its own rules have it, which falls where a rule drops to a
+                                  cheaper algorithm; false: a prediction never falls with size */
     /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them). All 0: the ranks are
      * those of nodes x ranks_per_node, alone. F-COLL-TOGETHER. */
     int64_t group_size;   /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the
@@ -66,10 +68,14 @@ struct dl_collective_time {
     bool extrapolated;
 };
 
-/* 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes and in latency; doubling a bandwidth never
- * slows. DL_ERR_INPUT when the system lacks a link that is needed. */
+/* 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes (measured samples of the system may fall) and in
+ * latency; doubling a bandwidth never slows. DL_ERR_INPUT when the system lacks a link that is needed. */
 enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);
+
+/* Fill the derived members of system->collectives (the model at every sample), so that reading samples costs a few model
+ * evaluations less. To be called by the loader; not needed for correctness. */
+enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena, struct dl_err *err);
 
 /* Textbook algorithm over one uniform link, the building block of the rest and of the property tests. */
 struct dl_hockney { double alpha_s, beta_s_per_byte, gamma_s_per_byte; };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/collective.h"
 #include "model/topology.h"
 
 static const struct data_kind {
@@ -362,6 +363,7 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
         DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
     }
     if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
+    DL_TRY(dl_coll_measured_fill(system, arena, err));
     *out = system;
     return DL_OK;
 }

@@ -8,11 +8,13 @@
 #include "model/strategy.h"
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack, dl_fw_parameter_server,
-    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal;
+    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal,
+    dl_fw_replicated, dl_fw_quantized;
 
 const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
     &dl_fw_bucketed,     &dl_fw_fused_ticks,     &dl_fw_one_pack,  &dl_fw_parameter_server, &dl_fw_keyed_device,
-    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,            NULL,
+    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,
+    &dl_fw_replicated,   &dl_fw_quantized,       NULL,
 };
 
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {
@@ -90,15 +92,16 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(replicate_s, 0, 1, DL_UNIT_S, 0, "host time per iteration and device beyond the first"),
     DEFAULT(residual_sigma_log, 0, 2, DL_UNIT_NONE, 0.15,
             "spread of log(predicted / measured) beyond kernels and collectives; for the interval"),
+    FLAG(asynchronous, "servers apply each worker's gradients at once; nobody waits for the others"),
     FLAG(feeds_pageable, "input is copied to the device from pageable memory"),
     FLAG(feeds_whole_batch, "input of all devices goes to the first one, which passes parts on"),
     NUMBER(feed_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "copy of a batch inside the framework before each step, not overlapped"),
     DEFAULT(conv_scale, 0.1, 10, DL_UNIT_NONE, 1, "time of convolutions / time by the device's samples"),
-    DEFAULT(grouped_scale, 0.02, 50, DL_UNIT_NONE, 1, "the same of grouped and depthwise convolutions"),
+    DEFAULT(grouped_scale, 0.1, 50, DL_UNIT_NONE, 1, "the same of grouped and depthwise convolutions"),
     DEFAULT(stream_scale, 0.1, 10, DL_UNIT_NONE, 1, "the same of bandwidth-bound layers (normalisation, activation, pooling, addition)"),
     DEFAULT(composed_scale, 0.1, 20, DL_UNIT_NONE, 1, "the same of layers composed of many kernels (layer norm, GELU, softmax, dropout)"),
     DEFAULT(mixed_conv_scale, 0.1, 10, DL_UNIT_NONE, 1, "conv_scale in mixed precision"),
-    DEFAULT(mixed_grouped_scale, 0.02, 50, DL_UNIT_NONE, 1, "grouped_scale in mixed precision"),
+    DEFAULT(mixed_grouped_scale, 0.1, 50, DL_UNIT_NONE, 1, "grouped_scale in mixed precision"),
     DEFAULT(mixed_stream_scale, 0.1, 10, DL_UNIT_NONE, 1, "stream_scale in mixed precision"),
     DEFAULT(mixed_composed_scale, 0.1, 20, DL_UNIT_NONE, 1, "composed_scale in mixed precision"),
     FLAG(mixed_fuses_elementwise, "fuses_elementwise in mixed precision"),

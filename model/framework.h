@@ -52,6 +52,7 @@ struct dl_framework {
     double residual_sigma_log;               /* spread of log(predicted/measured) beyond kernels and collectives */
     /* Time of kernels as the release calls its libraries / time by the device's samples, by kind of work; fitted to runs on one
      * device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
+    bool asynchronous;                       /* workers do not wait for each other: no step is of one set of weights */
     bool feeds_pageable, feeds_whole_batch;  /* input from pageable memory; to the first device, which passes parts on */
     double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
     double conv_scale, grouped_scale, stream_scale, composed_scale;

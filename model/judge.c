@@ -140,6 +140,10 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
         warn(p, dl_arena_printf(arena, "memory leaves out what %s does not give: %s", system->device->name, unknown_memory),
              false);
     }
+    if (parts->framework->asynchronous && plan->nodes > 1) {
+        warn(p, dl_arena_printf(arena, "asynchronous: gradients meet weights that are %lld updates newer on average; the rate says "
+                                "nothing about convergence", (long long)plan->nodes - 1), false);
+    }
     if (!p->fits) {
         warn(p, p->max_batch_samples >= 1
                     ? dl_arena_printf(arena, "does not fit: the largest batch per device that does is %.0f", p->max_batch_samples)

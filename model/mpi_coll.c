@@ -46,7 +46,8 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
     if (strncmp(mpi, "mpich", 5) == 0 || strncmp(mpi, "intel", 5) == 0 || strncmp(mpi, "mvapich", 7) == 0 ||
         strncmp(mpi, "cray", 4) == 0)
         return DL_MPI_MPICH;
-    if (strncmp(mpi, "hpcx", 4) == 0) return DL_MPI_HPCX;
+    if (strcmp(mpi, "hpcx") == 0) return DL_MPI_HPCX_OLD;
+    if (strncmp(mpi, "hpcx-", 5) == 0) return DL_MPI_HPCX;
     if (strncmp(mpi, "openmpi-", 8) != 0) return DL_MPI_OPEN;
     int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
     return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
@@ -61,9 +62,12 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
         *below_out = threshold;
         return DL_MPI_RABENSEIFNER;
     }
-    if (kind == DL_MPI_HPCX) { /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather above (mem) */
-        if (bytes < 4096.0) return DL_MPI_DOUBLING;
-        *below_out = 4096.0;
+    if (kind == DL_MPI_HPCX || kind == DL_MPI_HPCX_OLD) {
+        /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather from there on (mem). Tables of images without
+         * UCC (performance-study, AKS) have the jump between 4 and 8 KiB at every number of nodes. */
+        double threshold = kind == DL_MPI_HPCX ? 4096.0 : 8192.0;
+        if (bytes < threshold) return DL_MPI_DOUBLING;
+        *below_out = threshold;
         return DL_MPI_RABENSEIFNER;
     }
     if (kind == DL_MPI_OPEN_OLD) { /* below 10000 bytes, or no more elements than ranks */
@@ -181,7 +185,7 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     double time_s = cost.latency_s + cost.bandwidth_s;
     /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what
      * the message just below the switch costs. */
-    for (int guard = 0; below > 0.0 && guard < RULES; guard++) {
+    for (int guard = 0; below > 0.0 && guard < RULES && !request->as_run; guard++) {
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH ? below : at, &below);
         struct dl_cost_parts before = dl_mpi_all_reduce_cost(other, &links, at);

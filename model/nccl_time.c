@@ -105,7 +105,7 @@ enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collec
     struct dl_cost_parts cost;
     enum dl_nccl_algorithm algorithm;
     enum dl_nccl_protocol protocol;
-    if (!dl_nccl_choose(number, row, &graph, request->op, request->bytes, force_algorithm, force_protocol, true,
+    if (!dl_nccl_choose(number, row, &graph, request->op, request->bytes, force_algorithm, force_protocol, !request->as_run,
                         &algorithm, &protocol, &cost))
         return dl_fail(err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here", row->text,
                        request->algorithm != NULL ? request->algorithm : "(any)",

@@ -69,11 +69,24 @@ static enum dl_code run_timeline(const struct dl_parts *parts, struct dl_cost *c
     return dl_timeline_run(&request, out, err);
 }
 
+/* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward without exchange or update. */
+static double steps_of(const struct dl_plan *plan) {
+    return plan->micro_batch_samples > 0 ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples) : 1;
+}
+
+/* Seconds of the micro-batches before the last one, from the period of one step without exchange. */
+static double accumulate_s(const struct dl_parts *parts, double period_s) {
+    return (steps_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
+}
+
 static void sum_compute(const struct dl_parts *parts, struct dl_prediction *p) {
     for (int i = 0; i < parts->workload->layer_count; i++) {
         p->forward_s += parts->cost->layers[i].forward.time_s;
         p->backward_s += parts->cost->layers[i].backward.time_s;
     }
+    const double steps = steps_of(parts->plan);
+    p->forward_s *= steps;
+    p->backward_s *= steps;
     p->backward_s += parts->with_comm->slowdown_s;
     p->update_s = parts->cost->update.time_s;
     p->compute_s = p->forward_s + p->backward_s + p->update_s;
@@ -82,11 +95,12 @@ static void sum_compute(const struct dl_parts *parts, struct dl_prediction *p) {
 static void sum_iteration(const struct dl_parts *parts, double single_s, struct dl_prediction *p) {
     const struct dl_plan *plan = parts->plan;
     const double devices = (double)(plan->nodes * plan->devices_per_node);
-    const double quiet_s = parts->without_comm->period_s;
-    p->exposed_comm_s = fmax(0, parts->with_comm->period_s - parts->with_comm->slowdown_s - quiet_s);
+    const double quiet_s = parts->without_comm->period_s + accumulate_s(parts, parts->without_comm->period_s);
+    p->exposed_comm_s = fmax(0, parts->with_comm->period_s - parts->with_comm->slowdown_s - parts->without_comm->period_s);
     p->comm_s = fmax(parts->with_comm->comm_s, p->exposed_comm_s);
     p->overhead_s = fmax(0, quiet_s - (p->compute_s - parts->with_comm->slowdown_s));
-    if (devices > 1 && dl_known(parts->system->jitter_frac)) { /* all wait for the slowest; F-STRAGGLER */
+    const bool waits = !parts->framework->asynchronous && strcmp(parts->framework->behaviour, "ideal") != 0;
+    if (devices > 1 && dl_known(parts->system->jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
         p->overhead_s += parts->system->jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
     }
     const struct dl_input_time input = dl_input_compute(parts->system, parts->workload, parts->framework, plan);
@@ -121,8 +135,10 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                           const struct dl_framework *framework, const struct dl_plan *plan, struct dl_err *err) {
     (void)system, (void)workload, (void)framework;
     if (plan->sequence_parallel) return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
-    if (plan->micro_batch_samples > 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--micro-batch: strategy data takes its whole batch at once (in this version)");
+    const double micro = plan->micro_batch_samples;
+    if (micro > 0 && fabs(plan->batch_per_device_samples / micro - round(plan->batch_per_device_samples / micro)) > 1e-6) {
+        return dl_fail(err, DL_ERR_USAGE, "--micro-batch %g: the batch of %g samples a device is not a multiple of it", micro,
+                       plan->batch_per_device_samples);
     }
     return DL_OK;
 }
@@ -135,7 +151,8 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
     const struct dl_plan plan = *request->plan;
     struct dl_arena *arena = request->arena;
     struct dl_cost cost;
-    DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, plan.batch_per_device_samples, arena, &cost, err));
+    const double at_once = plan.micro_batch_samples > 0 ? plan.micro_batch_samples : plan.batch_per_device_samples;
+    DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &cost, err));
     struct dl_timeline with_comm, without_comm, single;
     struct dl_parts parts = {.system = system, .workload = workload, .framework = framework, .plan = &plan, .cost = &cost,
                              .with_comm = &with_comm, .without_comm = &without_comm, .arena = arena};
@@ -148,10 +165,10 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
 
     struct dl_prediction p = {0};
     sum_compute(&parts, &p);
-    sum_iteration(&parts, single.period_s, &p);
+    sum_iteration(&parts, single.period_s + accumulate_s(&parts, single.period_s), &p);
     describe_comm(&with_comm.exchange, &p);
     const char *unknown_memory;
-    dl_memory_compute(system, workload, framework, &plan, plan.batch_per_device_samples, &p.memory, &unknown_memory);
+    dl_memory_compute(system, workload, framework, &plan, at_once, &p.memory, &unknown_memory);
     p.max_batch_samples = dl_memory_max_batch(system, workload, framework, &plan);
     p.fits = !dl_known(p.memory.capacity_bytes) || p.memory.total_bytes <= p.memory.capacity_bytes;
     dl_judge_bottleneck(&parts, &p);

@@ -38,11 +38,13 @@ struct dl_storage {
 
 /* A measured collective: samples of one library, operation and rank set. */
 struct dl_coll_sample { double bytes, time_s, low_s, high_s; };
+struct dl_coll_base { double time_s; const char *algorithm, *protocol; };
 struct dl_coll_measured {
     const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
     int64_t nodes, ranks;
     struct dl_coll_sample *samples; int sample_count; /* ascending bytes */
     struct dl_piece *pieces; int piece_count;         /* fit, for sizes beyond the samples */
+    struct dl_coll_base *bases; /* derived: the model at each sample, by dl_coll_measured_fill(); NULL: when asked */
 };
 
 /* One shape that a probe of calibrate measured, as it was measured. */

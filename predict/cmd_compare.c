@@ -11,6 +11,7 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
+    {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
     {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or that hold a text (notes~NGC)", true},
     {"release", 0, "NAME", "What", "release of the framework for every row, instead of the one that its source names", false},
@@ -41,6 +42,7 @@ static const struct dl_column row_columns[] = {
     {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
 };
@@ -85,8 +87,9 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *
         cells[10].string = row->unit;
         cells[11].number = row->error_pct;
         cells[12].string = row->bottleneck;
-        cells[13].boolean = row->skipped;
-        cells[14].string = row->why;
+        cells[13].string = row->cause;
+        cells[14].boolean = row->skipped;
+        cells[15].string = row->why;
     }
     return DL_OK;
 }
@@ -107,14 +110,18 @@ static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_s
     return DL_OK;
 }
 
-static enum dl_code compare_file(struct dl_context *context, const struct dl_data *data, const struct dl_csv *csv, bool anchor,
-                                 struct dl_comparison *out, struct dl_err *err) {
+static enum dl_code compare_file(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
+                                 const struct dl_csv *csv, struct dl_comparison *out, struct dl_err *err) {
+    static const char *const modes[] = {"sizes", "ranks", NULL};
+    int mode = -1;
+    DL_TRY(dl_option_choice(options, "calibrated", modes, &mode, err));
     if (csv->row_count == 0) return DL_OK; /* --where left none */
     if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) {
         context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit",
                       csv->name);
     }
-    return dl_compare_table(data, csv, anchor, out, err);
+    if (mode >= 0) return dl_compare_calibrated(data, csv, (enum dl_calibrated)mode, out, err);
+    return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options, const struct dl_table *rows,
@@ -132,6 +139,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     }
     dl_jw_end(&w);
     dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
+    if (dl_option_given(options, "calibrated")) dl_jw_string(&w, "calibrated", dl_option_text(options, "calibrated"));
     dl_jw_end(&w);
     dl_jw_array(&w, "rows");
     dl_table_json(rows, &w);
@@ -185,6 +193,24 @@ static const char *reasons_text(struct dl_context *context, const struct dl_comp
     return shown == 0 ? "" : dl_arena_printf(context->arena, "\nRows not predicted\n%s", text);
 }
 
+/* Runs slower than their interval, the worst first, with the likely cause of each. */
+static const char *causes_text(struct dl_context *context, const struct dl_comparison *c) {
+    const char *text = "";
+    double above = INFINITY;
+    for (int shown = 0; shown < SHOWN_ROWS; shown++) {
+        int worst = -1;
+        for (int i = 0; i < c->count; i++) {
+            const double error = c->rows[i].cause == NULL ? -1 : fabs(c->rows[i].error_pct);
+            if (error < 0 || error >= above) continue;
+            if (worst < 0 || error > fabs(c->rows[worst].error_pct)) worst = i;
+        }
+        if (worst < 0) break;
+        above = fabs(c->rows[worst].error_pct);
+        text = dl_arena_printf(context->arena, "%s  %s: %s\n", text, c->rows[worst].id, c->rows[worst].cause);
+    }
+    return text[0] == 0 ? "" : dl_arena_printf(context->arena, "\nSlower than predicted, and why (likely)\n%s", text);
+}
+
 static const char *sentence(struct dl_context *context, const struct dl_error_summary *list, int count) {
     if (count == 0 || list[count - 1].rows == 0) return "\nNo row could be predicted.\n";
     const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
@@ -203,8 +229,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const char *errors = dl_table_text(summary), *table = all ? dl_table_text(rows) : worst_text(context, c, err);
     if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *before = all ? table : "", *after = all ? "" : table;
-    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
-                                                    reasons_text(context, c), end), err);
+    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
+                                                    causes_text(context, c), reasons_text(context, c), end), err);
 }
 
 /* PCT is a number of percent, with or without the sign. */
@@ -250,7 +276,7 @@ static enum dl_code read_data(struct dl_context *context, const struct dl_option
 static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
                                 const struct dl_csv *csvs, struct dl_comparison *out, struct dl_err *err) {
     for (int i = 0; i < options->positional_count; i++) {
-        DL_TRY(compare_file(context, data, &csvs[i], dl_option_given(options, "anchor"), out, err));
+        DL_TRY(compare_file(context, options, data, &csvs[i], out, err));
     }
     return dl_inputs_overrides_used(context, data, err);
 }

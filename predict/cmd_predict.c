@@ -6,8 +6,13 @@
 #include "model/strategy.h"
 #include "predict/inputs.h"
 #include "predict/rows.h"
+#include "predict/trace.h"
 
-static const struct dl_option *const tables[] = {dl_input_options, dl_output_options, NULL};
+static const struct dl_option predict_options[] = {
+    {"trace", 0, "FILE", "Output", "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {dl_input_options, predict_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes 1-16*2 --json",
@@ -36,7 +41,7 @@ static enum dl_code fail_all(const struct results *results, struct dl_err *err) 
     return dl_fail(err, DL_ERR_USAGE, "no framework can run this, for instance: %s", results->skipped[0].why);
 }
 
-static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs, struct results *out,
+static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs, bool terms, struct results *out,
                                 struct dl_err *err) {
     const size_t most = (size_t)inputs->framework_count * inputs->node_count;
     out->rows = dl_arena_alloc(context->arena, most, sizeof *out->rows);
@@ -47,7 +52,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
             struct result *row = &out->rows[out->count];
             struct dl_err inner = {0};
             row->framework = inputs->frameworks[f];
-            const enum dl_code code = dl_inputs_predict(inputs, inputs->frameworks[f], inputs->nodes[n], false, context->arena,
+            const enum dl_code code = dl_inputs_predict(inputs, inputs->frameworks[f], inputs->nodes[n], terms, context->arena,
                                                         &row->plan, &row->prediction, &inner);
             if (code == DL_OK) {
                 out->count++;
@@ -214,13 +219,23 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
                         inputs->system->device->name, measured, text, sentence(context, options, results)), err);
 }
 
+static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs, const struct results *results,
+                                struct dl_arena *arena, struct dl_err *err) {
+    if (results->count != 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--trace: one timeline at a time; give one --framework and one --nodes");
+    }
+    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    return dl_trace_write(dl_option_text(options, "trace"), &row, arena, err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
     struct results results = {0};
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
-    DL_TRY(predict_all(context, &inputs, &results, err));
+    DL_TRY(predict_all(context, &inputs, dl_option_given(options, "trace"), &results, err));
+    if (dl_option_given(options, "trace")) DL_TRY(write_trace(options, &inputs, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
     if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &inputs, &results, err));
     else DL_TRY(print_rows(context, options, &inputs, &results, format, err));

@@ -362,7 +362,7 @@ static const char *quoted(struct dl_arena *arena, const char *word) {
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options, const char *command,
                               const char *framework, int64_t nodes) {
     static const char *const replaced[] = {"framework", "nodes", "format", "json", "csv", "output", "strict", "quiet", "verbose",
-                                           "color", "data", NULL};
+                                           "color", "data", "trace", NULL};
     const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;

@@ -147,6 +147,8 @@ static void mpi_rules(void **state) {
     assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4095, &below), DL_MPI_DOUBLING);
     assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4096, &below), DL_MPI_RABENSEIFNER);
     check_close(below, 4096.0, 0.0);
+    assert_int_equal(dl_mpi_kind_of("hpcx"), DL_MPI_HPCX_OLD);
+    assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX_OLD, 64, 4096, &below), DL_MPI_DOUBLING);
     assert_int_equal(dl_mpi_kind_of(NULL), DL_MPI_OPEN);
 }
 
@@ -333,42 +335,63 @@ static void one_rank_is_free_and_faults_are_named(void **state) {
     assert_non_null(strstr(err.message, "links.inter"));
 }
 
-/* Two samples make the cubic a line. 1 KiB: 10 us, 1 MiB: 160 us: at 32 KiB half way in log-log (lg 1024 -> 5 of 10):
- * sqrt(10 * 160) = 40 us. Beyond: slope 150 us / (1 MiB - 1 KiB). Below: 10 us. */
+static double model_s(struct dl_system *system, struct dl_collective_request r, double bytes, int64_t nodes) {
+    const int count = system->collective_count;
+    struct dl_collective_time t;
+    system->collective_count = 0;
+    r.bytes = bytes, r.nodes = nodes;
+    assert_int_equal(dl_collective_time(system, &r, &t, NULL), DL_OK);
+    system->collective_count = count;
+    return t.time_s;
+}
+
+/* Measured / model is 10 us / model(1 KiB), recursive doubling, and 160 us / model(1 MiB), Rabenseifner. 4 bytes have the
+ * first ratio, 256 KiB, 512 KiB and 2 MiB the second; 32 KiB, 32 times from the next sample of its algorithm, lies half way
+ * in log bytes: the root of both. 8 nodes: the ratio of 4 nodes; 6 nodes between 4 and 8. */
 static void samples_come_first(void **state) {
     (void)state;
     struct dl_system system = fake_system();
-    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}};
-    struct dl_coll_measured measured = {
-        .library = "mpi", .operation = "all_reduce", .nodes = 4, .ranks = 4, .samples = samples, .sample_count = 2};
-    system.collectives = &measured, system.collective_count = 1;
-    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
-                                      .library = DL_LIB_MPI,
-                                      .bytes = 32768,
-                                      .nodes = 4,
-                                      .ranks_per_node = 1,
-                                      .flows_per_adapter = 1};
-    struct dl_collective_time t, model, base;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, 40e-6, 1e-9);
-    assert_string_equal(t.origin, "measured");
-    assert_false(t.extrapolated);
-    r.bytes = 4;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, 10e-6, 1e-12);
-    r.bytes = 2097152;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, 160e-6 + 1048576 * 150e-6 / (1048576 - 1024), 1e-12);
-    assert_true(t.extrapolated);
-    /* 8 nodes: model(8) * 160 us / model(4) */
+    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}},
+                          more[] = {{1048576, 640e-6, NAN, NAN}};
+    struct dl_coll_measured measured[] = {
+        {.library = "mpi", .operation = "all_reduce", .nodes = 4, .ranks = 4, .samples = samples, .sample_count = 2},
+        {.library = "mpi", .operation = "all_reduce", .nodes = 16, .ranks = 16, .samples = more, .sample_count = 1}};
+    system.collectives = measured, system.collective_count = 1;
+    struct dl_collective_request r = {
+        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .nodes = 4, .ranks_per_node = 1, .flows_per_adapter = 1};
+    const double small = 10e-6 / model_s(&system, r, 1024, 4), large = 160e-6 / model_s(&system, r, 1048576, 4);
+    const struct {
+        double bytes, ratio;
+        bool extrapolated;
+    } cases[] = {{1024, small, false},   {4, small, false},       {32768, sqrt(small * large), false},
+                 {262144, large, false}, {1048576, large, false}, {2097152, large, true}};
+    struct dl_collective_time t;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        r.bytes = cases[i].bytes;
+        assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+        check_close(t.time_s, cases[i].ratio * model_s(&system, r, cases[i].bytes, 4), 1e-12);
+        assert_string_equal(t.origin, "measured");
+        assert_int_equal(t.extrapolated, cases[i].extrapolated);
+    }
     r.bytes = 1048576, r.nodes = 8;
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     assert_string_equal(t.formula, "F-COLL-SCALED");
-    system.collective_count = 0;
-    assert_int_equal(dl_collective_time(&system, &r, &model, NULL), DL_OK);
-    r.nodes = 4;
-    assert_int_equal(dl_collective_time(&system, &r, &base, NULL), DL_OK);
-    check_close(t.time_s, model.time_s * 160e-6 / base.time_s, 1e-12);
+    check_close(t.time_s, large * model_s(&system, r, 1048576, 8), 1e-12);
+    system.collective_count = 2; /* 8 lies half way between 4 and 16 in log ranks */
+    const double largest = 640e-6 / model_s(&system, r, 1048576, 16);
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, sqrt(large * largest) * model_s(&system, r, 1048576, 8), 1e-12);
+    /* beyond the samples the fit, where there is one */
+    struct dl_piece piece = {1e9, 100e-6, 1e-10};
+    measured[0].pieces = &piece, measured[0].piece_count = 1, r.nodes = 4, r.bytes = 1e8;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 100e-6 + 1e-2, 1e-12);
+    assert_string_equal(t.origin, "fitted");
+    /* no model without a link: the times themselves, on a cubic in log-log that two samples make a line */
+    measured[0].piece_count = 0, system.collective_count = 1, system.has_inter = false, r.bytes = 32768;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 40e-6, 1e-9);
+    assert_string_equal(t.algorithm, "as measured");
 }
 
 int main(void) {
