@@ -22,6 +22,8 @@ static const char *const examples[] = {
     "dlmodel plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,tensorflow-ps --nodes 1-64*2",
     "dlmodel plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1-64*2 -o breakdown",
     "dlmodel plot error data/runs/*.csv -o error.svg",
+    "dlmodel plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1",
+    "dlmodel plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o kernels",
     NULL,
 };
 
@@ -30,6 +32,8 @@ static const struct dl_plot_kind kinds[] = {
     {"scaling", "throughput against devices: measured, predicted with its interval, ideal", dl_plot_scaling},
     {"breakdown", "parts of an iteration against nodes", dl_plot_breakdown},
     {"error", "signed error of every compared row, by source", dl_plot_error},
+    {"roofline", "layers of a workload on their device's roofline", dl_plot_roofline},
+    {"kernels", "predicted against measured kernel times", dl_plot_kernels},
     {NULL, NULL, NULL},
 };
 
@@ -133,10 +137,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_plot = {
     .name = "plot",
     .summary = "scaling, breakdown of an iteration, errors: as a picture or in the terminal",
-    .usage = "scaling|breakdown|error [FILE.csv...] [options]",
+    .usage = "scaling|breakdown|error|roofline|kernels [FILE.csv...] [options]",
     .purpose = "Draws with gnuplot. 'scaling FILE...' sets predictions beside measured runs; without files it draws predictions "
                "for --nodes. 'breakdown' stacks the parts of an iteration. 'error FILE...' shows how far predictions are from "
-               "measurements, by --by. With files, --system, --workload, --framework, --precision and --where choose rows; "
+               "measurements, by --by. 'roofline' sets the layers of a workload on the roofline of the system's device, 'kernels FILE...' "
+               "predicted beside measured kernel times. With files, --system, --workload, --framework, --precision and --where choose rows; "
                "values may be lists (a,b).",
     .examples = examples,
     .options = tables,

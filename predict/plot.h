@@ -39,6 +39,11 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
 enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                            struct dl_err *err);
 
+enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                              struct dl_err *err);
+enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                             struct dl_err *err);
+
 /* What tells runs apart but for the number of devices; each is a column of a table of runs. */
 enum dl_plot_key {
     DL_KEY_WORKLOAD, DL_KEY_SYSTEM, DL_KEY_PRECISION, DL_KEY_FRAMEWORK, DL_KEY_STRATEGY, DL_KEY_BACKEND, DL_KEY_INPUT,
