@@ -26,13 +26,17 @@
 #define DL_FEATURES "unknown"
 #endif
 
-extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_explain, dl_cmd_compare, dl_cmd_plot, dl_cmd_list,
-    dl_cmd_schema, dl_cmd_help;
+extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_explain, dl_cmd_compare, dl_cmd_plot, dl_cmd_slurm, dl_cmd_list,
+    dl_cmd_schema, dl_cmd_help, dl_cmd_import;
 
 static const struct dl_command *const commands[] = {
-    &dl_cmd_calibrate, &dl_cmd_predict, &dl_cmd_explain, &dl_cmd_compare, &dl_cmd_plot,
+    &dl_cmd_calibrate, &dl_cmd_predict, &dl_cmd_explain, &dl_cmd_compare, &dl_cmd_plot, &dl_cmd_slurm,
+    &dl_cmd_import,
     &dl_cmd_list,      &dl_cmd_schema,  &dl_cmd_help,    NULL,
 };
+
+extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;
+static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schema, &dl_runlog_schema, NULL};
 
 static const struct dl_option global_options[] = {
     {"quiet", 'q', NULL, "Global", "no messages on stderr but errors", true},
@@ -186,7 +190,7 @@ int main(int argc, char **argv) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_context context = {.program = "", .commands = commands, .arena = &arena, .output = write_output, .note = write_note,
-                                 .global_options = global_options};
+                                 .global_options = global_options, .schemas = schemas};
     static char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) context.program = program;

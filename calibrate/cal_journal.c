@@ -26,6 +26,27 @@ static const struct dl_field header_fields[] = {
      .max = 1e6,
      .required = true,
      .help = "--ranks"},
+    STRING(struct dl_cal_header, hostfile, false, "--hostfile"),
+    STRING(struct dl_cal_header, launcher, false, "--launcher"),
+    {.key = "nodes",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, nodes),
+     .min = 1,
+     .max = 1e6,
+     .help = "--nodes"},
+    STRING(struct dl_cal_header, workload, false, "--workload"),
+    {.key = "gpus",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, gpus),
+     .min = 0,
+     .max = 1e6,
+     .help = "devices of the plan"},
+    {.key = "capability",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, capability),
+     .min = 0,
+     .max = 1e4,
+     .help = "their compute capability, times 10"},
     {.key = "budget_s",
      .type = DL_FIELD_NUMBER,
      .offset = offsetof(struct dl_cal_header, budget_s),
@@ -201,6 +222,10 @@ static void text_member(struct dl_json_writer *w, const char *key, const char *v
     if (value != NULL) dl_jw_string(w, key, value);
 }
 
+static void number_member(struct dl_json_writer *w, const char *key, double value) {
+    if (dl_known(value)) dl_jw_number(w, key, value);
+}
+
 static void count_member(struct dl_json_writer *w, const char *key, int64_t value) {
     if (value != DL_ABSENT) dl_jw_integer(w, key, value);
 }
@@ -220,7 +245,13 @@ enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header 
     text_member(&w, "load", header->load);
     text_member(&w, "only", header->only);
     text_member(&w, "file_dir", header->file_dir);
+    text_member(&w, "hostfile", header->hostfile);
+    text_member(&w, "launcher", header->launcher);
+    text_member(&w, "workload", header->workload);
+    if (header->gpus > 0) dl_jw_integer(&w, "gpus", header->gpus);
+    if (header->gpus > 0) dl_jw_integer(&w, "capability", header->capability);
     dl_jw_integer(&w, "ranks", header->ranks);
+    if (header->nodes > 1) dl_jw_integer(&w, "nodes", header->nodes);
     dl_jw_number(&w, "budget_s", header->budget_s);
     dl_jw_bool(&w, "quick", header->quick);
     dl_jw_end(&w);
@@ -249,6 +280,11 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct 
     dl_jw_number(&w, "median_s", sample->median_s);
     dl_jw_number(&w, "low_s", sample->low_s);
     dl_jw_number(&w, "high_s", sample->high_s);
+    if (sample->clock_hz > 0) dl_jw_number(&w, "clock_hz", sample->clock_hz);
+    if (sample->power_w > 0) dl_jw_number(&w, "power_w", sample->power_w);
+    number_member(&w, "min_s", sample->min_s);
+    number_member(&w, "drift_frac", sample->drift_frac);
+    number_member(&w, "load_average", sample->load_average);
     count_member(&w, "repeats", sample->repeats);
     count_member(&w, "outliers", sample->outliers);
     count_member(&w, "preempted", sample->preempted);

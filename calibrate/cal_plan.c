@@ -1,21 +1,58 @@
 /* cal_plan.c - the shapes. GEMM and convolution shapes are those of common networks (fully connected and projection
  * layers, ResNet and VGG blocks), spread over four decades of flop, so that the surfaces have something on every side. */
 #include "calibrate/cal_plan.h"
+#include "calibrate/cal_gpu.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+const char *const dl_cal_program_names[] = {"dlmodel-probe-cpu",   "dlmodel-probe-mpi",  "dlmodel-probe-cuda",
+                                            "dlmodel-probe-cudnn", "dlmodel-probe-nccl", NULL};
+
+/* Starting times: seen on a 2-core machine; over hosts a launcher and its daemons come first. */
+const struct dl_cal_child_row dl_cal_children[] = {
+    [DL_CAL_CPU] = {"cpu", DL_CAL_PROGRAM_CPU, DL_CAL_START_PLAIN, 1.0},
+    [DL_CAL_GPU] = {"gpu", DL_CAL_PROGRAM_CUDA, DL_CAL_START_PLAIN, 2.0},
+    [DL_CAL_CUDNN] = {"cudnn", DL_CAL_PROGRAM_CUDNN, DL_CAL_START_PLAIN, 3.0},
+    [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN, 5.0}, /* it makes its ranks itself */
+    [DL_CAL_NCCL_NET] = {"nccl-net", DL_CAL_PROGRAM_NCCL, DL_CAL_START_HOSTS, 10.0},
+    [DL_CAL_SHM] = {"shm", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
+    [DL_CAL_TCP] = {"tcp", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
+    [DL_CAL_NET] = {"net", DL_CAL_PROGRAM_MPI, DL_CAL_START_HOSTS, 6.0},
+};
+
 const struct dl_cal_probe dl_cal_probes[] = {
-    {"gemm", "matrix products, OpenBLAS", false},
-    {"matmul", "matrix products, oneDNN", false},
-    {"conv", "convolution, three passes, oneDNN", false},
-    {"stream", "memory bandwidth", false},
-    {"write", "file write with fsync", false},
-    {"read", "file read", false},
-    {"pingpong", "MPI point to point", true},
-    {"allreduce", "MPI all-reduce", true},
+    {"gemm", "matrix products, OpenBLAS", DL_CAL_PROGRAM_CPU},
+    {"matmul", "matrix products, oneDNN", DL_CAL_PROGRAM_CPU},
+    {"conv", "convolution, three passes, oneDNN", DL_CAL_PROGRAM_CPU},
+    {"stream", "memory bandwidth", DL_CAL_PROGRAM_CPU},
+    {"write", "file write with fsync", DL_CAL_PROGRAM_CPU},
+    {"read", "file read", DL_CAL_PROGRAM_CPU},
+    {"pingpong", "MPI point to point", DL_CAL_PROGRAM_MPI},
+    {"allreduce", "MPI all-reduce", DL_CAL_PROGRAM_MPI},
+    {"allgather", "MPI all-gather, over nodes", DL_CAL_PROGRAM_MPI},
+    {"broadcast", "MPI broadcast, over nodes", DL_CAL_PROGRAM_MPI},
+    {"reducescatter", "MPI reduce-scatter, over nodes", DL_CAL_PROGRAM_MPI},
+    {"alltoall", "MPI all-to-all, over nodes", DL_CAL_PROGRAM_MPI},
+    {"gpu-gemm", "matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-batch", "batches of matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-copy", "device memory bandwidth", DL_CAL_PROGRAM_CUDA},
+    {"gpu-launch", "kernel launch and gap", DL_CAL_PROGRAM_CUDA},
+    {"gpu-host", "copies between host and device", DL_CAL_PROGRAM_CUDA},
+    {"gpu-update", "optimizer step (momentum)", DL_CAL_PROGRAM_CUDA},
+    {"gpu-conv", "convolution, three passes, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-norm", "batch normalisation, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-act", "activation (relu), cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-pool", "pooling, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-softmax", "softmax, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"nccl-allreduce", "NCCL all-reduce", DL_CAL_PROGRAM_NCCL},
+    {"nccl-reducescatter", "NCCL reduce-scatter", DL_CAL_PROGRAM_NCCL},
+    {"nccl-allgather", "NCCL all-gather", DL_CAL_PROGRAM_NCCL},
+    {"nccl-broadcast", "NCCL broadcast", DL_CAL_PROGRAM_NCCL},
+    {"nccl-alltoall", "NCCL all-to-all", DL_CAL_PROGRAM_NCCL},
+    {"nccl-sendrecv", "NCCL send and receive", DL_CAL_PROGRAM_NCCL},
     {.name = NULL},
 };
 
@@ -64,8 +101,8 @@ static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
 
 /* A budget of this many seconds gives each shape its weight in seconds. */
 static const double QUICK_S = 20, FULL_S = 200;
-static const double START_CPU_S = 1.0, START_MPI_S = 1.5; /* starting a child; seen on a 2-core machine */
-static const double WARM_FRAC = 0.35;                     /* warm-up and verification, of the shares */
+static const double NODES_FACTOR = 2; /* more of it with several nodes */
+static const double WARM_FRAC = 0.35; /* warm-up and verification, of the shares */
 
 struct builder {
     struct dl_cal_plan *plan;
@@ -79,7 +116,9 @@ static const char base_product[] = "m=1024 n=1024 k=1024 ";
 
 static void add(struct builder *b, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
                 double weight) {
-    const bool base = b->base && (strcmp(probe, "stream") == 0 || (shape != NULL && strstr(shape, base_product) == shape));
+    const bool of_device = b->plan->choice.gpus < 1 ? child == DL_CAL_CPU : child == DL_CAL_GPU;
+    const bool base = b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
+                                  (of_device && shape != NULL && strstr(shape, base_product) == shape));
     if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
     if (b->plan->count == b->capacity || shape == NULL) {
         b->failed = true;
@@ -125,10 +164,45 @@ static void add_messages(struct builder *b, const char *pass, enum dl_cal_child 
     }
 }
 
+/* Sizes from 8 bytes, each `factor` times the one before, up to `largest`. */
+static void add_sizes(struct builder *b, const char *probe, int64_t ranks, long factor, long largest, double weight) {
+    for (long bytes = 8; bytes <= largest; bytes *= factor) {
+        const long shown = bytes * factor > largest ? largest : bytes;
+        const char *shape = dl_arena_printf(b->arena, "bytes=%ld ranks=%lld", shown, (long long)ranks);
+        add(b, probe, shape, "net", DL_CAL_NET, shown >= 4L << 20 ? 2 * weight : weight);
+    }
+}
+
+/* Over the network: one rank a node. All-reduce over every rank set (2, 3, 4, then 8, 16, ... and all), the others over all.
+ * Sizes end where a message of a slow network (1 Gb/s) still takes a second or less. */
+static void add_network(struct builder *b) {
+    static const char *const others[] = {"allgather", "broadcast", "reducescatter", "alltoall"};
+    const bool quick = b->plan->choice.quick;
+    const int64_t nodes = b->plan->choice.nodes;
+    const long largest = quick ? 16L << 20 : 128L << 20;
+    if (nodes < 2) return;
+    add_sizes(b, "pingpong", 2, 2, largest, 1);
+    for (int64_t ranks = 2; ranks <= nodes; ranks = ranks < 4 ? ranks + 1 : 2 * ranks) {
+        add_sizes(b, "allreduce", ranks, quick ? 4 : 2, largest, 1);
+        if (ranks > 3 && ranks < nodes && 2 * ranks > nodes) add_sizes(b, "allreduce", nodes, quick ? 4 : 2, largest, 1);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) add_sizes(b, others[i], nodes, quick ? 8 : 4, largest, 1);
+}
+
+static void add_of_gpu(void *context, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
+                       double weight) {
+    add(context, probe, shape, pass, child, weight);
+}
+
+/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only when --only names it. */
 static void add_all(struct builder *b) {
     const bool quick = b->plan->choice.quick;
-    add_products(b);
-    add_convolutions(b);
+    const struct dl_cal_adder adder = {b, b->arena, add_of_gpu};
+    if (b->plan->choice.gpus < 1 || b->plan->choice.only != NULL) {
+        add_products(b);
+        add_convolutions(b);
+    }
+    dl_cal_gpu_points(&b->plan->choice, &adder);
     const char *arrays = quick ? "bytes=67108864" : "bytes=268435456";
     add(b, "stream", arrays, "copy", DL_CAL_CPU, 4);
     add(b, "stream", arrays, "triad", DL_CAL_CPU, 4);
@@ -136,7 +210,8 @@ static void add_all(struct builder *b) {
     add(b, "write", file, "write", DL_CAL_CPU, 5);
     add(b, "read", file, "read", DL_CAL_CPU, 5);
     add_messages(b, "shm", DL_CAL_SHM);
-    add_messages(b, "tcp", DL_CAL_TCP);
+    if (b->plan->choice.nodes < 2) add_messages(b, "tcp", DL_CAL_TCP); /* a stand-in for the network that is there */
+    add_network(b);
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a */
@@ -152,6 +227,7 @@ static void share_out(struct dl_cal_plan *plan, struct dl_arena *arena) {
     bool used[DL_CAL_CHILDREN] = {false};
     for (size_t i = 0; i < plan->count; i++) weights += plan->points[i].share_s;
     uint64_t hash = hash_text(UINT64_C(14695981039346656037), plan->choice.file_dir);
+    hash = hash_text(hash_text(hash, plan->choice.hostfile), plan->choice.launcher);
     for (size_t i = 0; i < plan->count; i++) {
         struct dl_cal_point *p = &plan->points[i];
         p->share_s *= plan->choice.budget_s / weights;
@@ -162,7 +238,7 @@ static void share_out(struct dl_cal_plan *plan, struct dl_arena *arena) {
     plan->hash = hash;
     plan->expected_s = plan->count == 0 ? 0 : plan->choice.budget_s * (1 + WARM_FRAC);
     for (int i = 0; i < DL_CAL_CHILDREN; i++) {
-        if (used[i]) plan->expected_s += i == DL_CAL_CPU ? START_CPU_S : START_MPI_S;
+        if (used[i]) plan->expected_s += dl_cal_children[i].start_s;
     }
 }
 
@@ -177,7 +253,7 @@ bool dl_cal_chosen(const struct dl_cal_choice *choice, const char *probe) {
 }
 
 static enum dl_code check_names(const char *only, struct dl_arena *arena, struct dl_err *err) {
-    const char *names[16];
+    const char *names[DL_CAL_PROBES_MAX + 1];
     int count = 0;
     for (; dl_cal_probes[count].name != NULL; count++) names[count] = dl_cal_probes[count].name;
     names[count] = NULL;
@@ -200,10 +276,10 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
 enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena, struct dl_cal_plan *out,
                               struct dl_err *err) {
     DL_TRY(check_names(choice->only, arena, err));
-    struct builder b = {.plan = out, .arena = arena, .capacity = 512, .base = choice->only != NULL};
+    struct builder b = {.plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
     *out = (struct dl_cal_plan){.choice = *choice, .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
     if (out->points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (isnan(out->choice.budget_s)) out->choice.budget_s = choice->quick ? QUICK_S : FULL_S;
+    if (isnan(out->choice.budget_s)) out->choice.budget_s = (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
     add_all(&b);
     if (b.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     share_out(out, arena);

@@ -9,28 +9,69 @@
 #include "model/arena.h"
 #include "model/status.h"
 
-/* Which child process measures a probe. */
-enum dl_cal_child { DL_CAL_CPU, DL_CAL_SHM, DL_CAL_TCP, DL_CAL_CHILDREN };
+/* Programs that measure: built when their libraries are there. */
+enum dl_cal_program {
+    DL_CAL_PROGRAM_CPU,
+    DL_CAL_PROGRAM_MPI,
+    DL_CAL_PROGRAM_CUDA,
+    DL_CAL_PROGRAM_CUDNN,
+    DL_CAL_PROGRAM_NCCL,
+    DL_CAL_PROGRAMS
+};
+extern const char *const dl_cal_program_names[]; /* files, in that order */
+
+/* Which child process measures a point: a program, and how it is started. Measured in this order. */
+enum dl_cal_child {
+    DL_CAL_CPU,
+    DL_CAL_GPU,
+    DL_CAL_CUDNN,
+    DL_CAL_SHM,
+    DL_CAL_TCP,
+    DL_CAL_NCCL,
+    DL_CAL_NET,
+    DL_CAL_NCCL_NET,
+    DL_CAL_CHILDREN
+};
+enum dl_cal_start {
+    DL_CAL_START_PLAIN, /* one process */
+    DL_CAL_START_LOCAL, /* the ranks of this node, by mpirun */
+    DL_CAL_START_HOSTS, /* one rank on each node, by the launcher */
+};
+struct dl_cal_child_row {
+    const char *name; /* of the transport: the pass of its points, but for DL_CAL_CPU */
+    enum dl_cal_program program;
+    enum dl_cal_start start;
+    double start_s; /* starting it takes so long */
+};
+extern const struct dl_cal_child_row dl_cal_children[]; /* by enum dl_cal_child */
 
 struct dl_cal_probe {
     const char *name, *summary;
-    bool mpi;
+    enum dl_cal_program program;
 };
-extern const struct dl_cal_probe dl_cal_probes[]; /* ended by name NULL */
+enum { DL_CAL_PROBES_MAX = 48 };
+extern const struct dl_cal_probe dl_cal_probes[]; /* ended by name NULL; at most DL_CAL_PROBES_MAX */
 
 struct dl_cal_point {
-    const char *probe, *shape, *pass; /* pass of an MPI probe: "shm" or "tcp" */
+    const char *probe, *shape, *pass; /* pass of an MPI probe: "shm", "tcp" or "net" */
     enum dl_cal_child child;
     double share_s; /* of the budget */
 };
+
+struct dl_workload;
 
 /* What the user chose; kept in the journal, so that --resume goes on with the same. */
 struct dl_cal_choice {
     bool quick;
     double budget_s;
     const char *only; /* "gemm,conv"; NULL: all */
-    int64_t ranks;
+    int64_t ranks; /* of MPI on this node */
     const char *file_dir;
+    int64_t nodes;                   /* 1: this node alone */
+    const char *hostfile, *launcher; /* how the others are reached; NULL: as the allocation says */
+    int64_t gpus, capability;        /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
+    const char *workload_name;       /* --workload; NULL: none */
+    const struct dl_workload *workload;
 };
 
 struct dl_cal_plan {

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate/cal_gpu.h"
+#include "calibrate/cal_parts.h"
 #include "calibrate/fit_kernel.h"
-#include "calibrate/fit_link.h"
 
 /* Everything absent: the loader knows how. */
 static const char skeleton[] =
@@ -24,20 +25,13 @@ static const char skeleton[] =
     "write is"
     " synced, the read may come from the page cache where the kernel does not drop it.\"}}";
 
-enum { MEASUREMENTS_MAX = 64, SURFACES_MAX = 8 };
-
-struct maker {
-    const struct dl_cal_journal *journal;
-    const struct dl_cal_run *run;
-    struct dl_arena *arena;
-    struct dl_system *out;
-    struct dl_kernel_sample *kernels;
-    size_t kernel_count;
-};
+enum { SURFACES_MAX = 32 };
 
 static bool is(const char *text, const char *other) { return text != NULL && strcmp(text, other) == 0; }
 
 double dl_cal_work(const struct dl_raw_sample *s) {
+    const double of_gpu = dl_cal_gpu_work(s);
+    if (dl_known(of_gpu)) return of_gpu;
     if (is(s->probe, "gemm") || is(s->probe, "matmul")) {
         return 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "k");
     }
@@ -50,26 +44,26 @@ double dl_cal_work(const struct dl_raw_sample *s) {
            dl_cal_shape_number(s->shape, "c") * r * r;
 }
 
-static void note(struct maker *m, const char *key, const char *text) {
-    if (text == NULL || m->out->measurement_count == MEASUREMENTS_MAX) return;
+void dl_cal_note(struct dl_cal_maker *m, const char *key, const char *text) {
+    if (key == NULL || text == NULL || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
     m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){key, text, NAN};
 }
 
-static void note_number(struct maker *m, const char *key, double value) {
-    if (!dl_known(value) || m->out->measurement_count == MEASUREMENTS_MAX) return;
+static void note_number(struct dl_cal_maker *m, const char *key, double value) {
+    if (!dl_known(value) || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
     m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){
         key, dl_arena_printf(m->arena, "%.4g", value), strtod(dl_arena_printf(m->arena, "%.4g", value), NULL)};
 }
 
-static enum dl_code start(struct maker *m, struct dl_err *err) {
+static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_json *doc;
     DL_TRY(dl_json_parse("profile", skeleton, sizeof skeleton - 1, m->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, m->arena, m->out, err));
     m->out->has_storage = m->out->has_intra = m->out->has_inter = m->out->has_links = false;
-    m->out->measurement = dl_arena_alloc(m->arena, MEASUREMENTS_MAX, sizeof *m->out->measurement);
-    m->out->collectives = dl_arena_alloc(m->arena, 2, sizeof *m->out->collectives);
+    m->out->measurement = dl_arena_alloc(m->arena, DL_CAL_NOTES_MAX, sizeof *m->out->measurement);
+    m->out->collectives = dl_arena_alloc(m->arena, DL_CAL_COLLECTIVES_MAX, sizeof *m->out->collectives);
     m->out->profile.surfaces = dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.surfaces);
-    m->out->profile.rates = dl_arena_alloc(m->arena, 1, sizeof *m->out->profile.rates);
+    m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
     m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
     if (m->out->measurement == NULL || m->out->collectives == NULL || m->out->profile.surfaces == NULL ||
         m->out->profile.rates == NULL || m->kernels == NULL) {
@@ -81,7 +75,7 @@ static enum dl_code start(struct maker *m, struct dl_err *err) {
 }
 
 /* Best work per second among the samples of a probe; NAN: none. */
-static double best_rate(const struct maker *m, const char *probe) {
+static double best_rate(const struct dl_cal_maker *m, const char *probe) {
     double best = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
@@ -90,7 +84,7 @@ static double best_rate(const struct maker *m, const char *probe) {
     return best;
 }
 
-static enum dl_code make_device(struct maker *m, struct dl_err *err) {
+static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     const struct dl_cal_host *host = &m->run->host;
     d->summary = dl_arena_printf(m->arena, "%s, %lld cores as one device", host->cpu, (long long)host->cores);
@@ -136,7 +130,7 @@ static struct dl_kernel convolution(const struct dl_raw_sample *s) {
 }
 
 /* A product has no pass of its own: the three differ in what is transposed, and that is in its shape. */
-static void gather(struct maker *m) {
+static void gather(struct dl_cal_maker *m) {
     const char *product = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
@@ -157,7 +151,7 @@ static void gather(struct maker *m) {
     }
 }
 
-static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
+static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     static const struct {
         enum dl_op op;
@@ -177,7 +171,7 @@ static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
                                   &quality, err));
         surface->source = "measured";
         d->surface_count++;
-        note(m, dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op], dl_pass_names[wanted[i].pass]),
+        dl_cal_note(m, dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op], dl_pass_names[wanted[i].pass]),
              dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%", quality.samples,
                              quality.folds > 0 ? "cross-validated" : "in-sample", 100 * quality.median_ape,
                              100 * quality.p90_ape));
@@ -185,102 +179,7 @@ static enum dl_code make_surfaces(struct maker *m, struct dl_err *err) {
     return DL_OK;
 }
 
-struct messages {
-    struct dl_link_sample points[DL_LINK_SAMPLES_MAX];
-    struct dl_coll_sample *samples;
-    int64_t ranks;
-    size_t count;
-};
-
-/* Samples of one probe over one transport, ascending in bytes (the order of the plan, unless they were resumed). */
-static enum dl_code collect(const struct maker *m, const char *probe, const char *transport, struct messages *out,
-                            struct dl_err *err) {
-    out->count = 0;
-    out->samples = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *out->samples);
-    if (out->samples == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < m->journal->sample_count; i++) {
-        const struct dl_raw_sample *s = &m->journal->samples[i];
-        const double bytes = dl_cal_shape_number(s->shape, "bytes");
-        if (!is(s->probe, probe) || !is(s->pass, transport) || out->count == DL_LINK_SAMPLES_MAX) continue;
-        size_t at = out->count;
-        for (; at > 0 && out->samples[at - 1].bytes > bytes; at--) out->samples[at] = out->samples[at - 1];
-        if (at > 0 && out->samples[at - 1].bytes == bytes) {
-            for (; at < out->count; at++) out->samples[at] = out->samples[at + 1]; /* measured twice: the first counts */
-            continue;
-        }
-        out->samples[at] = (struct dl_coll_sample){bytes, s->median_s, s->low_s, s->high_s};
-        out->ranks = (int64_t)dl_cal_shape_number(s->shape, "ranks");
-        out->count++;
-    }
-    for (size_t i = 0; i < out->count; i++)
-        out->points[i] = (struct dl_link_sample){out->samples[i].bytes, out->samples[i].time_s};
-    return DL_OK;
-}
-
-static enum dl_code fit_messages(struct maker *m, const struct messages *got, const char *key, struct dl_piece **pieces,
-                                 int *count, struct dl_err *err) {
-    struct dl_link_line lines[DL_LINK_PIECES];
-    *pieces = dl_arena_alloc(m->arena, DL_LINK_PIECES, sizeof **pieces);
-    if (*pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_fit_pieces(got->points, got->count, *pieces, lines, count, err));
-    for (int i = 0; i < *count; i++) {
-        note(m, dl_arena_printf(m->arena, "fit_%s_%d", key, i + 1),
-             dl_arena_printf(m->arena,
-                             "up to %.0f byte: alpha %.3g +- %.2g s, beta %.4g +- %.2g s/byte (95 %%), covariance %.2g, "
-                             "scatter %.1f %%, %zu samples",
-                             (*pieces)[i].max_bytes, lines[i].alpha_s, dl_line_alpha_half(&lines[i], 0.95),
-                             lines[i].beta_s_per_byte, dl_line_beta_half(&lines[i], 0.95), lines[i].covariance,
-                             100 * lines[i].sigma_frac, lines[i].samples));
-    }
-    return DL_OK;
-}
-
-static enum dl_code make_link(struct maker *m, const char *transport, struct dl_link *link, bool *present, struct dl_err *err) {
-    struct messages got;
-    DL_TRY(collect(m, "pingpong", transport, &got, err));
-    if (got.count < 2) return DL_OK;
-    DL_TRY(fit_messages(m, &got, dl_arena_printf(m->arena, "pingpong_%s", transport), &link->pieces, &link->piece_count, err));
-    const struct dl_coll_sample *last = &got.samples[got.count - 1];
-    const double beta = link->pieces[link->piece_count - 1].beta_s_per_byte;
-    link->latency_s = got.samples[0].time_s;
-    link->bandwidth_bytes_per_s = beta > 0 ? 1 / beta : last->bytes / last->time_s;
-    *present = m->out->has_links = true;
-    return DL_OK;
-}
-
-/* Without MPI nothing of a network is known: 10 Gb/s Ethernet with TCP, as an assumption that predictions name. */
-static void assume_network(struct maker *m) {
-    static const double LINE_BYTES_PER_S = 1.25e9;
-    static const double TCP_SHARE = 0.94; /* 1448 bytes of payload in the 1538 that a full frame takes on the wire */
-    static const double TCP_LATENCY_S = 25e-6;                       /* small message, one way (mem) */
-    struct dl_link *link = &m->out->inter;
-    if (m->out->has_inter) return;
-    link->kind = "ethernet";
-    link->source = "mem";
-    link->bandwidth_bytes_per_s = LINE_BYTES_PER_S * TCP_SHARE;
-    link->latency_s = TCP_LATENCY_S;
-    link->comment = "Assumed, not measured: 10 Gb/s Ethernet, TCP. --set links.inter.bandwidth and links.inter.latency say what there is.";
-    m->out->has_inter = m->out->has_links = true;
-}
-
-/* Only over shared memory: that is how the ranks of one node talk. */
-static enum dl_code make_collective(struct maker *m, struct dl_err *err) {
-    struct messages got;
-    DL_TRY(collect(m, "allreduce", "shm", &got, err));
-    if (got.count < 2) return DL_OK;
-    struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
-    *c = (struct dl_coll_measured){.library = "mpi",
-                                   .library_version = dl_cal_journal_find(m->journal, "mpi"),
-                                   .operation = "all_reduce",
-                                   .source = "measured",
-                                   .nodes = 1,
-                                   .ranks = got.ranks,
-                                   .samples = got.samples,
-                                   .sample_count = (int)got.count};
-    return fit_messages(m, &got, "allreduce_shm", &c->pieces, &c->piece_count, err);
-}
-
-static void make_storage(struct maker *m) {
+static void make_storage(struct dl_cal_maker *m) {
     struct dl_storage *s = &m->out->storage;
     s->write_bytes_per_s = best_rate(m, "write");
     s->read_bytes_per_s = best_rate(m, "read");
@@ -288,7 +187,7 @@ static void make_storage(struct maker *m) {
 }
 
 /* "onednn_implementations": each name once. */
-static const char *implementations(const struct maker *m) {
+static const char *implementations(const struct dl_cal_maker *m) {
     char text[1024] = "";
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const char *name = m->journal->samples[i].implementation;
@@ -302,7 +201,7 @@ static const char *implementations(const struct maker *m) {
     return text[0] == 0 ? NULL : dl_arena_strdup(m->arena, text);
 }
 
-static void describe(struct maker *m) {
+static void describe(struct dl_cal_maker *m) {
     const struct dl_cal_host *host = &m->run->host;
     struct dl_host *h = &m->out->host;
     m->out->summary = dl_arena_printf(m->arena, "%s: %s", host->name, host->cpu);
@@ -310,36 +209,35 @@ static void describe(struct maker *m) {
     h->sockets = host->sockets;
     h->cores = host->cores;
     h->memory_bytes = host->memory_bytes;
-    h->memory_bandwidth_bytes_per_s = m->out->profile.memory_bandwidth_bytes_per_s;
+    h->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
     m->out->has_host = true;
     m->out->measured_on = host->name;
     m->out->measured_at = m->run->finished;
     m->out->mpi = dl_cal_journal_find(m->journal, "mpi");
     m->out->comment = "Written by dlmodel calibrate. The node is one device. What is measured twice is kept once: see samples.";
-    note(m, "started", m->journal->header.started);
-    note(m, "mode", m->journal->header.quick ? "quick" : "full");
+    dl_cal_note(m, "started", m->journal->header.started);
+    dl_cal_note(m, "mode", m->journal->header.quick ? "quick" : "full");
     note_number(m, "budget_s", m->journal->header.budget_s);
     note_number(m, "seconds", m->run->seconds);
-    note(m, "resumed", m->run->resumed ? "yes; seconds: of the last part" : NULL);
-    note(m, "cpu", host->cpu);
-    note(m, "kernel", host->kernel);
-    note(m, "load_before", m->journal->header.load);
+    dl_cal_note(m, "resumed", m->run->resumed ? "yes; seconds: of the last part" : NULL);
+    dl_cal_note(m, "cpu", host->cpu);
+    dl_cal_note(m, "kernel", host->kernel);
+    dl_cal_note(m, "load_before", m->journal->header.load);
     note_number(m, "load_after", m->run->load_after);
-    for (size_t i = 0; i < m->journal->fact_count; i++) note(m, m->journal->facts[i].key, m->journal->facts[i].value);
-    note(m, "implementations", implementations(m));
+    for (size_t i = 0; i < m->journal->fact_count; i++) dl_cal_note(m, m->journal->facts[i].key, m->journal->facts[i].value);
+    dl_cal_note(m, "implementations", implementations(m));
 }
 
 enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct dl_cal_run *run, struct dl_arena *arena,
                             struct dl_system *out, struct dl_err *err) {
-    struct maker m = {.journal = journal, .run = run, .arena = arena, .out = out};
+    struct dl_cal_maker m = {.journal = journal, .run = run, .arena = arena, .out = out};
     DL_TRY(start(&m, err));
-    DL_TRY(make_device(&m, err));
+    const bool gpu = dl_cal_gpu_measured(journal);
+    if (!gpu) DL_TRY(make_device(&m, err));
     describe(&m);
-    DL_TRY(make_surfaces(&m, err));
-    DL_TRY(make_link(&m, "shm", &out->intra, &out->has_intra, err));
-    DL_TRY(make_link(&m, "tcp", &out->inter, &out->has_inter, err));
-    assume_network(&m);
-    DL_TRY(make_collective(&m, err));
+    DL_TRY(gpu ? dl_cal_gpu_device(&m, err) : make_surfaces(&m, err));
+    DL_TRY(dl_cal_network(&m, err));
+    if (gpu) DL_TRY(dl_cal_gpu_links(&m, err));
     make_storage(&m);
     return DL_OK;
 }

@@ -2,95 +2,14 @@
 #include "calibrate/cal_run.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#ifndef DLMODEL_LIBEXECDIR
-#define DLMODEL_LIBEXECDIR "/usr/local/libexec/dlmodel"
-#endif
-
-static const double SURVEY_SILENCE_S = 20; /* a probe program that lists itself, at most */
-static const double SILENCE_S = 60;        /* without a sample; grows with the shares */
-
-static const char *find_tool(const char *program, const char *name, struct dl_arena *arena) {
-    const char *slash = strrchr(program, '/');
-    const char *beside = slash == NULL ? NULL : dl_arena_printf(arena, "%.*s", (int)(slash - program), program);
-    const char *moved = slash == NULL ? NULL : dl_arena_printf(arena, "%s/../libexec/dlmodel", beside);
-    const char *directories[] = {beside, getenv("DLMODEL_LIBEXEC"), moved, DLMODEL_LIBEXECDIR};
-    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
-        const char *path = directories[i] == NULL ? NULL : dl_arena_printf(arena, "%s/%s", directories[i], name);
-        if (path != NULL && access(path, X_OK) == 0) return path;
-    }
-    return NULL;
-}
-
-struct survey {
-    struct dl_cal_tools *tools;
-    struct dl_arena *arena;
-};
-
-static enum dl_code hear_survey(void *context, const char *text, size_t length, struct dl_err *err) {
-    struct survey *s = context;
-    struct dl_cal_line line;
-    DL_TRY(dl_cal_line_parse("dlmodel-probe-cpu --list", 0, text, length, s->arena, &line, err));
-    for (int i = 0; line.has_probe && dl_cal_probes[i].name != NULL; i++) {
-        if (strcmp(line.probe.name, dl_cal_probes[i].name) == 0) s->tools->probes[i] = line.probe;
-    }
-    const int room = (int)(sizeof s->tools->facts / sizeof *s->tools->facts);
-    if (line.has_fact && s->tools->fact_count < room) s->tools->facts[s->tools->fact_count++] = line.fact;
-    return DL_OK;
-}
-
-static enum dl_code hear_version(void *context, const char *text, size_t length, struct dl_err *err) {
-    (void)err;
-    struct survey *s = context;
-    const char *line = dl_arena_strndup(s->arena, text, length);
-    if (line != NULL && (strstr(line, "Open MPI") != NULL || strstr(line, "OpenRTE") != NULL)) s->tools->open_mpi = true;
-    return DL_OK;
-}
-
-/* DL_OK also when the program fails: its silence says enough. */
-static enum dl_code ask(const char *path, const char *option, dl_cal_on_line *hear, struct survey *s, struct dl_err *err) {
-    char *const argv[] = {dl_arena_strdup(s->arena, path), dl_arena_strdup(s->arena, option), NULL};
-    struct dl_cal_ending ending;
-    if (argv[0] == NULL || argv[1] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear, s, &ending, err);
-}
-
-enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct dl_cal_tools *out, struct dl_err *err) {
-    struct survey s = {out, arena};
-    *out = (struct dl_cal_tools){.cpu = find_tool(program, "dlmodel-probe-cpu", arena),
-                                 .mpi = find_tool(program, "dlmodel-probe-mpi", arena),
-                                 .mpirun = dl_cal_find_program("mpirun", arena)};
-    const char *no_mpi = out->mpi == NULL
-                             ? "dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)"
-                         : out->mpirun == NULL ? "mpirun is not in PATH (install openmpi-bin)"
-                                               : NULL;
-    for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
-        out->probes[i] = (struct dl_cal_report){
-            dl_cal_probes[i].name,
-            dl_cal_probes[i].mpi ? no_mpi
-                                 : "dlmodel-probe-cpu is not there, or does not run (set DLMODEL_LIBEXEC to its directory)"};
-    }
-    if (out->cpu != NULL) DL_TRY(ask(out->cpu, "--list", hear_survey, &s, err));
-    if (no_mpi == NULL) DL_TRY(ask(out->mpirun, "--version", hear_version, &s, err));
-    return DL_OK;
-}
-
-const char *dl_cal_unavailable(const struct dl_cal_tools *tools, const struct dl_cal_point *point) {
-    for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
-        if (strcmp(dl_cal_probes[i].name, point->probe) == 0 && tools->probes[i].unavailable != NULL)
-            return tools->probes[i].unavailable;
-    }
-    if (point->child == DL_CAL_TCP && !tools->open_mpi) return "only Open MPI can be told to use TCP on one host";
-    return NULL;
-}
+static const double SILENCE_S = 60; /* without a sample; grows with the shares */
 
 struct run {
     const struct dl_cal_plan *plan;
     const struct dl_cal_tools *tools;
+    const struct dl_cal_launch *launch;
     struct dl_cal_journal *journal;
     const struct dl_cal_progress *progress;
     struct dl_arena *arena;
@@ -129,68 +48,60 @@ static bool missing(const struct run *r, const struct dl_cal_point *point, enum 
 
 /* Command line of a child for the points that are missing. NULL: out of memory. */
 static char **command(const struct run *r, enum dl_cal_child child) {
-    enum { FIXED = 32 };
-    char **argv = dl_arena_alloc(r->arena, FIXED + 4 * r->plan->count, sizeof *argv);
+    const struct dl_cal_child_row *row = &dl_cal_children[child];
+    const size_t room = 4 * r->plan->count + 8;
     size_t n = 0;
+    char **argv = row->start == DL_CAL_START_HOSTS
+                      ? dl_cal_launch_words(r->launch, r->launch->hosts, r->launch->host_count, room, r->arena, &n)
+                  : row->start == DL_CAL_START_LOCAL
+                      ? dl_cal_local_words(r->tools, r->plan->choice.ranks, child == DL_CAL_TCP, room, r->arena, &n)
+                      : dl_arena_alloc(r->arena, room, sizeof *argv);
     if (argv == NULL) return NULL;
-#define PUSH(text) (argv[n++] = dl_arena_strdup(r->arena, text))
-    if (child != DL_CAL_CPU) {
-        PUSH(r->tools->mpirun);
-        static const char *const open_mpi[] = {"--allow-run-as-root",
-                                               "--oversubscribe",
-                                               "--bind-to",
-                                               "none",
-                                               "--mca",
-                                               "pml",
-                                               "ob1",
-                                               "--mca",
-                                               "mpi_yield_when_idle",
-                                               "1", /* a rank that waits leaves its core to others */
-                                               NULL};
-        for (int i = 0; r->tools->open_mpi && open_mpi[i] != NULL; i++) PUSH(open_mpi[i]);
-        if (r->tools->open_mpi) {
-            PUSH("--mca");
-            PUSH("btl");
-            PUSH(child == DL_CAL_TCP ? "tcp,self" : "vader,self");
-        }
-        if (child == DL_CAL_TCP) {
-            PUSH("--mca");
-            PUSH("btl_tcp_if_include");
-            PUSH("lo");
-        }
-        PUSH("-np");
-        argv[n++] = dl_arena_printf(r->arena, "%lld", (long long)r->plan->choice.ranks);
-        PUSH(r->tools->mpi);
-    } else {
-        PUSH(r->tools->cpu);
-        PUSH("--dir");
-        PUSH(r->plan->choice.file_dir);
+    const size_t first = n;
+    argv[n++] = dl_arena_strdup(r->arena, r->tools->program[row->program]);
+    if (child == DL_CAL_CPU) {
+        argv[n++] = dl_arena_strdup(r->arena, "--dir");
+        argv[n++] = dl_arena_strdup(r->arena, r->plan->choice.file_dir);
     }
-    PUSH("--points");
+    if (row->program == DL_CAL_PROGRAM_NCCL) {
+        argv[n++] = dl_arena_strdup(r->arena, "--spawn");
+        argv[n++] = dl_arena_printf(r->arena, "%lld", (long long)r->plan->choice.gpus);
+    }
+    argv[n++] = dl_arena_strdup(r->arena, "--points");
     for (size_t i = 0; i < r->plan->count; i++) {
         const struct dl_cal_point *p = &r->plan->points[i];
         if (!missing(r, p, child)) continue;
-        PUSH(p->probe);
-        PUSH(p->shape);
-        PUSH(p->pass);
+        argv[n++] = dl_arena_strdup(r->arena, p->probe);
+        argv[n++] = dl_arena_strdup(r->arena, p->shape);
+        argv[n++] = dl_arena_strdup(r->arena, p->pass);
         argv[n++] = dl_arena_printf(r->arena, "%.6g", p->share_s);
     }
-#undef PUSH
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = first; i < n; i++) {
         if (argv[i] == NULL) return NULL;
     }
+    argv[n] = NULL;
     return argv;
+}
+
+static const char *child_text(const struct run *r, enum dl_cal_child child) {
+    const struct dl_cal_child_row *row = &dl_cal_children[child];
+    const char *program = dl_cal_program_names[row->program];
+    if (row->start == DL_CAL_START_PLAIN) return program;
+    return dl_arena_printf(r->arena, "%s %s", row->start == DL_CAL_START_LOCAL || r->launch->launcher == NULL ? "mpirun" : "the launcher of", program);
 }
 
 static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_err *err) {
     size_t count = 0;
     double longest_s = 0;
     /* Without its programs a child has no command line. */
-    for (size_t i = 0; i < r->plan->count; i++) count += missing(r, &r->plan->points[i], child);
+    for (size_t i = 0; i < r->plan->count; i++) {
+        if (!missing(r, &r->plan->points[i], child)) continue;
+        count++;
+        longest_s = fmax(longest_s, r->plan->points[i].share_s);
+    }
     if (count == 0) return DL_OK;
     char **argv = command(r, child);
     if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (count == 0) return DL_OK;
     struct dl_cal_ending ending;
     r->samples_of_child = 0;
     DL_TRY(dl_cal_child_run(argv, SILENCE_S + 20 * longest_s, hear_sample, r, &ending, err));
@@ -198,12 +109,13 @@ static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_
     for (char *c = ending.last_words; *c != 0; c++) {
         if (*c == '\n') *c = ' ';
     }
-    const char *what = child == DL_CAL_CPU ? "dlmodel-probe-cpu" : "mpirun dlmodel-probe-mpi";
+    const char *what = child_text(r, child);
     const char *how = ending.exit_status >= 0 ? dl_arena_printf(r->arena, "exit status %d", ending.exit_status)
                                               : dl_arena_printf(r->arena, "signal %d", ending.signal);
-    if (child != DL_CAL_CPU && r->samples_of_child == 0) { /* no MPI that works: a profile without it is still a profile */
-        warn(r, dl_arena_printf(r->arena, "MPI probes (%s) left out: %s: %s: %.300s", child == DL_CAL_TCP ? "tcp" : "shm", what,
-                                how, ending.last_words));
+    /* No MPI that works on this node: a profile without it is still a profile. */
+    if (dl_cal_children[child].start == DL_CAL_START_LOCAL && r->samples_of_child == 0) {
+        warn(r, dl_arena_printf(r->arena, "MPI probes (%s) left out: %s: %s: %.300s", dl_cal_children[child].name, what, how,
+                                ending.last_words));
         return DL_OK;
     }
     return dl_fail(err, DL_ERR_BACKEND, "%s failed (%s): %.300s; finished samples are in %.200s, --resume goes on", what, how,
@@ -221,24 +133,38 @@ static void warn_unavailable(struct run *r) {
     }
 }
 
-enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, const struct dl_cal_tools *tools, struct dl_cal_journal *journal,
-                            const struct dl_cal_progress *progress, struct dl_arena *arena, struct dl_err *err) {
-    struct run r = {.plan = plan, .tools = tools, .journal = journal, .progress = progress, .arena = arena};
+static enum dl_code measure_all(struct run *r, struct dl_err *err) {
+    for (int child = 0; child < DL_CAL_CHILDREN; child++) {
+        if (dl_cal_interrupted()) return dl_fail(err, DL_ERR_SYSTEM, "interrupted");
+        DL_TRY(run_child(r, (enum dl_cal_child)child, err));
+    }
+    return DL_OK;
+}
+
+/* Before the minutes on this node: nodes that do not answer are said at once. */
+static enum dl_code find_nodes(struct run *r, struct dl_cal_tools *tools, struct dl_cal_launch *launch, struct dl_err *err) {
+    bool wanted = false;
+    for (size_t i = 0; i < r->plan->count && launch != NULL; i++) {
+        const struct dl_cal_point *p = &r->plan->points[i];
+        wanted = wanted || (dl_cal_children[p->child].start == DL_CAL_START_HOSTS && missing(r, p, p->child));
+    }
+    return wanted ? dl_cal_nodes_survey(launch, tools, r->journal, r->progress, r->arena, err) : DL_OK;
+}
+
+enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools *tools, struct dl_cal_launch *launch,
+                            struct dl_cal_journal *journal, const struct dl_cal_progress *progress, struct dl_arena *arena,
+                            struct dl_err *err) {
+    struct run r = {
+        .plan = plan, .tools = tools, .launch = launch, .journal = journal, .progress = progress, .arena = arena};
+    enum dl_code code = find_nodes(&r, tools, launch, err);
     warn_unavailable(&r);
     for (size_t i = 0; i < plan->count; i++) {
         if (dl_cal_unavailable(tools, &plan->points[i]) != NULL) continue;
         r.all++;
         r.done += dl_cal_journal_has(journal, &plan->points[i]);
     }
-    for (int child = 0; child < DL_CAL_CHILDREN; child++) {
-        enum dl_code code =
-            dl_cal_interrupted() ? dl_fail(err, DL_ERR_SYSTEM, "interrupted") : run_child(&r, (enum dl_cal_child)child, err);
-        if (code != DL_OK && dl_cal_interrupted()) {
-            return dl_fail(err, DL_ERR_SYSTEM,
-                           "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' goes on from %.300s", r.done,
-                           r.all, journal->path);
-        }
-        DL_TRY(code);
-    }
-    return DL_OK;
+    if (code == DL_OK) code = measure_all(&r, err);
+    if (code == DL_OK || !dl_cal_interrupted()) return code;
+    return dl_fail(err, DL_ERR_SYSTEM, "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' goes on from %.300s",
+                   r.done, r.all, journal->path);
 }

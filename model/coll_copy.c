@@ -11,11 +11,11 @@ struct paths {
     double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s;
 };
 
-static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out)
-{
+static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out) {
     struct paths paths = {NAN, NAN, NAN};
     if (system->has_host) paths.host_bytes_per_s = system->host.copy_bandwidth_bytes_per_s;
-    struct dl_collective_request request = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 0.0, 1, devices, 1.0, NULL, NULL, false};
+    struct dl_collective_request request = {
+        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .nodes = 1, .ranks_per_node = devices, .flows_per_adapter = 1.0};
     struct dl_nccl_graph graph;
     if (system->has_intra && dl_nccl_graph_build(system, &request, &graph, NULL) == DL_OK) {
         double widest = fmax(graph.channels * graph.ring_bytes_per_s, graph.tree_channels * graph.tree_bytes_per_s);
@@ -33,16 +33,14 @@ static bool paths_of(const struct dl_system *system, int64_t devices, struct pat
 }
 
 /* Seconds per byte summed on a device: two reads and a write. */
-static double sum_s_per_byte(const struct dl_system *system)
-{
+static double sum_s_per_byte(const struct dl_system *system) {
     const struct dl_device *device = system->device;
     if (device == NULL || isnan(device->memory_bandwidth_bytes_per_s)) return 0.0;
     double efficiency = isnan(device->memory_efficiency) ? 1.0 : device->memory_efficiency;
     return 3.0 / (device->memory_bandwidth_bytes_per_s * efficiency);
 }
 
-bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out)
-{
+bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
     if (!system->has_host || !(system->host.copy_bandwidth_bytes_per_s > 0.0)) return false;
     double sharing = system->host.devices_per_copy_link > 1 ? (double)system->host.devices_per_copy_link : 1.0;
     double turns = fmin(sharing, (double)devices);
@@ -53,8 +51,7 @@ bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out)
-{
+bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
     struct paths paths;
     *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
     if (devices <= 1) return true;
@@ -65,8 +62,7 @@ bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out)
-{
+bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
     struct paths paths;
     *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
     if (devices <= 1) return true;
@@ -76,43 +72,38 @@ bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out)
-{
+bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
     struct paths paths;
     *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
     if (devices <= 1) return true;
     if (!paths_of(system, devices, &paths)) return false;
     double share = ((double)devices - 1.0) / (double)devices;
-    *out = (struct dl_cost_parts){2.0 * COPY_S, share * bytes * (2.0 / paths.out_bytes_per_s + sum_s_per_byte(system)),
-                                  2.0};
+    *out = (struct dl_cost_parts){2.0 * COPY_S, share * bytes * (2.0 / paths.out_bytes_per_s + sum_s_per_byte(system)), 2.0};
     return true;
 }
 
-bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out)
-{
+bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
     struct dl_cost_parts star, pair;
     int64_t half = (devices + 1) / 2;
     *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
     if (devices <= 1) return true;
     if (!dl_copy_star_cost(system, half, bytes, &star) || !dl_copy_tree_cost(system, 2, bytes, &pair)) return false;
     double sums_s = (double)half * bytes * sum_s_per_byte(system);
-    *out = (struct dl_cost_parts){2.0 * star.latency_s + pair.latency_s,
-                                  2.0 * star.bandwidth_s + pair.bandwidth_s + sums_s, 2.0 * star.steps + 1.0};
+    *out = (struct dl_cost_parts){2.0 * star.latency_s + pair.latency_s, 2.0 * star.bandwidth_s + pair.bandwidth_s + sums_s,
+                                  2.0 * star.steps + 1.0};
     return true;
 }
 
 /* Reduce and broadcast by the same pattern, with the sums in between. */
 static bool there_and_back(bool known, const struct dl_system *system, int64_t devices, double bytes,
-                           struct dl_cost_parts *cost)
-{
+                           struct dl_cost_parts *cost) {
     cost->latency_s *= 2.0, cost->steps *= 2.0;
     cost->bandwidth_s = 2.0 * cost->bandwidth_s + (double)(devices - 1) * bytes * sum_s_per_byte(system);
     return known;
 }
 
 enum dl_code dl_copy_time(const struct dl_system *system, const struct dl_collective_request *request,
-                          struct dl_collective_time *out, struct dl_err *err)
-{
+                          struct dl_collective_time *out, struct dl_err *err) {
     static const struct pattern {
         const char *name, *formula;
         bool (*cost)(const struct dl_system *, int64_t, double, struct dl_cost_parts *);

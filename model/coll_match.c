@@ -8,46 +8,60 @@
 struct rule {
     const char *library, *words, *network, *file, *mpi, *why;
     bool one_process, device_buffers;
+    const char *algorithm;    /* that the row's library runs; NULL: its choice */
+    const char *nccl_version; /* of the row's time, where the row gives none; NULL: the system's */
 };
+static const char DEEPBENCH[] = "deepbench";
 static const struct rule rules[] = {
-    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false}, /* -g 8 */
-    {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false},
-    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false},
-    {"NCCL", "DGX-1 cluster (4 EDR", "InfiniBand", "dgx1-v100", NULL, NULL, false, false},
-    {"NCCL", "4 servers x 8 V100 (2 NVLinks), one EDR", "InfiniBand", "v100-8x-edr", NULL, NULL, false, false},
-    {"NCCL", "2 nodes x 4 V100, 2x EDR", "InfiniBand", "abci-v100", NULL, NULL, false, false},
-    {"NCCL", "p3dn", "", "aws-p3dn-24xlarge", NULL, NULL, false, false},
-    {"NCCL", "4 machines x 8 V100-32G", "TCP", NULL, NULL, "no system file with 8 V100 and 100 Gb/s Ethernet over TCP",
-     false, false},
-    {"NCCL", "GCP", "TCP", NULL, NULL, "no system file with V100 and 32 Gb/s cloud Ethernet", false, false},
+    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL, NULL}, /* -g 8 */
+    {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
+    /* traces of 2023 (mem) */
+    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, "2.18.3"},
+    {"NCCL", "DGX-1 cluster (4 EDR", "InfiniBand", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "4 servers x 8 V100 (2 NVLinks), one EDR", "InfiniBand", "v100-8x-edr", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "2 nodes x 4 V100, 2x EDR", "InfiniBand", "abci-v100", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "p3dn", "", "aws-p3dn-24xlarge", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "4 machines x 8 V100-32G", "TCP", "v100-8x-100gbe", NULL, NULL, false, false, NULL, NULL},
+    {"NCCL", "GCP", "TCP", "gcp-v100", NULL, NULL, false, false, NULL, NULL},
     /* runs of 2023 and later: Open MPI 4.1 or 5 */
     /* "host" and "device" rows of this one agree to a few percent at 26 us a step, in the node too: both staged */
-    {"OSU", "ND40rs_v2, CycleCloud", "InfiniBand EDR", "v100-8x-edr", "hpcx-2.18", NULL, false, true},
-    {"OSU", "ND40rs_v2", "InfiniBand EDR", "v100-8x-edr", "hpcx", NULL, false,
-     false}, /* Azure's images carry HPC-X (mem) */
-    {"OSU", "p3dn", "", "aws-p3dn-24xlarge", "openmpi-5.0", NULL, false, false},
-    {"OSU", "Google", "TCP", NULL, NULL, "no system file with V100 and 32 Gb/s cloud Ethernet", false, false},
-    {"MLSL", "7250", "OPA", "stampede2-knl", NULL, NULL, false, false},
-    {"", "Motherboard", "", NULL, NULL, "no system file of this workstation or server", false, false}};
+    {"OSU", "ND40rs_v2, CycleCloud", "InfiniBand EDR", "v100-8x-edr", "hpcx-2.18", NULL, false, true, NULL, NULL},
+    {"OSU", "ND40rs_v2", "InfiniBand EDR", "v100-8x-edr", "hpcx", NULL, false, false, NULL,
+     NULL}, /* Azure's images carry HPC-X (mem) */
+    {"OSU", "p3dn", "", "aws-p3dn-24xlarge", "openmpi-5.0", NULL, false, false, NULL, NULL},
+    /* runs with and without the flag for device buffers cost the same */
+    {"OSU", "Google", "TCP", "gcp-v100", "openmpi-5.0", NULL, false, false, NULL, NULL},
+    {"MLSL", "7250", "OPA", "stampede2-knl", NULL, NULL, false, false, NULL, NULL},
+    /* DeepBench: one server for each of its devices, found by the table deepbench below */
+    {"Baidu", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, "ring", NULL},
+    {"OSU", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, NULL, NULL},
+    {"NCCL", "Motherboard", "", DEEPBENCH, NULL, NULL, false, false, NULL, NULL}};
 
-static bool has(const char *text, const char *part)
-{
-    return part[0] == '\0' || (text != NULL && strstr(text, part) != NULL);
-}
+/* The sheets of DeepBench tell the device in a column of its own. */
+static const struct {
+    const char *device, *file;
+} deepbench[] = {{"1080Ti", "deepbench-1080ti"},
+                 {"M40", "deepbench-m40"},
+                 {"P100", "deepbench-p100"},
+                 {"TitanX", "deepbench-titanx"},
+                 {"TitanX_Pascal", "deepbench-titanx-pascal"}};
 
-double dl_collective_bus_factor(enum dl_collective_op op, double ranks)
-{
+static bool has(const char *text, const char *part) { return part[0] == '\0' || (text != NULL && strstr(text, part) != NULL); }
+
+double dl_collective_bus_factor(enum dl_collective_op op, double ranks) {
     switch (op) {
-    case DL_COLL_ALL_REDUCE: return 2.0 * (ranks - 1.0) / ranks;
+    case DL_COLL_ALL_REDUCE:
+        return 2.0 * (ranks - 1.0) / ranks;
     case DL_COLL_ALL_GATHER:
     case DL_COLL_REDUCE_SCATTER:
-    case DL_COLL_ALL_TO_ALL: return (ranks - 1.0) / ranks;
-    default: return 1.0;
+    case DL_COLL_ALL_TO_ALL:
+        return (ranks - 1.0) / ranks;
+    default:
+        return 1.0;
     }
 }
 
-static int library_of(const char *name)
-{
+static int library_of(const char *name) {
     static const struct {
         const char *part;
         enum dl_library library;
@@ -58,8 +72,7 @@ static int library_of(const char *name)
     return name != NULL ? dl_library_find(name) : -1;
 }
 
-struct dl_coll_match dl_coll_match(const struct dl_coll_row *row)
-{
+struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
     struct dl_coll_match match = {.measured_s = NAN};
     int library = library_of(row->library), op = row->collective != NULL ? dl_collective_op_find(row->collective) : -1;
     match.why = "no system file matches this description";
@@ -90,9 +103,14 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row)
     match.measured_s = measured_s;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *rule = &rules[i];
-        if (!has(row->library, rule->library) || !has(row->system, rule->words) || !has(row->network, rule->network))
-            continue;
+        if (!has(row->library, rule->library) || !has(row->system, rule->words) || !has(row->network, rule->network)) continue;
         match.system = rule->file, match.mpi = rule->mpi, match.why = rule->why;
+        if (rule->file == DEEPBENCH) {
+            match.system = NULL, match.why = "no system file of this server";
+            for (size_t d = 0; d < sizeof deepbench / sizeof deepbench[0] && row->device != NULL; d++)
+                if (strcmp(row->device, deepbench[d].device) == 0) match.system = deepbench[d].file;
+        }
+        match.request.algorithm = rule->algorithm, match.nccl_version = rule->nccl_version;
         match.request.device_buffers = rule->device_buffers;
         match.launches = rule->one_process ? (int)match.request.ranks_per_node : 0;
         break;
@@ -102,8 +120,7 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row)
     return match;
 }
 
-enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_row *out, struct dl_err *err)
-{
+enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_row *out, struct dl_err *err) {
     struct dl_coll_row read = {0};
     struct {
         const char *column;

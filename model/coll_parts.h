@@ -78,6 +78,9 @@ typedef enum dl_code dl_library_time_fn(const struct dl_system *system, const st
                                         struct dl_collective_time *out, struct dl_err *err);
 dl_library_time_fn dl_nccl_time, dl_mpi_time, dl_gloo_time, dl_grpc_time, dl_pslite_time, dl_copy_time, dl_mlsl_time;
 
+/* The model of a library. */
+dl_library_time_fn *dl_coll_library(enum dl_library library);
+
 /* Measured samples; *found false when the system has none that help. */
 enum dl_code dl_coll_measured_time(const struct dl_system *system, const struct dl_collective_request *request,
                                    dl_library_time_fn *model, struct dl_collective_time *out, bool *found,

@@ -5,8 +5,7 @@
 /* Seconds for one direction: the worker's link carries all it sends, a server's link what all workers send to it. With
  * servers on the workers' nodes a share 1/W stays inside a node, and a node's link carries its worker's and its
  * server's traffic in opposite directions for push and again for pull. */
-static double direction_s(const struct dl_parameter_server_request *r, double bytes_per_s, const char **limit)
-{
+static double direction_s(const struct dl_parameter_server_request *r, double bytes_per_s, const char **limit) {
     double remote = r->colocated ? (r->workers - 1.0) / r->workers : 1.0;
     double worker_s = remote * r->total_bytes / bytes_per_s;
     double server_s = remote * r->workers * r->largest_server_bytes / bytes_per_s;
@@ -15,8 +14,7 @@ static double direction_s(const struct dl_parameter_server_request *r, double by
 }
 
 enum dl_code dl_parameter_server_time(const struct dl_system *system, const struct dl_parameter_server_request *request,
-                                      struct dl_parameter_server_time *out, struct dl_err *err)
-{
+                                      struct dl_parameter_server_time *out, struct dl_err *err) {
     if (!(request->workers >= 1.0) || !(request->servers >= 1.0) || !(request->total_bytes >= 0.0))
         return dl_fail(err, DL_ERR_USAGE, "parameter servers need at least one worker, one server and a size");
     struct dl_parameter_server_request r = *request;
@@ -25,8 +23,12 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system, const stru
     double one_way_s = 0.0, alpha_s = 0.0;
     const char *limit = "worker";
     if (network) {
-        struct dl_collective_request link_request = {DL_COLL_P2P, DL_LIB_PSLITE, r.total_bytes, 2,    1,
-                                                     1.0,         NULL,          NULL,          false};
+        struct dl_collective_request link_request = {.op = DL_COLL_P2P,
+                                                     .library = DL_LIB_PSLITE,
+                                                     .bytes = r.total_bytes,
+                                                     .nodes = 2,
+                                                     .ranks_per_node = 1,
+                                                     .flows_per_adapter = 1.0};
         struct dl_coll_links links;
         double message = r.message_count > 0.0 ? r.total_bytes / r.message_count : r.total_bytes;
         DL_TRY(dl_coll_links(system, &link_request, message, &links, err));
@@ -46,8 +48,7 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system, const stru
     time.server_s = isnan(update) ? 0.0 : r.workers * r.largest_server_bytes / update;
     /* Full duplex: pushes of later parameters go while pulls of earlier ones return, as long as there is more than one.
      */
-    double links_s =
-        !r.half_duplex && r.message_count > 1.0 ? one_way_s + one_way_s / r.message_count : 2.0 * one_way_s;
+    double links_s = !r.half_duplex && r.message_count > 1.0 ? one_way_s + one_way_s / r.message_count : 2.0 * one_way_s;
     double share = r.largest_server_bytes > 0.0 ? r.largest_server_bytes / r.total_bytes : 1.0 / r.servers;
     double worker_messages_s = 2.0 * r.message_count * r.message_s;
     double server_messages_s = 2.0 * r.message_count * r.workers * share * r.message_s;
@@ -62,8 +63,7 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system, const stru
 }
 
 enum dl_code dl_pslite_time(const struct dl_system *system, const struct dl_collective_request *request,
-                            struct dl_collective_time *out, struct dl_err *err)
-{
+                            struct dl_collective_time *out, struct dl_err *err) {
     static const double BIG_KEY_BYTES = 4e6; /* MXNet slices keys of 1e6 elements and more over all servers */
     static const double MESSAGE_S = 50e-6;   /* one ZeroMQ message, both ends (mem) */
     if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_time(system, request, out, err);

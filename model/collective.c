@@ -48,6 +48,8 @@ static dl_library_time_fn *const libraries[DL_LIBRARIES] = {
     [DL_LIB_GRPC] = dl_grpc_time, [DL_LIB_COPY] = dl_copy_time, [DL_LIB_PSLITE] = dl_pslite_time,
     [DL_LIB_MLSL] = dl_mlsl_time};
 
+dl_library_time_fn *dl_coll_library(enum dl_library library) { return libraries[library]; }
+
 static int find(const char *const *names, const char *name)
 {
     for (int i = 0; names[i] != NULL; i++)
@@ -81,6 +83,11 @@ enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_
                                 struct dl_collective_time *out, struct dl_err *err)
 {
     DL_TRY(check(request, err));
+    struct dl_collective_request grouped;
+    if (request->group_size > 0 || request->concurrent > 1) {
+        DL_TRY(dl_collective_group(system, request, &grouped, err));
+        request = &grouped;
+    }
     struct dl_collective_time time = {.origin = "model", .algorithm = "none", .formula = "F-COLL-NONE"};
     if (request->nodes == 1 && request->ranks_per_node == 1) {
         *out = time;

@@ -38,7 +38,23 @@ struct dl_collective_request {
     const char *protocol;      /* forced ("LL"); NULL */
     bool device_buffers;       /* MPI on device memory that stages every message through the host; other
                                   libraries know where their buffers are */
+    bool device_direct;        /* MPI that moves device memory itself, inside a node over links.intra */
+    bool as_run;               /* the library's cost as its own rules have it, which falls where a rule drops to a
+                                  cheaper algorithm; false: a prediction never falls with size */
+    /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them). All 0: the ranks are
+     * those of nodes x ranks_per_node, alone. F-COLL-TOGETHER. */
+    int64_t group_size;   /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the
+                             job that holds the groups. 0: the group is nodes x ranks_per_node */
+    int64_t group_stride; /* in ranks, node by node; 0, 1: neighbours */
+    int64_t concurrent;   /* such groups that communicate at the same time on the nodes of the job (with group_size 0: on
+                             each node), this one included; 0, 1: alone */
 };
+
+/* F-COLL-TOGETHER: the request as one group sees it: its own nodes and ranks per node, flows_per_adapter raised by the
+ * groups that share each node's adapters; group_size 0, group_stride inside the node, concurrent: groups on a node.
+ * DL_ERR_USAGE: a group that does not fit into the job. */
+enum dl_code dl_collective_group(const struct dl_system *system, const struct dl_collective_request *request,
+                                 struct dl_collective_request *out, struct dl_err *err);
 
 struct dl_collective_time {
     double time_s;
@@ -53,10 +69,14 @@ struct dl_collective_time {
     bool extrapolated;
 };
 
-/* 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes and in latency; doubling a bandwidth never
- * slows. DL_ERR_INPUT when the system lacks a link that is needed. */
+/* 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes (measured samples of the system may fall) and in
+ * latency; doubling a bandwidth never slows. DL_ERR_INPUT when the system lacks a link that is needed. */
 enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);
+
+/* Fill the derived members of system->collectives (the model at every sample), so that reading samples costs a few model
+ * evaluations less. To be called by the loader; not needed for correctness. */
+enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena, struct dl_err *err);
 
 /* Textbook algorithm over one uniform link, the building block of the rest and of the property tests. */
 struct dl_hockney { double alpha_s, beta_s_per_byte, gamma_s_per_byte; };

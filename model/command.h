@@ -25,6 +25,7 @@ struct dl_context {
     /* A message line on stderr, unless quiet. */
     void (*note)(const struct dl_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
     const struct dl_option *global_options; /* for help */
+    const struct dl_schema *const *schemas; /* of files that only one folder knows (slurm/), for `schema`; NULL-terminated */
 };
 
 struct dl_command {

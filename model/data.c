@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/collective.h"
+#include "model/nccl.h"
 #include "model/topology.h"
 
 static const struct data_kind {
@@ -17,6 +19,7 @@ static const struct data_kind {
     [DL_DATA_SYSTEM] = {"system", "systems", "system."},
     [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
     [DL_DATA_FRAMEWORK] = {"framework", "frameworks", "framework."},
+    [DL_DATA_LAYERS] = {"layer time", "layers", "layers."},
 };
 
 static const char SUFFIX[] = ".json";
@@ -362,6 +365,8 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
         DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
     }
     if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
+    dl_nccl_prepare(system);
+    DL_TRY(dl_coll_measured_fill(system, arena, err));
     *out = system;
     return DL_OK;
 }
@@ -433,12 +438,20 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
 
     struct selection set;
     DL_TRY(select_overrides(data, DL_DATA_WORKLOAD, "", true, arena, &set, err));
-    struct dl_override *all = dl_arena_alloc(arena, (size_t)(parameter_count + set.count), sizeof *all);
+    const int room = parameter_count + set.count + 1;
+    struct dl_override *all = dl_arena_alloc(arena, (size_t)room, sizeof *all);
     struct dl_workload *workload = dl_arena_alloc(arena, 1, sizeof *workload);
     if (all == NULL || workload == NULL) return no_memory(err);
     for (int i = 0; i < parameter_count; i++) all[i] = parameters[i];
     for (int i = 0; i < set.count; i++) all[parameter_count + i] = set.list[i];
-    DL_TRY(dl_workload_build(docs, doc_count, all, parameter_count + set.count, arena, workload, err));
+    /* First, so that what is asked for is stronger; a workload without the parameter leaves it unused. */
+    if (data->training) {
+        for (int i = room - 1; i > 0; i--) all[i] = all[i - 1];
+        all[0] = (struct dl_override){.key = "pretrain_heads", .value = "1"};
+    }
+    const int given = data->training ? room : room - 1;
+    DL_TRY(dl_workload_build(docs, doc_count, all, given, arena, workload, err));
+    if (data->training) all++;
     for (int i = 0; i < parameter_count; i++)
         if (!all[i].used)
             return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": \"%s\" has no parameter \"%s\"", name, base,
@@ -460,6 +473,10 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     DL_TRY(dl_json_read(path, arena, &doc, err));
     struct dl_framework *framework = dl_arena_alloc(arena, 1, sizeof *framework);
     if (framework == NULL) return no_memory(err);
+    DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    const struct dl_framework_release *release =
+        data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
+    if (release != NULL) DL_TRY(dl_framework_release_set(release, doc, arena, err));
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     DL_TRY(dl_framework_check(framework, doc, err));

@@ -19,9 +19,11 @@ struct dl_data {
     const char *const *directories; int directory_count;
     const char *local_profile;       /* path of the profile "local"; NULL: none */
     struct dl_override *overrides; int override_count; /* --set; each loader marks those that it took */
+    bool training;                   /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
+    const char *release;             /* of frameworks that have it ("1.12"); NULL: the file's own */
 };
 
-enum dl_data_kind { DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD, DL_DATA_FRAMEWORK };
+enum dl_data_kind { DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD, DL_DATA_FRAMEWORK, DL_DATA_LAYERS };
 
 /* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned as it is, unchecked. */
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name, struct dl_arena *arena,

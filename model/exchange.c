@@ -15,6 +15,10 @@ enum dl_code dl_exchange_messages(const struct dl_exchange_request *request, int
 enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, enum dl_collective_op op, double bytes,
                                     struct dl_message *message, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
+    /* Replicas of the model stand around its tensor, sequence and expert parts, and pipeline stages around the replicas
+     * (the order of Megatron); the replicas of every part exchange at the same time. */
+    const int64_t stride = (plan->tp > 1 ? plan->tp : 1) * (plan->sp > 1 ? plan->sp : 1);
+    const int64_t groups = plan->dp > 0 ? plan->nodes * plan->devices_per_node / plan->dp : 1;
     const struct dl_collective_request wanted = {
         .op = op,
         .library = request->library,
@@ -22,6 +26,9 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
         .flows_per_adapter = 1,
+        .group_size = groups > 1 ? plan->dp : 0,
+        .group_stride = stride,
+        .concurrent = groups,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));

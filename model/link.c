@@ -116,6 +116,8 @@ static const struct dl_field link_fields[] = {
     FLAG(peer_to_peer, "devices copy to each other without host staging"),
     INTEGER(adapters_per_node, 1, 64, "network adapters of a node"),
     FLAG(rdma, "verbs-like transport; false: TCP through the kernel"),
+    NUMBER(nccl_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
+           "NCCL's where it cannot use the adapter as MPI can (sockets); absent: the same"),
     FLAG(gpudirect, "the adapter reads device memory"),
     STRING(distance, false, "device to adapter: PIX, PXB, PHB, NODE or SYS"),
     NUMBER(per_message_cpu_s, 0, 1, DL_UNIT_S, "host time per message of the transport"),

@@ -8,7 +8,7 @@
 
 #include "model/coll_parts.h"
 
-enum dl_mpi_kind { DL_MPI_OPEN_OLD, DL_MPI_OPEN, DL_MPI_MPICH, DL_MPI_HPCX };
+enum dl_mpi_kind { DL_MPI_OPEN_OLD, DL_MPI_OPEN, DL_MPI_MPICH, DL_MPI_HPCX, DL_MPI_HPCX_OLD };
 enum dl_mpi_algorithm {
     DL_MPI_RING,
     DL_MPI_DOUBLING,
@@ -19,7 +19,7 @@ enum dl_mpi_algorithm {
 };
 extern const char *const dl_mpi_algorithm_names[]; /* "ring", "recursive_doubling", ..., NULL */
 
-/* "openmpi-3.1", "openmpi-4.1", "hpcx", "mpich-3", "intel", "mvapich2"; NULL: Open MPI 4.1 or later. */
+/* "openmpi-3.1", "openmpi-4.1", "hpcx-2.18", "hpcx" (older, without UCC), "mpich-3", "intel", "mvapich2"; NULL: Open MPI 4.1 or later. */
 enum dl_mpi_kind dl_mpi_kind_of(const char *mpi);
 
 /* F-MPI-CHOICE: all-reduce of a commutative operation. *below_out: largest size at which another algorithm serves (0:

@@ -2,6 +2,7 @@
  * (F-NCCL), sums over the links for those it has no model of: point to point, all-to-all, gather, scatter, halo
  * (F-NCCL-SENDS). */
 #include "model/nccl.h"
+#include "model/net_share.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
         adapters_bytes_per_s = graph.channels * graph.ring_bytes_per_s;
         double adapters = system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
         adapters_bytes_per_s =
-            fmin(adapters, per_node) * system->inter.bandwidth_bytes_per_s / fmax(1.0, request->flows_per_adapter);
+            fmin(adapters, per_node) * dl_nccl_adapter_bytes_per_s(&system->inter) / fmax(1.0, request->flows_per_adapter);
         if (request->ranks_per_node > 1) { /* the links inside at their own rate */
             struct dl_collective_request inside = *request;
             struct dl_nccl_graph node;
@@ -52,9 +53,7 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
         }
     }
     double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
-    bool far =
-        system->has_fabric && system->fabric.nodes_per_leaf > 0 && request->nodes > system->fabric.nodes_per_leaf;
-    double blocking = far && system->fabric.oversubscription > 1.0 ? system->fabric.oversubscription : 1.0;
+    double blocking = dl_network_fabric(system, (double)request->nodes).bisection;
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
         sends(row, &graph, adapters_bytes_per_s / blocking, ranks - 1.0, bytes * in_share, per_node * bytes * out_share,
@@ -71,7 +70,7 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
         break;
     default: /* one message over the slowest of the links that join the ranks; it has one adapter */
         if (request->nodes > 1)
-            sends(row, &graph, system->inter.bandwidth_bytes_per_s / fmax(1.0, request->flows_per_adapter), 1.0, 0.0,
+            sends(row, &graph, dl_nccl_adapter_bytes_per_s(&system->inter) / fmax(1.0, request->flows_per_adapter), 1.0, 0.0,
                   bytes, out);
         else
             sends(row, &graph, 0.0, 1.0, bytes, 0.0, out);
@@ -105,7 +104,7 @@ enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collec
     struct dl_cost_parts cost;
     enum dl_nccl_algorithm algorithm;
     enum dl_nccl_protocol protocol;
-    if (!dl_nccl_choose(number, row, &graph, request->op, request->bytes, force_algorithm, force_protocol, true,
+    if (!dl_nccl_choose(number, row, &graph, request->op, request->bytes, force_algorithm, force_protocol, !request->as_run,
                         &algorithm, &protocol, &cost))
         return dl_fail(err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here", row->text,
                        request->algorithm != NULL ? request->algorithm : "(any)",

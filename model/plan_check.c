@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/exchange.h"
-#include "model/predict.h"
+#include "model/strategy.h"
 
 enum { MAX_DEVICES = 100000000 };
 
@@ -21,6 +21,51 @@ static enum dl_code check_devices(const struct dl_system *system, struct dl_plan
     return DL_OK;
 }
 
+/* Axes that the strategy has and the plan leaves open: the one inside the node takes what a node has left, then the first
+ * open one takes the rest and others are 1. */
+static int64_t common_divisor(int64_t a, int64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_plan *plan, int64_t devices, struct dl_err *err) {
+    const struct dl_strategy *strategy = plan->strategy;
+    const struct { const char *name; unsigned axis; int64_t *ranks; } axes[] = {
+        {"dp", DL_AXIS_DP, &plan->dp}, {"tp", DL_AXIS_TP, &plan->tp}, {"pp", DL_AXIS_PP, &plan->pp},
+        {"sp", DL_AXIS_SP, &plan->sp}, {"ep", DL_AXIS_EP, &plan->ep},
+    };
+    enum { AXES = sizeof axes / sizeof axes[0] };
+    int64_t product = 1;
+    for (int i = 0; i < AXES; i++) {
+        if ((strategy->axes & axes[i].axis) == 0) {
+            if (*axes[i].ranks > 1) {
+                return dl_fail(err, DL_ERR_USAGE, "--%s: strategy %s does not split over it; leave it out, or take another "
+                               "--strategy", axes[i].name, strategy->name);
+            }
+            *axes[i].ranks = 1;
+        }
+        if (*axes[i].ranks > 0 && product <= MAX_DEVICES) product *= *axes[i].ranks;
+    }
+    for (int i = 0; i < AXES; i++) { /* what a node has left */
+        if (axes[i].axis != strategy->inside || *axes[i].ranks > 0) continue;
+        int64_t left = plan->devices_per_node / product;
+        if (axes[i].axis == DL_AXIS_TP && dl_known(workload->heads)) left = common_divisor(left, (int64_t)workload->heads);
+        *axes[i].ranks = left > 1 && devices % (product * left) == 0 ? left : 1;
+        product *= *axes[i].ranks;
+    }
+    for (int i = 0; i < AXES; i++) {
+        if (*axes[i].ranks > 0) continue;
+        *axes[i].ranks = devices % product == 0 ? devices / product : 1;
+        product *= *axes[i].ranks;
+    }
+    if (product == devices) return DL_OK;
+    for (int i = 0; i < AXES; i++) {
+        if (strategy->axes != axes[i].axis) continue;
+        return dl_fail(err, DL_ERR_USAGE, "--%s %lld is not nodes x devices per node = %lld", axes[i].name,
+                       (long long)*axes[i].ranks, (long long)devices);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "dp %lld x tp %lld x pp %lld x sp %lld x ep %lld is not nodes x devices per node = %lld",
+                   (long long)plan->dp, (long long)plan->tp, (long long)plan->pp, (long long)plan->sp, (long long)plan->ep,
+                   (long long)devices);
+}
+
 static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct dl_err *err) {
     const bool global = plan->global_batch_samples > 0, each = plan->batch_per_device_samples > 0;
     if (!global && !each) return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch");
@@ -30,9 +75,9 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
         return dl_fail(err, DL_ERR_USAGE, "batch: %g a device on %g devices is not a global batch of %g",
                        plan->batch_per_device_samples, devices, plan->global_batch_samples);
     }
-    if (plan->batch_per_device_samples < 1) {
-        return dl_fail(err, DL_ERR_USAGE, "batch: %g samples are fewer than %g devices (scaling limit of data parallelism)",
-                       plan->global_batch_samples, devices);
+    if (plan->global_batch_samples < (double)plan->dp) {
+        return dl_fail(err, DL_ERR_USAGE, "batch: %g samples are fewer than %lld data-parallel ranks (scaling limit of data "
+                       "parallelism)", plan->global_batch_samples, (long long)plan->dp);
     }
     if (plan->batch_per_device_samples > 1e7) {
         return dl_fail(err, DL_ERR_USAGE, "batch: expected at most 1e7 samples a device, got %g",
@@ -69,30 +114,27 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan, struct dl_err *err) {
+    if (plan->recompute_open && framework->recompute != NULL && dl_known(workload->transformer_layers)) {
+        plan->recompute = (enum dl_recompute)dl_recompute_find(framework->recompute);
+    }
+    plan->recompute_open = false;
     if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
         return dl_fail(err, DL_ERR_USAGE, "--recompute full: only transformers say which activations are kept; use selective or none");
     }
-    if (plan->strategy == NULL) plan->strategy = dl_strategy_find("data");
-    if (!plan->strategy->available) {
-        return dl_fail(err, DL_ERR_USAGE, "strategy %s: this version predicts data parallelism only", plan->strategy->name);
+    if (plan->strategy == NULL) plan->strategy = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    if (plan->strategy->predict == NULL) {
+        return dl_fail(err, DL_ERR_USAGE, "strategy %s is not in this version; see 'dlmodel list strategies'", plan->strategy->name);
     }
     if (plan->nodes == 0) plan->nodes = 1;
     DL_TRY(check_devices(system, plan, err));
     const int64_t devices = plan->nodes * plan->devices_per_node;
-    if (plan->dp <= 0) plan->dp = devices;
-    if (plan->tp <= 0) plan->tp = 1;
-    if (plan->pp <= 0) plan->pp = 1;
-    if (plan->sp <= 0) plan->sp = 1;
-    if (plan->ep <= 0) plan->ep = 1;
-    if (plan->tp != 1 || plan->pp != 1 || plan->sp != 1 || plan->ep != 1) {
-        return dl_fail(err, DL_ERR_USAGE, "strategy data: --tp, --pp, --sp and --ep must be 1 (this version predicts data "
-                       "parallelism only)");
-    }
-    if (plan->dp != devices) {
-        return dl_fail(err, DL_ERR_USAGE, "--dp %lld is not nodes x devices per node = %lld", (long long)plan->dp,
-                       (long long)devices);
-    }
+    DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
-    return check_framework(system, framework, plan, err);
+    DL_TRY(check_framework(system, framework, plan, err));
+    if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--zero: goes with strategies tensor, data+tensor, 3d and expert; strategies zero1, zero2 and "
+                       "zero3 are data parallelism alone");
+    }
+    return plan->strategy->check == NULL ? DL_OK : plan->strategy->check(system, workload, framework, plan, err);
 }

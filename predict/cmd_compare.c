@@ -4,19 +4,27 @@
 #include <string.h>
 
 #include "predict/compare.h"
+#include "predict/compare_fit.h"
 #include "predict/inputs.h"
+#include "predict/where.h"
 
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
+    {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
+    {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or that hold a text (notes~NGC)", true},
+    {"release", 0, "NAME", "What", "release of the framework for every row, instead of the one that its source names", false},
     {"set", 0, "KEY=VALUE", "What", "what if: a field of every system, workload or framework", true},
+    {"fit", 0, "KEY=START", "Fit", "find the value of a field that --set takes with the smallest error over the rows", true},
+    {"leave-out", 0, "COLUMN", "Fit", "fit again without each value of that column and predict what was left out", false},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel compare data/runs/tensorflow_2017.csv --rows",
     "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
+    "dlmodel compare data/runs/keras_aws.csv --fit replicate_s=0.01",
     NULL,
 };
 
@@ -34,6 +42,7 @@ static const struct dl_column row_columns[] = {
     {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
 };
@@ -78,8 +87,9 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *
         cells[10].string = row->unit;
         cells[11].number = row->error_pct;
         cells[12].string = row->bottleneck;
-        cells[13].boolean = row->skipped;
-        cells[14].string = row->why;
+        cells[13].string = row->cause;
+        cells[14].boolean = row->skipped;
+        cells[15].string = row->why;
     }
     return DL_OK;
 }
@@ -100,15 +110,18 @@ static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_s
     return DL_OK;
 }
 
-static enum dl_code compare_file(struct dl_context *context, const struct dl_data *data, const char *path, bool anchor,
-                                 struct dl_comparison *out, struct dl_err *err) {
-    struct dl_csv csv;
-    DL_TRY(dl_csv_read(path, context->arena, &csv, err));
-    if (csv.row_count == 0) return dl_fail_at(err, path, 1, 1, NULL, "expected a row of measurements below the header");
-    if (dl_csv_column(&csv, "op") >= 0 && dl_csv_column(&csv, "pass") >= 0) {
-        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit", path);
+static enum dl_code compare_file(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
+                                 const struct dl_csv *csv, struct dl_comparison *out, struct dl_err *err) {
+    static const char *const modes[] = {"sizes", "ranks", NULL};
+    int mode = -1;
+    DL_TRY(dl_option_choice(options, "calibrated", modes, &mode, err));
+    if (csv->row_count == 0) return DL_OK; /* --where left none */
+    if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) {
+        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit",
+                      csv->name);
     }
-    return dl_compare_table(data, &csv, anchor, out, err);
+    if (mode >= 0) return dl_compare_calibrated(data, csv, (enum dl_calibrated)mode, out, err);
+    return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options, const struct dl_table *rows,
@@ -126,6 +139,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     }
     dl_jw_end(&w);
     dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
+    if (dl_option_given(options, "calibrated")) dl_jw_string(&w, "calibrated", dl_option_text(options, "calibrated"));
     dl_jw_end(&w);
     dl_jw_array(&w, "rows");
     dl_table_json(rows, &w);
@@ -179,6 +193,24 @@ static const char *reasons_text(struct dl_context *context, const struct dl_comp
     return shown == 0 ? "" : dl_arena_printf(context->arena, "\nRows not predicted\n%s", text);
 }
 
+/* Runs slower than their interval, the worst first, with the likely cause of each. */
+static const char *causes_text(struct dl_context *context, const struct dl_comparison *c) {
+    const char *text = "";
+    double above = INFINITY;
+    for (int shown = 0; shown < SHOWN_ROWS; shown++) {
+        int worst = -1;
+        for (int i = 0; i < c->count; i++) {
+            const double error = c->rows[i].cause == NULL ? -1 : fabs(c->rows[i].error_pct);
+            if (error < 0 || error >= above) continue;
+            if (worst < 0 || error > fabs(c->rows[worst].error_pct)) worst = i;
+        }
+        if (worst < 0) break;
+        above = fabs(c->rows[worst].error_pct);
+        text = dl_arena_printf(context->arena, "%s  %s: %s\n", text, c->rows[worst].id, c->rows[worst].cause);
+    }
+    return text[0] == 0 ? "" : dl_arena_printf(context->arena, "\nSlower than predicted, and why (likely)\n%s", text);
+}
+
 static const char *sentence(struct dl_context *context, const struct dl_error_summary *list, int count) {
     if (count == 0 || list[count - 1].rows == 0) return "\nNo row could be predicted.\n";
     const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
@@ -197,8 +229,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const char *errors = dl_table_text(summary), *table = all ? dl_table_text(rows) : worst_text(context, c, err);
     if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *before = all ? table : "", *after = all ? "" : table;
-    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
-                                                    reasons_text(context, c), end), err);
+    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
+                                                    causes_text(context, c), reasons_text(context, c), end), err);
 }
 
 /* PCT is a number of percent, with or without the sign. */
@@ -209,17 +241,44 @@ static enum dl_code read_max_error(const struct dl_options *options, double *out
     return DL_OK;
 }
 
-static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, struct dl_comparison *out,
-                                struct dl_err *err) {
-    struct dl_data data;
-    if (options->positional_count == 0) {
+/* The files, of each the rows that --where chooses. */
+static enum dl_code read_tables(struct dl_context *context, const struct dl_options *options, struct dl_csv **out, struct dl_err *err) {
+    const int count = options->positional_count;
+    if (count == 0) {
         return dl_fail(err, DL_ERR_USAGE, "expected at least one CSV file of measurements, such as data/runs/tensorflow_2017.csv");
     }
-    DL_TRY(dl_inputs_overrides(context, options, &data, err));
-    for (int i = 0; i < options->positional_count; i++) {
-        DL_TRY(compare_file(context, &data, options->positional[i], dl_option_given(options, "anchor"), out, err));
+    struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
+    struct dl_csv *csvs = dl_arena_alloc(context->arena, 2 * (size_t)count, sizeof *csvs);
+    if (filters == NULL || csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_filters_read(options, context->arena, filters, err));
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+        const char *path = options->positional[i];
+        DL_TRY(dl_csv_read(path, context->arena, &csvs[i], err));
+        if (csvs[i].row_count == 0) return dl_fail_at(err, path, 1, 1, NULL, "expected a row of measurements below the header");
     }
-    return dl_inputs_overrides_used(context, &data, err);
+    DL_TRY(dl_filters_check(filters, csvs, count, err));
+    for (int i = 0; i < count; i++) {
+        DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &csvs[count + i], err));
+        left += csvs[count + i].row_count;
+    }
+    if (left == 0) return dl_fail(err, DL_ERR_USAGE, "--where: no row of the files has these values");
+    *out = csvs + count;
+    return DL_OK;
+}
+
+static enum dl_code read_data(struct dl_context *context, const struct dl_options *options, struct dl_data *data, struct dl_err *err) {
+    DL_TRY(dl_inputs_overrides(context, options, data, err));
+    data->release = dl_option_text(options, "release");
+    return DL_OK;
+}
+
+static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
+                                const struct dl_csv *csvs, struct dl_comparison *out, struct dl_err *err) {
+    for (int i = 0; i < options->positional_count; i++) {
+        DL_TRY(compare_file(context, options, data, &csvs[i], out, err));
+    }
+    return dl_inputs_overrides_used(context, data, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -229,9 +288,15 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_error_summary *list = NULL;
     int count = 0;
     struct dl_table rows, summary;
+    struct dl_data data;
+    struct dl_csv *csvs = NULL;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_max_error(options, &max_error, err));
-    DL_TRY(compare_all(context, options, &comparison, err));
+    DL_TRY(read_tables(context, options, &csvs, err));
+    DL_TRY(read_data(context, options, &data, err));
+    if (dl_option_given(options, "fit")) return dl_compare_fit_run(context, options, &data, csvs, options->positional_count, err);
+    if (dl_option_given(options, "leave-out")) return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
+    DL_TRY(compare_all(context, options, &data, csvs, &comparison, err));
     DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
     dl_table_init(&summary, context->arena, summary_columns, sizeof summary_columns / sizeof summary_columns[0]);

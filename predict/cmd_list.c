@@ -5,6 +5,7 @@
 #include "model/collective.h"
 #include "model/command.h"
 #include "model/exchange.h"
+#include "model/strategy.h"
 #include "model/workload.h"
 
 static const struct dl_option *const tables[] = {dl_output_options, NULL};
@@ -97,8 +98,9 @@ static enum dl_code list_frameworks(struct dl_context *context, struct dl_table 
 }
 
 static enum dl_code list_strategies(struct dl_context *context, struct dl_table *table, struct dl_err *err) {
-    for (const struct dl_strategy *s = dl_strategies; s->name != NULL; s++) {
-        const char *summary = s->available ? s->summary : dl_arena_printf(context->arena, "%s (not in this version)", s->summary);
+    for (int i = 0; dl_strategies[i] != NULL; i++) {
+        const struct dl_strategy *s = dl_strategies[i];
+        const char *summary = s->predict != NULL ? s->summary : dl_arena_printf(context->arena, "%s (not in this version)", s->summary);
         DL_TRY(add(table, s->name, summary, "formulas", err));
     }
     return DL_OK;

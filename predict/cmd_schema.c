@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/command.h"
+#include "model/layer_times.h"
 #include "model/surface.h"
 #include "predict/rows.h"
 
@@ -10,9 +11,10 @@ static const char *const examples[] = {"dlmodel schema system", "dlmodel schema 
 
 static const struct kind { const char *name; const struct dl_schema *schema; } kinds[] = {
     {"system", &dl_system_schema},       {"device", &dl_device_schema},        {"workload", &dl_workload_schema},
-    {"framework", &dl_framework_schema}, {"surfaces", &dl_surface_set_schema}, {"prediction", NULL}, {NULL, NULL},
+    {"framework", &dl_framework_schema}, {"surfaces", &dl_surface_set_schema}, {"layers", &dl_layer_times_schema},
+    {"prediction", NULL}, {NULL, NULL},
 };
-static const char *const kind_names[] = {"system", "device", "workload", "framework", "surfaces", "prediction", NULL};
+static const char *const kind_names[] = {"system", "device", "workload", "framework", "surfaces", "layers", "prediction", "site", "run", "runlog", NULL};
 
 static const struct dl_column columns[] = {
     {"key", "key", "", DL_COLUMN_STRING, 0, 0},         {"type", "type", "", DL_COLUMN_STRING, 0, 0},
@@ -63,13 +65,26 @@ static void add_prediction(struct dl_table *table) {
     }
 }
 
-static enum dl_code find_kind(const struct dl_options *options, const struct kind **out, struct dl_err *err) {
-    const char *all = "expected one of system, device, workload, framework, surfaces or prediction";
+/* Those of folders that this one does not know are named without "dlmodel-". */
+static bool find_more(const struct dl_context *context, const char *name, struct kind *out) {
+    for (const struct dl_schema *const *s = context->schemas; s != NULL && *s != NULL; s++) {
+        if (strncmp((*s)->name, "dlmodel-", 8) != 0 || strcmp((*s)->name + 8, name) != 0) continue;
+        *out = (struct kind){name, *s};
+        return true;
+    }
+    return false;
+}
+
+static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options, const struct kind **out, struct dl_err *err) {
+    static struct kind more;
+    const char *all = "expected one of system, device, workload, framework, surfaces, layers, prediction, site, run or runlog";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1) return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
     for (*out = kinds; (*out)->name != NULL; ++*out) {
         if (strcmp((*out)->name, options->positional[0]) == 0) return DL_OK;
     }
+    *out = &more;
+    if (find_more(context, options->positional[0], &more)) return DL_OK;
     const char *near = dl_suggest(options->positional[0], kind_names);
     if (near != NULL) {
         return dl_fail(err, DL_ERR_USAGE, "no schema of '%.60s'; did you mean '%s'?", options->positional[0], near);
@@ -81,7 +96,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     enum dl_format format = DL_FORMAT_TEXT;
     const struct kind *kind = NULL;
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(find_kind(options, &kind, err));
+    DL_TRY(find_kind(context, options, &kind, err));
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
     if (kind->schema != NULL) dl_schema_visit(kind->schema, visit, &table);
@@ -103,7 +118,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
     .summary = "the fields of each file",
-    .usage = "system|device|workload|framework|surfaces|prediction [options]",
+    .usage = "system|device|workload|framework|surfaces|layers|prediction|site|run|runlog [options]",
     .purpose = "Prints the keys of a file format with type, unit, range, default and meaning, from the tables that load it.",
     .examples = examples,
     .options = tables,

@@ -12,6 +12,7 @@ struct dl_compared {
     const char *bottleneck;                /* runs; NULL for others */
     const char *framework, *workload;      /* runs */
     int64_t devices;
+    const char *cause;                     /* why a run is slower than its interval, likely; NULL */
     bool skipped;
     const char *why;                       /* of a skipped row */
     double samples_per_iteration;          /* runs: of all devices; NAN when not predicted */
@@ -35,6 +36,11 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
                              struct dl_err *err);
 enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv, struct dl_comparison *out,
                                     struct dl_err *err);
+/* The same from samples of the same machine in the table, as a calibrated profile holds them: five folds over the sizes of
+ * each series, or every rank count from the others. DL_ERR_USAGE for other tables. */
+enum dl_calibrated { DL_CALIBRATED_SIZES, DL_CALIBRATED_RANKS };
+enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_csv *csv, enum dl_calibrated mode,
+                                   struct dl_comparison *out, struct dl_err *err);
 enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv, struct dl_comparison *out,
                                 struct dl_err *err);
 

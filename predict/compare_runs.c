@@ -2,16 +2,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/predict.h"
+#include "model/strategy.h"
 #include "predict/compare.h"
+#include "predict/compare_cause.h"
+#include "predict/inputs.h"
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
-    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, COLUMNS
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, NOTES, COLUMNS
 };
 static const char *const column_names[COLUMNS] = {
     "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
-    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "notes",
 };
 
 struct loaded { const char *key; const void *object; };
@@ -46,7 +48,7 @@ static const void *cached(const struct runs *r, const char *key) {
     return NULL;
 }
 
-/* At most three new objects a row: the cache has room for them. */
+/* At most four new objects a row: the cache has room for them. */
 static void remember(struct runs *r, const char *key, const void *object) {
     r->cache[r->cache_count++] = (struct loaded){key, object};
 }
@@ -58,6 +60,7 @@ static enum dl_code load_workload(struct runs *r, const char *name, const char *
     if (*out != NULL) return DL_OK;
     struct dl_data data = *r->data;
     const int given = data.override_count;
+    data.training = true;
     data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
     if (key == NULL || data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
@@ -71,21 +74,46 @@ static enum dl_code load_workload(struct runs *r, const char *name, const char *
     return DL_OK;
 }
 
+/* The framework in the release that the run's source and notes name. */
+static enum dl_code load_framework(struct runs *r, int row, const struct dl_framework **out, const char **workload,
+                                   struct dl_err *err) {
+    struct dl_data data = *r->data;
+    const struct dl_framework *plain;
+    const char *name = cell(r, row, FRAMEWORK);
+    const char *base = dl_arena_printf(r->arena, "framework %s", name);
+    if (base == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    plain = cached(r, base);
+    if (plain == NULL) {
+        DL_TRY(dl_data_framework(&data, name, r->arena, &plain, err));
+        remember(r, base, plain);
+    }
+    const char *text = dl_arena_printf(r->arena, "%s %s", cell(r, row, SOURCE), cell(r, row, NOTES));
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_framework_release *release =
+        data.release != NULL ? dl_framework_release_find(plain, data.release) : dl_framework_release_match(plain, text);
+    *workload = dl_framework_workload(plain, release, cell(r, row, WORKLOAD));
+    *out = plain;
+    if (release == NULL) return DL_OK;
+    const char *key = dl_arena_printf(r->arena, "framework %s release %s", name, release->name);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *out = cached(r, key);
+    if (*out != NULL) return DL_OK;
+    data.release = release->name;
+    DL_TRY(dl_data_framework(&data, name, r->arena, out, err));
+    remember(r, key, *out);
+    return DL_OK;
+}
+
 static enum dl_code load_all(struct runs *r, int row, struct run *run, struct dl_err *err) {
-    const char *system = dl_arena_printf(r->arena, "system %s", cell(r, row, SYSTEM));
-    const char *framework = dl_arena_printf(r->arena, "framework %s", cell(r, row, FRAMEWORK));
-    if (system == NULL || framework == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const char *system = dl_arena_printf(r->arena, "system %s", cell(r, row, SYSTEM)), *workload = NULL;
+    if (system == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->system = cached(r, system);
     if (run->system == NULL) {
         DL_TRY(dl_data_system(r->data, cell(r, row, SYSTEM), r->arena, &run->system, err));
         remember(r, system, run->system);
     }
-    run->framework = cached(r, framework);
-    if (run->framework == NULL) {
-        DL_TRY(dl_data_framework(r->data, cell(r, row, FRAMEWORK), r->arena, &run->framework, err));
-        remember(r, framework, run->framework);
-    }
-    return load_workload(r, cell(r, row, WORKLOAD), cell(r, row, INPUT), &run->workload, err);
+    DL_TRY(load_framework(r, row, &run->framework, &workload, err));
+    return load_workload(r, workload, cell(r, row, INPUT), &run->workload, err);
 }
 
 /* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
@@ -154,18 +182,20 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     struct dl_plan *plan = &run->plan;
     const char *metric = cell(r, row, METRIC), *backend = cell(r, row, BACKEND), *strategy = cell(r, row, STRATEGY);
     const int precision = choice(cell(r, row, PRECISION), dl_precision_names, DL_FP32);
-    const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_MOMENTUM);
+    const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     plan->synthetic_input = true;
+    plan->recompute_open = true;
     if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     DL_TRY(read_counts(r, row, run, err));
+    if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
     if (precision < 0) run->why = "unknown precision";
     if (optimizer < 0) run->why = "unknown optimizer";
     if (plan->strategy == NULL) run->why = "unknown strategy";
-    else if (!plan->strategy->available) {
+    else if (plan->strategy->predict == NULL) {
         run->why = dl_arena_printf(r->arena, "strategy %s is not in this version", plan->strategy->name);
     }
     if (run->why != NULL) return DL_OK;
@@ -173,6 +203,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     plan->optimizer = (enum dl_optimizer)optimizer;
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
+    if (code == DL_OK && optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
     else if (code != DL_OK) {
         *err = inner;
@@ -242,7 +273,7 @@ static int anchor_of(struct runs *r, const struct run *all, int row) {
 }
 
 static enum dl_code compare_row(struct runs *r, struct run *all, double *scales, int row, bool anchor,
-                                struct dl_compared *out, struct dl_err *err) {
+                                struct dl_compared *out, struct dl_prediction *kept, struct dl_err *err) {
     const struct run *run = &all[row];
     double scale = 0;
     if (anchor && run->why == NULL) {
@@ -275,10 +306,38 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
+        *kept = p; /* its numbers; what it points to is freed */
     }
     dl_arena_free(&arena);
     if (code != DL_OK && !out->skipped) *err = inner;
     return out->skipped ? DL_OK : code;
+}
+
+/* Measured / predicted iteration of a row; NAN when it was not predicted. */
+static double ratio_of(const struct run *run, const struct dl_compared *row) {
+    if (row->skipped || !dl_known(row->predicted)) return NAN;
+    return run->throughput ? row->predicted / row->measured : row->measured / row->predicted;
+}
+
+/* What the runs that differ in devices alone tell about one that falls short. */
+static void find_causes(const struct runs *r, const struct run *all, const struct dl_prediction *kept, struct dl_compared *rows) {
+    for (int i = 0; i < r->csv->row_count; i++) {
+        const double ratio = ratio_of(&all[i], &rows[i]);
+        if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
+        const int64_t devices = all[i].plan.nodes * all[i].plan.devices_per_node;
+        struct dl_shortfall s = {.prediction = &kept[i], .plan = &all[i].plan, .measured_s = ratio * kept[i].iteration_s,
+                                 .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
+        int64_t base = devices, node = 0, fewer = 0;
+        for (int k = 0; k < r->csv->row_count; k++) {
+            const double other = ratio_of(&all[k], &rows[k]);
+            const int64_t n = all[k].plan.nodes * all[k].plan.devices_per_node;
+            if (!dl_known(other) || n >= devices || !same_group(r, all, i, k)) continue;
+            if (n < base) base = n, s.base_ratio = other, s.base_devices = n;
+            if (all[k].plan.nodes == 1 && n > node && all[i].plan.nodes > 1) node = n, s.node_ratio = other;
+            if (n > fewer) fewer = n, s.fewer_ratio = other;
+        }
+        rows[i].cause = dl_compare_cause(&s, r->arena);
+    }
 }
 
 static enum dl_code find_columns(struct runs *r, struct dl_err *err) {
@@ -296,11 +355,14 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
                              struct dl_err *err) {
     struct runs r = {.data = data, .csv = csv, .arena = out->arena};
     DL_TRY(find_columns(&r, err));
-    r.cache = dl_arena_alloc(out->arena, (size_t)csv->row_count * 3 + 1, sizeof *r.cache);
+    r.cache = dl_arena_alloc(out->arena, (size_t)csv->row_count * 4 + 1, sizeof *r.cache);
     struct run *all = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *all);
     double *scales = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *scales);
     if (r.cache == NULL || all == NULL || scales == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < csv->row_count; row++) DL_TRY(read_run(&r, row, &all[row], err));
+    struct dl_prediction *kept = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *kept);
+    const int first = out->count;
+    if (kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < csv->row_count; row++) {
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -310,7 +372,8 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
             .unit = all[row].throughput ? "samples/s" : "s", .measured = all[row].measured, .predicted = NAN, .error_pct = NAN,
             .low = NAN, .high = NAN, .samples_per_iteration = NAN, .devices = all[row].plan.nodes * all[row].plan.devices_per_node,
         };
-        DL_TRY(compare_row(&r, all, scales, row, anchor, compared, err));
+        DL_TRY(compare_row(&r, all, scales, row, anchor, compared, &kept[row], err));
     }
+    find_causes(&r, all, kept, &out->rows[first]);
     return DL_OK;
 }

@@ -7,30 +7,44 @@
 #include <unistd.h>
 
 #include "model/file.h"
+#include "model/input.h"
+#include "model/strategy.h"
+#include "predict/dataset.h"
+#include "predict/layer_inputs.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
     {"workload", 'w', "NAME|FILE", "What", "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50", false},
     {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
+    {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
-    {"strategy", 0, "NAME", "Plan", "how the work is split; default data", false},
+    {"layers", 0, "NAME|FILE", "What", "times of layers that import trace wrote, in place of the model's; default those of data/layers/ that fit", false},
+    {"strategy", 0, "NAME", "Plan", "how the work is split; default the framework's own, mostly data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
     {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
     {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},
     {"global-batch", 'B', "N", "Plan", "samples of all devices together", false},
     {"precision", 'p', "NAME", "Plan", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
-    {"optimizer", 0, "NAME", "Plan", "sgd, momentum, adam or lamb; default momentum", false},
+    {"optimizer", 0, "NAME", "Plan", "sgd, momentum, adam or lamb; default adam for transformers, else momentum", false},
     {"library", 0, "NAME", "Plan", "collective library instead of the framework's own: nccl, mpi, gloo, ...", false},
     {"placement", 0, "cpu|gpu", "Plan", "where parameter servers of one node keep variables; default cpu", false},
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices", false},
-    {"tp", 0, "N", "Plan", "tensor-parallel ranks; 1 in this version", false},
-    {"pp", 0, "N", "Plan", "pipeline stages; 1 in this version", false},
-    {"sp", 0, "N", "Plan", "spatial or sequence parts; 1 in this version", false},
-    {"ep", 0, "N", "Plan", "expert-parallel ranks; 1 in this version", false},
-    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch (not in this version)", false},
-    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default none", false},
-    {"sequence-parallel", 0, NULL, "Plan", "split normalisations along the sequence (not in this version)", false},
+    {"tp", 0, "N", "Plan", "tensor-, filter- or channel-parallel ranks", false},
+    {"pp", 0, "N", "Plan", "pipeline stages", false},
+    {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
+    {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
+    {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
+    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
+    {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
+    {"zero", 0, "STAGE", "Plan", "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) over data ranks", false},
+    {"mapping", 0, "NAME", "Plan", "neighbours of tensor and sequence ranks: data-inside (Megatron's order, default) or pipeline-inside", false},
+    {"schedule", 0, "NAME", "Plan", "of micro-batches: 1f1b, gpipe, interleaved or async; default 1f1b", false},
+    {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
+    {"assume", 0, "NAME", "Plan", "simplifications of another model, to compare with it: paradl; default nothing", false},
     {"input", 0, "synthetic|real", "Plan", "data made on the device, or read from the system's storage; default synthetic", false},
+    {"dataset", 0, "NAME", "Plan", "real input of that size: imagenet, openimages-v4, cifar10, ...; or synthetic", false},
+    {"decode-workers", 0, "N", "Plan", "processes or threads per device that decode real input; default all cores", false},
+    {"first-epoch", 0, NULL, "Plan", "real input comes from storage although it would fit in the page cache", false},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated", false},
     {.name = NULL},
 };
@@ -70,17 +84,27 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     return DL_OK;
 }
 
-static enum dl_code not_yet(const char *option, struct dl_err *err) {
-    return dl_fail(err, DL_ERR_USAGE, "--%s: this version predicts data parallelism only, without it", option);
+/* A release that no framework has is an error that names those there are. */
+static enum dl_code check_release(struct dl_context *context, const char *name, const struct dl_inputs *inputs, struct dl_err *err) {
+    const char *all = "";
+    if (name == NULL) return DL_OK;
+    for (int i = 0; i < inputs->framework_count; i++) {
+        const struct dl_framework *f = inputs->frameworks[i];
+        if (strcmp(f->release, name) == 0) return DL_OK;
+        all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name, f->release);
+        for (int r = 0; r < f->release_count; r++) all = dl_arena_printf(context->arena, "%s, %s", all, f->releases[r].name);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
 }
 
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
     int precision = DL_FP32, optimizer = DL_MOMENTUM, recompute = DL_RECOMPUTE_NONE, input = 0, placement = 0;
+    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING, mapping = DL_MAP_DATA_INSIDE;
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
-    plan->strategy = dl_strategy_find(strategy == NULL ? "data" : strategy);
-    if (plan->strategy == NULL) {
+    plan->strategy = strategy == NULL ? NULL : dl_strategy_find(strategy);
+    if (strategy != NULL && plan->strategy == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
     }
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
@@ -88,19 +112,26 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     DL_TRY(dl_option_choice(options, "recompute", dl_recompute_names, &recompute, err));
     DL_TRY(dl_option_choice(options, "input", inputs, &input, err));
     DL_TRY(dl_option_choice(options, "placement", placements, &placement, err));
+    DL_TRY(dl_option_choice(options, "schedule", dl_schedule_names, &schedule, err));
+    DL_TRY(dl_option_choice(options, "assume", dl_assume_names, &assume, err));
+    DL_TRY(dl_option_choice(options, "mapping", dl_mapping_names, &mapping, err));
+    DL_TRY(dl_option_integer(options, "zero", 0, 3, &plan->shard, err));
+    plan->recompute_open = !dl_option_given(options, "recompute");
+    plan->mapping = (enum dl_mapping)mapping;
+    plan->schedule = (enum dl_schedule)schedule;
+    plan->assume = (enum dl_assume)assume;
     plan->precision = (enum dl_precision)precision;
     plan->optimizer = (enum dl_optimizer)optimizer;
     plan->recompute = (enum dl_recompute)recompute;
     plan->synthetic_input = input == 0;
+    plan->first_epoch = dl_option_given(options, "first-epoch");
+    DL_TRY(dl_option_number(options, "decode-workers", DL_UNIT_COUNT, 1, 1e5, &plan->decode_workers, err));
     plan->variable_placement = placements[placement];
     plan->library = dl_option_text(options, "library");
-    static const char *const later[] = {"micro-batch", "sequence-parallel", NULL}; /* refused, not ignored */
-    for (int i = 0; later[i] != NULL; i++) {
-        if (dl_option_given(options, later[i])) return not_yet(later[i], err);
-    }
+    plan->sequence_parallel = dl_option_given(options, "sequence-parallel");
     const struct { const char *name; int64_t *value; } counts[] = {
         {"devices-per-node", &plan->devices_per_node}, {"dp", &plan->dp}, {"tp", &plan->tp},
-        {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep},
+        {"pp", &plan->pp}, {"sp", &plan->sp}, {"ep", &plan->ep}, {"virtual-stages", &plan->virtual_stages},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         DL_TRY(dl_option_integer(options, counts[i].name, 1, 100000000, counts[i].value, err));
@@ -109,11 +140,26 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     if (!out->max_batch) {
         DL_TRY(dl_option_number(options, "batch-per-device", DL_UNIT_COUNT, 1, 1e7, &plan->batch_per_device_samples, err));
     }
+    DL_TRY(dl_option_number(options, "micro-batch", DL_UNIT_COUNT, 1, 1e7, &plan->micro_batch_samples, err));
     DL_TRY(dl_option_number(options, "global-batch", DL_UNIT_COUNT, 1, 1e12, &plan->global_batch_samples, err));
     if (batch != NULL && plan->global_batch_samples > 0) {
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
     }
     return DL_OK;
+}
+
+/* --dataset, or with --input real that of the workload. */
+static enum dl_code read_dataset(struct dl_context *context, const struct dl_options *options, struct dl_plan *plan, struct dl_err *err) {
+    const char *name = dl_option_text(options, "dataset");
+    if (name == NULL) return DL_OK;
+    if (dl_option_given(options, "input") && plan->synthetic_input != (strcmp(name, "synthetic") == 0)) {
+        return dl_fail(err, DL_ERR_USAGE, "--input and --dataset contradict each other; give --dataset alone");
+    }
+    return dl_dataset_apply(&context->data, name, context->arena, plan, err);
+}
+
+enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
+    return workload->family != NULL && strcmp(workload->family, "transformer") == 0 ? DL_ADAM : DL_MOMENTUM;
 }
 
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
@@ -140,6 +186,17 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
                        "system' and 'dlmodel help set'", key);
     }
     return DL_OK;
+}
+
+/* As the one framework's release builds it; several frameworks are compared on the same network. */
+static enum dl_code load_workload(struct dl_context *context, struct dl_data *data, struct dl_inputs *out, struct dl_err *err) {
+    const char *name = out->workload_name;
+    if (out->framework_count == 1) {
+        const struct dl_framework *framework = out->frameworks[0];
+        name = dl_framework_workload(framework, data->release == NULL ? NULL : dl_framework_release_find(framework, data->release), name);
+    }
+    data->training = true;
+    return dl_data_workload(data, name, context->arena, &out->workload, err);
 }
 
 /* A workload made from parameters is called by all of its name: "gpt:layers=24,...", not "gpt". */
@@ -171,19 +228,26 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
         return dl_fail(err, DL_ERR_USAGE, "--nodes: %s", list_err.message);
     }
     DL_TRY(read_plan(options, out, err));
+    DL_TRY(read_dataset(context, options, &out->plan, err));
     DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
-    DL_TRY(dl_data_workload(&data, out->workload_name, context->arena, &out->workload, err));
+    data.release = dl_option_text(options, "release");
     DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
+    DL_TRY(check_release(context, data.release, out, err));
+    DL_TRY(load_workload(context, &data, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
     if (!out->max_batch && out->plan.batch_per_device_samples <= 0 && out->plan.global_batch_samples <= 0) {
         out->plan.batch_per_device_samples = dl_default_batch(out->system, out->workload);
     }
     out->strict = dl_option_given(options, "strict");
-    if (!out->plan.synthetic_input && (!out->system->has_storage || !dl_known(out->workload->sample_bytes))) {
-        context->note(context, "warning: --input real changes nothing: %s %s is unknown",
-                      out->system->has_storage ? "the stored size of a sample of" : "the storage of",
-                      out->system->has_storage ? out->workload->name : out->system->name);
+    if (!dl_option_given(options, "optimizer")) out->plan.optimizer = dl_default_optimizer(out->workload);
+    DL_TRY(dl_layer_inputs_load(context, options, out, err));
+    if (!out->plan.synthetic_input) {
+        struct dl_plan one = out->plan;
+        one.nodes = one.devices_per_node = 1;
+        const struct dl_input_time t = dl_input_compute(out->system, out->workload, out->frameworks[0], &one);
+        if (t.unknown != NULL) context->note(context, "warning: real input: %s is unknown and not counted", t.unknown);
+        else if (t.cached) context->note(context, "the dataset fits in the page cache: storage counts in the first epoch only (--first-epoch)");
     }
     return DL_OK;
 }
@@ -194,6 +258,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     struct dl_plan plan = inputs->plan;
     const struct dl_predict_options options = {.terms = terms};
     plan.nodes = nodes;
+    plan.layer_times = dl_layer_inputs_for(inputs, framework);
     if (inputs->max_batch) {
         plan.batch_per_device_samples = 1;
         DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -204,6 +269,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         }
         plan = inputs->plan;
         plan.nodes = nodes;
+        plan.layer_times = dl_layer_inputs_for(inputs, framework);
         plan.batch_per_device_samples = out->max_batch_samples;
     }
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -243,6 +309,7 @@ int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, 
     add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
     add_file(context, DL_DATA_WORKLOAD,
              path ? inputs->workload_name : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name), files, &count);
+    add_file(context, DL_DATA_LAYERS, inputs->layers_name, files, &count);
     for (int i = 0; i < inputs->framework_count; i++) {
         add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
     }
@@ -256,7 +323,7 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, 
     dl_jw_object(w, "inputs");
     dl_jw_string(w, "system", inputs->system_name);
     dl_jw_string(w, "workload", inputs->workload_name);
-    dl_jw_string(w, "strategy", inputs->plan.strategy->name);
+    dl_jw_string(w, "strategy", inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
     dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
     dl_jw_string(w, "optimizer", dl_optimizer_names[inputs->plan.optimizer]);
     dl_jw_array(w, "nodes");
@@ -301,7 +368,7 @@ static const char *quoted(struct dl_arena *arena, const char *word) {
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options, const char *command,
                               const char *framework, int64_t nodes) {
     static const char *const replaced[] = {"framework", "nodes", "format", "json", "csv", "output", "strict", "quiet", "verbose",
-                                           "color", "data", NULL};
+                                           "color", "data", "trace", NULL};
     const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;

@@ -7,7 +7,7 @@
 
 extern const struct dl_option dl_input_options[];
 
-enum { DL_MAX_LIST = 128 };
+enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16 };
 
 struct dl_inputs {
     const struct dl_system *system;
@@ -21,6 +21,9 @@ struct dl_inputs {
     bool max_batch;                /* --batch-per-device max */
     bool strict;
     const char *system_name, *workload_name;
+    const struct dl_layer_times *layer_times[DL_MAX_LAYER_TIMES]; /* measured by frameworks' profilers, that fit */
+    int layer_times_count;
+    const char *layers_name;       /* the file of the last of them; NULL: none */
 };
 
 /* Loads everything that the options name; defaults: the machine's own profile if there is one, else iris-v100; resnet50; all
@@ -35,6 +38,9 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
 /* Samples per device when none are asked for: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of either on a
  * CPU socket. A choice of ours, printed with every result. */
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload);
+
+/* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
+enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload);
 
 /* One prediction of the loaded inputs; with max_batch the largest batch that fits. */
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework, int64_t nodes, bool terms,

@@ -43,6 +43,8 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
                               struct dl_err *err);
 enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                              struct dl_err *err);
+enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                               struct dl_err *err);
 
 /* What tells runs apart but for the number of devices; each is a column of a table of runs. */
 enum dl_plot_key {
@@ -82,8 +84,6 @@ struct dl_plot_predictions {
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options, const char *kind,
                              struct dl_plot_predictions *out, struct dl_err *err);
 
-/* True when `text` is the value, or one of several between commas. */
-bool dl_plot_listed(const char *list, const char *text);
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 

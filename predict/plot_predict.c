@@ -1,19 +1,8 @@
 /* plot_predict.c - predictions for figures that are drawn without measurements. */
 #include "predict/plot.h"
+#include "predict/where.h"
 
 #include <string.h>
-
-bool dl_plot_listed(const char *list, const char *text) {
-    if (strcmp(list, text) == 0) return true; /* first: a name may hold commas */
-    const size_t length = strlen(text);
-    for (const char *part = list; length > 0; part++) {
-        const size_t part_length = strcspn(part, ",");
-        if (part_length == length && strncmp(part, text, length) == 0) return true;
-        part += part_length;
-        if (*part == 0) return false;
-    }
-    return false;
-}
 
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
     if (a == NULL || b == NULL) return NULL;
@@ -38,7 +27,7 @@ static enum dl_code keep_listed(struct dl_inputs *inputs, const char *list, stru
     names[inputs->framework_count] = NULL;
     for (const char *s = list; *s != 0; s++) asked += *s == ',';
     for (int i = 0; i < inputs->framework_count; i++) {
-        if (dl_plot_listed(list, names[i])) inputs->frameworks[kept++] = inputs->frameworks[i];
+        if (dl_filter_listed(list, names[i])) inputs->frameworks[kept++] = inputs->frameworks[i];
     }
     inputs->framework_count = kept;
     if (kept == asked) return DL_OK;

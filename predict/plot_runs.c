@@ -3,67 +3,23 @@
 #include <string.h>
 
 #include "predict/plot.h"
+#include "predict/where.h"
 
 const char *const dl_plot_keys[] = {
     "workload", "system", "precision", "framework", "strategy", "backend", "input", "batch_per_device", "source", NULL,
 };
 
-struct filter { const char *option, *column, *value; };
-struct filters { struct filter list[DL_MAX_REPEATS]; int count; };
-
-static const char *cell_of(const struct dl_csv *csv, int row, const char *column) {
-    const int c = dl_csv_column(csv, column);
-    const char *text = c < 0 ? "" : csv->rows[row][c];
-    return text[0] == 0 && strcmp(column, "precision") == 0 ? "fp32" : text; /* what compare takes it for */
-}
-
-static bool passes(const struct filter *f, const struct dl_csv *csv, int row) {
-    return dl_plot_listed(f->value, cell_of(csv, row, f->column));
-}
-
-static bool passes_all(const struct filters *filters, const struct dl_csv *csv, int row) {
-    for (int i = 0; i < filters->count; i++) {
-        if (!passes(&filters->list[i], csv, row)) return false;
-    }
-    return true;
-}
-
-static enum dl_code read_filters(struct dl_context *context, const struct dl_options *options, struct filters *out,
+static enum dl_code read_filters(struct dl_context *context, const struct dl_options *options, struct dl_filters *out,
                                  struct dl_err *err) {
     static const char *const direct[] = {"system", "workload", "framework", "precision", NULL};
     for (int i = 0; i < options->given_count; i++) {
         const char *name = options->given[i].option->name, *value = options->given[i].value;
         for (int d = 0; direct[d] != NULL; d++) {
             if (strcmp(direct[d], name) != 0 || strcmp(value, "all") == 0) continue;
-            out->list[out->count++] = (struct filter){name, name, value};
+            out->list[out->count++] = (struct dl_filter){name, name, value, false};
         }
-        if (strcmp(name, "where") != 0) continue;
-        const char *equals = strchr(value, '=');
-        if (equals == NULL || equals == value) {
-            return dl_fail(err, DL_ERR_USAGE, "--where: expected COLUMN=VALUE, got \"%s\"", value);
-        }
-        const char *column = dl_arena_strndup(context->arena, value, (size_t)(equals - value));
-        if (column == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        out->list[out->count++] = (struct filter){name, column, equals + 1};
     }
-    return DL_OK;
-}
-
-/* Columns that --where names must be in some file. */
-static enum dl_code check_columns(const struct filters *filters, const struct dl_csv *csvs, int count, struct dl_err *err) {
-    for (int f = 0; f < filters->count; f++) {
-        bool found = false;
-        for (int i = 0; i < count; i++) found = found || dl_csv_column(&csvs[i], filters->list[f].column) >= 0;
-        if (found) continue;
-        const char *names[65], *near;
-        int n = 0;
-        for (; n < csvs[0].column_count && n < 64; n++) names[n] = csvs[0].header[n];
-        names[n] = NULL;
-        near = dl_suggest(filters->list[f].column, names);
-        return dl_fail(err, DL_ERR_USAGE, "--%s: no file has a column '%s'%s%s%s", filters->list[f].option, filters->list[f].column,
-                       near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
-    }
-    return DL_OK;
+    return dl_filters_read(options, context->arena, out, err);
 }
 
 /* Distinct values of a column, at most `max`; returns how many. */
@@ -71,7 +27,7 @@ static int values_of(const struct dl_csv *csvs, int count, const char *column, c
     int found = 0;
     for (int i = 0; i < count; i++) {
         for (int r = 0; r < csvs[i].row_count && found < max; r++) {
-            const char *text = cell_of(&csvs[i], r, column);
+            const char *text = dl_filter_cell(&csvs[i], r, column);
             bool known = text[0] == 0;
             for (int k = 0; k < found && !known; k++) known = strcmp(out[k], text) == 0;
             if (!known) out[found++] = text;
@@ -81,12 +37,15 @@ static int values_of(const struct dl_csv *csvs, int count, const char *column, c
 }
 
 /* Says which condition no row meets, and what there is instead. */
-static enum dl_code fail_empty(const struct filters *filters, const struct dl_csv *csvs, int count, struct dl_err *err) {
+static enum dl_code fail_empty(const struct dl_filters *filters, const struct dl_csv *csvs, int count, struct dl_err *err) {
     for (int f = 0; f < filters->count; f++) {
-        const struct filter *filter = &filters->list[f];
+        const struct dl_filter *filter = &filters->list[f];
         bool met = false;
         for (int i = 0; i < count; i++) {
-            for (int r = 0; r < csvs[i].row_count && !met; r++) met = passes(filter, &csvs[i], r);
+            for (int r = 0; r < csvs[i].row_count && !met; r++) {
+                const struct dl_filters one = {.list = {*filter}, .count = 1};
+                met = dl_filters_pass(&one, &csvs[i], r);
+            }
         }
         if (met) continue;
         const char *values[33], *near;
@@ -103,24 +62,6 @@ static enum dl_code fail_empty(const struct filters *filters, const struct dl_cs
     if (filters->count == 0) return dl_fail(err, DL_ERR_INPUT, "%s has no rows", csvs[0].name);
     return dl_fail(err, DL_ERR_USAGE, "each condition is met by some row, but no row meets them all; give fewer of --system, "
                    "--workload, --framework, --precision and --where");
-}
-
-/* The rows of a table that pass. */
-static enum dl_code choose(const struct filters *filters, const struct dl_csv *csv, struct dl_arena *arena, struct dl_csv *out,
-                           struct dl_err *err) {
-    const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
-    int *lines = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *lines);
-    if (rows == NULL || lines == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *out = *csv;
-    out->row_count = 0;
-    for (int r = 0; r < csv->row_count; r++) {
-        if (!passes_all(filters, csv, r)) continue;
-        rows[out->row_count] = csv->rows[r];
-        lines[out->row_count++] = csv->row_lines[r];
-    }
-    out->rows = rows;
-    out->row_lines = lines;
-    return DL_OK;
 }
 
 static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, const struct dl_csv *chosen,
@@ -151,16 +92,16 @@ static enum dl_code refuse_plan(const struct dl_options *options, struct dl_err 
 enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_options *options, bool only_runs,
                                struct dl_plot_runs *out, struct dl_err *err) {
     const int count = options->positional_count - 1;
-    struct filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
+    struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
     struct dl_csv *csvs = dl_arena_alloc(context->arena, 2 * (size_t)count, sizeof *csvs), *chosen = csvs + count;
     if (filters == NULL || csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(refuse_plan(options, err));
     DL_TRY(read_filters(context, options, filters, err));
     for (int i = 0; i < count; i++) DL_TRY(dl_csv_read(options->positional[i + 1], context->arena, &csvs[i], err));
-    DL_TRY(check_columns(filters, csvs, count, err));
+    DL_TRY(dl_filters_check(filters, csvs, count, err));
     int left = 0;
     for (int i = 0; i < count; i++) {
-        DL_TRY(choose(filters, &csvs[i], context->arena, &chosen[i], err));
+        DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &chosen[i], err));
         left += chosen[i].row_count;
     }
     if (left == 0) return fail_empty(filters, csvs, count, err);
@@ -172,7 +113,7 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
         for (int r = 0; r < chosen[i].row_count && out->count < comparison.count; r++) { /* one compared row a row, in order */
             struct dl_plot_run *run = &out->rows[out->count];
             run->compared = &comparison.rows[out->count++];
-            for (int k = 0; k < DL_KEYS; k++) run->keys[k] = cell_of(&chosen[i], r, dl_plot_keys[k]);
+            for (int k = 0; k < DL_KEYS; k++) run->keys[k] = dl_filter_cell(&chosen[i], r, dl_plot_keys[k]);
         }
     }
     return DL_OK;

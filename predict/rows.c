@@ -1,4 +1,5 @@
 /* rows.c - the columns of a prediction, in the contract's names. */
+#include "model/strategy.h"
 #include "predict/rows.h"
 
 #include <math.h>

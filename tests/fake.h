@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/exchange.h"
-#include "model/predict.h"
+#include "model/strategy.h"
 
 struct dl_fake {
     struct dl_arena arena;

@@ -242,7 +242,7 @@ usage 'precision' '--precision: expected one of' predict --precision fp31
 usage 'precision that the device lacks' 'no rate for' predict --system iris-v100 --precision fp8 --framework ideal
 usage 'optimizer' '--optimizer: expected one of' predict --optimizer adman
 usage 'strategy' 'strateg' predict --strategy dat
-usage 'strategy that is not there yet' 'data parallel' predict --strategy filter
+usage 'axis that the strategy does not split over' '--tp: strategy data' predict --strategy data --tp 2
 usage 'system with suggestion' 'iris-v100' predict --system iris-v10
 usage 'workload with suggestion' 'resnet50' predict --workload resnet5
 usage 'framework with suggestion' 'pytorch-ddp' predict --framework pytorch-dpd

@@ -52,6 +52,17 @@ check 'kernels as numbers' 0
 awk -F, 'NR > 1 { n++; e = 100 * ($4 - $3) / $3 - $5; if (e > 1e-6 || e < -1e-6) wrong++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'one row a kernel, its error' '^231 0$'
+run plot alphabeta data/collectives/published.csv --where library=NCCL --where nodes=1 --where device=V100-SXM2-16GB --csv
+check 'alphabeta as numbers' 0
+awk -F, 'NR > 1 { n[$2]++; if ($2 == 1 && ($5 > 5 || $5 < -5)) far++ } END { print n[1], (n[2] > n[1]), (n[3] >= 90), (n[4] >= 2), far + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'samples, fit, model and switches, small residuals of the fit' '^25 1 1 1 0$'
+run plot alphabeta data/collectives/published.csv
+check 'too many series says how to narrow' 2 'more than 6 series.*--where'
+run plot alphabeta data/runs/tensorflow_2017.csv
+check 'alphabeta of runs' 3 'expected a table of collectives'
+run plot alphabeta --system iris-v100
+check 'alphabeta without samples' 2 'no series of two sizes'
 
 # What is wrong with the question
 run plot kernels

@@ -11,7 +11,7 @@ if [ -z "$missing" ]; then echo 'ok every formula id stands in the index'; else 
 
 stale=
 for id in $(grep -hoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model/README.md docs/theory.md | sort -u); do
-    grep -rq "$id" model calibrate --include='*.c' --include='*.h' || case $id in F-LAYER | F-FW | F-COLL) ;; *) stale="$stale $id" ;; esac
+    grep -rq "$id" model calibrate predict --include='*.c' --include='*.h' || case $id in F-LAYER | F-FW | F-COLL) ;; *) stale="$stale $id" ;; esac
 done
 if [ -z "$stale" ]; then echo 'ok no formula id is left over'; else echo "not ok no formula id is left over:$stale"; fi
 

@@ -68,8 +68,7 @@ static const struct expectation expectations[] = {
     {"scatter.binomial", {0, 7, 10, 11, 13.5}},
     {"halo.neighbours", {0, 13, 26, 26, 26}}};
 
-static void every_algorithm_by_hand(void **state)
-{
+static void every_algorithm_by_hand(void **state) {
     (void)state;
     int rows = 0;
     while (dl_collective_algorithms[rows] != NULL) rows++;
@@ -91,8 +90,7 @@ static void every_algorithm_by_hand(void **state)
 
 /* Segments of 300: chain of 4: (4 - 2 + 4) + (2 * 300 + 1200) * .01 = 24; binary tree of 4: 2*2*(2+4-1) + 4 * (300 +
  * 1200) * .01 + 2 * 1500 * .001 = 83; segmented ring of 2 ranks, blocks of 600: 2 phases: 3 messages + 12 + .6. */
-static void segments_by_hand(void **state)
-{
+static void segments_by_hand(void **state) {
     (void)state;
     check_close(dl_collective_algorithm_find("broadcast.chain")->time_s(&unit, 4, 1200, 300), 24.0, 1e-12);
     check_close(dl_collective_algorithm_find("all_reduce.binary_tree")->time_s(&unit, 4, 1200, 300), 83.0, 1e-12);
@@ -101,8 +99,7 @@ static void segments_by_hand(void **state)
     check_close(dl_collective_algorithm_find("all_reduce.nonoverlapping")->time_s(&unit, 8, 1200, 100), 81.6, 1e-12);
 }
 
-static void levels_with_their_own_links(void **state)
-{
+static void levels_with_their_own_links(void **state) {
     (void)state;
     /* 4 inside on a fast link, 2 outside on 300 bytes: inside 3 (0.1 + 300 * .001) twice = 2.4; outside 2 (1 + 150 *
      * .01) + .15 */
@@ -111,8 +108,7 @@ static void levels_with_their_own_links(void **state)
     check_close(dl_coll_hierarchical_s(links, sizes, 2, 1200), 2.4 + 5.0 + 0.15, 1e-12);
 }
 
-static void mpi_rules(void **state)
-{
+static void mpi_rules(void **state) {
     (void)state;
     static const struct {
         enum dl_mpi_kind kind;
@@ -141,8 +137,7 @@ static void mpi_rules(void **state)
                  {DL_MPI_MPICH, 1024, 4096, DL_MPI_DOUBLING}};
     double below = 0.0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(dl_mpi_all_reduce_choice(cases[i].kind, cases[i].ranks, cases[i].bytes, &below),
-                         cases[i].algorithm);
+        assert_int_equal(dl_mpi_all_reduce_choice(cases[i].kind, cases[i].ranks, cases[i].bytes, &below), cases[i].algorithm);
     assert_int_equal(dl_mpi_kind_of("openmpi-3.1"), DL_MPI_OPEN_OLD);
     assert_int_equal(dl_mpi_kind_of("openmpi-4.0.5"), DL_MPI_OPEN_OLD);
     assert_int_equal(dl_mpi_kind_of("openmpi-4.1"), DL_MPI_OPEN);
@@ -152,14 +147,15 @@ static void mpi_rules(void **state)
     assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4095, &below), DL_MPI_DOUBLING);
     assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4096, &below), DL_MPI_RABENSEIFNER);
     check_close(below, 4096.0, 0.0);
+    assert_int_equal(dl_mpi_kind_of("hpcx"), DL_MPI_HPCX_OLD);
+    assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX_OLD, 64, 4096, &below), DL_MPI_DOUBLING);
     assert_int_equal(dl_mpi_kind_of(NULL), DL_MPI_OPEN);
 }
 
 /* 4 nodes of 2, alpha 1 inside and 10 outside, beta .01 and .1, no sums, S = 800. Rabenseifner: 2*1*1 + 2*2*10 = 42;
  * inside 2 * 400 * .01 = 8; outside 2 * 300 * .1 * 2 flows = 120. Doubling: 1 + 2 * 10 = 21; 800 (.01 + 2 * .1 * 2) =
  * 328. Ring: 14 * 10; 7 * 100 * 2 * .1 = 140. */
-static void mpi_costs_over_nodes(void **state)
-{
+static void mpi_costs_over_nodes(void **state) {
     (void)state;
     struct dl_coll_links links = {{1, .01, 0}, {10, .1, 0}, 4, 2, 8, 1, 1};
     struct dl_cost_parts cost = dl_mpi_all_reduce_cost(DL_MPI_RABENSEIFNER, &links, 800);
@@ -180,8 +176,7 @@ static void mpi_costs_over_nodes(void **state)
     check_close(cost.bandwidth_s, 336, 1e-12);
 }
 
-static struct dl_system fake_system(void)
-{
+static struct dl_system fake_system(void) {
     struct dl_system system = {.name = "fake", .nodes = 8, .devices_per_node = 4, .has_inter = true, .has_host = true};
     system.host.copy_bandwidth_bytes_per_s = 10e9;
     system.host.memory_bandwidth_bytes_per_s = NAN;
@@ -198,11 +193,11 @@ static struct dl_system fake_system(void)
 
 /* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device memory each costs 20
  * us more. */
-static void device_buffers_cost_copies(void **state)
-{
+static void device_buffers_cost_copies(void **state) {
     (void)state;
     struct dl_system system = fake_system();
-    struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_MPI, 64, 4, 1, 1, NULL, NULL, false};
+    struct dl_collective_request r = {
+        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .bytes = 64, .nodes = 4, .ranks_per_node = 1, .flows_per_adapter = 1};
     struct dl_collective_time host, staged;
     assert_int_equal(dl_collective_time(&system, &r, &host, NULL), DL_OK);
     r.device_buffers = true;
@@ -214,8 +209,7 @@ static void device_buffers_cost_copies(void **state)
 /* 4 workers and 4 colocated servers, S = 400 MB, balanced, 1 GB/s: each way 3/4 * .4 = .3 s; half duplex .6 s.
  * Largest server 200 MB: 3/4 * 4 * .2 = .6 s each way. Separate servers: 4 * 100 MB / 1 GB/s = .4 s each way.
  * Full duplex with 4 messages: .3 + .3 / 4. Messages: 2 * 4 * 1 ms. */
-static void parameter_servers_by_hand(void **state)
-{
+static void parameter_servers_by_hand(void **state) {
     (void)state;
     struct dl_system system = fake_system();
     struct dl_parameter_server_request r = {.workers = 4,
@@ -254,8 +248,7 @@ static void parameter_servers_by_hand(void **state)
 
 /* Host copies at 10 GB/s, two devices on a link: 4 devices x 1 GB = .2 s + 2 * 10 us. Without a link between devices, a
  * star of 4 over the host: 3 GB at 10 GB/s; tree: 2 rounds; sharded: 2 * 3/4 GB. */
-static void copies_by_hand(void **state)
-{
+static void copies_by_hand(void **state) {
     (void)state;
     struct dl_system system = fake_system();
     struct dl_cost_parts cost;
@@ -275,21 +268,62 @@ static void copies_by_hand(void **state)
     assert_true(dl_copy_star_cost(&system, 1, 1e9, &cost));
 }
 
-static void one_rank_is_free_and_faults_are_named(void **state)
-{
+/* Groups in a job of 8 nodes with 4 devices and 2 adapters. Tensor groups of 4 neighbours stay in a node, one to a node.
+ * Data groups of 8, 4 apart: one rank on each node; 4 of them share 2 adapters, each uses one: 2 flows on an adapter.
+ * Groups of 16, 2 apart: 2 ranks on each node, 2 groups: both adapters carry both. 32 neighbours: all, alone. */
+static void groups_of_a_job_by_hand(void **state) {
+    (void)state;
+    struct dl_system system = fake_system();
+    system.inter.adapters_per_node = 2;
+    static const struct {
+        int64_t size, stride, concurrent, nodes, per_node;
+        double flows;
+    } cases[] = {{4, 1, 8, 1, 4, 1},  {8, 4, 4, 8, 1, 2},   {8, 4, 2, 8, 1, 1}, {16, 2, 2, 8, 2, 2},
+                 {32, 1, 1, 8, 4, 1}, {2, 16, 16, 2, 1, 2}, {2, 1, 16, 1, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_collective_request group, job = {.op = DL_COLL_ALL_REDUCE,
+                                                   .library = DL_LIB_MPI,
+                                                   .bytes = 1e6,
+                                                   .nodes = 8,
+                                                   .ranks_per_node = 4,
+                                                   .flows_per_adapter = 1,
+                                                   .group_size = cases[i].size,
+                                                   .group_stride = cases[i].stride,
+                                                   .concurrent = cases[i].concurrent};
+        assert_int_equal(dl_collective_group(&system, &job, &group, NULL), DL_OK);
+        assert_int_equal(group.nodes, cases[i].nodes);
+        assert_int_equal(group.ranks_per_node, cases[i].per_node);
+        check_close(group.flows_per_adapter, cases[i].flows, 1e-12);
+        struct dl_collective_time t;
+        assert_int_equal(dl_collective_time(&system, &job, &t, NULL), DL_OK);
+        job.group_size = 33, job.group_stride = 1;
+        assert_int_equal(dl_collective_time(&system, &job, &t, NULL), DL_ERR_USAGE);
+    }
+}
+
+static void one_rank_is_free_and_faults_are_named(void **state) {
     (void)state;
     struct dl_system system = fake_system();
     struct dl_err err = {0};
     struct dl_collective_time t;
     for (int op = 0; op < DL_COLL_OPS; op++)
         for (int library = 0; library < DL_LIBRARIES; library++) {
-            struct dl_collective_request r = {
-                (enum dl_collective_op)op, (enum dl_library)library, 1e6, 1, 1, 1, NULL, NULL, false};
+            struct dl_collective_request r = {.op = (enum dl_collective_op)op,
+                                              .library = (enum dl_library)library,
+                                              .bytes = 1e6,
+                                              .nodes = 1,
+                                              .ranks_per_node = 1,
+                                              .flows_per_adapter = 1};
             assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_OK);
             check_close(t.time_s, 0.0, 0.0);
             check_close(t.latency_s + t.bandwidth_s, 0.0, 0.0);
         }
-    struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 1e6, 2, 1, 1, NULL, NULL, false};
+    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                      .library = DL_LIB_NCCL,
+                                      .bytes = 1e6,
+                                      .nodes = 2,
+                                      .ranks_per_node = 1,
+                                      .flows_per_adapter = 1};
     assert_int_equal(dl_collective_time(&system, &r, &t, &err), DL_OK);
     assert_true(t.time_s > 1e-3); /* 1 MB at 1 GB/s */
     r.algorithm = "telepathy";
@@ -301,42 +335,66 @@ static void one_rank_is_free_and_faults_are_named(void **state)
     assert_non_null(strstr(err.message, "links.inter"));
 }
 
-/* Two samples make the cubic a line. 1 KiB: 10 us, 1 MiB: 160 us: at 32 KiB half way in log-log (lg 1024 -> 5 of 10):
- * sqrt(10 * 160) = 40 us. Beyond: slope 150 us / (1 MiB - 1 KiB). Below: 10 us. */
-static void samples_come_first(void **state)
-{
+static double model_s(struct dl_system *system, struct dl_collective_request r, double bytes, int64_t nodes) {
+    const int count = system->collective_count;
+    struct dl_collective_time t;
+    system->collective_count = 0;
+    r.bytes = bytes, r.nodes = nodes;
+    assert_int_equal(dl_collective_time(system, &r, &t, NULL), DL_OK);
+    system->collective_count = count;
+    return t.time_s;
+}
+
+/* Measured / model is 10 us / model(1 KiB), recursive doubling, and 160 us / model(1 MiB), Rabenseifner. 4 bytes have the
+ * first ratio, 256 KiB, 512 KiB and 2 MiB the second; 32 KiB, 32 times from the next sample of its algorithm, lies half way
+ * in log bytes: the root of both. 8 nodes: the ratio of 4 nodes; 6 nodes between 4 and 8. */
+static void samples_come_first(void **state) {
     (void)state;
     struct dl_system system = fake_system();
-    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}};
-    struct dl_coll_measured measured = {
-        .library = "mpi", .operation = "all_reduce", .nodes = 4, .ranks = 4, .samples = samples, .sample_count = 2};
-    system.collectives = &measured, system.collective_count = 1;
-    struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_MPI, 32768, 4, 1, 1, NULL, NULL, false};
-    struct dl_collective_time t, model, base;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, 40e-6, 1e-9);
-    assert_string_equal(t.origin, "measured");
-    assert_false(t.extrapolated);
-    r.bytes = 4;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, 10e-6, 1e-12);
-    r.bytes = 2097152;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, 160e-6 + 1048576 * 150e-6 / (1048576 - 1024), 1e-12);
-    assert_true(t.extrapolated);
-    /* 8 nodes: model(8) * 160 us / model(4) */
+    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}},
+                          more[] = {{1048576, 640e-6, NAN, NAN}};
+    struct dl_coll_measured measured[] = {
+        {.library = "mpi", .operation = "all_reduce", .nodes = 4, .ranks = 4, .samples = samples, .sample_count = 2},
+        {.library = "mpi", .operation = "all_reduce", .nodes = 16, .ranks = 16, .samples = more, .sample_count = 1}};
+    system.collectives = measured, system.collective_count = 1;
+    struct dl_collective_request r = {
+        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .nodes = 4, .ranks_per_node = 1, .flows_per_adapter = 1};
+    const double small = 10e-6 / model_s(&system, r, 1024, 4), large = 160e-6 / model_s(&system, r, 1048576, 4);
+    const struct {
+        double bytes, ratio;
+        bool extrapolated;
+    } cases[] = {{1024, small, false},   {4, small, false},       {32768, sqrt(small * large), false},
+                 {262144, large, false}, {1048576, large, false}, {2097152, large, true}};
+    struct dl_collective_time t;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        r.bytes = cases[i].bytes;
+        assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+        check_close(t.time_s, cases[i].ratio * model_s(&system, r, cases[i].bytes, 4), 1e-12);
+        assert_string_equal(t.origin, "measured");
+        assert_int_equal(t.extrapolated, cases[i].extrapolated);
+    }
     r.bytes = 1048576, r.nodes = 8;
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     assert_string_equal(t.formula, "F-COLL-SCALED");
-    system.collective_count = 0;
-    assert_int_equal(dl_collective_time(&system, &r, &model, NULL), DL_OK);
-    r.nodes = 4;
-    assert_int_equal(dl_collective_time(&system, &r, &base, NULL), DL_OK);
-    check_close(t.time_s, model.time_s * 160e-6 / base.time_s, 1e-12);
+    check_close(t.time_s, large * model_s(&system, r, 1048576, 8), 1e-12);
+    system.collective_count = 2; /* 8 lies half way between 4 and 16 in log ranks */
+    const double largest = 640e-6 / model_s(&system, r, 1048576, 16);
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, sqrt(large * largest) * model_s(&system, r, 1048576, 8), 1e-12);
+    /* beyond the samples the fit, where there is one */
+    struct dl_piece piece = {1e9, 100e-6, 1e-10};
+    measured[0].pieces = &piece, measured[0].piece_count = 1, r.nodes = 4, r.bytes = 1e8;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 100e-6 + 1e-2, 1e-12);
+    assert_string_equal(t.origin, "fitted");
+    /* no model without a link: the times themselves, on a cubic in log-log that two samples make a line */
+    measured[0].piece_count = 0, system.collective_count = 1, system.has_inter = false, r.bytes = 32768;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    check_close(t.time_s, 40e-6, 1e-9);
+    assert_string_equal(t.algorithm, "as measured");
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_algorithm_by_hand),
                                        cmocka_unit_test(segments_by_hand),
                                        cmocka_unit_test(levels_with_their_own_links),
@@ -344,6 +402,7 @@ int main(void)
                                        cmocka_unit_test(mpi_costs_over_nodes),
                                        cmocka_unit_test(parameter_servers_by_hand),
                                        cmocka_unit_test(copies_by_hand),
+                                       cmocka_unit_test(groups_of_a_job_by_hand),
                                        cmocka_unit_test(one_rank_is_free_and_faults_are_named),
                                        cmocka_unit_test(samples_come_first),
                                        cmocka_unit_test(device_buffers_cost_copies)};

@@ -30,6 +30,12 @@ static const struct bound bounds[] = {{"dgx1-v100", "NCCL", {5, 5}},
                                       {"v100-8x-edr", "OSU Open MPI/UCX", {25, 30}},
                                       {"aws-p3dn-24xlarge", "OSU Open MPI", {15, 0}},
                                       {"stampede2-knl", "Intel MLSL", {0, 15}},
+                                      {"gcp-v100", "OSU Open MPI", {28, 0}},
+                                      {"deepbench-1080ti", "NCCL", {0, 8}},
+                                      {"deepbench-m40", "NCCL", {0, 6}},
+                                      {"deepbench-p100", "NCCL", {0, 6}},
+                                      {"deepbench-titanx", "NCCL", {0, 8}},
+                                      {"deepbench-titanx-pascal", "NCCL", {0, 6}},
                                       {"all", "", {30, 15}}};
 
 struct group {

@@ -10,16 +10,13 @@
 #include "model/topology.h"
 #include "tests/check.h"
 
-static struct dl_edge cube_mesh[] = {
-    {0, 1, 1, "nvlink2"}, {0, 2, 1, "nvlink2"}, {0, 3, 2, "nvlink2"}, {0, 4, 2, "nvlink2"},
-    {1, 2, 2, "nvlink2"}, {1, 3, 1, "nvlink2"}, {1, 5, 2, "nvlink2"}, {2, 3, 2, "nvlink2"},
-    {2, 6, 1, "nvlink2"}, {3, 7, 1, "nvlink2"}, {4, 5, 1, "nvlink2"}, {4, 6, 1, "nvlink2"},
-    {4, 7, 2, "nvlink2"}, {5, 6, 2, "nvlink2"}, {5, 7, 1, "nvlink2"}, {6, 7, 2, "nvlink2"}};
+static struct dl_edge cube_mesh[] = {{0, 1, 1, "nvlink2"}, {0, 2, 1, "nvlink2"}, {0, 3, 2, "nvlink2"}, {0, 4, 2, "nvlink2"},
+                                     {1, 2, 2, "nvlink2"}, {1, 3, 1, "nvlink2"}, {1, 5, 2, "nvlink2"}, {2, 3, 2, "nvlink2"},
+                                     {2, 6, 1, "nvlink2"}, {3, 7, 1, "nvlink2"}, {4, 5, 1, "nvlink2"}, {4, 6, 1, "nvlink2"},
+                                     {4, 7, 2, "nvlink2"}, {5, 6, 2, "nvlink2"}, {5, 7, 1, "nvlink2"}, {6, 7, 2, "nvlink2"}};
 
-static struct dl_system cube_mesh_system(void)
-{
-    struct dl_system system = {
-        .name = "cube mesh", .nodes = 1, .devices_per_node = 8, .has_intra = true, .has_host = true};
+static struct dl_system cube_mesh_system(void) {
+    struct dl_system system = {.name = "cube mesh", .nodes = 1, .devices_per_node = 8, .has_intra = true, .has_host = true};
     system.host.copy_bandwidth_bytes_per_s = 11e9;
     system.host.memory_bandwidth_bytes_per_s = NAN;
     system.intra = (struct dl_link){.kind = "nvlink2",
@@ -38,8 +35,7 @@ static struct dl_system cube_mesh_system(void)
 
 /* 2: one link. 3: the cycle 0-1-2, both ways. 4: 0-1-2-3 and 0-2-1-3. 5: device 4 hangs on device 0 alone. 6: the one
  * link 4-5 is in every cycle. 7: devices 4 and 6 have four links each. 8: six links each, three cycles. */
-static void rings_of_the_cube_mesh(void **state)
-{
+static void rings_of_the_cube_mesh(void **state) {
     (void)state;
     static const int rings[9] = {0, 0, 1, 2, 4, 0, 2, 4, 6};
     struct dl_system system = cube_mesh_system();
@@ -53,8 +49,7 @@ static void rings_of_the_cube_mesh(void **state)
 }
 
 /* Full mesh of 4 with double links (C4140): six links each, three cycles. A path: connected, no ring. */
-static void other_graphs(void **state)
-{
+static void other_graphs(void **state) {
     (void)state;
     struct dl_edge mesh[6], path[] = {{0, 1, 2, ""}, {1, 2, 2, ""}};
     int count = 0;
@@ -69,21 +64,24 @@ static void other_graphs(void **state)
 
 /* Measured with 1 GiB over 2 to 8 V100 (vTrain tables): 22.55 45.14 85.36 37.17 45.74 87.01 134.5 GB/s on the bus. The
  * graph alone gives them: not monotonic, with 5 devices below 4. */
-static void bus_bandwidth_is_not_monotonic(void **state)
-{
+static void bus_bandwidth_is_not_monotonic(void **state) {
     (void)state;
     static const double measured[9] = {0, 0, 22.55, 45.14, 85.36, 37.17, 45.74, 87.01, 134.5};
     struct dl_system system = cube_mesh_system();
     for (int n = 2; n <= 8; n++) {
-        struct dl_collective_request r = {DL_COLL_ALL_REDUCE, DL_LIB_NCCL, 1073741824.0, 1, n, 1, NULL, NULL, false};
+        struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                          .library = DL_LIB_NCCL,
+                                          .bytes = 1073741824.0,
+                                          .nodes = 1,
+                                          .ranks_per_node = n,
+                                          .flows_per_adapter = 1};
         struct dl_collective_time t;
         assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
         check_close(1.073741824 / t.time_s * 2.0 * (n - 1) / n, measured[n], 0.12);
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rings_of_the_cube_mesh), cmocka_unit_test(other_graphs),
                                        cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
     return cmocka_run_group_tests(tests, NULL, NULL);

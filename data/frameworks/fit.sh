@@ -1,0 +1,101 @@
+#!/bin/sh
+# fit.sh - fits the constants that differ between releases of frameworks to the published runs, and writes them into the
+# files beside this one. One value for a whole release, never for one row. Needs jq; run it from the root of the source tree after
+# the kernel times, workloads or systems changed: sh data/frameworks/fit.sh [DLMODEL]
+#
+# What is fitted: the factors on kernel times (F-FRAMEWORK-KERNELS) from runs on ONE device, so that no communication is in them;
+# then host costs of exchanges from runs on several.
+set -eu
+dlmodel=${1:-./dlmodel}
+runs='data/runs/azure_batch_ai.csv data/runs/dlperf_oneflow.csv data/runs/intel_caffe.csv data/runs/keras_aws.csv
+data/runs/nvidia_deeplearningexamples.csv data/runs/tensorflow_2017.csv'
+export DLMODEL_LOCAL=/dev/null/local.json
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+
+# fit "KEY=START..." WHERE... : prints KEY VALUE lines
+fit() {
+    keys=$1
+    shift
+    set -- $(for w in "$@"; do [ "$w" = --anchor ] && printf -- '--anchor ' || printf -- '--where %s ' "$(printf %s "$w" | tr ' ' '?')"; done)
+    args=
+    for k in $keys; do args="$args --fit $k"; done
+    # A '?' stands for a space inside one --where.
+    for a in "$@"; do set -- "$@" "$(printf %s "$a" | tr '?' ' ')"; shift; done
+    "$dlmodel" compare $runs $args "$@" --csv | awk -F, 'NR > 1 { printf "%s %.4g %.1f %.1f %d\n", $2, $4, $6, $7, $5 }'
+}
+
+# release FRAMEWORK RELEASE "KEY=START..." WHERE...: RELEASE "" sets the file's own members
+release() {
+    framework=$1 name=$2 keys=$3
+    shift 3
+    fit "$keys" "$@" | while read -r key value before after rows; do
+        printf '%-20s %-24s %-22s %10s   error %5s -> %5s %% over %d rows\n' "$framework" "$name" "$key" "$value" "$before" "$after" "$rows"
+        file=data/frameworks/$framework.json
+        if [ -z "$name" ]; then
+            jq --arg k "$key" --argjson v "$value" '.[$k] = $v | .sources[$k] = "fit-runs" | (.releases // null) as $r | (.sources) as $s |
+                del(.releases, .sources) + (if $r == null then {} else {releases: $r} end) + {sources: $s}' "$file" > "$new"
+        else
+            jq -e --arg n "$name" --arg k "$key" --argjson v "$value" '(.releases[] | select(.name == $n) | .set[$k]) = $v' "$file" > "$new"
+        fi
+        [ -s "$new" ] && cat "$new" > "$file"
+    done
+}
+# systems KEY VALUE FILE...: writes a dotted key and its source
+systems() {
+    key=$1 value=$2
+    shift 2
+    for file in "$@"; do
+        jq --arg k "$key" --argjson v "$value" '($k | split(".")) as $p | setpath($p; $v) |
+            setpath($p[:-1] + ["sources", $p[-1]]; "fit-runs")' "$file" > "$new"
+        [ -s "$new" ] && cat "$new" > "$file"
+    done
+}
+one='nodes=1'
+alone='devices_per_node=1'
+
+# PyTorch: ResNet-50 tells the streams, ResNeXt the grouped convolutions, BERT the composed layers. First for releases that are not
+# known, then for those that are.
+release pytorch-ddp '' 'grouped_scale=1' framework=pytorch-ddp $one $alone workload=resnext101_32x4d precision=fp32
+release pytorch-ddp '' 'composed_scale=1' framework=pytorch-ddp $one $alone workload=bert_base
+release pytorch-ddp '' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~7bdfc81d25' workload=resnet50 precision=mixed
+release pytorch-ddp '' 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone 'notes~7bdfc81d25' workload=resnext101_32x4d precision=mixed
+release pytorch-ddp 'NGC 19.03' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~5eaebefcd0' precision=mixed
+release pytorch-ddp 'NGC 20.06' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~46ff3707e0' workload=resnet50 precision=mixed
+release pytorch-ddp 'NGC 20.06 channels last' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~46ff3707e0' workload=resnext101_32x4d precision=mixed
+for r in '20.02 5562ab767a' '20.12 097c7ff917'; do
+    release pytorch-ddp "NGC ${r% *}" 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnet50 precision=mixed
+    release pytorch-ddp "NGC ${r% *}" 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnext101_32x4d precision=mixed
+done
+# Horovod with TensorFlow.
+release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=fp32
+release horovod-tensorflow '' 'composed_scale=1' framework=horovod-tensorflow $one $alone workload=bert_base
+release horovod-tensorflow '' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
+release horovod-tensorflow '' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=mixed
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
+release horovod-tensorflow 'NGC 19.05' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~tensorflow-19.0' precision=mixed
+release horovod-tensorflow 'NGC 20.03' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
+release horovod-tensorflow 'NGC 20.03' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnext101_32x4d precision=fp32
+release horovod-tensorflow 'NGC 20.03' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnext101_32x4d precision=mixed
+# MXNet.
+release horovod-mxnet '' 'stream_scale=1' framework=horovod-mxnet $one $alone workload=resnet50 precision=fp32
+release horovod-mxnet '' 'composed_scale=1' framework=horovod-mxnet $one $alone workload=bert_base
+release horovod-mxnet '' 'mixed_stream_scale=1' framework=horovod-mxnet $one $alone workload=resnet50 precision=mixed
+# TensorFlow 1.1: two factors over five networks and two devices.
+for f in tensorflow-ps tensorflow-mirrored; do
+    release $f '1.1' 'conv_scale=1 stream_scale=1' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e'
+done
+# Keras: what one process does for each device.
+release keras-multi-gpu '' 'replicate_s=0.02 feed_bytes_per_s=1e9' framework=keras-multi-gpu
+
+# How much the devices of a job differ from step to step (F-STRAGGLER): one value for all systems, from the scaling alone (--anchor)
+# of three sources that agree on it. And what NCCL attains between Azure's nodes of 2018 (sockets), from the P100 runs.
+runs='data/runs/dlperf_oneflow.csv data/runs/nvidia_deeplearningexamples.csv data/runs/tensorflow_2017.csv'
+jitter=$(fit 'system.jitter_frac=0.02' strategy=data --anchor | cut -d' ' -f2)
+systems jitter_frac "$jitter" data/systems/*.json
+runs=data/runs/azure_batch_ai.csv
+rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
+systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json
+echo "jitter_frac $jitter; NCCL between Azure nodes $rate byte/s"
+# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle.
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-3' framework=horovod-tensorflow

@@ -1,0 +1,63 @@
+#!/bin/bash
+#SBATCH --job-name=pytorch-ddp-resnet50-mixed-n2x2-b32-r1
+#SBATCH --partition=gpu
+#SBATCH --account=a\ b\'c\$\(x\)
+#SBATCH --constraint=volta\&ib
+#SBATCH --reservation=bench
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=2
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:volta:2
+#SBATCH --time=01:00:00
+#SBATCH --no-requeue
+#SBATCH --output=slurm-%j.out
+#SBATCH --mail-type=NONE
+#SBATCH --comment=two\ words\;\ \$\(touch\ evil\)
+# One run of dlmodel slurm; every value is quoted.
+set -u -o pipefail
+export LC_ALL=C
+run='/runs/pytorch-ddp-resnet50-mixed-n2x2-b32-r1'
+programs='/programs'
+cd -- "$run" || exit 5
+say() { printf '%s\n' "$1" >> "$run/job.jsonl"; }
+say "{\"event\":\"job\",\"job_id\":\"${SLURM_JOB_ID:?not under Slurm: sbatch job.sh}\",\"nodes\":\"$SLURM_JOB_NODELIST\",\"time_s\":$(date +%s)}"
+watcher='' helpers=()
+finish() {
+    status=$?
+    for p in ${helpers[@]+"${helpers[@]}"} $watcher; do kill "$p" 2> /dev/null; done
+    for ((i = 0; i < 50; i++)); do [ -n "$(jobs -rp)" ] || break; sleep 0.1; done
+    say "{\"event\":\"exit\",\"status\":$status,\"time_s\":$(date +%s)}"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 143' TERM
+module load 'tools/Apptainer' || exit 6
+module load 'a module; touch evil' || exit 6
+module load 'own' || exit 6
+set +u; . '/opt/it'\''s/env.sh' || exit 6; set -u
+export OMP_NUM_THREADS="${SLURM_CPUS_PER_TASK:-1}" PYTHONUNBUFFERED=1 DLMODEL_RUN="$run"
+export NCCL_ASYNC_ERROR_HANDLING='1'
+export TORCH_NCCL_ASYNC_ERROR_HANDLING='1'
+export NCCL_DEBUG='WARN'
+export QUOTES=''\''"$(touch evil)`touch evil`
+-x'
+export N='5'
+export OWN='1'
+program=(
+    'apptainer' exec
+    '--nv'
+    '--bind=/data dir'
+    --bind "$run" --bind "$programs" --
+    '/images/-it'\''s $(x).sif'
+    '/opt/py thon' "$programs/"'pytorch_bench.py'
+    --run="$run" --mode='ddp' --network='network.json' --precision='mixed' --optimizer='sgd' --dataset='/data/image net' --device='gpu' --backend='nccl'
+    --batch=32 --devices=2 --steps=50 --warmup=10
+)
+env | grep -E '^(SLURM|OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI|UCX|FI|CUDA|TF|MXNET|DMLC|TORCH|DLMODEL)_|^(PATH|LD_LIBRARY_PATH|PYTHONPATH|LOADEDMODULES|VIRTUAL_ENV)=' | sort > "$run/environment.txt"
+preflight=(python3 "$programs/preflight.py" --run="$run")
+on_nodes=(srun --overlap --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none)
+"${on_nodes[@]}" "${preflight[@]}" --look || say '{"event":"note","text":"preflight failed"}'
+"${on_nodes[@]}" "${preflight[@]}" --watch &
+watcher=$!
+srun --overlap --kill-on-bad-exit=1 --input=none --mem=0 --ntasks=4 --ntasks-per-node=2 --cpus-per-task=8 \
+    --mpi='none' --gpu-bind='closest' --hint='nomultithread' -- "${program[@]}"

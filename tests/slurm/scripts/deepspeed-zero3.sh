@@ -1,0 +1,53 @@
+#!/bin/bash -l
+#SBATCH --job-name=deepspeed-zero3-resnet50-n4x4-b32-r1
+#SBATCH --partition=gpu
+#SBATCH --qos=normal
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=7
+#SBATCH --gres=gpu:4
+#SBATCH --exclusive
+#SBATCH --time=01:00:00
+#SBATCH --no-requeue
+#SBATCH --output=slurm-%j.out
+# One run of dlmodel slurm; every value is quoted.
+set -u -o pipefail
+export LC_ALL=C
+run='/runs/deepspeed-zero3-resnet50-n4x4-b32-r1'
+programs='/programs'
+cd -- "$run" || exit 5
+say() { printf '%s\n' "$1" >> "$run/job.jsonl"; }
+say "{\"event\":\"job\",\"job_id\":\"${SLURM_JOB_ID:?not under Slurm: sbatch job.sh}\",\"nodes\":\"$SLURM_JOB_NODELIST\",\"time_s\":$(date +%s)}"
+watcher='' helpers=()
+finish() {
+    status=$?
+    for p in ${helpers[@]+"${helpers[@]}"} $watcher; do kill "$p" 2> /dev/null; done
+    for ((i = 0; i < 50; i++)); do [ -n "$(jobs -rp)" ] || break; sleep 0.1; done
+    say "{\"event\":\"exit\",\"status\":$status,\"time_s\":$(date +%s)}"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 143' TERM
+module load 'numlib/cuDNN' || exit 6
+export OMP_NUM_THREADS="${SLURM_CPUS_PER_TASK:-1}" PYTHONUNBUFFERED=1 DLMODEL_RUN="$run"
+export GLOO_SOCKET_IFNAME='ib0'
+export NCCL_SOCKET_IFNAME='ib0'
+export HOROVOD_GLOO_IFACE='ib0'
+export OMPI_MCA_btl_tcp_if_include='ib0'
+export DMLC_INTERFACE='ib0'
+export DLMODEL_INTERFACE='ib0'
+export NCCL_ASYNC_ERROR_HANDLING='1'
+export TORCH_NCCL_ASYNC_ERROR_HANDLING='1'
+program=(
+    'python3' "$programs/"'pytorch_bench.py'
+    --run="$run" --mode='zero3' --network='network.json' --precision='fp32' --optimizer='sgd' --device='gpu' --backend='nccl'
+    --batch=32 --devices=4 --steps=50 --warmup=10
+)
+env | grep -E '^(SLURM|OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI|UCX|FI|CUDA|TF|MXNET|DMLC|TORCH|DLMODEL)_|^(PATH|LD_LIBRARY_PATH|PYTHONPATH|LOADEDMODULES|VIRTUAL_ENV)=' | sort > "$run/environment.txt"
+preflight=(python3 "$programs/preflight.py" --run="$run")
+on_nodes=(srun --overlap --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none)
+"${on_nodes[@]}" "${preflight[@]}" --look || say '{"event":"note","text":"preflight failed"}'
+"${on_nodes[@]}" "${preflight[@]}" --watch &
+watcher=$!
+srun --overlap --kill-on-bad-exit=1 --input=none --mem=0 --ntasks=16 --ntasks-per-node=4 --cpus-per-task=7 \
+    --mpi='none' --cpu-bind='cores' --mem-bind='local' --distribution='block:block' -- "${program[@]}"
