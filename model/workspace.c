@@ -72,7 +72,8 @@ double dl_workspace_bytes(const struct dl_device *device, const struct dl_worklo
                           const struct dl_framework *framework, enum dl_precision precision, double batch) {
     if (strcmp(device->kind, "gpu") != 0) return NAN;
     const struct dl_memory_manager *manager = dl_memory_manager_of(framework);
-    const double limit_bytes = manager != NULL ? manager->workspace_limit_bytes : INFINITY;
+    const double limit_bytes = framework->conv_workspace_bytes > 0 ? framework->conv_workspace_bytes /* of its release */
+                               : manager != NULL ? manager->workspace_limit_bytes : INFINITY;
     double most_bytes = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         double bytes = dl_workspace_layer_bytes(device, &workload->layers[i], precision, batch);
