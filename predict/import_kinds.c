@@ -258,9 +258,10 @@ enum dl_code dl_map_gather(struct dl_import_net *net, const struct dl_onnx_node 
 /* Learned tokens before a sequence. */
 static enum dl_code prepend(struct dl_import_net *net, const struct dl_onnx_node *n, int learned, int rest, struct dl_err *err) {
     const struct dl_onnx_value *token = dl_net_value(net, learned), *v = dl_net_value(net, rest);
-    const double channels = (double)v->dims[v->rank - 1];
+    const double channels = v->rank < 1 ? 0 : (double)v->dims[v->rank - 1];
     int item;
     const double own = dl_onnx_elements(dl_net_value(net, token->origin));
+    if (token->rank < 1 || v->rank < 1 || !v->known) return no(err, "it joins scalars");
     if (token->dims[token->rank - 1] != v->dims[v->rank - 1] || fmod(own, channels) != 0) return no(err, "it joins a constant along other than the tokens");
     DL_TRY(dl_net_whole(net, rest, &item, err));
     if (dl_net_shape(net, item)->channels != channels) return no(err, "it joins a constant to what is not held as tokens");
@@ -288,6 +289,7 @@ enum dl_code dl_map_concat(struct dl_import_net *net, const struct dl_onnx_node 
     int *items = dl_arena_alloc(net->arena, (size_t)n->input_count, sizeof *items), item;
     const struct dl_onnx_value *out = dl_net_value(net, n->outputs[0]);
     if (items == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (!out->known) return no(err, "its shape is not known");
     for (int i = 0; i < n->input_count; i++) {
         if (n->inputs[i] < 0) return no(err, "an input is left out");
         const struct dl_onnx_value *v = dl_net_value(net, n->inputs[i]);

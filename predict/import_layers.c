@@ -339,6 +339,7 @@ static enum dl_code map_node(struct dl_import_net *net, int node, struct dl_err 
     enum dl_code code;
     if (map == NULL) code = dl_fail(&soft, DL_ERR_USAGE, "of '%.60s', not of ONNX", n->domain);
     else if (n->input_count == 0 || n->inputs[0] < 0) code = dl_fail(&soft, DL_ERR_INPUT, "it has no first input");
+    else if (n->outputs[0] < 0) code = dl_fail(&soft, DL_ERR_INPUT, "it has no first output");
     else code = map(net, n, &soft);
     if (code == DL_OK) {
         const int out = n->output_count > 0 ? n->outputs[0] : -1;
