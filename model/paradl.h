@@ -6,7 +6,7 @@
  *   data              (D/p) sum(FW + BW) + (D/B) sum WU + 2 (D/B) (p - 1) (alpha + W beta / p)
  *   filter, channel   (D/p) sum(FW + BW) + (D/B) sum WU / p + 3 (D/B) (p - 1) sum_l (alpha + B y_l beta / p)
  *   data+filter       p2 of a group: compute as filter with p2 inside, all-reduce of W over p1 groups at beta of the groups
- * Layers that are not split (fully connected ones) are computed by every device in full. Source: paradl-paper, Table III.
+ * with D/B rounded up where it counts updates and messages. Layers that are not split (fully connected ones) are computed by every device in full. Source: paradl-paper, Table III.
  */
 #ifndef DL_MODEL_PARADL_H
 #define DL_MODEL_PARADL_H
