@@ -24,7 +24,7 @@ const struct dl_option dl_output_options[] = {
 
 enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name, const struct dl_command **out,
                              struct dl_err *err) {
-    static const char *const later[] = {"search", "import", NULL}; /* of the contract, not of this version */
+    static const char *const later[] = {"search", NULL}; /* of the contract, not of this version */
     const char *names[32];
     char all[256] = "";
     int count = 0;

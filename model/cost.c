@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/layer_times.h"
+
 static void add_kernel(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel, double scale,
                        struct dl_pass_cost *cost, double *longest_s) {
     struct dl_kernel_time t;
@@ -138,6 +140,20 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
     }
 }
 
+/* Where layers were measured by the framework's profiler, in place of the surfaces' times. F-LAYER-TIMES */
+static enum dl_code use_measured(const struct dl_device *device, const struct dl_workload *workload, const struct dl_framework *framework,
+                                 const struct dl_plan *plan, double batch, struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
+    const struct dl_layer_times *times = plan->layer_times;
+    const double first = times->batches[0].batch_samples, last = times->batches[times->batch_count - 1].batch_samples;
+    struct dl_plan bare = *plan;
+    struct dl_cost lowest = {0}, highest = {0};
+    bare.layer_times = NULL;
+    bare.compute_scale = 0;
+    DL_TRY(dl_cost_compute(device, workload, framework, &bare, first, arena, &lowest, err));
+    DL_TRY(dl_cost_compute(device, workload, framework, &bare, last, arena, &highest, err));
+    return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
+}
+
 enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
@@ -160,6 +176,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     }
     out->layers = layers;
     out->update = update_cost(device, workload, framework, plan);
+    if (plan->layer_times != NULL) DL_TRY(use_measured(device, workload, framework, plan, batch, arena, out, err));
     if (plan->compute_scale > 0) {
         for (int i = 0; i < workload->layer_count; i++) {
             dl_cost_scale(&layers[i].forward, plan->compute_scale);
