@@ -244,6 +244,7 @@ enum dl_code dl_modelpar_replica(const struct dl_strategy_request *request, enum
 
 enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
                                  struct dl_prediction *out, struct dl_err *err) {
+    if (request->plan->assume == DL_ASSUME_PARADL) return dl_paradl_predict(request, kind, parts, out, err);
     struct dl_replica replica;
     DL_TRY(dl_modelpar_replica(request, kind, parts, &replica, err));
     return dl_replica_predict(&replica, out, err);

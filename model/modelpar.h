@@ -28,6 +28,10 @@ enum dl_code dl_modelpar_replica(const struct dl_strategy_request *request, enum
 enum dl_code dl_modelpar_predict(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
                                  struct dl_prediction *out, struct dl_err *err);
 
+/* The same under ParaDL's assumptions (plan->assume), F-PARADL: data, filter and channel. */
+enum dl_code dl_paradl_predict(const struct dl_strategy_request *request, enum dl_split_kind kind, int64_t parts,
+                               struct dl_prediction *out, struct dl_err *err);
+
 /* Refuses more parts than the layers allow, with the layer and the nearest number that is possible. */
 enum dl_code dl_modelpar_check(const struct dl_workload *workload, const struct dl_framework *framework, enum dl_split_kind kind,
                                int64_t parts, const struct dl_plan *plan, struct dl_err *err);

@@ -1,5 +1,5 @@
 /* st_data.c - data parallelism: every device is a replica of its own. */
-#include "model/replica.h"
+#include "model/modelpar.h"
 
 static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan, struct dl_err *err) {
@@ -15,6 +15,7 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
 
 static enum dl_code predict(const struct dl_strategy_request *request, struct dl_prediction *out, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
+    if (plan->assume == DL_ASSUME_PARADL) return dl_paradl_predict(request, DL_SPLIT_FILTER, 1, out, err);
     const struct dl_replica replica = {
         .request = request,
         .workload = request->workload,

@@ -38,6 +38,9 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                           const struct dl_framework *framework, const struct dl_plan *plan, struct dl_err *err) {
     (void)system, (void)framework;
     const double parts = (double)plan->pp * virtual_stages(plan), samples = plan->batch_per_device_samples * (double)plan->pp;
+    if (plan->assume == DL_ASSUME_PARADL) {
+        return dl_fail(err, DL_ERR_USAGE, "--assume paradl: for strategies data, filter, channel and their products");
+    }
     if (plan->sequence_parallel) return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
     if (parts > workload->layer_count) {
         return dl_fail(err, DL_ERR_USAGE, "--pp %lld: %s has %d layers for %.0f parts of the pipeline; nearest is --pp %d (scaling limit)",

@@ -16,6 +16,6 @@ fit() { "$dlmodel" compare "$runs" "$@"; }
 fit --where nodes=1 --where devices_per_node=1 --fit conv_scale=1.1
 fit --where nodes=1 --where devices_per_node=1 --fit stream_scale=0.75
 fit --where strategy=data --fit links.inter.nccl_bandwidth=3e9
-fit --where strategy=data+spatial --fit halo_message_s=0.0014
+fit --where strategy=data+spatial --fit halo_message_s=0.0012
 fit --where strategy=filter --where workload=resnet50 --fit activation_peer_s=5e-5
-fit --where strategy=filter --where workload=vgg16 --fit staged_bytes_per_s=1.9e9
+fit --where strategy=filter --where workload=vgg16 --fit staged_bytes_per_s=2.06e9

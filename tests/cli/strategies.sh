@@ -1,0 +1,28 @@
+#!/bin/sh
+# Strategies of convolutional networks: what is possible is predicted, what is not is refused with the nearest that is.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+
+for s in spatial filter channel pipeline data+spatial data+filter data+channel data+pipeline; do
+    run predict --system abci-v100 --framework chainermn --strategy "$s" --nodes 1 --global-batch 64 --json
+    check "strategy $s" 0
+    has "strategy $s has an iteration" '"iteration_s": *[0-9]'
+done
+run predict --system stampede2-skx --framework caffe-mlsl --strategy mlsl-hybrid --nodes 2
+check 'mlsl-hybrid on CPUs' 0
+for s in 1f1b gpipe interleaved async; do
+    run explain --system abci-v100 --framework chainermn --strategy pipeline --schedule "$s" --nodes 1 --global-batch 64
+    check "schedule $s explained" 0
+done
+run explain --system abci-v100 --framework chainermn --strategy filter --nodes 1 --global-batch 64
+has 'explain names gathers' 'all_gather of conv1'
+run predict --system abci-v100 --framework chainermn --strategy filter --assume paradl --nodes 1 --global-batch 64
+check 'ParaDL assumptions' 0 'ParaDL'
+run predict --system abci-v100 --framework ideal --strategy filter --nodes 32
+check 'more parts than filters' 2 'nearest is --tp 64'
+run predict --system abci-v100 --framework chainermn --strategy spatial --nodes 2
+check 'more parts than rows' 2 'nearest is --sp 7'
+run predict --system abci-v100 --framework ideal --strategy pipeline --nodes 64 --global-batch 512
+check 'more stages than layers' 2 'scaling limit'
+run predict --system abci-v100 --framework chainermn --strategy mlsl-hybrid --nodes 1
+check 'mlsl-hybrid on GPUs' 2 'data\+filter'

@@ -1,0 +1,111 @@
+/* Layers at the shape of one of several devices, worked by hand: F-FILTER, F-CHANNEL, F-SPATIAL, F-HALO, F-GROUPS, and
+ * F-CONV-WORKSPACE. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/kernel.h"
+#include "model/split.h"
+#include "tests/check.h"
+#include "tests/load_workload.h"
+
+static struct dl_workload split_of(const struct dl_workload *whole, const struct dl_split *split, struct dl_arena *arena,
+                                   const bool **is_split) {
+    struct dl_workload out;
+    struct dl_err err = {0};
+    assert_int_equal(dl_split_workload(whole, split, arena, &out, is_split, &err), DL_OK);
+    return out;
+}
+
+static void filters_and_channels(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload whole;
+    const bool *is_split;
+    load_name("vgg16", NULL, 0, &arena, &whole);
+    const struct dl_split filter = {DL_SPLIT_FILTER, 4, {1, 1, 1}}, channel = {DL_SPLIT_CHANNEL, 4, {1, 1, 1}};
+    struct dl_workload local = split_of(&whole, &filter, &arena, &is_split);
+    const struct dl_layer *conv = find_layer(&local, "stage2.unit.0.conv"); /* 64 -> 128 filters */
+    assert_true(conv->in.channels == 64 && conv->out.channels == 32);
+    assert_true(conv->parameter_elements == 32 * 64 * 9 + 32);
+    assert_true(is_split[conv - local.layers]);
+    local = split_of(&whole, &channel, &arena, &is_split);
+    conv = find_layer(&local, "stage2.unit.0.conv");
+    assert_true(conv->in.channels == 16 && conv->out.channels == 128);
+    assert_true(conv->parameter_elements == 128 * 16 * 9 + 128); /* the bias is whole */
+    assert_false(is_split[0]); /* three input channels do not go round */
+    const char *layer;
+    assert_true(dl_split_limit(&whole, DL_SPLIT_FILTER, 3, &layer) == 64);
+    assert_true(dl_split_limit(&whole, DL_SPLIT_CHANNEL, 3, &layer) == 64);
+    assert_true(dl_split_limit(&whole, DL_SPLIT_SPATIAL, 1, &layer) == 14);
+    assert_string_equal(layer, "stage5.unit.0.conv");
+    dl_arena_free(&arena);
+}
+
+static void groups(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload whole;
+    const bool *is_split;
+    load_name("resnext50_32x4d", NULL, 0, &arena, &whole);
+    const struct dl_split split = {DL_SPLIT_FILTER, 8, {1, 1, 1}}, fine = {DL_SPLIT_FILTER, 64, {1, 1, 1}};
+    const struct dl_layer *before = find_layer(&whole, "layer1.0.conv2"); /* 128 filters in 32 groups */
+    assert_true(before->groups == 32 && before->in.channels == 128);
+    struct dl_workload local = split_of(&whole, &split, &arena, &is_split);
+    const struct dl_layer *after = find_layer(&local, "layer1.0.conv2");
+    assert_true(after->groups == 4 && after->in.channels == 16 && after->out.channels == 16);
+    assert_true(after->parameter_elements == before->parameter_elements / 8);
+    local = split_of(&whole, &fine, &arena, &is_split); /* two devices share a group */
+    after = find_layer(&local, "layer1.0.conv2");
+    assert_true(after->groups == 1 && after->in.channels == 4 && after->out.channels == 2);
+    dl_arena_free(&arena);
+}
+
+static void halos(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload whole;
+    const bool *is_split;
+    load_name("resnet50", NULL, 0, &arena, &whole);
+    const struct dl_split rows = {DL_SPLIT_SPATIAL, 4, {1, 4, 1}}, both = {DL_SPLIT_SPATIAL, 4, {1, 2, 2}};
+    const struct dl_layer *conv = find_layer(&whole, "layer1.0.conv2"); /* 3x3, 64 channels, 56x56 */
+    assert_true(dl_split_halo_elements(conv, &rows, 1, false) == 2 * 64 * 56); /* a row up, a row down */
+    assert_true(dl_split_halo_elements(conv, &rows, 2, false) == 0);
+    /* In two dimensions the second carries the corners of the first: formulas.md section 7. */
+    const double two = dl_split_halo_elements(conv, &both, 1, false) + dl_split_halo_elements(conv, &both, 2, false);
+    assert_true(two == 2 * 64 * (28 + 28) + 4 * 64);
+    assert_true(dl_split_halo_elements(find_layer(&whole, "conv1"), &rows, 1, false) == 5 * 3 * 224); /* reach 7, stride 2 */
+    assert_true(dl_split_halo_elements(find_layer(&whole, "layer1.0.conv1"), &rows, 1, false) == 0);
+    struct dl_workload local = split_of(&whole, &rows, &arena, &is_split);
+    const struct dl_layer *own = find_layer(&local, "layer1.0.conv2");
+    assert_true(own->out.size[1] == 14 && own->out.size[2] == 56 && own->parameter_elements == conv->parameter_elements);
+    assert_false(is_split[find_layer(&local, "fc") - local.layers]);
+    assert_true(fabs(local.parameters - whole.parameters) < 1);
+    double grid[DL_DIMS];
+    assert_true(dl_split_grid(&whole, 4, 1, grid) && grid[1] == 4);
+    assert_true(dl_split_grid(&whole, 16, 3, grid) && grid[1] == 4 && grid[2] == 4);
+    assert_false(dl_split_grid(&whole, 8, 1, grid)); /* layer4 has 7 rows */
+    dl_arena_free(&arena);
+}
+
+static void workspace(void **state) {
+    (void)state;
+    const double in[DL_DIMS] = {1, 8, 8}, three[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1}, pad[DL_DIMS] = {0, 1, 1};
+    const struct dl_kernel conv = dl_kernel_conv(DL_FORWARD, 2, 4, 16, 1, in, three, one, pad, one);
+    /* 36 numbers for each of 4 tiles of 20 channels and 2 samples, and for each of 64 filters */
+    assert_true(dl_kernel_workspace_bytes(&conv) == 4 * (36.0 * 4 * 20 * 2 + 36 * 64));
+    const struct dl_kernel pointwise = dl_kernel_conv(DL_FORWARD, 2, 4, 16, 1, in, one, one, one, one);
+    assert_true(dl_kernel_workspace_bytes(&pointwise) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(filters_and_channels), cmocka_unit_test(groups), cmocka_unit_test(halos),
+                                       cmocka_unit_test(workspace)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
