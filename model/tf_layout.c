@@ -169,7 +169,7 @@ enum dl_code dl_tf_layout_make(const struct dl_tf *tf, const struct dl_tf_split 
     const double tensors = tf->tensor_count[DL_TF_BEFORE] + tf->tensor_count[DL_TF_AFTER] + out->stage_layers * tf->tensor_count[DL_TF_BODY];
     time_update(tf, fullest / (shard > 0 ? out->replicas : 1), tensors, out);
     const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
-    if (devices > 1 && dl_known(tf->system->jitter_frac)) {
+    if (devices > 1 && dl_known(tf->system->jitter_frac) && strcmp(tf->framework->behaviour, "ideal") != 0) {
         out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);
     }
     hold_states(tf, out);
