@@ -25,7 +25,8 @@ struct dl_tf_group dl_tf_group_of(const struct dl_tf_split *s, unsigned axis) {
     case DL_AXIS_SP: return (struct dl_tf_group){s->sp, s->tp};
     case DL_AXIS_EP: return (struct dl_tf_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
     case DL_AXIS_PP: return (struct dl_tf_group){s->pp, inner * (pipeline_inside ? 1 : data)};
-    default: return (struct dl_tf_group){data * s->sp, s->tp * (pipeline_inside ? s->pp : 1)}; /* all that hold a parameter */
+    default: /* all that hold a parameter; sequence ranks alone are neighbours in either mapping */
+        return (struct dl_tf_group){data * s->sp, s->tp * (pipeline_inside && data > 1 ? s->pp : 1)};
     }
 }
 
