@@ -25,7 +25,8 @@ struct dl_tf_group dl_tf_group_of(const struct dl_tf_split *s, unsigned axis) {
     case DL_AXIS_SP: return (struct dl_tf_group){s->sp, s->tp};
     case DL_AXIS_EP: return (struct dl_tf_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
     case DL_AXIS_PP: return (struct dl_tf_group){s->pp, inner * (pipeline_inside ? 1 : data)};
-    default: return (struct dl_tf_group){data * s->sp, s->tp * (pipeline_inside ? s->pp : 1)}; /* all that hold a parameter */
+    default: /* all that hold a parameter; sequence ranks alone are neighbours in either mapping */
+        return (struct dl_tf_group){data * s->sp, s->tp * (pipeline_inside && data > 1 ? s->pp : 1)};
     }
 }
 
@@ -169,7 +170,7 @@ enum dl_code dl_tf_layout_make(const struct dl_tf *tf, const struct dl_tf_split 
     const double tensors = tf->tensor_count[DL_TF_BEFORE] + tf->tensor_count[DL_TF_AFTER] + out->stage_layers * tf->tensor_count[DL_TF_BODY];
     time_update(tf, fullest / (shard > 0 ? out->replicas : 1), tensors, out);
     const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
-    if (devices > 1 && dl_known(tf->system->jitter_frac)) {
+    if (devices > 1 && dl_known(tf->system->jitter_frac) && strcmp(tf->framework->behaviour, "ideal") != 0) {
         out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);
     }
     hold_states(tf, out);

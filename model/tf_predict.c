@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/input.h"
 #include "model/strategy.h"
 #include "model/tf_parts.h"
 
@@ -265,5 +266,13 @@ enum dl_code dl_tf_predict(const struct dl_strategy_request *request, struct dl_
     DL_TRY(dl_tf_layout_make(&tf, &split, dl_tf_shard_of(plan), &t.layout, err));
     DL_TRY(dl_tf_border(&tf, &t.layout, &t.cell, &t.border, err));
     dl_tf_evaluate(&tf, &t.layout, &t.cell, &t.border, &t.choice, &t.result);
+    if (!plan->synthetic_input) { /* reading, decoding and feeding as for data parallelism */
+        struct dl_tf_result *r = &t.result;
+        const struct dl_input_time input = dl_input_compute(request->system, request->workload, request->framework, plan);
+        const double step_s = r->iteration_s - r->exposed_input_s;
+        r->input_s = input.pipeline_s + input.feed_s;
+        r->exposed_input_s = input.feed_s + (request->framework->prefetch_batches > 0 ? fmax(0, input.pipeline_s - step_s) : input.pipeline_s);
+        r->iteration_s = step_s + r->exposed_input_s;
+    }
     return dl_tf_finish(&t, request->options, out, err);
 }

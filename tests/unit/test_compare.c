@@ -94,7 +94,7 @@ static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
     struct dl_err err = {0};
     const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
                        "b,s,nowhere,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
-                       "c,s,iris-v100,ideal,pipeline,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+                       "c,s,iris-v100,ideal,telepathy,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
                        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,,,,,,,iteration,0.1,s,\n"
                        "e,s,iris-v100,ideal,data,,resnet50,,fp99,,1,4,32,,,,,,throughput,100,samples/s,\n"
                        "f,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n"
@@ -102,7 +102,7 @@ static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
                        "h,s,iris-v100,ideal,data,,resnet50,banana,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n";
     if (compare_text(rows, false, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
     assert_int_equal(c.count, 8);
-    static const char *const reasons[] = {NULL, "nowhere", "pipeline", "batch", "precision", NULL, NULL, "banana"};
+    static const char *const reasons[] = {NULL, "nowhere", "strategy", "batch", "precision", NULL, NULL, "banana"};
     for (int i = 0; i < 8; i++) {
         if (c.rows[i].skipped != (reasons[i] != NULL)) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
         if (reasons[i] != NULL && strstr(c.rows[i].why, reasons[i]) == NULL) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
