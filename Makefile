@@ -81,7 +81,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi) $(if $(and $(PROBE_CUDA),$(HAVE_CUDA)),$(BUILD)/dlmodel-probe-cuda)
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests bench demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: validate all help deps features check check-fast tests bench demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -155,6 +155,9 @@ bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one
 	$(Q)sh tests/bench/run.sh $(BUILD)
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+validate: all ## TensorFlow, Keras, MXNet, Horovod from PyPI on the Slurm test bed (network, an hour)
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
 
 demo: ## set up, build, and do the main job on this machine
 	$(Q)$(MAKE) --no-print-directory deps
