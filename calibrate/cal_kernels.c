@@ -17,6 +17,7 @@ static const struct dl_column columns[] = {
     {"max_error_frac", "max", "%", DL_COLUMN_NUMBER, 0.01, 3},
     {"bias_frac", "bias", "%", DL_COLUMN_NUMBER, 0.01, 2},
     {"one_factor_median_error_frac", "one factor", "%", DL_COLUMN_NUMBER, 0.01, 3},
+    {"one_factor_p90_error_frac", "its p90", "%", DL_COLUMN_NUMBER, 0.01, 3},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -35,6 +36,7 @@ static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row 
         cells[7].number = q->max_ape;
         cells[8].number = q->bias;
         cells[9].number = q->one_factor_median_ape;
+        cells[10].number = q->one_factor_p90_ape;
     }
     return DL_OK;
 }
@@ -67,7 +69,8 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
     return context->output(
         NULL,
         dl_arena_printf(
-            context->arena, "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw)\n%s%s%s%s",
+            context->arena, "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw); "
+                            "one factor: of a single share of the peak for all\n%s%s%s%s",
             device->name, shown, path != NULL ? "surfaces: " : "", path != NULL ? path : "no file written; give -o FILE", "\n"),
         err);
 }

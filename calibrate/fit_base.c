@@ -45,6 +45,9 @@ static const struct parameter PARAMETERS[] = {
     {AT(batch_exponent_3x3), true, {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}}},
     {AT(padded_pointwise_gain), false, {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}}},
     {AT(narrow_gain), false, {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}}},
+    {AT(wave_exponent), true, {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}}},
+    {AT(stride_channels_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
+    {AT(stride_filters_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
     {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}}},
 };
 /* clang-format on */

@@ -1,6 +1,7 @@
 /* fit_process.c - Gaussian process on the logarithm of (time / base).
- * Covariance signal^2 / (1 + sum ((x - x') / length)^2) + noise^2 [x = x'], rational quadratic with alpha = 1
- * (Rasmussen and Williams 2006, section 4.2.1); hyperparameters by maximum a posteriori (section 5.4.1) with BFGS.
+ * Covariance signal^2 / (1 + d) + noise^2 [x = x'], d the sum of ((x - x') / length)^2 (rational quadratic with alpha = 1,
+ * Rasmussen and Williams 2006, section 4.2.1) or of |x - x'| / length (a mixture of exponential covariances: times that
+ * change in steps); hyperparameters by maximum a posteriori (section 5.4.1) with BFGS.
  */
 #include "calibrate/fit_parts.h"
 
@@ -13,12 +14,13 @@
 
 /* Priors of the logarithms of length (octaves), signal and noise: median and standard deviation. A length of 2 octaves
  * means that kernels within a factor of 4 resemble each other. */
-static const double LENGTH_MEDIAN = 2.0, LENGTH_SD = 0.5;
+static const double LENGTH_MEDIAN[] = {[DL_DISTANCE_SQUARES] = 2.0, [DL_DISTANCE_MAGNITUDES] = 4.0}, LENGTH_SD = 0.5;
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
 struct process {
     size_t n, axes;
+    int distance;           /* DL_DISTANCE_* */
     const struct dl_surface_shape *shapes;
     const double *y;        /* residuals less their mean */
     gsl_matrix *covariance; /* then its Cholesky factor, then its inverse */
@@ -33,23 +35,27 @@ static double prior(double log_value, double median, double sd, double *gradient
     return 0.5 * z * z;
 }
 
-static double prior_of(size_t i, size_t axes, double log_value, double *gradient)
+static double prior_of(const struct process *p, size_t i, double log_value, double *gradient)
 {
-    if (i < axes) return prior(log_value, LENGTH_MEDIAN, LENGTH_SD, gradient);
-    if (i == axes) return prior(log_value, SIGNAL_MEDIAN, SIGNAL_SD, gradient);
+    if (i < p->axes) return prior(log_value, LENGTH_MEDIAN[p->distance], LENGTH_SD, gradient);
+    if (i == p->axes) return prior(log_value, SIGNAL_MEDIAN, SIGNAL_SD, gradient);
     return prior(log_value, NOISE_MEDIAN, NOISE_SD, gradient);
+}
+
+/* Difference of two kernels in one feature as it counts in the distance. */
+static double apart(const struct process *p, size_t i, size_t j, size_t f, const double *lengths)
+{
+    double d = (p->shapes[i].features[f] - p->shapes[j].features[f]) / lengths[f];
+    return p->distance == DL_DISTANCE_MAGNITUDES ? fabs(d) : d * d;
 }
 
 static void fill_covariance(struct process *p, const double *lengths, double signal, double noise)
 {
     for (size_t i = 0; i < p->n; i++)
         for (size_t j = 0; j <= i; j++) {
-            double d2 = 0.0;
-            for (size_t f = 0; f < p->axes; f++) {
-                double d = (p->shapes[i].features[f] - p->shapes[j].features[f]) / lengths[f];
-                d2 += d * d;
-            }
-            double part = 1.0 / (1.0 + d2);
+            double distance = 0.0;
+            for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
+            double part = 1.0 / (1.0 + distance);
             double value = signal * signal * part + (i == j ? noise * noise : 0.0);
             gsl_matrix_set(p->shape_part, i, j, part);
             gsl_matrix_set(p->shape_part, j, i, part);
@@ -79,8 +85,9 @@ static double evaluate(struct process *p, const gsl_vector *theta, gsl_vector *g
     fill_covariance(p, lengths, signal, noise);
     double value = factorize(p);
     double slope[DL_FEATURES_MAX + 2] = {0};
+    const double power = p->distance == DL_DISTANCE_MAGNITUDES ? 0.5 : 1.0; /* dd/dlog(length) = -2 power d */
     for (size_t i = 0; i < p->axes + 2; i++)
-        value += prior_of(i, p->axes, gsl_vector_get(theta, i), gradient != NULL ? &slope[i] : NULL);
+        value += prior_of(p, i, gsl_vector_get(theta, i), gradient != NULL ? &slope[i] : NULL);
     if (gradient == NULL || !(value < 1e9)) return value;
     gsl_linalg_cholesky_invert(p->covariance);
     /* d/dtheta = 0.5 sum_ij (K^-1 - alpha alpha')_ij dK_ij/dtheta */
@@ -94,10 +101,7 @@ static double evaluate(struct process *p, const gsl_vector *theta, gsl_vector *g
             }
             double part = gsl_matrix_get(p->shape_part, i, j), k = 2.0 * w * signal * signal * part;
             slope[p->axes] += k;
-            for (size_t f = 0; f < p->axes; f++) {
-                double d = (p->shapes[i].features[f] - p->shapes[j].features[f]) / lengths[f];
-                slope[f] += k * part * d * d;
-            }
+            for (size_t f = 0; f < p->axes; f++) slope[f] += power * k * part * apart(p, i, j, f, lengths);
         }
     for (size_t i = 0; i < p->axes + 2; i++) gsl_vector_set(gradient, i, slope[i]);
     return value;
@@ -168,13 +172,16 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
                             struct dl_surface *surface, struct dl_err *err)
 {
     size_t n = set->count, axes = (size_t)set->shapes[0].feature_count;
+    /* Forward and weight-gradient convolutions change in steps with the shape; products and data gradients less so. */
+    bool steps = set->op == DL_OP_CONV && set->pass != DL_BACKWARD_DATA;
+    surface->distance = steps ? DL_DISTANCE_MAGNITUDES : DL_DISTANCE_SQUARES;
     surface->lengths = dl_arena_alloc(arena, axes, sizeof(double));
     surface->domain_low = dl_arena_alloc(arena, axes, sizeof(double));
     surface->domain_high = dl_arena_alloc(arena, axes, sizeof(double));
     surface->points = dl_arena_alloc(arena, axes * n, sizeof(double));
     surface->weights = dl_arena_alloc(arena, n, sizeof(double));
     double *y = dl_arena_alloc(arena, n, sizeof(double));
-    struct process p = {.n = n, .axes = axes, .shapes = set->shapes, .y = y};
+    struct process p = {.n = n, .axes = axes, .distance = surface->distance, .shapes = set->shapes, .y = y};
     p.covariance = gsl_matrix_alloc(n, n);
     p.shape_part = gsl_matrix_alloc(n, n);
     p.alpha = gsl_vector_calloc(n);
@@ -187,7 +194,7 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
         for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
         surface->offset = dl_fit_round(mean, 6);
         for (size_t i = 0; i < n; i++) y[i] = residuals[i] - surface->offset;
-        for (size_t f = 0; f < axes; f++) gsl_vector_set(theta, f, log(LENGTH_MEDIAN));
+        for (size_t f = 0; f < axes; f++) gsl_vector_set(theta, f, log(LENGTH_MEDIAN[p.distance]));
         gsl_vector_set(theta, axes, log(SIGNAL_MEDIAN));
         gsl_vector_set(theta, axes + 1, log(NOISE_MEDIAN));
         maximize(&p, theta);

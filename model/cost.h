@@ -34,6 +34,14 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err);
 
+/* Times all times and their errors. */
+void dl_cost_scale(struct dl_pass_cost *cost, double factor);
+/* Whether frameworks with `fuses_elementwise` do this layer inside the kernel before it. */
+bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
+/* Time of a kernel (enum dl_op) of that layer under the framework / by the device's samples. F-FRAMEWORK-KERNELS */
+double dl_cost_kernel_scale(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer, int op);
+bool dl_cost_fused(const struct dl_workload *workload, int index);
+
 /* Bytes the optimizer moves per parameter (reads and writes), by optimizer and precision. F-UPDATE-BYTES.
  * SGD 3, momentum 5, Adam 7 fp32 words (formulas.md section 2); + 2 bytes for the 16-bit copy in mixed precision;
  * LAMB adds two passes for its norms. */

@@ -4,6 +4,7 @@
 
 #include "model/memory.h"
 #include "model/predict_parts.h"
+#include "model/workspace.h"
 
 struct sink {
     const struct dl_parts *parts;
@@ -80,12 +81,19 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
               dl_arena_printf(arena, "%s: P=%.0f x %g B", dl_optimizer_names[plan->optimizer], workload->parameters,
                               dl_memory_optimizer_bytes(plan->optimizer)),
               "workload file", m->optimizer_bytes);
+    const double rounding_bytes = plan->recompute != DL_RECOMPUTE_NONE ? 0 : dl_rounding_bytes(
+        workload, s->parts->framework, plan->precision, plan->batch_per_device_samples);
     put_plain(s, "activations", "memory", "F-MEM-ACTIVATIONS",
               dl_arena_printf(arena, "%.0f elements a sample x %g B x %g samples, and masks",
                               workload->activation_elements_per_sample, dl_precision_bytes(plan->precision),
                               plan->batch_per_device_samples),
-              "workload file", m->activations_bytes);
-    put_plain(s, "workspace", "memory", "F-MEM-WORKSPACE", "convolution library's limit", "device file", m->workspace_bytes);
+              "workload file", m->activations_bytes - rounding_bytes);
+    put_plain(s, "rounding", "memory", "F-MEM-ROUNDING", "each saved tensor to the allocator's blocks", "framework's allocator",
+              rounding_bytes);
+    const bool limited = dl_known(s->parts->system->device->workspace_bytes);
+    put_plain(s, "workspace", "memory", "F-MEM-WORKSPACE",
+              limited ? "limit of the convolution library" : "the layer that needs most, within the framework's limit",
+              limited ? "device file" : "workload file", m->workspace_bytes);
     put_plain(s, "communication buffers", "memory", "F-MEM-BUFFERS", "buckets, fusion buffer or pack", "framework file",
               m->buffers_bytes);
     put_plain(s, "context", "memory", "F-MEM-CONTEXT", "runtime and framework", "device and framework file", m->context_bytes);
@@ -98,7 +106,7 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
 enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p, struct dl_err *err) {
     const struct dl_workload *workload = parts->workload;
     const struct dl_timeline *t = parts->with_comm;
-    struct sink s = {.parts = parts, .capacity = 2 * workload->layer_count + t->exchange.message_count + 24};
+    struct sink s = {.parts = parts, .capacity = 2 * workload->layer_count + t->exchange.message_count + 25};
     s.terms = dl_arena_alloc(parts->arena, (size_t)s.capacity, sizeof *s.terms);
     if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
@@ -119,6 +127,8 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "replicate_s x devices", "framework file",
               t->exchange.host_s);
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
+    put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE", "(p - 1) steps of the slowest stage", "model",
+              p->bubble_s);
     put_plain(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP", "dispatch_s, iteration_s, jitter_frac",
               "framework and system file", p->overhead_s);
     put_memory(&s, p);

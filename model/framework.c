@@ -5,13 +5,16 @@
 
 #include "model/collective.h"
 #include "model/exchange.h"
+#include "model/strategy.h"
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack, dl_fw_parameter_server,
-    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal;
+    dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights, dl_fw_per_layer, dl_fw_ideal,
+    dl_fw_replicated, dl_fw_quantized;
 
 const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
     &dl_fw_bucketed,     &dl_fw_fused_ticks,     &dl_fw_one_pack,  &dl_fw_parameter_server, &dl_fw_keyed_device,
-    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,            NULL,
+    &dl_fw_keyed_server, &dl_fw_central_weights, &dl_fw_per_layer, &dl_fw_ideal,
+    &dl_fw_replicated,   &dl_fw_quantized,       NULL,
 };
 
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {
@@ -89,6 +92,7 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(replicate_s, 0, 1, DL_UNIT_S, 0, "host time per iteration and device beyond the first"),
     DEFAULT(residual_sigma_log, 0, 2, DL_UNIT_NONE, 0.15,
             "spread of log(predicted / measured) beyond kernels and collectives; for the interval"),
+    FLAG(asynchronous, "servers apply each worker's gradients at once; nobody waits for the others"),
     FLAG(feeds_pageable, "input is copied to the device from pageable memory"),
     FLAG(feeds_whole_batch, "input of all devices goes to the first one, which passes parts on"),
     NUMBER(feed_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "copy of a batch inside the framework before each step, not overlapped"),
@@ -101,6 +105,19 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(mixed_stream_scale, 0.1, 10, DL_UNIT_NONE, 1, "stream_scale in mixed precision"),
     DEFAULT(mixed_composed_scale, 0.1, 20, DL_UNIT_NONE, 1, "composed_scale in mixed precision"),
     FLAG(mixed_fuses_elementwise, "fuses_elementwise in mixed precision"),
+    STRING(activation_library, false, "library of collectives inside a replica that is split within layers; absent: `library`"),
+    STRING(halo_library, false, "library of halo messages; absent: activation_library"),
+    STRING(filter_backward, false, "how filter parallelism sums gradients: all_reduce (absent), reduce_scatter or all_to_all"),
+    DEFAULT(activation_s, 0, 1, DL_UNIT_S, 0, "host time of one collective inside a replica"),
+    DEFAULT(activation_peer_s, 0, 1, DL_UNIT_S, 0, "the same, for each device that takes part"),
+    DEFAULT(halo_message_s, 0, 1, DL_UNIT_S, 0, "host time of one halo message"),
+    NUMBER(staged_above_bytes, 1, 1e12, DL_UNIT_BYTE, "activations of a layer above this go through host memory; absent: none do"),
+    NUMBER(staged_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "rate at which a device's activations pass through host memory"),
+    DEFAULT(spatial_dims, 0, 3, DL_UNIT_COUNT, 0, "dimensions that spatial parallelism splits at most; 0: all"),
+    FLAG(activation_direct, "activation_library moves device memory itself, not through host memory"),
+    FLAG(halo_overlaps, "inner positions are computed while halos travel"),
+    FLAG(leader_input, "the first device of a replica reads its input and hands it out"),
+    NUMBER(conv_workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that a convolution may work in; absent: as much as it wants"),
     {.key = "workloads", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_framework, workloads),
      .count_offset = offsetof(struct dl_framework, workload_count), .help = "network -> how this framework builds it"},
     {.key = "releases", .type = DL_FIELD_LIST, .offset = offsetof(struct dl_framework, releases),
@@ -108,6 +125,11 @@ static const struct dl_field framework_fields[] = {
      .help = "releases whose constants differ; the members above are those of `release`"},
     {.key = "sources", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_framework, sources),
      .count_offset = offsetof(struct dl_framework, source_count), .help = "member -> key of SOURCES.md"},
+    STRING(strategy, false, "strategy when none is asked for: a row of `list strategies`; absent: data"),
+    STRING(recompute, false, "activations computed again when nothing is asked for: none, selective or full; absent: none"),
+    FLAG(splits_layers, "tensor, pipeline, sequence and expert parallelism"),
+    FLAG(shards, "can shard optimizer states, gradients and weights (ZeRO)"),
+    DEFAULT(loss_scale, 0.01, 100, DL_UNIT_NONE, 1, "the same of the loss, besides composed_scale: cross-entropy in many passes"),
     {.key = NULL},
 };
 
@@ -172,6 +194,12 @@ enum dl_code dl_framework_check(const struct dl_framework *framework, const stru
     }
     DL_TRY(check_library(doc, "library", framework->library, err));
     DL_TRY(check_library(doc, "cpu_library", framework->cpu_library, err));
+    if (framework->strategy != NULL && dl_strategy_find(framework->strategy) == NULL) {
+        return dl_json_fail(doc, "strategy", err, "no such strategy '%s'; see 'dlmodel list strategies'", framework->strategy);
+    }
+    if (framework->recompute != NULL && dl_recompute_find(framework->recompute) < 0) {
+        return dl_json_fail(doc, "recompute", err, "expected none, selective or full, found '%s'", framework->recompute);
+    }
     if (dl_known(framework->first_bucket_bytes) && !dl_known(framework->bucket_bytes)) {
         return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes beside it");
     }

@@ -54,6 +54,10 @@ void dl_judge_bottleneck(const struct dl_parts *parts, struct dl_prediction *p) 
         best_s = p->exposed_input_s;
         best = DL_BOUND_INPUT;
     }
+    if (p->bubble_s > best_s) {
+        best_s = p->bubble_s;
+        best = DL_BOUND_BUBBLE;
+    }
     if (p->overhead_s > best_s) {
         best_s = p->overhead_s;
         best = DL_BOUND_FRAMEWORK;
@@ -139,6 +143,10 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
     if (unknown_memory != NULL) {
         warn(p, dl_arena_printf(arena, "memory leaves out what %s does not give: %s", system->device->name, unknown_memory),
              false);
+    }
+    if (parts->framework->asynchronous && plan->nodes > 1) {
+        warn(p, dl_arena_printf(arena, "asynchronous: gradients meet weights that are %lld updates newer on average; the rate says "
+                                "nothing about convergence", (long long)plan->nodes - 1), false);
     }
     if (!p->fits) {
         warn(p, p->max_batch_samples >= 1

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/workspace.h"
+
 double dl_memory_weight_bytes(enum dl_precision precision) {
     switch (precision) {
     case DL_MIXED: return 6; /* 16-bit copy and fp32 master */
@@ -65,7 +67,14 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);
     out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);
     out->activations_bytes = batch * (per_sample + known_or_zero(workload->input_bytes_per_sample));
-    out->workspace_bytes = known_or_zero(device->workspace_bytes);
+    if (plan->recompute == DL_RECOMPUTE_NONE) {
+        out->activations_bytes += dl_rounding_bytes(workload, framework, plan->precision, batch);
+    }
+    /* A limit in the device's file counts before what the framework's family is known to take. */
+    const double workspace_bytes = dl_known(device->workspace_bytes)
+                                       ? device->workspace_bytes
+                                       : dl_workspace_bytes(device, workload, framework, plan->precision, batch);
+    out->workspace_bytes = known_or_zero(workspace_bytes);
     out->buffers_bytes = exchange_bytes(workload, framework, plan);
     out->context_bytes = known_or_zero(device->context_bytes) + framework->context_bytes;
     const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes + out->activations_bytes +
@@ -75,18 +84,36 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     if (unknown != NULL) {
         *unknown = NULL;
         if (!dl_known(device->context_bytes)) *unknown = "runtime context";
-        if (!dl_known(device->workspace_bytes)) *unknown = *unknown == NULL ? "workspace" : "runtime context and workspace";
+        if (!dl_known(workspace_bytes)) *unknown = *unknown == NULL ? "workspace" : "runtime context and workspace";
     }
 }
 
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_framework *framework, const struct dl_plan *plan) {
     if (!dl_known(system->device->memory_bytes)) return NAN;
-    struct dl_memory none, one;
-    dl_memory_compute(system, workload, framework, plan, 0, &none, NULL);
-    dl_memory_compute(system, workload, framework, plan, 1, &one, NULL);
-    const double each = one.total_bytes - none.total_bytes;
-    if (each <= 0) return NAN;
-    const double batch = floor((system->device->memory_bytes - none.total_bytes) / each);
-    return batch > 0 ? batch : 0;
+    const double capacity_bytes = system->device->memory_bytes;
+    struct dl_memory m;
+    dl_memory_compute(system, workload, framework, plan, 0, &m, NULL);
+    const double fixed_bytes = m.total_bytes;
+    if (fixed_bytes > capacity_bytes) return 0;
+    dl_memory_compute(system, workload, framework, plan, 1, &m, NULL);
+    if (!(m.total_bytes > fixed_bytes)) return NAN;
+    if (m.total_bytes > capacity_bytes) return 0;
+    /* Memory rises with the batch almost in proportion (workspace and rounding have steps): the secant gets near, then `fits`
+     * and `too_many` close in on each other. */
+    double fits = 1, fits_bytes = m.total_bytes, too_many = INFINITY;
+    static const double MOST = 1e9; /* samples; far above any capacity, and whole numbers are exact */
+    while (too_many - fits > 1 && fits < MOST) {
+        double batch = floor(fits + (capacity_bytes - fits_bytes) * fits / (fits_bytes - fixed_bytes));
+        if (batch <= fits) batch = fits + 1;
+        if (batch >= too_many) batch = floor((fits + too_many) / 2);
+        dl_memory_compute(system, workload, framework, plan, batch, &m, NULL);
+        if (m.total_bytes <= capacity_bytes) {
+            fits = batch;
+            fits_bytes = m.total_bytes;
+        } else {
+            too_many = batch;
+        }
+    }
+    return fits;
 }

@@ -10,13 +10,20 @@ enum dl_optimizer { DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB, DL_OPTIMIZERS };
 extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb", NULL */
 enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL };
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
+int dl_recompute_find(const char *name);       /* -1: no such name */
 
 enum dl_schedule { DL_1F1B, DL_GPIPE, DL_INTERLEAVED, DL_ASYNC };
 extern const char *const dl_schedule_names[]; /* "1f1b","gpipe","interleaved","async", NULL */
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
 extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
 
+/* Which ranks are neighbours after those of tensor and sequence parallelism: data (then pipeline), or the pipeline. */
+enum dl_mapping { DL_MAP_DATA_INSIDE, DL_MAP_PIPELINE_INSIDE };
+extern const char *const dl_mapping_names[]; /* "data-inside","pipeline-inside", NULL */
+
 struct dl_strategy; /* strategy.h */
+
+struct dl_layer_times;
 
 struct dl_plan {
     const struct dl_strategy *strategy;
@@ -38,7 +45,11 @@ struct dl_plan {
     double decode_s_per_sample;           /* on one core; 0: not counted */
     double decode_workers;                /* per device; 0: all cores of the node */
     bool first_epoch;                     /* nothing is in the page cache yet */
+    const struct dl_layer_times *layer_times; /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
     double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */
+    bool recompute_open;                  /* nobody said whether to recompute: as the framework does by default */
+    int64_t shard;                        /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies zero1..3 imply it */
+    enum dl_mapping mapping;
 };
 
 #endif

@@ -23,7 +23,9 @@ static enum dl_code check_devices(const struct dl_system *system, struct dl_plan
 
 /* Axes that the strategy has and the plan leaves open: the one inside the node takes what a node has left, then the first
  * open one takes the rest and others are 1. */
-static enum dl_code complete_axes(struct dl_plan *plan, int64_t devices, struct dl_err *err) {
+static int64_t common_divisor(int64_t a, int64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_plan *plan, int64_t devices, struct dl_err *err) {
     const struct dl_strategy *strategy = plan->strategy;
     const struct { const char *name; unsigned axis; int64_t *ranks; } axes[] = {
         {"dp", DL_AXIS_DP, &plan->dp}, {"tp", DL_AXIS_TP, &plan->tp}, {"pp", DL_AXIS_PP, &plan->pp},
@@ -43,7 +45,8 @@ static enum dl_code complete_axes(struct dl_plan *plan, int64_t devices, struct 
     }
     for (int i = 0; i < AXES; i++) { /* what a node has left */
         if (axes[i].axis != strategy->inside || *axes[i].ranks > 0) continue;
-        const int64_t left = plan->devices_per_node / product;
+        int64_t left = plan->devices_per_node / product;
+        if (axes[i].axis == DL_AXIS_TP && dl_known(workload->heads)) left = common_divisor(left, (int64_t)workload->heads);
         *axes[i].ranks = left > 1 && devices % (product * left) == 0 ? left : 1;
         product *= *axes[i].ranks;
     }
@@ -111,19 +114,27 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan, struct dl_err *err) {
+    if (plan->recompute_open && framework->recompute != NULL && dl_known(workload->transformer_layers)) {
+        plan->recompute = (enum dl_recompute)dl_recompute_find(framework->recompute);
+    }
+    plan->recompute_open = false;
     if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
         return dl_fail(err, DL_ERR_USAGE, "--recompute full: only transformers say which activations are kept; use selective or none");
     }
-    if (plan->strategy == NULL) plan->strategy = dl_strategy_find("data");
+    if (plan->strategy == NULL) plan->strategy = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "strategy %s is not in this version; see 'dlmodel list strategies'", plan->strategy->name);
     }
     if (plan->nodes == 0) plan->nodes = 1;
     DL_TRY(check_devices(system, plan, err));
     const int64_t devices = plan->nodes * plan->devices_per_node;
-    DL_TRY(complete_axes(plan, devices, err));
+    DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
     DL_TRY(check_framework(system, framework, plan, err));
+    if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--zero: goes with strategies tensor, data+tensor, 3d and expert; strategies zero1, zero2 and "
+                       "zero3 are data parallelism alone");
+    }
     return plan->strategy->check == NULL ? DL_OK : plan->strategy->check(system, workload, framework, plan, err);
 }

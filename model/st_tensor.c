@@ -1,29 +1,40 @@
-/* st_tensor.c - tensor and its products: matrices of each transformer layer split. */
+/* st_tensor.c - tensor parallelism and its products with data, pipeline and expert parallelism: matrices of each transformer
+ * layer split (tf.h).
+ */
 #include "model/strategy.h"
+#include "model/tf.h"
 
 const struct dl_strategy dl_st_tensor = {
     .name = "tensor",
     .summary = "matrices of each transformer layer are split over the devices",
     .axes = DL_AXIS_TP,
+    .check = dl_tf_check,
+    .predict = dl_tf_predict,
 };
 
 const struct dl_strategy dl_st_data_tensor = {
     .name = "data+tensor",
-    .summary = "tensor inside a node, data across nodes",
-    .axes = DL_AXIS_DP | DL_AXIS_TP,
+    .summary = "tensor inside a node, data across nodes; sequences split too with --sp",
+    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_SP,
     .inside = DL_AXIS_TP,
+    .check = dl_tf_check,
+    .predict = dl_tf_predict,
 };
 
 const struct dl_strategy dl_st_3d = {
     .name = "3d",
-    .summary = "data, tensor and pipeline together",
-    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP,
+    .summary = "data, tensor and pipeline together; sequences split too with --sp",
+    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP,
     .inside = DL_AXIS_TP,
+    .check = dl_tf_check,
+    .predict = dl_tf_predict,
 };
 
 const struct dl_strategy dl_st_expert = {
     .name = "expert",
     .summary = "experts of a mixture spread over the devices",
-    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_EP,
+    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP | DL_AXIS_EP,
     .inside = DL_AXIS_EP,
+    .check = dl_tf_check,
+    .predict = dl_tf_predict,
 };

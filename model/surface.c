@@ -4,7 +4,10 @@
 #include "model/surface.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "model/surface_tiles.h"
 
 /* clang-format off */
 #define NUMBER(key_, unit_, low_, high_, required_, help_) \
@@ -17,6 +20,8 @@
     {.key = #key_, .type = DL_FIELD_NUMBERS, .offset = offsetof(struct dl_surface, key_), \
      .count_offset = offsetof(struct dl_surface, count_), .help = (help_)}
 /* clang-format on */
+
+static const char *const distance_names[] = {"squares", "magnitudes", NULL};
 
 static const struct dl_field surface_fields[] = {
     {.key = "op", .type = DL_FIELD_CHOICE, .offset = offsetof(struct dl_surface, op), .choices = dl_op_names,
@@ -40,12 +45,17 @@ static const struct dl_field surface_fields[] = {
     WITH_DEFAULT(stride_exponent, 0.0, -10.0, 10.0, "rate falls with (stride area)^-exponent"),
     WITH_DEFAULT(batch_exponent_3x3, 0.0, -10.0, 10.0,
                  "3x3, stride 1: rate falls with (batch padded to 16s / batch)^-exponent"),
+    WITH_DEFAULT(wave_exponent, 0.0, -10.0, 10.0, "rate falls with (whole waves of 128 x 64 tiles / smooth ones)^-exponent"),
+    WITH_DEFAULT(stride_channels_exponent, 0.0, -10.0, 10.0, "stride_exponent rises by it with each octave of channels over 256"),
+    WITH_DEFAULT(stride_filters_exponent, 0.0, -10.0, 10.0, "stride_exponent rises by it with each octave of filters over 256"),
     WITH_DEFAULT(padded_pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels with padding"),
     WITH_DEFAULT(narrow_gain, 1.0, 1e-3, 1e3, "rate factor: fewer than 8 input channels"),
     WITH_DEFAULT(pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels"),
     WITH_DEFAULT(grouped_gain, 1.0, 1e-3, 1e3, "rate factor: grouped convolution"),
     WITH_DEFAULT(channel_multiple, 1.0, 1.0, 1024.0, "channels and filters are padded to this multiple"),
     WITH_DEFAULT(base_sigma_log, 0.35, 0.0, 10.0, "standard deviation of log(time / base)"),
+    {.key = "distance", .type = DL_FIELD_CHOICE, .offset = offsetof(struct dl_surface, distance), .choices = distance_names,
+     .help = "between kernels: sum of squares or of magnitudes of the differences of their features"},
     WITH_DEFAULT(offset, 0.0, -10.0, 10.0, "mean of log(time / base)"),
     NUMBERS(lengths, length_count, "length scale of each feature"),
     NUMBERS(points, point_count, "features / lengths of the samples, one feature after the other"),
@@ -109,6 +119,11 @@ enum dl_code dl_surface_check(const struct dl_surface *surface, const struct dl_
 static double log2_of(double x)
 {
     return x > 1.0 ? log2(x) : 0.0;
+}
+
+static double log2_signed(double x)
+{
+    return x > 0.0 ? log2(x) : 0.0;
 }
 
 /* Flags are as far apart as this many octaves (the lengths scale it). */
@@ -199,21 +214,31 @@ static void conv_shape(const struct dl_kernel *kernel, double units, bool two_by
         s->k = channels * taps;
     }
     s->waves = s->m * s->n * groups / (TILE_POINTS * units);
+    s->wave_steps = dl_tile_steps(s->m, s->n, groups, units, dl_tile_usual);
     /* From some batch on, more images are more of the same tiles: the base scales, the correction stays. */
     s->features[0] = log2_of(fmin(kernel->batch, LARGE_BATCH));
     s->features[1] = log2_of(out_points);
     s->features[2] = log2_of(channels);
     s->features[3] = log2_of(filters);
     s->features[4] = log2_of(taps);
-    s->features[5] = log2_of(s->stride_area);
+    /* Which features tell, pass by pass: chosen by cross-validation on the published samples. */
+    double excess = log2(dl_tile_excess(s->m, s->n, groups, units, dl_tile_large));
+    s->features[5] = kernel->pass == DL_BACKWARD_WEIGHTS ? excess : log2_of(s->stride_area);
     s->feature_count = 6;
+    if (kernel->pass == DL_BACKWARD_WEIGHTS) return;
+    s->features[6] = excess;
+    s->feature_count = 7;
+    if (kernel->pass == DL_BACKWARD_DATA) return;
+    s->features[7] = log2_signed(s->waves);
+    s->features[8] = s->fast_3x3 ? FLAG : 0.0;
+    s->feature_count = 9;
 }
 
 void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
                          struct dl_surface_shape *out)
 {
     double units = unit_count > 0 ? (double)unit_count : 1.0;
-    *out = (struct dl_surface_shape){.flop = kernel->flop, .stride_area = 1.0, .batch_padding = 1.0,
+    *out = (struct dl_surface_shape){.flop = kernel->flop, .stride_area = 1.0, .wave_steps = 1.0, .batch_padding = 1.0,
                                     .launches = fmax(kernel->launches, 1.0)};
     out->bytes = (kernel->read_elements + kernel->write_elements) * bytes_per_element + kernel->extra_bytes;
     switch (kernel->op) {
@@ -230,6 +255,13 @@ void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_elemen
 static double half_over(double half, double size)
 {
     return half > 0.0 ? half / fmax(size, 1e-9) : 0.0;
+}
+
+static double stride_exponent(const struct dl_surface *surface, const struct dl_surface_shape *shape)
+{
+    static const double REFERENCE = 256.0; /* channels */
+    return surface->stride_exponent + surface->stride_channels_exponent * log2(fmax(shape->channels, 1.0) / REFERENCE) +
+           surface->stride_filters_exponent * log2(fmax(shape->filters, 1.0) / REFERENCE);
 }
 
 double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
@@ -256,7 +288,8 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
         if (shape->padded_pointwise) rate *= surface->padded_pointwise_gain;
         if (shape->fast_3x3 && shape->batch_padding > 1.0)
             rate *= pow(shape->batch_padding, -surface->batch_exponent_3x3);
-        if (shape->stride_area > 1.0) rate *= pow(shape->stride_area, -surface->stride_exponent);
+        if (shape->stride_area > 1.0) rate *= pow(shape->stride_area, -stride_exponent(surface, shape));
+        if (surface->wave_exponent != 0.0) rate *= pow(shape->wave_steps, -surface->wave_exponent);
         compute_s = shape->flop / rate;
         if (surface->channel_multiple > 1.0)
             compute_s *= padding(shape->channels, surface->channel_multiple) *
@@ -285,9 +318,20 @@ typedef double quad __attribute__((vector_size(32)));
 #define WIDE
 #endif
 
-/* Sum of weights k with k = 1 / (1 + distance^2), and the largest k: (sum k^8)^(1/8), which needs no branches and is
+typedef int64_t quad_bits __attribute__((vector_size(32)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Adds the difference of one feature as it counts in the distance. By pointer: no vector crosses a call. */
+INLINE void add_apart(quad *sum, const quad *d, bool magnitudes)
+{
+    const quad_bits no_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+    *sum += magnitudes ? (quad)((quad_bits)*d & no_sign) : *d * *d;
+}
+
+/* Sum of weights k with k = 1 / (1 + distance), and the largest k: (sum k^8)^(1/8), which needs no branches and is
  * at most a little above it where samples crowd. */
-WIDE static double correction(const struct dl_surface *surface, const double x[DL_FEATURES_MAX], double *largest)
+INLINE double sum_weights(const struct dl_surface *surface, const double x[DL_FEATURES_MAX], bool magnitudes, double *largest)
 {
     ptrdiff_t n = surface->weight_count, axes = surface->length_count, i = 0;
     quad sum = {0.0}, powers = {0.0};
@@ -301,8 +345,8 @@ WIDE static double correction(const struct dl_surface *surface, const double x[D
             memcpy(&to_b, point + 4, sizeof to_b);
             to_a -= x[f];
             to_b -= x[f];
-            a += to_a * to_a;
-            b += to_b * to_b;
+            add_apart(&a, &to_a, magnitudes);
+            add_apart(&b, &to_b, magnitudes);
         }
         quad inverse = one / (a * b), k_a = inverse * b, k_b = inverse * a; /* one division for both */
         memcpy(&weight_a, surface->weights + i, sizeof weight_a);
@@ -319,7 +363,7 @@ WIDE static double correction(const struct dl_surface *surface, const double x[D
         double a = 1.0;
         for (ptrdiff_t f = 0; f < axes; f++) {
             double d = x[f] - surface->points[f * n + i];
-            a += d * d;
+            a += magnitudes ? fabs(d) : d * d;
         }
         double k = 1.0 / a;
         rest += surface->weights[i] * k;
@@ -330,6 +374,12 @@ WIDE static double correction(const struct dl_surface *surface, const double x[D
     double all_powers = (powers[0] + powers[1]) + (powers[2] + powers[3]) + rest_powers;
     *largest = fmin(sqrt(sqrt(sqrt(all_powers))), 1.0);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest;
+}
+
+WIDE static double correction(const struct dl_surface *surface, const double x[DL_FEATURES_MAX], double *largest)
+{
+    return surface->distance == DL_DISTANCE_MAGNITUDES ? sum_weights(surface, x, true, largest)
+                                                       : sum_weights(surface, x, false, largest);
 }
 
 /* Outside the samples' box by more than this many octaves: extrapolated. */

@@ -3,17 +3,19 @@
  * One surface per device, precision, operation and pass; calibrate/fit_kernel.c writes the numbers from samples, the
  * evaluation is here.
  *
- *   t = base(kernel) exp(offset + sum_i weights_i / (1 + |x - points_i|^2))        x: features(kernel) / lengths
+ *   t = base(kernel) exp(offset + sum_i weights_i / (1 + d(x, points_i)))          x: features(kernel) / lengths
+ *   d(x, p) = sum_f (x_f - p_f)^2, or sum_f |x_f - p_f| where times change in steps (distance)
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
  *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
- * g the product of the gains that apply (Winograd, alignment, stride, ...). flop count channels padded for matrix units
+ * g the product of the gains that apply (Winograd, alignment, stride, whole waves, ...). flop count channels padded for matrix units
  * (cuDNN's tensor-core kernels need multiples of 8). The cube is a smooth maximum (at most 26 % above it, where both
  * are equal). e is the smooth form of tile and wave quantization: a side of half_m runs at half speed.
  * The sum is a Gaussian process (Rasmussen and Williams 2006, chapters 2 and 4: rational-quadratic covariance with
- * alpha = 1) on log(t / base); it fades to the base by itself away from the samples, where `extrapolated` is set.
- * Not modelled: steps inside one tile size, clocks that change during a run, other work on the device.
+ * alpha = 1; with the sum of magnitudes a mixture of exponential covariances) on log(t / base); it fades to the base by itself away from the samples, where `extrapolated` is set.
+ * Whole tiles and waves (surface_tiles.h) are a feature of convolutions. Not modelled: which of its algorithms and tile
+ * sizes the library chose, clocks that change during a run, other work on the device.
  */
 #ifndef DL_MODEL_SURFACE_H
 #define DL_MODEL_SURFACE_H
@@ -21,7 +23,8 @@
 #include "model/json.h"
 #include "model/kernel.h"
 
-enum { DL_FEATURES_MAX = 8 };
+enum { DL_FEATURES_MAX = 9 };
+enum { DL_DISTANCE_SQUARES, DL_DISTANCE_MAGNITUDES };
 
 struct dl_surface {
     int op;                    /* enum dl_op */
@@ -43,9 +46,13 @@ struct dl_surface {
     double narrow_gain;            /* fewer than 8 input channels */
     double pointwise_gain;         /* 1x1 kernels */
     double grouped_gain;           /* grouped convolution (more than one channel a group) */
+    double wave_exponent;          /* and with (dl_tile_steps of 128 x 64)^-exponent */
+    double stride_channels_exponent, stride_filters_exponent; /* stride_exponent rises by these with each octave of
+                                    * channels, filters above 256 */
     double channel_multiple;       /* matrix units work on channels and filters padded to this multiple (8), else 1 */
     double base_sigma_log;         /* standard deviation of log(t / base): uncertainty far from every sample */
     /* correction; empty when there were too few samples */
+    int distance;                      /* DL_DISTANCE_* */
     double offset;                     /* mean of log(t / base) over the samples; absent: 0 */
     double *lengths; int length_count; /* length scale of each feature */
     double *points; int point_count;   /* features / lengths of the samples, one feature after the other */
@@ -72,6 +79,7 @@ extern const struct dl_schema dl_surface_set_schema; /* "dlmodel-surfaces" */
 /* What a surface sees of a kernel. */
 struct dl_surface_shape {
     double flop, bytes, m, n, k, waves, stride_area;
+    double wave_steps; /* dl_tile_steps of 128 x 64 */
     double channels, filters; /* of one group; 0 for GEMM */
     double batch_padding;     /* batch padded to a multiple of 16 / batch */
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded_pointwise, grouped;

@@ -42,6 +42,7 @@ static const struct dl_column row_columns[] = {
     {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
 };
@@ -86,8 +87,9 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *
         cells[10].string = row->unit;
         cells[11].number = row->error_pct;
         cells[12].string = row->bottleneck;
-        cells[13].boolean = row->skipped;
-        cells[14].string = row->why;
+        cells[13].string = row->cause;
+        cells[14].boolean = row->skipped;
+        cells[15].string = row->why;
     }
     return DL_OK;
 }
@@ -191,6 +193,24 @@ static const char *reasons_text(struct dl_context *context, const struct dl_comp
     return shown == 0 ? "" : dl_arena_printf(context->arena, "\nRows not predicted\n%s", text);
 }
 
+/* Runs slower than their interval, the worst first, with the likely cause of each. */
+static const char *causes_text(struct dl_context *context, const struct dl_comparison *c) {
+    const char *text = "";
+    double above = INFINITY;
+    for (int shown = 0; shown < SHOWN_ROWS; shown++) {
+        int worst = -1;
+        for (int i = 0; i < c->count; i++) {
+            const double error = c->rows[i].cause == NULL ? -1 : fabs(c->rows[i].error_pct);
+            if (error < 0 || error >= above) continue;
+            if (worst < 0 || error > fabs(c->rows[worst].error_pct)) worst = i;
+        }
+        if (worst < 0) break;
+        above = fabs(c->rows[worst].error_pct);
+        text = dl_arena_printf(context->arena, "%s  %s: %s\n", text, c->rows[worst].id, c->rows[worst].cause);
+    }
+    return text[0] == 0 ? "" : dl_arena_printf(context->arena, "\nSlower than predicted, and why (likely)\n%s", text);
+}
+
 static const char *sentence(struct dl_context *context, const struct dl_error_summary *list, int count) {
     if (count == 0 || list[count - 1].rows == 0) return "\nNo row could be predicted.\n";
     const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
@@ -209,8 +229,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const char *errors = dl_table_text(summary), *table = all ? dl_table_text(rows) : worst_text(context, c, err);
     if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *before = all ? table : "", *after = all ? "" : table;
-    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
-                                                    reasons_text(context, c), end), err);
+    return context->output(options, dl_arena_printf(context->arena, "%s%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
+                                                    causes_text(context, c), reasons_text(context, c), end), err);
 }
 
 /* PCT is a number of percent, with or without the sign. */

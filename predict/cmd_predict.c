@@ -6,8 +6,13 @@
 #include "model/strategy.h"
 #include "predict/inputs.h"
 #include "predict/rows.h"
+#include "predict/trace.h"
 
-static const struct dl_option *const tables[] = {dl_input_options, dl_output_options, NULL};
+static const struct dl_option predict_options[] = {
+    {"trace", 0, "FILE", "Output", "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {dl_input_options, predict_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes 1-16*2 --json",
@@ -36,7 +41,7 @@ static enum dl_code fail_all(const struct results *results, struct dl_err *err) 
     return dl_fail(err, DL_ERR_USAGE, "no framework can run this, for instance: %s", results->skipped[0].why);
 }
 
-static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs, struct results *out,
+static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs, bool terms, struct results *out,
                                 struct dl_err *err) {
     const size_t most = (size_t)inputs->framework_count * inputs->node_count;
     out->rows = dl_arena_alloc(context->arena, most, sizeof *out->rows);
@@ -47,7 +52,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
             struct result *row = &out->rows[out->count];
             struct dl_err inner = {0};
             row->framework = inputs->frameworks[f];
-            const enum dl_code code = dl_inputs_predict(inputs, inputs->frameworks[f], inputs->nodes[n], false, context->arena,
+            const enum dl_code code = dl_inputs_predict(inputs, inputs->frameworks[f], inputs->nodes[n], terms, context->arena,
                                                         &row->plan, &row->prediction, &inner);
             if (code == DL_OK) {
                 out->count++;
@@ -178,6 +183,15 @@ static const char *batch_text(struct dl_context *context, const struct dl_inputs
     return dl_arena_printf(context->arena, "%.0f samples per device", low);
 }
 
+/* "data parallel", or that each framework has its own. */
+static const char *strategy_text(struct dl_context *context, const struct results *results) {
+    const struct dl_strategy *strategy = results->rows[0].plan.strategy;
+    for (int i = 1; i < results->count; i++) {
+        if (results->rows[i].plan.strategy != strategy) return "each framework's own strategy";
+    }
+    return dl_arena_printf(context->arena, "%s parallel", strategy->name);
+}
+
 static const char *one_line(struct dl_context *context, const char *text) {
     return dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
@@ -200,9 +214,18 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at, inputs->system->measured_on);
     const char *text = dl_table_text(&table);
     return context->output(options, text == NULL ? NULL :
-        dl_arena_printf(context->arena, "%s %s, %s parallel, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
-                        dl_precision_names[plan->precision], plan->strategy->name, batch_text(context, inputs, results), inputs->system->name,
+        dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
+                        dl_precision_names[plan->precision], strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
                         inputs->system->device->name, measured, text, sentence(context, options, results)), err);
+}
+
+static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs, const struct results *results,
+                                struct dl_arena *arena, struct dl_err *err) {
+    if (results->count != 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--trace: one timeline at a time; give one --framework and one --nodes");
+    }
+    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    return dl_trace_write(dl_option_text(options, "trace"), &row, arena, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -211,7 +234,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct results results = {0};
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
-    DL_TRY(predict_all(context, &inputs, &results, err));
+    DL_TRY(predict_all(context, &inputs, dl_option_given(options, "trace"), &results, err));
+    if (dl_option_given(options, "trace")) DL_TRY(write_trace(options, &inputs, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
     if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &inputs, &results, err));
     else DL_TRY(print_rows(context, options, &inputs, &results, format, err));

@@ -4,6 +4,7 @@
 
 #include "model/strategy.h"
 #include "predict/compare.h"
+#include "predict/compare_cause.h"
 #include "predict/inputs.h"
 
 enum column {
@@ -184,9 +185,11 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     plan->synthetic_input = true;
+    plan->recompute_open = true;
     if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     DL_TRY(read_counts(r, row, run, err));
+    if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
     if (precision < 0) run->why = "unknown precision";
@@ -270,7 +273,7 @@ static int anchor_of(struct runs *r, const struct run *all, int row) {
 }
 
 static enum dl_code compare_row(struct runs *r, struct run *all, double *scales, int row, bool anchor,
-                                struct dl_compared *out, struct dl_err *err) {
+                                struct dl_compared *out, struct dl_prediction *kept, struct dl_err *err) {
     const struct run *run = &all[row];
     double scale = 0;
     if (anchor && run->why == NULL) {
@@ -303,10 +306,38 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
+        *kept = p; /* its numbers; what it points to is freed */
     }
     dl_arena_free(&arena);
     if (code != DL_OK && !out->skipped) *err = inner;
     return out->skipped ? DL_OK : code;
+}
+
+/* Measured / predicted iteration of a row; NAN when it was not predicted. */
+static double ratio_of(const struct run *run, const struct dl_compared *row) {
+    if (row->skipped || !dl_known(row->predicted)) return NAN;
+    return run->throughput ? row->predicted / row->measured : row->measured / row->predicted;
+}
+
+/* What the runs that differ in devices alone tell about one that falls short. */
+static void find_causes(const struct runs *r, const struct run *all, const struct dl_prediction *kept, struct dl_compared *rows) {
+    for (int i = 0; i < r->csv->row_count; i++) {
+        const double ratio = ratio_of(&all[i], &rows[i]);
+        if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
+        const int64_t devices = all[i].plan.nodes * all[i].plan.devices_per_node;
+        struct dl_shortfall s = {.prediction = &kept[i], .plan = &all[i].plan, .measured_s = ratio * kept[i].iteration_s,
+                                 .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
+        int64_t base = devices, node = 0, fewer = 0;
+        for (int k = 0; k < r->csv->row_count; k++) {
+            const double other = ratio_of(&all[k], &rows[k]);
+            const int64_t n = all[k].plan.nodes * all[k].plan.devices_per_node;
+            if (!dl_known(other) || n >= devices || !same_group(r, all, i, k)) continue;
+            if (n < base) base = n, s.base_ratio = other, s.base_devices = n;
+            if (all[k].plan.nodes == 1 && n > node && all[i].plan.nodes > 1) node = n, s.node_ratio = other;
+            if (n > fewer) fewer = n, s.fewer_ratio = other;
+        }
+        rows[i].cause = dl_compare_cause(&s, r->arena);
+    }
 }
 
 static enum dl_code find_columns(struct runs *r, struct dl_err *err) {
@@ -329,6 +360,9 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
     double *scales = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *scales);
     if (r.cache == NULL || all == NULL || scales == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < csv->row_count; row++) DL_TRY(read_run(&r, row, &all[row], err));
+    struct dl_prediction *kept = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *kept);
+    const int first = out->count;
+    if (kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < csv->row_count; row++) {
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -338,7 +372,8 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
             .unit = all[row].throughput ? "samples/s" : "s", .measured = all[row].measured, .predicted = NAN, .error_pct = NAN,
             .low = NAN, .high = NAN, .samples_per_iteration = NAN, .devices = all[row].plan.nodes * all[row].plan.devices_per_node,
         };
-        DL_TRY(compare_row(&r, all, scales, row, anchor, compared, err));
+        DL_TRY(compare_row(&r, all, scales, row, anchor, compared, &kept[row], err));
     }
+    find_causes(&r, all, kept, &out->rows[first]);
     return DL_OK;
 }

@@ -10,6 +10,7 @@
 #include "model/input.h"
 #include "model/strategy.h"
 #include "predict/dataset.h"
+#include "predict/layer_inputs.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
@@ -17,7 +18,8 @@ const struct dl_option dl_input_options[] = {
     {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
     {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
-    {"strategy", 0, "NAME", "Plan", "how the work is split; default data", false},
+    {"layers", 0, "NAME|FILE", "What", "times of layers that import trace wrote, in place of the model's; default those of data/layers/ that fit", false},
+    {"strategy", 0, "NAME", "Plan", "how the work is split; default the framework's own, mostly data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
     {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
     {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},
@@ -32,8 +34,10 @@ const struct dl_option dl_input_options[] = {
     {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
     {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
-    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default none", false},
+    {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
+    {"zero", 0, "STAGE", "Plan", "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) over data ranks", false},
+    {"mapping", 0, "NAME", "Plan", "neighbours of tensor and sequence ranks: data-inside (Megatron's order, default) or pipeline-inside", false},
     {"schedule", 0, "NAME", "Plan", "of micro-batches: 1f1b, gpipe, interleaved or async; default 1f1b", false},
     {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
     {"assume", 0, "NAME", "Plan", "simplifications of another model, to compare with it: paradl; default nothing", false},
@@ -97,10 +101,10 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
     int precision = DL_FP32, optimizer = DL_MOMENTUM, recompute = DL_RECOMPUTE_NONE, input = 0, placement = 0;
-    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING;
+    int schedule = DL_1F1B, assume = DL_ASSUME_NOTHING, mapping = DL_MAP_DATA_INSIDE;
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
-    plan->strategy = dl_strategy_find(strategy == NULL ? "data" : strategy);
-    if (plan->strategy == NULL) {
+    plan->strategy = strategy == NULL ? NULL : dl_strategy_find(strategy);
+    if (strategy != NULL && plan->strategy == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
     }
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
@@ -110,6 +114,10 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     DL_TRY(dl_option_choice(options, "placement", placements, &placement, err));
     DL_TRY(dl_option_choice(options, "schedule", dl_schedule_names, &schedule, err));
     DL_TRY(dl_option_choice(options, "assume", dl_assume_names, &assume, err));
+    DL_TRY(dl_option_choice(options, "mapping", dl_mapping_names, &mapping, err));
+    DL_TRY(dl_option_integer(options, "zero", 0, 3, &plan->shard, err));
+    plan->recompute_open = !dl_option_given(options, "recompute");
+    plan->mapping = (enum dl_mapping)mapping;
     plan->schedule = (enum dl_schedule)schedule;
     plan->assume = (enum dl_assume)assume;
     plan->precision = (enum dl_precision)precision;
@@ -233,6 +241,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     }
     out->strict = dl_option_given(options, "strict");
     if (!dl_option_given(options, "optimizer")) out->plan.optimizer = dl_default_optimizer(out->workload);
+    DL_TRY(dl_layer_inputs_load(context, options, out, err));
     if (!out->plan.synthetic_input) {
         struct dl_plan one = out->plan;
         one.nodes = one.devices_per_node = 1;
@@ -249,6 +258,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     struct dl_plan plan = inputs->plan;
     const struct dl_predict_options options = {.terms = terms};
     plan.nodes = nodes;
+    plan.layer_times = dl_layer_inputs_for(inputs, framework);
     if (inputs->max_batch) {
         plan.batch_per_device_samples = 1;
         DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -259,6 +269,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         }
         plan = inputs->plan;
         plan.nodes = nodes;
+        plan.layer_times = dl_layer_inputs_for(inputs, framework);
         plan.batch_per_device_samples = out->max_batch_samples;
     }
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -298,6 +309,7 @@ int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, 
     add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
     add_file(context, DL_DATA_WORKLOAD,
              path ? inputs->workload_name : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name), files, &count);
+    add_file(context, DL_DATA_LAYERS, inputs->layers_name, files, &count);
     for (int i = 0; i < inputs->framework_count; i++) {
         add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
     }
@@ -311,7 +323,7 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, 
     dl_jw_object(w, "inputs");
     dl_jw_string(w, "system", inputs->system_name);
     dl_jw_string(w, "workload", inputs->workload_name);
-    dl_jw_string(w, "strategy", inputs->plan.strategy->name);
+    dl_jw_string(w, "strategy", inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
     dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
     dl_jw_string(w, "optimizer", dl_optimizer_names[inputs->plan.optimizer]);
     dl_jw_array(w, "nodes");
@@ -356,7 +368,7 @@ static const char *quoted(struct dl_arena *arena, const char *word) {
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options, const char *command,
                               const char *framework, int64_t nodes) {
     static const char *const replaced[] = {"framework", "nodes", "format", "json", "csv", "output", "strict", "quiet", "verbose",
-                                           "color", "data", NULL};
+                                           "color", "data", "trace", NULL};
     const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;

@@ -1,0 +1,126 @@
+/* F-INPUT: storage, decoding, feeding and copying by hand; page cache; accumulation of micro-batches (F-ACCUMULATE). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "model/input.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+
+/* 256 samples a device, 4 devices a node, 2 nodes; a sample of 100 kB, decoded in 10 ms on one of 28 cores. */
+static void real_input(struct dl_fake *f) {
+    fake_make(f);
+    f->plan.synthetic_input = false;
+    f->plan.sample_bytes = 1e5;
+    f->plan.dataset_samples = 1e9; /* 100 TB: never in the page cache of 256 GB */
+    f->plan.decode_s_per_sample = 0.01;
+    f->system.has_storage = true;
+    f->system.storage.read_bytes_per_s = 1e9;
+    f->system.storage.total_read_bytes_per_s = 1.6e9;
+}
+
+static void stages_by_hand(void **state) {
+    (void)state;
+    struct dl_fake f;
+    real_input(&f);
+    const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    /* a node reads 1024 x 100 kB = 102.4 MB: 0.1024 s from its own share, 2 x 102.4 MB / 1.6 GB/s = 0.128 s from the shared one */
+    check_close(t.storage_s, 0.128, 1e-12);
+    check_close(t.decode_s, 1024 * 0.01 / 28, 1e-12);
+    /* 256 x 4000 B, two devices on a host link of 12 GB/s */
+    check_close(t.copy_s, 256 * 4000.0 * 2 / 12e9, 1e-12);
+    assert_true(t.feed_s == 0 && !t.cached && t.unknown == NULL);
+    check_close(t.pipeline_s, 1024 * 0.01 / 28, 1e-12); /* the slowest stage: they overlap */
+    f.framework.prefetch_batches = 0;
+    const struct dl_input_time serial = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    check_close(serial.pipeline_s, t.storage_s + t.decode_s + t.copy_s, 1e-12);
+    dl_arena_free(&f.arena);
+}
+
+static void workers_are_at_most_the_cores(void **state) {
+    (void)state;
+    struct dl_fake f;
+    real_input(&f);
+    f.plan.decode_workers = 2; /* a device: 8 in the node */
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s, 1024 * 0.01 / 8, 1e-12);
+    f.plan.decode_workers = 100;
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s, 1024 * 0.01 / 28, 1e-12);
+    dl_arena_free(&f.arena);
+}
+
+static void page_cache_after_the_first_epoch(void **state) {
+    (void)state;
+    struct dl_fake f;
+    real_input(&f);
+    f.plan.dataset_samples = 1e6; /* 100 GB of 256 GB */
+    struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    assert_true(t.cached && t.storage_s == 0);
+    f.plan.first_epoch = true;
+    t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    assert_false(t.cached);
+    check_close(t.storage_s, 0.128, 1e-12);
+    dl_arena_free(&f.arena);
+}
+
+static void feeding_one_process(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.plan.nodes = 1;
+    f.framework.feed_bytes_per_s = 1e9;
+    f.framework.single_process = f.framework.feeds_whole_batch = f.framework.feeds_pageable = true;
+    const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    check_close(t.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
+    check_close(t.copy_s, 1024 * 4000.0 / 6e9, 1e-12); /* all of it over one link, pageable */
+    dl_arena_free(&f.arena);
+}
+
+static void unknown_is_said(void **state) {
+    (void)state;
+    struct dl_fake f;
+    real_input(&f);
+    f.plan.sample_bytes = 0; /* the workload's: NAN */
+    assert_string_equal(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).unknown, "the stored size of a sample");
+    dl_arena_free(&f.arena);
+}
+
+static void micro_batches_accumulate(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_prediction whole, parts;
+    fake_make(&f);
+    f.plan.nodes = 1;
+    f.plan.devices_per_node = 1;
+    f.plan.micro_batch_samples = 256;
+    assert_int_equal(fake_predict(&f, &whole), DL_OK);
+    f.plan.dp = 0;
+    f.plan.micro_batch_samples = 64;
+    assert_int_equal(fake_predict(&f, &parts), DL_OK);
+    struct dl_fake one;
+    struct dl_prediction quarter;
+    fake_make(&one);
+    one.plan.nodes = one.plan.devices_per_node = 1;
+    one.plan.batch_per_device_samples = 64;
+    assert_int_equal(fake_predict(&one, &quarter), DL_OK);
+    check_close(parts.compute_s, 4 * (quarter.compute_s - quarter.update_s) + quarter.update_s, 1e-9);
+    check_close(parts.iteration_s, 4 * (quarter.iteration_s - quarter.update_s) + quarter.update_s, 1e-6);
+    check_close(parts.memory.activations_bytes, quarter.memory.activations_bytes, 1e-12);
+    assert_true(parts.iteration_s > whole.iteration_s); /* smaller products are less efficient, launches more */
+    f.plan.dp = 0;
+    f.plan.micro_batch_samples = 100;
+    assert_int_equal(fake_predict(&f, &parts), DL_ERR_USAGE);
+    dl_arena_free(&f.arena);
+    dl_arena_free(&one.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stages_by_hand),      cmocka_unit_test(workers_are_at_most_the_cores),
+        cmocka_unit_test(page_cache_after_the_first_epoch), cmocka_unit_test(feeding_one_process),
+        cmocka_unit_test(unknown_is_said),     cmocka_unit_test(micro_batches_accumulate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

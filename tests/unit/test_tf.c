@@ -1,0 +1,281 @@
+/* Transformers split over ranks: activations against Korthikanti et al. (formulas.md section 3), states of ZeRO, volumes, pipeline
+ * schedules, groups; each worked by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/strategy.h"
+#include "model/tf.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+#include "tests/load_workload.h"
+
+struct gpt {
+    struct dl_fake f;
+    struct dl_workload workload;
+    struct dl_tf tf;
+};
+
+/* 4 layers, hidden 1024, 16 heads, 512 tokens, vocabulary 51200; mixed precision, Adam, gradients of 2 bytes. */
+static void make(struct gpt *g) {
+    static struct dl_override overrides[4];
+    const char *const pairs[4][2] = {{"layers", "4"}, {"seq", "512"}, {"heads", "16"}, {"vocab", "51200"}};
+    struct dl_err err = {0};
+    fake_make(&g->f);
+    for (int i = 0; i < 4; i++) overrides[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
+    load_name("gpt", overrides, 4, &g->f.arena, &g->workload);
+    g->f.framework.mixed_gradient_bytes = 2;
+    g->f.framework.splits_layers = g->f.framework.shards = true;
+    g->f.plan.precision = DL_MIXED;
+    g->f.plan.optimizer = DL_ADAM;
+    g->f.plan.tp = g->f.plan.pp = g->f.plan.sp = g->f.plan.ep = 1;
+    assert_int_equal(dl_tf_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan, &g->f.arena, &g->tf, &err), DL_OK);
+}
+
+static struct dl_tf_split split(int64_t tp, int64_t sp, int64_t pp, int64_t dp) {
+    const int64_t devices = tp * sp * pp * dp, each = devices < 4 ? devices : 4;
+    return (struct dl_tf_split){.tp = tp, .sp = sp, .ep = 1, .pp = pp, .dp = dp, .nodes = devices / each, .devices_per_node = each};
+}
+
+static void finds_the_stack(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    check_close(g.tf.stack, 4, 0);
+    check_close(g.tf.heads, 16, 0);
+    check_close(g.tf.hidden, 1024, 0);
+    check_close(g.tf.tokens, 512, 0);
+    /* 12 h^2 + 13 h: 8 h^2 of columns and rows split with the 7 h biases of columns; 2 h + 2 h of rows' biases, 4 h of norms */
+    check_close(g.tf.split_elements[DL_TF_BODY], 12.0 * 1024 * 1024 + 7 * 1024, 0);
+    check_close(g.tf.whole_elements[DL_TF_BODY], 6.0 * 1024, 0);
+    check_close(g.tf.tied_elements, 51200.0 * 1024, 0);
+    const double all = g.tf.split_elements[0] + g.tf.whole_elements[0] + 4 * (g.tf.split_elements[1] + g.tf.whole_elements[1]) +
+                       g.tf.split_elements[2] + g.tf.whole_elements[2];
+    check_close(all, g.workload.parameters, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TF-SPLIT, F-TF-ACTIVATIONS: s b h (34 + 5 a s/h), (10 + 24/t + 5 a s/(h t)), (34 + 5 a s/h)/t, 34/t; the norms' statistics
+ * (8 bytes a token, twice) besides. a s/h = 8. */
+static void activations_of_a_layer(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct { int64_t tp; bool sequence; enum dl_recompute recompute; double factor; } cases[] = {
+        {1, false, DL_RECOMPUTE_NONE, 34 + 40},      {4, false, DL_RECOMPUTE_NONE, 10 + 6 + 10},
+        {4, true, DL_RECOMPUTE_NONE, (34 + 40) / 4.0}, {4, true, DL_RECOMPUTE_SELECTIVE, 34 / 4.0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_tf_split s = split(cases[i].tp, 1, 1, 1);
+        s.sequence_parallel = cases[i].sequence;
+        double bytes = 0;
+        for (int k = 0; k < g.tf.layer_count; k++) {
+            if (g.tf.layers[k].part == DL_TF_BODY) bytes += dl_tf_kept_bytes(&g.tf, &g.tf.layers[k], &s, cases[i].recompute);
+        }
+        const double statistics = 16 * 512.0 / (cases[i].sequence ? (double)cases[i].tp : 1);
+        check_close(bytes - statistics, 512.0 * 1024 * cases[i].factor, 1e-9);
+    }
+    struct dl_tf_cell cell;
+    struct dl_err err = {0};
+    const struct dl_tf_split one = split(1, 1, 1, 1);
+    assert_int_equal(dl_tf_cell_make(&g.tf, &one, 3, &cell, &err), DL_OK);
+    check_close(cell.kept_bytes[DL_TF_BODY][DL_RECOMPUTE_FULL], 2 * 3 * 512.0 * 1024, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TF-STATES: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N and the weights of two layers. N = 8. */
+static void states_of_zero(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    const struct dl_tf_split s = split(1, 1, 1, 8);
+    const double p = g.workload.parameters, layer = 2 * (12 * 1024.0 * 1024 + 13 * 1024);
+    const double wanted[] = {16 * p, 4 * p + 12 * p / 8, 2 * p + 14 * p / 8, 16 * p / 8 + 2 * layer};
+    for (int shard = 0; shard <= 3; shard++) {
+        struct dl_tf_layout layout;
+        struct dl_err err = {0};
+        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        const struct dl_memory *m = &layout.states[0];
+        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard], 1e-12);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TF-DATA, F-TF-SHARD: bytes sent in one iteration of one micro-batch, of S = 2 P: 2 S, 2 S, 2 S, 3 S, times (N - 1)/N. */
+static void volumes_of_zero(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    const struct dl_tf_split s = split(1, 1, 1, 8);
+    const struct dl_collective_time none = {0};
+    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    const double each = 7.0 / 8 * 2 * g.workload.parameters, wanted[] = {2, 2, 2, 3};
+    struct dl_tf_cell cell;
+    struct dl_err err = {0};
+    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    for (int shard = 0; shard <= 3; shard++) {
+        struct dl_tf_layout layout;
+        struct dl_tf_result r;
+        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        dl_tf_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+        check_close(r.sent_bytes, wanted[shard] * each, 1e-9);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TF-TENSOR: 4 all-reduces of b s h 2 bytes a layer, 2(t-1)/t of it sent; sequence parallelism sends the same. Context
+ * parallelism (F-TF-CONTEXT) halves what each of them moves. */
+static void volumes_of_tensor(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_err err = {0};
+    struct dl_tf_cell plain, sequence, context;
+    struct dl_tf_split s = split(4, 1, 1, 1);
+    const double message = 2 * 512.0 * 1024 * 2;
+    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 2, &plain, &err), DL_OK);
+    s.sequence_parallel = true;
+    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 2, &sequence, &err), DL_OK);
+    s = split(4, 2, 1, 1);
+    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 2, &context, &err), DL_OK);
+    check_close(plain.exchange_bytes, message, 0);
+    check_close(plain.forward[DL_TF_BODY].comm_bytes + plain.backward[DL_TF_BODY][0].comm_bytes, 4 * 2 * 0.75 * message, 1e-12);
+    check_close(sequence.forward[DL_TF_BODY].comm_bytes + sequence.backward[DL_TF_BODY][0].comm_bytes, 4 * 2 * 0.75 * message, 1e-12);
+    check_close(plain.backward[DL_TF_BODY][DL_RECOMPUTE_FULL].comm_bytes, 4 * 2 * 0.75 * message, 1e-12);
+    check_close(context.exchange_bytes, message / 2, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TF-GROUPS: 2 tensor, 2 sequence, 3 data, 4 pipeline ranks. */
+static void groups_of_ranks(void **state) {
+    (void)state;
+    struct dl_tf_split s = split(2, 2, 4, 3);
+    struct dl_tf_group data = dl_tf_group_of(&s, DL_AXIS_DP), pipe = dl_tf_group_of(&s, DL_AXIS_PP);
+    assert_int_equal(dl_tf_group_of(&s, DL_AXIS_TP).stride, 1);
+    assert_int_equal(dl_tf_group_of(&s, DL_AXIS_SP).stride, 2);
+    assert_int_equal(data.ranks, 6);
+    assert_int_equal(data.stride, 2);
+    assert_int_equal(pipe.ranks, 4);
+    assert_int_equal(pipe.stride, 12);
+    s.mapping = DL_MAP_PIPELINE_INSIDE;
+    pipe = dl_tf_group_of(&s, DL_AXIS_PP);
+    data = dl_tf_group_of(&s, DL_AXIS_DP);
+    assert_int_equal(pipe.stride, 4);
+    assert_int_equal(data.stride, 8);
+}
+
+/* A pipeline of equal stages by hand: 8 layers of 1 s forward and 2 s backward, 4 stages, so 6 s a stage and micro-batch.
+ * F-TF-BUBBLE, F-TF-ITERATION: 1F1B with m = 8: 8 x 6 + 3 x 6 = 66; GPipe the same; interleaved with v = 2: 48 + 9 = 57;
+ * asynchronous 48. F-TF-BORDER: messages 2 (8 v + 2). F-TF-IN-FLIGHT, F-TF-MEMORY: 4, 8, 4 (1 + 3/8) = 5.5 micro-batches. */
+static void schedules(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_tf_cell cell = {.micro_samples = 0};
+    struct dl_tf_layout layout = {.split = split(1, 1, 4, 1), .replicas = 1, .stage_layers = 2, .buckets = 1};
+    cell.forward[DL_TF_BODY].device_s = cell.forward[DL_TF_BODY].step_s = 1;
+    cell.backward[DL_TF_BODY][0].device_s = cell.backward[DL_TF_BODY][0].step_s = 2;
+    cell.kept_bytes[DL_TF_BODY][0] = 100;
+    const struct dl_collective_time border = {.time_s = 0.001};
+    const struct { enum dl_schedule schedule; int64_t v; double seconds, messages, flight; } cases[] = {
+        {DL_1F1B, 1, 66, 20, 4}, {DL_GPIPE, 1, 66, 20, 8}, {DL_INTERLEAVED, 2, 57, 36, 5.5}, {DL_ASYNC, 1, 48, 20, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct dl_tf_choice choice = {.micro_batches = 8, .schedule = cases[i].schedule, .virtual_stages = cases[i].v};
+        struct dl_tf_result r;
+        dl_tf_evaluate(&g.tf, &layout, &cell, &border, &choice, &r);
+        check_close(r.compute_s + r.bubble_s, cases[i].seconds, 1e-12);
+        check_close(r.border_s, cases[i].messages * 0.001, 1e-12);
+        check_close(dl_tf_in_flight(&layout, &choice, 0), cases[i].flight, 1e-12);
+        check_close(r.memory.activations_bytes, cases[i].flight * 200, 1e-12);
+        check_close(r.iteration_s, r.compute_s + r.exposed_comm_s + r.bubble_s + r.exposed_input_s + r.overhead_s, 1e-12);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: 2 + max(0, 8 - 6) = 4. F-TF-SHARD */
+static void overlap_leaves(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    g.f.framework.overlaps_backward = true;
+    g.f.framework.iteration_s = 0;
+    struct dl_tf_cell cell = {.micro_samples = 0};
+    struct dl_tf_layout layout = {.split = split(1, 1, 1, 4), .replicas = 4, .stage_layers = 3, .buckets = 5};
+    const struct dl_collective_time none = {0};
+    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    struct dl_tf_result r;
+    layout.reduce.time_s = 10;
+    cell.backward[DL_TF_BODY][0].step_s = cell.backward[DL_TF_BODY][0].device_s = 2;
+    dl_tf_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 4, 1e-12);
+    check_close(r.data_s, 10, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* One layer on one rank is what its kinds' kernels take: F-TF-LAYER equals the layers' costs of data parallelism. */
+static void one_rank_is_data(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_err err = {0};
+    struct dl_prediction data, tensor;
+    struct dl_plan plan = g.f.plan;
+    plan.nodes = 1;
+    plan.devices_per_node = 1;
+    plan.dp = 1;
+    plan.batch_per_device_samples = 4;
+    const struct dl_predict_options options = {.terms = true};
+    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options, &g.f.arena, &data, &err), DL_OK);
+    plan.strategy = dl_strategy_find("3d");
+    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options, &g.f.arena, &tensor, &err), DL_OK);
+    check_close(tensor.forward_s, data.forward_s, 1e-9);
+    check_close(tensor.backward_s, data.backward_s, 1e-9);
+    check_close(tensor.update_s, data.update_s, 1e-9);
+    check_close(tensor.memory.activations_bytes, data.memory.activations_bytes, 1e-9);
+    check_close(tensor.iteration_s, data.iteration_s, 0.02);
+    assert_true(tensor.term_count > 8);
+    dl_arena_free(&g.f.arena);
+}
+
+/* What cannot be says why and what is nearest. */
+static void impossible(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    const struct { const char *strategy; int64_t tp, pp, dp; double batch, micro; const char *says; } cases[] = {
+        {"tensor", 32, 0, 0, 32, 0, "only 16 attention heads"},   {"3d", 1, 8, 4, 32, 0, "only 4 layers"},
+        {"3d", 1, 2, 16, 32, 3, "nearest --global-batch is 48"},   {"data+tensor", 1, 1, 32, 32, 5, "does not divide"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_err err = {0};
+        struct dl_plan plan = g.f.plan;
+        plan.strategy = dl_strategy_find(cases[i].strategy);
+        plan.nodes = 8;
+        plan.devices_per_node = 4;
+        plan.tp = cases[i].tp;
+        plan.pp = cases[i].pp;
+        plan.dp = cases[i].dp;
+        plan.batch_per_device_samples = 0;
+        plan.global_batch_samples = cases[i].batch;
+        plan.micro_batch_samples = cases[i].micro;
+        assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_ERR_USAGE);
+        if (strstr(err.message, cases[i].says) == NULL) fail_msg("case %zu: %s", i, err.message);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_stack),   cmocka_unit_test(activations_of_a_layer), cmocka_unit_test(states_of_zero),
+        cmocka_unit_test(volumes_of_zero),   cmocka_unit_test(volumes_of_tensor),      cmocka_unit_test(groups_of_ranks),
+        cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),         cmocka_unit_test(one_rank_is_data),
+        cmocka_unit_test(impossible),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

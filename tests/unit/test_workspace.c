@@ -1,0 +1,124 @@
+/* Scratch memory and rounding, worked by hand. F-MEM-WORKSPACE, F-MEM-ROUNDING. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/memory.h"
+#include "model/workspace.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+
+static const double MIB = 1048576;
+
+/* One 3x3 convolution, 64 to 64 channels on 56 x 56. */
+static void make_conv(struct dl_fake *f, struct dl_layer *layer) {
+    fake_make(f);
+    f->device.workspace_bytes = NAN;
+    *layer = (struct dl_layer){.name = "conv", .kind = dl_layer_kind_find("conv"), .groups = 1, .tied_to = -1,
+                               .in = {.dims = 2, .channels = 64, .size = {1, 56, 56}},
+                               .out = {.dims = 2, .channels = 64, .size = {1, 56, 56}},
+                               .kernel = {1, 3, 3}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}, .pad = {0, 1, 1},
+                               .parameter_elements = 36864, .saved_elements = 64 * 56 * 56};
+    f->workload.layers = layer;
+    f->workload.layer_count = 1;
+}
+
+/* 56 / 4 = 14: 196 tiles an image, 32 images: 6272 tiles. 4 x 36 x (6272 x 64 + 6272 x 64 + 64 x 64) = 116195328 bytes. */
+static void winograd(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_layer layer;
+    make_conv(&f, &layer);
+    check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 116195328, 1e-12);
+    /* Stride 2: the implicit product's table of 9 x 64 offsets of 4 bytes. */
+    layer.stride[1] = layer.stride[2] = 2;
+    check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 2304, 1e-12);
+    layer.kind = dl_layer_kind_find("dense");
+    check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 0, 0);
+    dl_arena_free(&f.arena);
+}
+
+/* Matrix units: copies of both activations and of the weights in their layout, 2 x (2 x 32 x 200704 + 36864) bytes. */
+static void matrix_units(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_layer layer;
+    make_conv(&f, &layer);
+    struct dl_rate rates[] = {{DL_FP32, 0, 1e13, NULL}, {DL_FP16, 1, 1e14, NULL}};
+    f.device.rates = rates;
+    f.device.rate_count = 2;
+    check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_MIXED, 32), 25763840, 1e-12);
+    dl_arena_free(&f.arena);
+}
+
+/* Caffe's 8 MiB rule out Winograd's 111 MiB; TensorFlow's 4 GiB do not, PyTorch keeps 8320 KiB for products besides. */
+static void limits(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_layer layer;
+    make_conv(&f, &layer);
+    f.framework.name = "caffe-nccl";
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 2304, 1e-12);
+    f.framework.name = "tensorflow-ps";
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328, 1e-12);
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 4096), 2304, 1e-12); /* 14 GiB */
+    f.framework.name = "horovod-pytorch";
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328 + 8320 * 1024, 1e-12);
+    f.framework.name = "ideal";
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328, 1e-12);
+    f.device.kind = "cpu";
+    assert_true(isnan(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32)));
+    dl_arena_free(&f.arena);
+}
+
+/* 32 x 200704 x 4 = 25690112 B = 24.5 MiB: PyTorch takes 26 MiB, TensorFlow (multiples of 256) adds nothing. One image of
+ * 802816 B is a multiple of 512; 3 bytes of masks more make it 803328. */
+static void rounding(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_layer layer;
+    make_conv(&f, &layer);
+    f.framework.name = "pytorch-ddp";
+    check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 26 * MIB - 25690112, 1e-12);
+    layer.saved_bytes = 3;
+    check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 803328 - 802819, 1e-12);
+    layer.saved_bytes = 0;
+    f.framework.name = "tensorflow-ps";
+    check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 0, 0);
+    f.framework.name = "ideal";
+    layer.saved_bytes = 3;
+    check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 0, 0);
+    dl_arena_free(&f.arena);
+}
+
+/* Steps in workspace and rounding: the largest batch fits, one more does not. */
+static void largest_batch_with_steps(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_layer layer;
+    make_conv(&f, &layer);
+    static const char *const names[] = {"pytorch-ddp", "caffe-nccl", "mxnet-device", "ideal"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct dl_memory m;
+        f.framework.name = names[i];
+        f.device.memory_bytes = 3e9 + 1e8 * (double)i;
+        const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
+        assert_true(batch > 1 && batch == floor(batch));
+        dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch, &m, NULL);
+        assert_true(m.total_bytes <= f.device.memory_bytes);
+        dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch + 1, &m, NULL);
+        assert_true(m.total_bytes > f.device.memory_bytes);
+    }
+    dl_arena_free(&f.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(winograd), cmocka_unit_test(matrix_units), cmocka_unit_test(limits), cmocka_unit_test(rounding),
+        cmocka_unit_test(largest_batch_with_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
