@@ -91,7 +91,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests bench validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests bench validate validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -213,6 +213,9 @@ bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one
 	$(Q)sh tests/bench/run.sh $(BUILD)
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+validate: all ## TensorFlow, Keras, MXNet, Horovod from PyPI on the Slurm test bed (network, an hour)
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
 
 validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly
 	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(abspath $(BUILD))/net sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples

@@ -115,10 +115,11 @@ static void assignments(struct text *t) {
            "say() { printf '%s\\n' \"$1\" >> \"$run/job.jsonl\"; }\n"
            "say \"{\\\"event\\\":\\\"job\\\",\\\"job_id\\\":\\\"${SLURM_JOB_ID:?not under Slurm: sbatch job.sh}\\\",\\\"nodes\\\":\\\"$SLURM_JOB_NODELIST\\\","
            "\\\"time_s\\\":$(date +%s)}\"\n"
-           "watcher='' helpers=()\n"
+           "watcher='' training='' helpers=()\n"
            "finish() {\n"
            "    status=$?\n"
-           "    for p in ${helpers[@]+\"${helpers[@]}\"} $watcher; do kill \"$p\" 2> /dev/null; done\n"
+           "    trap '' TERM\n"
+           "    for p in ${helpers[@]+\"${helpers[@]}\"} $training $watcher; do kill \"$p\" 2> /dev/null; done\n"
            "    for ((i = 0; i < 50; i++)); do [ -n \"$(jobs -rp)\" ] || break; sleep 0.1; done\n"
            "    say \"{\\\"event\\\":\\\"exit\\\",\\\"status\\\":$status,\\\"time_s\\\":$(date +%s)}\"\n"
            "    exit \"$status\"\n"
@@ -232,15 +233,19 @@ static void binding(struct text *t) {
     }
 }
 
-/* Helpers run beside the workers on the same nodes and end with them. */
+/* Helpers run beside the workers on the same nodes and end with them. When one ends first, the workers would wait for it until the time
+ * limit: unless they end within a minute, the job is ended. */
 static void helpers(struct text *t) {
+    if (t->s->launch->helpers != DL_HELPERS_NONE) {
+        add(t, "gone() {\n    sleep 60\n    say \"{\\\"event\\\":\\\"fail\\\",\\\"text\\\":\\\"the $1 ended before the workers\\\"}\"\n    kill -TERM $$\n}\n");
+    }
     switch (t->s->launch->helpers) {
     case DL_HELPERS_PS:
-        add(t, "\"${on_nodes[@]}\" \"${program[@]}\" --role=ps &\nhelpers+=($!)\n");
+        add(t, "{ \"${on_nodes[@]}\" \"${program[@]}\" --role=ps; gone server; } &\nhelpers+=($!)\n");
         break;
     case DL_HELPERS_KVSTORE:
-        add(t, "srun --overlap --nodes=1 --ntasks=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none \"${program[@]}\" --role=scheduler &\nhelpers+=($!)\n"
-               "\"${on_nodes[@]}\" \"${program[@]}\" --role=server &\nhelpers+=($!)\n");
+        add(t, "{ srun --overlap --nodes=1 --ntasks=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none \"${program[@]}\" --role=scheduler; gone scheduler; } &\n"
+               "helpers+=($!)\n{ \"${on_nodes[@]}\" \"${program[@]}\" --role=server; gone server; } &\nhelpers+=($!)\n");
         break;
     case DL_HELPERS_NONE: break;
     }
@@ -253,7 +258,8 @@ static void launch(struct text *t) {
     add_integer(t, " --ntasks-per-node=", dl_script_tasks(s), "");
     add_integer(t, " --cpus-per-task=", dl_script_cores(s), " \\\n   ");
     binding(t);
-    add(t, " -- \"${program[@]}\"\n");
+    add(t, " -- \"${program[@]}\" &\n"
+           "training=$!\nwait \"$training\"\n"); /* a signal must not wait for srun */
 }
 
 enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena, const char **out, struct dl_err *err) {

@@ -102,7 +102,8 @@ static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     const size_t digits = strspn(result.out, "0123456789");
     if (result.exit_status != 0 || digits == 0) {
-        return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %s", run->id, *result.words != 0 ? result.words : "it printed no job number");
+        return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %s", run->id, *result.words != 0 ? result.words
+                       : dl_arena_printf(arena, "exit status %d and no job number", result.exit_status));
     }
     char stamp[32];
     const time_t now = time(NULL);

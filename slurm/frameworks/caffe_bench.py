@@ -7,12 +7,12 @@ import subprocess
 import common
 
 
-def block(name, **fields):
+def block(kind_, **fields):
     lines = []
     for key, value in fields.items():
         for one in value if isinstance(value, list) else [value]:
             lines.append("%s %s" % (key, one) if isinstance(one, str) and one.startswith("{") else "%s: %s" % (key, one))
-    return "%s { %s }" % (name, " ".join(lines)) if name else "{ %s }" % " ".join(lines)
+    return "%s { %s }" % (kind_, " ".join(lines)) if kind_ else "{ %s }" % " ".join(lines)
 
 
 def text(word):

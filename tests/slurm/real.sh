@@ -27,9 +27,10 @@ judge() { # judge NAME STATUS DETAILS
 }
 dl() { timeout 120 "$DLMODEL" "$@" > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null; }
 said() { cat "$SCRATCH/out" "$SCRATCH/err"; }
-wait_idle() { # until the queue is empty
+wait_idle() { # until the queue is empty, and the accounting, which lags behind, knows it
     for _ in $(seq 1 "$1"); do
-        [ -z "$(timeout 20 squeue -h 2> /dev/null)" ] && [ -n "$(timeout 20 sinfo -h 2> /dev/null)" ] && return 0
+        [ -z "$(timeout 20 squeue -h 2> /dev/null)" ] && [ -n "$(timeout 20 sinfo -h 2> /dev/null)" ] &&
+            ! timeout 20 sacct -X -n -P -o State 2> /dev/null | grep -qE 'RUNNING|PENDING' && return 0
         sleep 0.5
     done
     return 1

@@ -18,10 +18,11 @@ programs='/programs'
 cd -- "$run" || exit 5
 say() { printf '%s\n' "$1" >> "$run/job.jsonl"; }
 say "{\"event\":\"job\",\"job_id\":\"${SLURM_JOB_ID:?not under Slurm: sbatch job.sh}\",\"nodes\":\"$SLURM_JOB_NODELIST\",\"time_s\":$(date +%s)}"
-watcher='' helpers=()
+watcher='' training='' helpers=()
 finish() {
     status=$?
-    for p in ${helpers[@]+"${helpers[@]}"} $watcher; do kill "$p" 2> /dev/null; done
+    trap '' TERM
+    for p in ${helpers[@]+"${helpers[@]}"} $training $watcher; do kill "$p" 2> /dev/null; done
     for ((i = 0; i < 50; i++)); do [ -n "$(jobs -rp)" ] || break; sleep 0.1; done
     say "{\"event\":\"exit\",\"status\":$status,\"time_s\":$(date +%s)}"
     exit "$status"
@@ -50,4 +51,6 @@ on_nodes=(srun --overlap --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --c
 "${on_nodes[@]}" "${preflight[@]}" --watch &
 watcher=$!
 srun --overlap --kill-on-bad-exit=1 --input=none --mem=0 --ntasks=16 --ntasks-per-node=4 --cpus-per-task=7 \
-    --mpi='pmix' --cpu-bind='cores' --mem-bind='local' --distribution='block:block' -- "${program[@]}"
+    --mpi='pmix' --cpu-bind='cores' --mem-bind='local' --distribution='block:block' -- "${program[@]}" &
+training=$!
+wait "$training"
