@@ -87,7 +87,6 @@ static enum dl_code ask(const struct dl_cal_launch *launch, const char *const *h
     argv[n++] = dl_arena_strdup(s->arena, launch->tools->program[DL_CAL_PROGRAM_MPI]);
     argv[n++] = dl_arena_strdup(s->arena, option);
     argv[n] = NULL;
-    s->count = 0;
     *why = NULL;
     const enum dl_code code = dl_cal_child_run(argv, SILENCE_S, hear, s, &ending, &own);
     if (code == DL_ERR_SYSTEM) {
@@ -146,6 +145,11 @@ static size_t host_of_rank(const struct dl_cal_launch *launch, const char *hosts
     return rank;
 }
 
+static bool any_slow(const struct survey *s, size_t nodes) {
+    double *slow = dl_arena_alloc(s->arena, nodes, sizeof *slow);
+    return slow != NULL && dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) > 0;
+}
+
 static void drop_slow(struct dl_cal_launch *launch, struct survey *s, const struct dl_cal_progress *progress) {
     double *slow = dl_arena_alloc(s->arena, launch->host_count, sizeof *slow);
     const size_t nodes = launch->host_count;
@@ -180,9 +184,13 @@ enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_too
     DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     if (why != NULL && dl_cal_launch_chooses(launch)) {
         DL_TRY(drop_failing(launch, &s, progress, err));
+        s.count = 0; /* ranks have moved */
         if (launch->host_count >= 2 && launch->host_count < asked)
             DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     }
+    /* A moment of other work is no slow node: it must be slow every time; the fastest message of each pair counts. */
+    for (int again = 0; again < 2 && why == NULL && any_slow(&s, launch->host_count); again++)
+        DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     if (why == NULL) drop_slow(launch, &s, progress);
     if (why != NULL || launch->host_count < 2) {
         return dl_fail(err, DL_ERR_BACKEND, "MPI between nodes: %zu of %zu nodes answer: %.300s", 

@@ -156,6 +156,19 @@ static size_t choose(const struct split *s, size_t n) {
     return best;
 }
 
+/* The last piece also serves messages beyond the samples. Where it bends upwards (a token bucket lets the first bytes through at
+ * once, a cache holds the smaller messages), the line through the origin lies below its end: only messages of at least an eighth
+ * of the largest count for it. */
+static enum dl_code fit_end(const struct dl_link_sample *samples, size_t n, struct dl_link_line *line, struct dl_err *err) {
+    size_t first = 0;
+    while (n - first > DL_LINK_PIECE_SAMPLES && samples[first].bytes < samples[n - 1].bytes / 8) first++;
+    if (line->alpha_s > 0 || first == 0) return DL_OK;
+    struct dl_link_line upper;
+    DL_TRY(dl_fit_line(samples + first, n - first, &upper, err));
+    if (!(upper.alpha_s > 0)) *line = upper; /* else it does not bend all the way */
+    return DL_OK;
+}
+
 enum dl_code dl_fit_pieces(const struct dl_link_sample *samples, size_t n, struct dl_piece pieces[DL_LINK_PIECES],
                            struct dl_link_line *lines, int *count, struct dl_err *err) {
     struct dl_link_line own[DL_LINK_PIECES], *line = lines != NULL ? lines : own;
@@ -173,6 +186,7 @@ enum dl_code dl_fit_pieces(const struct dl_link_sample *samples, size_t n, struc
     for (size_t i = p + 1; i-- > 0;) {
         const size_t begin = p == 0 ? 0 : s.begin[i][end];
         DL_TRY(dl_fit_line(samples + begin, end - begin, &line[i], err));
+        if (end == n) DL_TRY(fit_end(samples + begin, end - begin, &line[i], err));
         pieces[i] = (struct dl_piece){samples[end - 1].bytes, line[i].alpha_s, line[i].beta_s_per_byte};
         end = begin;
     }

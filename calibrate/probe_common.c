@@ -20,6 +20,7 @@ static const double PATIENCE = 2;      /* shares that a sample may take when oth
 static const double TIGHT_FRAC = 0.02; /* half width of the median's 95 % interval that is good enough */
 static const double WARM_S = 2e-3;     /* clocks, caches and just-in-time code settle */
 static const double MAX_CALLS = 1e6;
+static const double DRIFT_FRAC = 0.03; /* less is the run-to-run spread of a quiet machine: not worth a word */
 
 double dl_now_s(void) {
     struct timespec t;
@@ -76,10 +77,12 @@ struct series {
     double times[MAX_BLOCKS], sorted[MAX_BLOCKS];
     bool outlier[MAX_BLOCKS];
     size_t count, preempted;
-    double median, low, high;
+    bool settled; /* `times` holds blocks out of their order */
+    double median, low, high, fastest;
 };
 
 static void add_block(struct series *s, double time_s, bool preempted) {
+    if (time_s < s->fastest) s->fastest = time_s; /* an interruption only makes a block longer */
     if (preempted)
         s->times[MAX_BLOCKS - ++s->preempted] = time_s;
     else
@@ -97,6 +100,7 @@ static void settle(struct series *s) {
     memmove(s->times + s->count, others, taken * sizeof *others);
     s->count += taken;
     s->preempted -= taken;
+    s->settled = true;
 }
 
 static void summarize(struct series *s) {
@@ -139,6 +143,8 @@ static enum dl_code repeat(const struct dl_probe *probe, void *state, double sha
     double spent = 0;
     size_t check = FIRST_CHECK;
     s->count = s->preempted = 0;
+    s->fastest = INFINITY;
+    s->settled = false;
     for (long before = preemptions(), after; s->count + s->preempted < MAX_BLOCKS; before = after) {
         const double elapsed = probe->run(state, calls, err);
         if (isnan(elapsed)) return err->code;
@@ -157,25 +163,52 @@ static enum dl_code repeat(const struct dl_probe *probe, void *state, double sha
     return DL_OK;
 }
 
+static void (*read_conditions)(double *clock_hz, double *power_w);
+void dl_probe_conditions(void (*read)(double *clock_hz, double *power_w)) { read_conditions = read; }
+
+static void print_precision(struct dl_json_writer *w, const char *shape) {
+    char text[16] = "fp32";
+    const char *at = strstr(shape, "prec=");
+    if (at != NULL) snprintf(text, sizeof text, "%.*s", (int)strcspn(at + strlen("prec="), " "), at + strlen("prec="));
+    dl_jw_string(w, "precision", text);
+}
+
+static double load_average(void) {
+    FILE *file = fopen("/proc/loadavg", "r");
+    double load = NAN;
+    if (file == NULL) return NAN;
+    if (fscanf(file, "%lf", &load) != 1) load = NAN;
+    fclose(file);
+    return load;
+}
+
 static void print_sample(const struct dl_probe *probe, const struct dl_point *point, const char *implementation,
                          struct series *s) {
     struct dl_arena arena = {0};
     struct dl_json_writer w;
     const size_t outliers = dl_outliers(s->times, s->count, s->outlier, s->sorted);
+    const double drift = s->settled ? NAN : dl_drift_frac(s->times, s->count, s->sorted), load = load_average();
     dl_jw_init(&w, &arena, true);
     dl_jw_object(&w, NULL);
     dl_jw_object(&w, "sample");
     dl_jw_string(&w, "probe", probe->name);
     dl_jw_string(&w, "shape", point->shape);
     dl_jw_string(&w, "pass", point->pass);
-    dl_jw_string(&w, "precision", "fp32");
+    print_precision(&w, point->shape);
     if (implementation != NULL) dl_jw_string(&w, "implementation", implementation);
     dl_jw_number(&w, "median_s", s->median);
     dl_jw_number(&w, "low_s", s->low);
     dl_jw_number(&w, "high_s", s->high);
+    dl_jw_number(&w, "min_s", s->fastest);
+    if (!isnan(drift) && fabs(drift) >= DRIFT_FRAC) dl_jw_number(&w, "drift_frac", drift);
+    if (!isnan(load)) dl_jw_number(&w, "load_average", load);
     dl_jw_integer(&w, "repeats", (int64_t)s->count);
     dl_jw_integer(&w, "outliers", (int64_t)outliers);
     dl_jw_integer(&w, "preempted", (int64_t)s->preempted);
+    double clock_hz = NAN, power_w = NAN;
+    if (read_conditions != NULL) read_conditions(&clock_hz, &power_w);
+    if (!isnan(clock_hz)) dl_jw_number(&w, "clock_hz", clock_hz);
+    if (!isnan(power_w)) dl_jw_number(&w, "power_w", power_w);
     dl_jw_end(&w);
     dl_jw_end(&w);
     print_line(&w);
@@ -241,5 +274,6 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
             return DL_ERR_BACKEND;
         }
     }
+    if (!silent) facts(); /* what happened meanwhile */
     return 0;
 }

@@ -19,8 +19,13 @@ struct exchange {
     int rank, ranks, bytes;
     int share;     /* floats of one rank: count / ranks, rounded up */
     size_t count;  /* of floats, at least 1 */
+    double last_s; /* of the last call; all ranks have the same */
     float *send, *receive;
 };
+
+/* Ranks leave a barrier at different times, up to a message apart, and the first call behind it waits for the last of them: where
+ * that could matter, a call that does not count comes first. */
+static const double SKEWED_BELOW_S = 0.05;
 
 static MPI_Comm current = MPI_COMM_NULL; /* of the point that is measured: preemptions get no state */
 
@@ -114,10 +119,16 @@ static double pingpong_run(void *state, long calls, struct dl_err *err) {
 #define COLLECTIVE(name, call)                                                                                                 \
     static double name(void *state, long calls, struct dl_err *err) {                                                          \
         (void)err;                                                                                                             \
-        const struct exchange *e = state;                                                                                      \
-        const double began = start(e);                                                                                         \
+        struct exchange *e = state;                                                                                            \
+        double began = start(e);                                                                                               \
+        if (e->last_s < SKEWED_BELOW_S) {                                                                                      \
+            call;                                                                                                              \
+            began = MPI_Wtime();                                                                                               \
+        }                                                                                                                      \
         for (long i = 0; i < calls; i++) call;                                                                                 \
-        return slowest(e, MPI_Wtime() - began);                                                                                \
+        const double elapsed = slowest(e, MPI_Wtime() - began);                                                                \
+        e->last_s = elapsed / (double)calls;                                                                                   \
+        return elapsed;                                                                                                        \
     }
 COLLECTIVE(allreduce_run, MPI_Allreduce(e->send, e->receive, (int)e->count, MPI_FLOAT, MPI_SUM, e->comm))
 COLLECTIVE(allgather_run, MPI_Allgather(e->send, e->share, MPI_FLOAT, e->receive, e->share, MPI_FLOAT, e->comm))
@@ -220,16 +231,17 @@ static void facts(void) {
     dl_print_fact("mpi", text);
 }
 
-/* A block of many calls: the barrier before it and the agreement after it take microseconds themselves. */
-#define PROBE(probe, text)                                                                                                     \
-    static const struct dl_probe probe = {#probe,      text,           200e-6, unavailable,    exchange_open,                  \
-                                          probe##_run, probe##_verify, NULL,   exchange_close, any_preemptions}
-PROBE(pingpong, "MPI point to point");
-PROBE(allreduce, "MPI all-reduce");
-PROBE(allgather, "MPI all-gather");
-PROBE(broadcast, "MPI broadcast");
-PROBE(reducescatter, "MPI reduce-scatter");
-PROBE(alltoall, "MPI all-to-all");
+/* A block of many calls: the barrier before it and the agreement after it take microseconds themselves; and what ranks are apart
+ * at the start of a collective goes into its time. */
+#define PROBE(probe, text, block_s)                                                                                            \
+    static const struct dl_probe probe = {#probe,      text,           block_s, unavailable,    exchange_open,                 \
+                                          probe##_run, probe##_verify, NULL,    exchange_close, any_preemptions}
+PROBE(pingpong, "MPI point to point", 200e-6);
+PROBE(allreduce, "MPI all-reduce", 10e-3);
+PROBE(allgather, "MPI all-gather", 10e-3);
+PROBE(broadcast, "MPI broadcast", 2e-3);
+PROBE(reducescatter, "MPI reduce-scatter", 10e-3);
+PROBE(alltoall, "MPI all-to-all", 10e-3);
 static const struct dl_probe *const probes[] = {&pingpong, &allreduce, &allgather, &broadcast, &reducescatter, &alltoall, NULL};
 
 int main(int argc, char **argv) {

@@ -40,6 +40,11 @@ static struct dl_hockney inside(const struct dl_system *system, const struct dl_
 {
     struct dl_hockney out = {SHARED_MEMORY_LATENCY_S, 2.0 / CORE_COPY_BYTES_PER_S, 0.0};
     const struct dl_link *link = &system->intra;
+    if (request->device_direct && system->has_intra && link->bandwidth_bytes_per_s > 0.0 && link->peer_to_peer) {
+        out.alpha_s = isnan(link->latency_s) ? out.alpha_s : link->latency_s;
+        out.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
+        return out;
+    }
     if (system->has_host && !isnan(system->host.memory_bandwidth_bytes_per_s)) {
         /* every byte is written and read twice; all ranks of the node at once */
         double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
@@ -88,6 +93,7 @@ enum dl_code dl_coll_links(const struct dl_system *system, const struct dl_colle
         if (request->ranks_per_node > 1) links.intra.alpha_s += STAGING_S;
         if (request->nodes > 1) links.inter.alpha_s += STAGING_S;
     }
+    if (request->device_direct) gamma = 0.0; /* summed on the device, at its memory's rate */
     links.intra.gamma_s_per_byte = links.inter.gamma_s_per_byte = gamma;
     *out = links;
     return DL_OK;

@@ -19,6 +19,7 @@ static const struct data_kind {
     [DL_DATA_SYSTEM] = {"system", "systems", "system."},
     [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
     [DL_DATA_FRAMEWORK] = {"framework", "frameworks", "framework."},
+    [DL_DATA_LAYERS] = {"layer time", "layers", "layers."},
 };
 
 static const char SUFFIX[] = ".json";

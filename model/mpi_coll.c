@@ -91,8 +91,8 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
 /* Steps and bytes of recursive exchanges: the first lg(per_node) stay in the node, the rest share its adapters. */
 static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, double bytes)
 {
-    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes), gamma = links->inter.gamma_s_per_byte;
-    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0; /* surplus ranks, counted as one more level inside */
+    double in = dl_lg_floor(links->per_node), out = dl_lg_floor(links->ranks) - in, gamma = links->inter.gamma_s_per_byte;
+    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0; /* surplus ranks: to a neighbour before, back after */
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
     return (struct dl_cost_parts){in * links->intra.alpha_s + out * links->inter.alpha_s + fold * folded->alpha_s,
@@ -131,15 +131,23 @@ static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double 
         messages};
 }
 
-/* Binomial reduce and broadcast: lg(nodes) levels outside, one flow a node at a time. */
+/* Binomial reduce and broadcast: lg(nodes) levels outside, one flow a node at a time. With one rank a node and messages of
+ * 1 MiB and more, Open MPI 4.1 takes stars instead: a root that receives from all others in turn up to 4 nodes, one that
+ * sends to all others up to 8 (measured with Open MPI 4.1.4 between 2, 3, 4 and 8 hosts, tests/net: reduce 1, 2, 3, 3
+ * messages, broadcast 1, 2, 3, 7; 5 to 7 hosts were not looked at). */
 static struct dl_cost_parts nonoverlapping_cost(const struct dl_coll_links *links, double bytes)
 {
-    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
-    return (struct dl_cost_parts){2.0 * (in * links->intra.alpha_s + out * links->inter.alpha_s),
-                                  bytes *
-                                      (2.0 * (in * links->intra.beta_s_per_byte + out * links->inter.beta_s_per_byte) +
-                                       (in + out) * links->inter.gamma_s_per_byte),
-                                  2.0 * (in + out)};
+    const double star_bytes = 1048576.0; /* 5 messages at 512 KiB, 6 from 1 MiB on, 4 hosts */
+    double in = dl_lg_ceil(links->per_node), up = dl_lg_ceil(links->nodes), down = up;
+    if (links->per_node == 1.0 && bytes >= star_bytes) {
+        if (links->nodes <= 4.0) up = links->nodes - 1.0;
+        if (links->nodes <= 8.0) down = links->nodes - 1.0;
+    }
+    return (struct dl_cost_parts){2.0 * in * links->intra.alpha_s + (up + down) * links->inter.alpha_s,
+                                  bytes * (2.0 * in * links->intra.beta_s_per_byte +
+                                           (up + down) * links->inter.beta_s_per_byte +
+                                           (in + up) * links->inter.gamma_s_per_byte),
+                                  2.0 * in + up + down};
 }
 
 struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_algorithm algorithm, const struct dl_coll_links *links,

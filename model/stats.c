@@ -128,6 +128,21 @@ size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch)
     return count;
 }
 
+double dl_drift_frac(const double *x, size_t n, double *scratch)
+{
+    size_t half = n / 2;
+    double *later = scratch + half, low[2], high[2];
+
+    if (n < 12) return (double)NAN;
+    memcpy(scratch, x, n * sizeof *x);
+    dl_sort(scratch, half);
+    dl_sort(later, n - half);
+    dl_median_interval(scratch, half, &low[0], &high[0]);
+    dl_median_interval(later, n - half, &low[1], &high[1]);
+    if (!(low[1] > high[0] || high[1] < low[0])) return (double)NAN;
+    return dl_quantile_sorted(later, n - half, 0.5) / dl_quantile_sorted(scratch, half, 0.5) - 1;
+}
+
 /* Acklam's rational approximation (relative error 1.15e-9), for p in (0, 1/2]. */
 static double quantile_start(double p)
 {

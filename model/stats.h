@@ -17,6 +17,9 @@ void dl_median_interval(const double *sorted, size_t n, double *low, double *hig
 /* Modified z-score |x - median| / (1.4826 MAD) above 3.5 is an outlier (Iglewicz and Hoaglin 1993); 1.2533 times the
  * mean absolute deviation takes the place of a MAD of 0. Marks outlier[i]; returns the count. A NAN in x: none. */
 size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch);
+/* Drift of samples in the order of time: median of the second half / that of the first - 1, where the 95 % intervals of the
+ * two medians do not meet; NAN otherwise, and for n < 12. scratch: n doubles. */
+double dl_drift_frac(const double *x, size_t n, double *scratch);
 void dl_sort(double *x, size_t n); /* ascending, NAN last */
 /* Phi^-1(p), p in (0,1): |error| < 1.2e-9 (Acklam's rational approximation with one Halley step). */
 double dl_normal_quantile(double p);

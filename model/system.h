@@ -52,6 +52,7 @@ struct dl_raw_sample {
     const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
     const char *implementation;                   /* which library or kernel did it */
     double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
+    double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
     double min_s;                                 /* the fastest block */
     double drift_frac;   /* second half of the blocks against the first, where they differ for sure; NAN: steady */
     double load_average; /* of the machine, when the sample was finished */

@@ -83,7 +83,7 @@ cal() { PATH=$slow_path run calibrate "$@"; }
 cal --list
 check '--list' 0
 for p in gemm matmul conv stream write read pingpong allreduce; do has "--list names $p" "$p"; done
-has '--list says that there are no GPU probes' 'gpu.*not in this version'
+has '--list says why there are no GPU probes' 'gpu-gemm +no .*dlmodel-probe-cuda is not there'
 has '--list says why MPI cannot run' '(pingpong|allreduce) .* no .*(mpirun|MPI)'
 cal --list --json
 has '--list --json' '"name": *"gemm"'
@@ -114,6 +114,21 @@ has '-o - prints the profile' '"format": *"dlmodel-system"'
 cal --quick
 check 'without -o the profile is the local one' 0
 says 'without -o: written' [ -s "$DLMODEL_LOCAL" ]
+
+# What changed since
+cp "$profile" "$work/before.json"
+cal --compare "$work/before.json" -o "$profile"
+check '--compare with itself' 0
+has '--compare with itself: nothing changed' '^0 of these changed'
+sed 's/"openblas": *"made up"/"openblas": "of yesterday"/' "$profile" > "$work/before.json"
+cal --compare "$work/before.json" -o "$profile"
+has '--compare names a version that changed' 'openblas .*of yesterday .*made up .* yes'
+cal --compare "$work/before.json" --csv -o "$profile"
+has '--compare --csv' '^openblas,of yesterday,made up'
+cal --compare "$work/nosuch.json" -o "$profile"
+check '--compare with a file that is not there' 3 'nosuch'
+cal --compare "$work/before.json" -o "$work/none.json"
+check '--compare without a present profile' 5 'run .dlmodel calibrate'
 
 # Only some probes: the others are taken from the present profile
 cp "$profile" "$work/before.json"
@@ -234,6 +249,18 @@ if [ "$(id -u)" -ne 0 ]; then
     cal --quick -o "$work/ro/p.json"
     check 'a read-only directory' 5 'ro/p\.json'
 fi
+# Root writes into any directory: a small file system, then one that is read-only
+mkdir -p "$work/small"
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=16k tmpfs "$work/small" 2> /dev/null; then
+    cal --quick -o "$work/small/p.json"
+    check 'a file system that fills up' 5 'small/p.json.*No space left'
+    mount -o remount,ro "$work/small"
+    cal --quick -o "$work/small/q.json"
+    check 'a read-only file system' 5 'small/q.json.*[Rr]ead-only'
+    umount "$work/small"
+else
+    echo 'skip a full and a read-only file system: mounting one is not allowed here'
+fi
 if [ -w /dev/full ]; then
     cal --quick -o /dev/full
     check 'a full disk' 5 'No space left|cannot write'
@@ -250,6 +277,13 @@ cal --budget -3
 check '--budget below 0' 2 'budget'
 cal --ranks 1
 check '--ranks 1' 2 'ranks'
+cal --nodes 2 --quick
+check '--nodes outside an allocation' 2 'no allocation here.*--hostfile'
+cal --hostfile "$work/none" --quick
+check '--hostfile without --nodes' 2 'go with --nodes'
+cal --nodes 2 --quick --launcher 'false {ranks}' -o "$work/nodes.json"
+check '--nodes without a probe program for MPI' 6 'dlmodel-probe-mpi is not there'
+says 'nothing is written' [ ! -e "$work/nodes.json" ]
 cal --nosuch
 check 'an unknown option' 2 'nosuch'
 cal some.csv
