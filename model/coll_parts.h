@@ -94,6 +94,7 @@ static inline void dl_coll_set(struct dl_collective_time *out, struct dl_cost_pa
     out->steps = cost.steps;
 }
 
+extern const struct dl_collective_algorithm dl_coll_collnet, dl_coll_nvls, dl_coll_pat_all_gather, dl_coll_pat_reduce_scatter;
 extern const struct dl_collective_algorithm dl_coll_ring, dl_coll_segmented_ring, dl_coll_ring_all_gather,
     dl_coll_ring_reduce_scatter, dl_coll_recursive_doubling, dl_coll_doubling_all_gather,
     dl_coll_halving_reduce_scatter, dl_coll_bruck_all_gather, dl_coll_rabenseifner, dl_coll_reduce_broadcast,

@@ -41,6 +41,10 @@ const struct dl_collective_algorithm *const dl_collective_algorithms[] = {&dl_co
                                                                           &dl_coll_binomial_gather,
                                                                           &dl_coll_binomial_scatter,
                                                                           &dl_coll_halo,
+                                                                          &dl_coll_collnet,
+                                                                          &dl_coll_nvls,
+                                                                          &dl_coll_pat_all_gather,
+                                                                          &dl_coll_pat_reduce_scatter,
                                                                           NULL};
 
 static dl_library_time_fn *const libraries[DL_LIBRARIES] = {

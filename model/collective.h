@@ -62,6 +62,7 @@ struct dl_collective_time {
     double bandwidth_s;    /* part that does; time_s = latency_s + bandwidth_s */
     double sigma_log;
     double steps;          /* sequential messages */
+    double channels;       /* rings or trees side by side (NCCL); 0: no such thing */
     const char *algorithm, *protocol; /* "ring"; "Simple", NULL when the library has none */
     const char *formula;   /* id "F-COLL-RING" */
     const char *limit;     /* "intra" or "inter": the link that limits; NULL for 1 rank */

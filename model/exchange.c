@@ -48,6 +48,8 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
     message->latency_s = t.latency_s + request->framework->collective_launch_s;
     message->bandwidth_s = t.bandwidth_s + staging_s;
     message->sigma_log = t.sigma_log;
+    message->steps = t.steps;
+    message->channels = t.channels;
     message->algorithm = t.algorithm;
     message->protocol = t.protocol;
     message->formula = t.formula;

@@ -30,6 +30,7 @@ struct dl_message {
     double latency_s, bandwidth_s; /* parts of duration_s */
     double tail_s;                 /* after the lane is free again until the result is usable (later pipeline stages) */
     double sigma_log;
+    double steps, channels;
     const char *algorithm, *protocol, *formula, *limit, *origin; /* as dl_collective_time */
     bool extrapolated;
     bool returns;                  /* its end makes the parameters of its gradients usable (a pull, an all-reduce) */

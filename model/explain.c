@@ -40,15 +40,18 @@ static void put_messages(struct sink *s) {
     const struct dl_plan *plan = s->parts->plan;
     for (int m = 0; m < x->message_count; m++) {
         const struct dl_message *message = &x->messages[m];
+        const char *channels = message->channels > 0 ? dl_arena_printf(arena, ", %.0f channel%s", message->channels, message->channels > 1 ? "s" : "") : "";
+        const char *steps = message->steps > 0 ? dl_arena_printf(arena, ", %.0f step%s", message->steps, message->steps > 1 ? "s" : "") : "";
         put(s, (struct dl_term){
                    .name = dl_arena_printf(arena, "%s %d of %d", message->name, m + 1, x->message_count),
                    .group = "communication",
                    .formula = message->formula,
-                   .inputs = dl_arena_printf(arena, "p=%lldx%lld S=%.4g MB %s%s%s, limited by %s link", (long long)plan->nodes,
+                   .inputs = dl_arena_printf(arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s, limited by %s link", (long long)plan->nodes,
                                              (long long)plan->devices_per_node, message->bytes / 1e6,
                                              message->algorithm != NULL ? message->algorithm : "",
                                              message->protocol != NULL ? "/" : "",
                                              message->protocol != NULL ? message->protocol : "",
+                                             channels != NULL ? channels : "", steps != NULL ? steps : "",
                                              message->limit != NULL ? message->limit : "no"),
                    .origin = message->origin,
                    .start_s = message->start_s,

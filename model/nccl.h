@@ -45,6 +45,7 @@ struct dl_nccl_graph {
     enum dl_nccl_generation generation;
     bool nvlink;                         /* devices of a node talk over NVLink, else PCIe */
     bool amd_host, ll128, nvls, collnet; /* LL128 is safe on all paths; switch reduction; in-network reduction */
+    bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
 };
 
 /* Cost of one algorithm and protocol. monotone false: NCCL's formula to the letter. true: for predictions: the tree's

@@ -178,6 +178,7 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
     double total = share.bytes_per_s, channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s / channels >= DUPLICATE_BYTES_PER_S) channels *= 2.0;
+    graph->inside_limits = several && inside->ring_bytes_per_s < total;
     double crossing = request->nodes == 2 ? 2.0 * total : total;
     graph->channels = graph->tree_channels = channels;
     graph->ring_bytes_per_s = (several ? dl_least(inside->ring_bytes_per_s, total) : total) / channels;

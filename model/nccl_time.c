@@ -93,13 +93,21 @@ enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collec
     out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
     if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
         return sends_time(system, request, row, &graph, out, err);
-    if (request->algorithm != NULL && (force_algorithm = find(dl_nccl_algorithm_names, request->algorithm)) < 0)
-        return dl_fail(err, DL_ERR_USAGE,
+    /* The request's, else those that the system file imposes. */
+    const char *wanted = request->algorithm != NULL ? request->algorithm : system->nccl_algorithm;
+    const char *wanted_protocol = request->protocol != NULL ? request->protocol : system->nccl_protocol;
+    if (wanted != NULL && (force_algorithm = find(dl_nccl_algorithm_names, wanted)) < 0)
+        return dl_fail(err, request->algorithm != NULL ? DL_ERR_USAGE : DL_ERR_INPUT,
                        "NCCL has no algorithm '%s'; expected tree, ring, nvls, nvls_tree, "
                        "collnet_direct, collnet_chain or pat",
-                       request->algorithm);
-    if (request->protocol != NULL && (force_protocol = find(dl_nccl_protocol_names, request->protocol)) < 0)
-        return dl_fail(err, DL_ERR_USAGE, "NCCL has no protocol '%s'; expected LL, LL128 or Simple", request->protocol);
+                       wanted);
+    if (wanted_protocol != NULL && (force_protocol = find(dl_nccl_protocol_names, wanted_protocol)) < 0)
+        return dl_fail(err, request->protocol != NULL ? DL_ERR_USAGE : DL_ERR_INPUT,
+                       "NCCL has no protocol '%s'; expected LL, LL128 or Simple", wanted_protocol);
+    /* The environment of a job holds for the operations that have the algorithm; the others choose freely. */
+    if (request->algorithm == NULL && request->op != DL_COLL_ALL_REDUCE && force_algorithm != DL_NCCL_RING &&
+        force_algorithm != DL_NCCL_PAT)
+        force_algorithm = -1;
     graph.collnet = force_algorithm == DL_NCCL_COLLNET_DIRECT || force_algorithm == DL_NCCL_COLLNET_CHAIN;
     struct dl_cost_parts cost;
     enum dl_nccl_algorithm algorithm;
@@ -107,12 +115,12 @@ enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collec
     if (!dl_nccl_choose(number, row, &graph, request->op, request->bytes, force_algorithm, force_protocol, !request->as_run,
                         &algorithm, &protocol, &cost))
         return dl_fail(err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here", row->text,
-                       request->algorithm != NULL ? request->algorithm : "(any)",
-                       request->protocol != NULL ? request->protocol : "(any)");
+                       wanted != NULL ? wanted : "(any)", wanted_protocol != NULL ? wanted_protocol : "(any)");
     dl_coll_set(out, cost);
     out->algorithm = dl_nccl_algorithm_names[algorithm];
     out->protocol = dl_nccl_protocol_names[protocol];
     out->formula = "F-NCCL";
-    out->limit = request->nodes > 1 ? "inter" : "intra";
+    out->channels = algorithm == DL_NCCL_TREE || algorithm == DL_NCCL_NVLS_TREE ? graph.tree_channels : graph.channels;
+    out->limit = request->nodes > 1 && !graph.inside_limits ? "inter" : "intra";
     return DL_OK;
 }

@@ -188,6 +188,8 @@ static const struct dl_field system_fields[] = {
     OBJECT("fabric", fabric, has_fabric, &fabric_schema, "switches between nodes"),
     OBJECT("storage", storage, has_storage, &storage_schema, "where samples are read from"),
     STRING(struct dl_system, nccl_version, false, "NCCL release of the runs: 2.4.8"),
+    STRING(struct dl_system, nccl_algorithm, false, "imposed as by NCCL_ALGO: ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat"),
+    STRING(struct dl_system, nccl_protocol, false, "imposed as by NCCL_PROTO: LL, LL128 or Simple"),
     STRING(struct dl_system, mpi, false, "MPI library: openmpi-3.1, mpich-3, intel"),
     LIST(struct dl_system, collectives, collective_count, &collective_schema, "measured collectives"),
     STRING(struct dl_system, measured_on, false, "host name, of a calibrated profile"),

@@ -81,6 +81,7 @@ struct dl_system {
     struct dl_fabric fabric; bool has_fabric;
     struct dl_storage storage; bool has_storage;
     struct dl_nccl_known nccl; /* derived */
+    const char *nccl_algorithm, *nccl_protocol; /* imposed, as NCCL_ALGO and NCCL_PROTO do; NULL: NCCL chooses */
     const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
     struct dl_coll_measured *collectives; int collective_count;
     /* what calibrate adds and prediction does not need (host name, date, raw samples) */

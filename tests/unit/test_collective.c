@@ -66,7 +66,12 @@ static const struct expectation expectations[] = {
     {"p2p.direct", {0, 13, 13, 13, 13}},
     {"gather.binomial", {0, 7, 10, 11, 13.5}},
     {"scatter.binomial", {0, 7, 10, 11, 13.5}},
-    {"halo.neighbours", {0, 13, 26, 26, 26}}};
+    {"halo.neighbours", {0, 13, 26, 26, 26}},
+    /* 2 + 12; 2 + 12 (1 + 1/p); Bruck's and halving's sums */
+    {"all_reduce.collnet", {0, 14, 14, 14, 14}},
+    {"all_reduce.nvls", {0, 20, 18, 17, 15.5}},
+    {"all_gather.pat", {0, 7, 10, 11, 13.5}},
+    {"reduce_scatter.pat", {0, 7.6, 10.8, 11.9, 14.55}}};
 
 static void every_algorithm_by_hand(void **state) {
     (void)state;

@@ -177,6 +177,34 @@ static void monotone_envelope(void **state)
     }
 }
 
+/* NCCL_ALGO and NCCL_PROTO of a job, as fields of the system: the ring where the tree is cheaper; tree for an all-gather, which
+ * has none, leaves it its ring; names that do not exist are errors of the file. */
+static void imposed_by_the_system(void **state)
+{
+    (void)state;
+    struct dl_system system = {.name = "fake", .nodes = 64, .devices_per_node = 1, .has_inter = true, .nccl_version = "2.18.3"};
+    system.inter = (struct dl_link){.kind = "infiniband", .bandwidth_bytes_per_s = 12e9, .latency_s = 1.5e-6, .adapters_per_node = 1,
+                                    .rdma = true, .gpudirect = true, .distance = "PIX", .per_message_cpu_s = NAN,
+                                    .channel_bandwidth_bytes_per_s = NAN, .cross_bandwidth_bytes_per_s = NAN};
+    struct dl_collective_request r = {
+        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = 4096, .nodes = 64, .ranks_per_node = 1, .flows_per_adapter = 1};
+    struct dl_collective_time t;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    assert_string_equal(t.algorithm, "tree");
+    system.nccl_algorithm = "ring", system.nccl_protocol = "Simple";
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    assert_string_equal(t.algorithm, "ring");
+    assert_string_equal(t.protocol, "Simple");
+    check_close(t.steps, 126, 0);
+    check_close(t.channels, 1, 0);
+    assert_string_equal(t.limit, "inter");
+    system.nccl_algorithm = "tree", r.op = DL_COLL_ALL_GATHER;
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    assert_string_equal(t.algorithm, "ring");
+    system.nccl_protocol = "LL256";
+    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_ERR_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reference_values_within_one_percent),
@@ -184,6 +212,7 @@ int main(void)
                                        cmocka_unit_test(versions_find_their_span),
                                        cmocka_unit_test(version_switch_by_hand),
                                        cmocka_unit_test(tree_threshold_of_2_4),
-                                       cmocka_unit_test(monotone_envelope)};
+                                       cmocka_unit_test(monotone_envelope),
+                                       cmocka_unit_test(imposed_by_the_system)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
