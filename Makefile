@@ -21,7 +21,9 @@ CUDNN ?= auto
 MPI ?= auto
 ONEDNN ?= auto
 OPENBLAS ?= auto
-export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
+PROTOBUF_C ?= auto
+PROTOC_C ?= protoc-c
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
 
 ifeq ($(V),0)
   Q := @
@@ -54,7 +56,7 @@ CONFIG := $(BUILD)/config.mk
 BARE_GOALS := help deps features check check-fast demo lint cov fuzz dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
-FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
   include $(CONFIG)
   ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
@@ -67,18 +69,26 @@ $(CONFIG): tests/features.sh $(wildcard /var/lib/dpkg/status)
 
 LIBRARY_SOURCES := $(wildcard model/*.c predict/*.c slurm/*.c) $(filter-out $(wildcard calibrate/probe_*.c),$(wildcard calibrate/*.c))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
+# The reader of ONNX files is generated from the messages' description.
+ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/onnx.pb-c.o)
+LIBRARY_OBJECTS += $(ONNX_OBJECT)
+LIBS += $(PROTOBUF_C_LIBS)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cpu*.c))
 PROBE_MPI := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_mpi*.c))
+PROBE_GPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_gpu*.c))
 PROBE_CUDA := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cuda*.c))
+PROBE_CUDNN := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cudnn*.c))
+PROBE_NCCL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_nccl*.c))
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
-  $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi) $(if $(and $(PROBE_CUDA),$(HAVE_CUDA)),$(BUILD)/dlmodel-probe-cuda)
+  $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi) $(if $(HAVE_CUDA),$(BUILD)/dlmodel-probe-cuda \
+  $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
 
 .DEFAULT_GOAL := all
 .PHONY: all help deps features check check-fast tests bench validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
@@ -93,7 +103,7 @@ endif
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
 	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 SANITIZE=address,undefined FUZZ_SECONDS\n'
-	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS\n'
+	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C\n'
 
 deps: ## install what is missing (says what; apt only)
 	$(Q)sh tests/deps.sh
@@ -103,7 +113,7 @@ features: ## look again what is here, and say how to get the rest
 	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
 
 # Another set of flags rebuilds everything.
-FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA)
+FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA) $(HAVE_PROTOBUF_C)
 stamp = mkdir -p $(BUILD); printf '%s\n' "$(subst ",',$(1))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(1))" > $@
 $(BUILD)/flags: FORCE
 	$(Q)$(call stamp,$(FLAGS_NOW))
@@ -117,8 +127,19 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 $(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
 $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
-$(PROBE_CUDA): FILE_FLAGS := $(CUDA_CFLAGS) -DDL_HAVE_CUDA $(if $(HAVE_CUDNN),-DDL_HAVE_CUDNN) $(if $(HAVE_NCCL),-DDL_HAVE_NCCL)
+$(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
+$(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
+ifneq ($(ONNX_OBJECT),)
+$(BUILD)/predict/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
+$(BUILD)/predict/import_onnx.o: $(BUILD)/predict/onnx.pb-c.h
+$(BUILD)/predict/onnx.pb-c.h: $(BUILD)/predict/onnx.pb-c.c ;
+$(BUILD)/predict/onnx.pb-c.c: predict/onnx.proto
+	$(Q)mkdir -p $(BUILD)/predict
+	$(call say,PROTO,$<) $(PROTOC_C) --c_out=$(BUILD)/predict --proto_path=predict $<
+$(ONNX_OBJECT): $(BUILD)/predict/onnx.pb-c.c $(BUILD)/flags
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(BUILD)/predict $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+endif
 $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
@@ -127,8 +148,44 @@ $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) $(LIBS)
-$(BUILD)/dlmodel-probe-cuda: $(PROBE_CUDA) $(PROBE_COMMON) $(MODEL_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDA_LIBS) $(CUDNN_LIBS) $(NCCL_LIBS) $(LIBS)
+$(BUILD)/dlmodel-probe-cuda: $(PROBE_CUDA) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDA_LIBS) -ldl $(LIBS)
+$(BUILD)/dlmodel-probe-cudnn: $(PROBE_CUDNN) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDNN_LIBS) -ldl $(LIBS)
+$(BUILD)/dlmodel-probe-nccl: $(PROBE_NCCL) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(NCCL_LIBS) $(if $(HAVE_MPI),$(MPI_LIBS)) -ldl $(LIBS)
+
+# The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
+FAKE := $(BUILD)/fake_cuda
+FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1)
+FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
+$(FAKE)/%.o: %.c $(BUILD)/flags
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$@) $(CC) $(BASE_FLAGS) -fPIC -isystem tests/fake_cuda/include $(FAKE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+fake_objects = $(patsubst %.c,$(FAKE)/%.o,$(wildcard $(1)))
+$(call fake_objects,calibrate/probe_nccl*.c): FAKE_FLAGS := $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
+fake_library = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lm
+$(FAKE)/libfakegpu.so: $(FAKE)/tests/fake_cuda/fake_core.o
+	$(call fake_library)
+$(FAKE)/libcudart.so: $(FAKE)/tests/fake_cuda/fake_cudart.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libcublas.so: $(FAKE)/tests/fake_cuda/fake_cublas.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libcublasLt.so: $(FAKE)/tests/fake_cuda/fake_cublaslt.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libcudnn.so: $(call fake_objects,tests/fake_cuda/fake_cudnn*.c) $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libnccl.so: $(FAKE)/tests/fake_cuda/fake_nccl.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
+	$(call fake_library)
+fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
+$(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probe_cuda*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+	$(call fake_program,-lcublas -lcublasLt)
+$(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probe_cudnn*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+	$(call fake_program,-lcudnn)
+$(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probe_nccl*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
@@ -136,13 +193,14 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES)
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES) $(ONNX_OBJECT)
 	$(Q)mkdir -p $(@D)
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-	  $< $(wildcard model/*.c) -o $@ $(LIBS)
+	  $(if $(HAVE_PROTOBUF_C),-DDL_HAVE_PROTOBUF_C -I$(BUILD) $(BUILD)/predict/onnx.pb-c.c) $< $(filter-out predict/import_workload.c \
+	  predict/import_collectives.c predict/import_times.c,$(wildcard predict/import_*.c)) $(wildcard model/*.c) -o $@ $(LIBS)
 
-tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) ## build the tests
+tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
 
 check: ## set up, build, run all tests, then again under ASan and UBSan
 	$(Q)$(MAKE) --no-print-directory deps
@@ -210,4 +268,5 @@ clean: ## removes all build folders
 	rm -rf build build-* dlmodel
 
 -include $(LIBRARY_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/dlmodel.d $(PROBE_COMMON:.o=.d) $(PROBE_CPU:.o=.d) \
-  $(PROBE_MPI:.o=.d) $(PROBE_CUDA:.o=.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d
+  $(PROBE_MPI:.o=.d) $(PROBE_GPU:.o=.d) $(PROBE_CUDA:.o=.d) $(PROBE_CUDNN:.o=.d) $(PROBE_NCCL:.o=.d) \
+  $(wildcard $(BUILD)/fake_cuda/calibrate/*.d $(BUILD)/fake_cuda/tests/fake_cuda/*.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d

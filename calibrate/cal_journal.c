@@ -34,6 +34,19 @@ static const struct dl_field header_fields[] = {
      .min = 1,
      .max = 1e6,
      .help = "--nodes"},
+    STRING(struct dl_cal_header, workload, false, "--workload"),
+    {.key = "gpus",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, gpus),
+     .min = 0,
+     .max = 1e6,
+     .help = "devices of the plan"},
+    {.key = "capability",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, capability),
+     .min = 0,
+     .max = 1e4,
+     .help = "their compute capability, times 10"},
     {.key = "budget_s",
      .type = DL_FIELD_NUMBER,
      .offset = offsetof(struct dl_cal_header, budget_s),
@@ -234,6 +247,9 @@ enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header 
     text_member(&w, "file_dir", header->file_dir);
     text_member(&w, "hostfile", header->hostfile);
     text_member(&w, "launcher", header->launcher);
+    text_member(&w, "workload", header->workload);
+    if (header->gpus > 0) dl_jw_integer(&w, "gpus", header->gpus);
+    if (header->gpus > 0) dl_jw_integer(&w, "capability", header->capability);
     dl_jw_integer(&w, "ranks", header->ranks);
     if (header->nodes > 1) dl_jw_integer(&w, "nodes", header->nodes);
     dl_jw_number(&w, "budget_s", header->budget_s);
@@ -264,6 +280,8 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct 
     dl_jw_number(&w, "median_s", sample->median_s);
     dl_jw_number(&w, "low_s", sample->low_s);
     dl_jw_number(&w, "high_s", sample->high_s);
+    if (sample->clock_hz > 0) dl_jw_number(&w, "clock_hz", sample->clock_hz);
+    if (sample->power_w > 0) dl_jw_number(&w, "power_w", sample->power_w);
     number_member(&w, "min_s", sample->min_s);
     number_member(&w, "drift_frac", sample->drift_frac);
     number_member(&w, "load_average", sample->load_average);

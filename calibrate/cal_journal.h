@@ -12,6 +12,8 @@ struct dl_cal_header {
     const char *host;    /* host name and CPU: another machine must not go on */
     const char *started; /* date and time */
     const char *load;    /* load average before the first sample */
+    const char *workload;      /* --workload */
+    int64_t gpus, capability; /* that the plan was made for; absent: none */
     const char *only, *file_dir;
     const char *hostfile, *launcher;
     int64_t ranks, nodes; /* nodes: DL_ABSENT is 1 */

@@ -1,17 +1,23 @@
 /* cal_plan.c - the shapes. GEMM and convolution shapes are those of common networks (fully connected and projection
  * layers, ResNet and VGG blocks), spread over four decades of flop, so that the surfaces have something on every side. */
 #include "calibrate/cal_plan.h"
+#include "calibrate/cal_gpu.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const dl_cal_program_names[] = {"dlmodel-probe-cpu", "dlmodel-probe-mpi", NULL};
+const char *const dl_cal_program_names[] = {"dlmodel-probe-cpu",   "dlmodel-probe-mpi",  "dlmodel-probe-cuda",
+                                            "dlmodel-probe-cudnn", "dlmodel-probe-nccl", NULL};
 
 /* Starting times: seen on a 2-core machine; over hosts a launcher and its daemons come first. */
 const struct dl_cal_child_row dl_cal_children[] = {
     [DL_CAL_CPU] = {"cpu", DL_CAL_PROGRAM_CPU, DL_CAL_START_PLAIN, 1.0},
+    [DL_CAL_GPU] = {"gpu", DL_CAL_PROGRAM_CUDA, DL_CAL_START_PLAIN, 2.0},
+    [DL_CAL_CUDNN] = {"cudnn", DL_CAL_PROGRAM_CUDNN, DL_CAL_START_PLAIN, 3.0},
+    [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN, 5.0}, /* it makes its ranks itself */
+    [DL_CAL_NCCL_NET] = {"nccl-net", DL_CAL_PROGRAM_NCCL, DL_CAL_START_HOSTS, 10.0},
     [DL_CAL_SHM] = {"shm", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
     [DL_CAL_TCP] = {"tcp", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
     [DL_CAL_NET] = {"net", DL_CAL_PROGRAM_MPI, DL_CAL_START_HOSTS, 6.0},
@@ -30,6 +36,23 @@ const struct dl_cal_probe dl_cal_probes[] = {
     {"broadcast", "MPI broadcast, over nodes", DL_CAL_PROGRAM_MPI},
     {"reducescatter", "MPI reduce-scatter, over nodes", DL_CAL_PROGRAM_MPI},
     {"alltoall", "MPI all-to-all, over nodes", DL_CAL_PROGRAM_MPI},
+    {"gpu-gemm", "matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-batch", "batches of matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-copy", "device memory bandwidth", DL_CAL_PROGRAM_CUDA},
+    {"gpu-launch", "kernel launch and gap", DL_CAL_PROGRAM_CUDA},
+    {"gpu-host", "copies between host and device", DL_CAL_PROGRAM_CUDA},
+    {"gpu-update", "optimizer step (momentum)", DL_CAL_PROGRAM_CUDA},
+    {"gpu-conv", "convolution, three passes, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-norm", "batch normalisation, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-act", "activation (relu), cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-pool", "pooling, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-softmax", "softmax, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"nccl-allreduce", "NCCL all-reduce", DL_CAL_PROGRAM_NCCL},
+    {"nccl-reducescatter", "NCCL reduce-scatter", DL_CAL_PROGRAM_NCCL},
+    {"nccl-allgather", "NCCL all-gather", DL_CAL_PROGRAM_NCCL},
+    {"nccl-broadcast", "NCCL broadcast", DL_CAL_PROGRAM_NCCL},
+    {"nccl-alltoall", "NCCL all-to-all", DL_CAL_PROGRAM_NCCL},
+    {"nccl-sendrecv", "NCCL send and receive", DL_CAL_PROGRAM_NCCL},
     {.name = NULL},
 };
 
@@ -93,7 +116,9 @@ static const char base_product[] = "m=1024 n=1024 k=1024 ";
 
 static void add(struct builder *b, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
                 double weight) {
-    const bool base = b->base && (strcmp(probe, "stream") == 0 || (shape != NULL && strstr(shape, base_product) == shape));
+    const bool of_device = b->plan->choice.gpus < 1 ? child == DL_CAL_CPU : child == DL_CAL_GPU;
+    const bool base = b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
+                                  (of_device && shape != NULL && strstr(shape, base_product) == shape));
     if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
     if (b->plan->count == b->capacity || shape == NULL) {
         b->failed = true;
@@ -164,10 +189,20 @@ static void add_network(struct builder *b) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) add_sizes(b, others[i], nodes, quick ? 8 : 4, largest, 1);
 }
 
+static void add_of_gpu(void *context, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
+                       double weight) {
+    add(context, probe, shape, pass, child, weight);
+}
+
+/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only when --only names it. */
 static void add_all(struct builder *b) {
     const bool quick = b->plan->choice.quick;
-    add_products(b);
-    add_convolutions(b);
+    const struct dl_cal_adder adder = {b, b->arena, add_of_gpu};
+    if (b->plan->choice.gpus < 1 || b->plan->choice.only != NULL) {
+        add_products(b);
+        add_convolutions(b);
+    }
+    dl_cal_gpu_points(&b->plan->choice, &adder);
     const char *arrays = quick ? "bytes=67108864" : "bytes=268435456";
     add(b, "stream", arrays, "copy", DL_CAL_CPU, 4);
     add(b, "stream", arrays, "triad", DL_CAL_CPU, 4);
@@ -241,7 +276,7 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
 enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena, struct dl_cal_plan *out,
                               struct dl_err *err) {
     DL_TRY(check_names(choice->only, arena, err));
-    struct builder b = {.plan = out, .arena = arena, .capacity = 2048, .base = choice->only != NULL};
+    struct builder b = {.plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
     *out = (struct dl_cal_plan){.choice = *choice, .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
     if (out->points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (isnan(out->choice.budget_s)) out->choice.budget_s = (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);

@@ -10,11 +10,28 @@
 #include "model/status.h"
 
 /* Programs that measure: built when their libraries are there. */
-enum dl_cal_program { DL_CAL_PROGRAM_CPU, DL_CAL_PROGRAM_MPI, DL_CAL_PROGRAMS };
+enum dl_cal_program {
+    DL_CAL_PROGRAM_CPU,
+    DL_CAL_PROGRAM_MPI,
+    DL_CAL_PROGRAM_CUDA,
+    DL_CAL_PROGRAM_CUDNN,
+    DL_CAL_PROGRAM_NCCL,
+    DL_CAL_PROGRAMS
+};
 extern const char *const dl_cal_program_names[]; /* files, in that order */
 
 /* Which child process measures a point: a program, and how it is started. Measured in this order. */
-enum dl_cal_child { DL_CAL_CPU, DL_CAL_SHM, DL_CAL_TCP, DL_CAL_NET, DL_CAL_CHILDREN };
+enum dl_cal_child {
+    DL_CAL_CPU,
+    DL_CAL_GPU,
+    DL_CAL_CUDNN,
+    DL_CAL_SHM,
+    DL_CAL_TCP,
+    DL_CAL_NCCL,
+    DL_CAL_NET,
+    DL_CAL_NCCL_NET,
+    DL_CAL_CHILDREN
+};
 enum dl_cal_start {
     DL_CAL_START_PLAIN, /* one process */
     DL_CAL_START_LOCAL, /* the ranks of this node, by mpirun */
@@ -41,6 +58,8 @@ struct dl_cal_point {
     double share_s; /* of the budget */
 };
 
+struct dl_workload;
+
 /* What the user chose; kept in the journal, so that --resume goes on with the same. */
 struct dl_cal_choice {
     bool quick;
@@ -50,6 +69,9 @@ struct dl_cal_choice {
     const char *file_dir;
     int64_t nodes;                   /* 1: this node alone */
     const char *hostfile, *launcher; /* how the others are reached; NULL: as the allocation says */
+    int64_t gpus, capability;        /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
+    const char *workload_name;       /* --workload; NULL: none */
+    const struct dl_workload *workload;
 };
 
 struct dl_cal_plan {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate/cal_gpu.h"
 #include "calibrate/cal_parts.h"
 #include "calibrate/fit_kernel.h"
 
@@ -29,6 +30,8 @@ enum { SURFACES_MAX = 32 };
 static bool is(const char *text, const char *other) { return text != NULL && strcmp(text, other) == 0; }
 
 double dl_cal_work(const struct dl_raw_sample *s) {
+    const double of_gpu = dl_cal_gpu_work(s);
+    if (dl_known(of_gpu)) return of_gpu;
     if (is(s->probe, "gemm") || is(s->probe, "matmul")) {
         return 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "k");
     }
@@ -60,7 +63,7 @@ static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
     m->out->measurement = dl_arena_alloc(m->arena, DL_CAL_NOTES_MAX, sizeof *m->out->measurement);
     m->out->collectives = dl_arena_alloc(m->arena, DL_CAL_COLLECTIVES_MAX, sizeof *m->out->collectives);
     m->out->profile.surfaces = dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.surfaces);
-    m->out->profile.rates = dl_arena_alloc(m->arena, 1, sizeof *m->out->profile.rates);
+    m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
     m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
     if (m->out->measurement == NULL || m->out->collectives == NULL || m->out->profile.surfaces == NULL ||
         m->out->profile.rates == NULL || m->kernels == NULL) {
@@ -206,7 +209,7 @@ static void describe(struct dl_cal_maker *m) {
     h->sockets = host->sockets;
     h->cores = host->cores;
     h->memory_bytes = host->memory_bytes;
-    h->memory_bandwidth_bytes_per_s = m->out->profile.memory_bandwidth_bytes_per_s;
+    h->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
     m->out->has_host = true;
     m->out->measured_on = host->name;
     m->out->measured_at = m->run->finished;
@@ -229,10 +232,12 @@ enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct d
                             struct dl_system *out, struct dl_err *err) {
     struct dl_cal_maker m = {.journal = journal, .run = run, .arena = arena, .out = out};
     DL_TRY(start(&m, err));
-    DL_TRY(make_device(&m, err));
+    const bool gpu = dl_cal_gpu_measured(journal);
+    if (!gpu) DL_TRY(make_device(&m, err));
     describe(&m);
-    DL_TRY(make_surfaces(&m, err));
+    DL_TRY(gpu ? dl_cal_gpu_device(&m, err) : make_surfaces(&m, err));
     DL_TRY(dl_cal_network(&m, err));
+    if (gpu) DL_TRY(dl_cal_gpu_links(&m, err));
     make_storage(&m);
     return DL_OK;
 }

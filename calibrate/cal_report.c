@@ -39,28 +39,15 @@ static const char *render(const struct dl_table *table, enum dl_format format, s
 }
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format, struct dl_arena *arena) {
-    static const char *const later[][2] = {{"gpu-gemm", "matrix products, cuBLAS"},
-                                           {"gpu-conv", "convolution, cuDNN"},
-                                           {"gpu-stream", "device memory and copies"},
-                                           {"nccl", "NCCL collectives"}};
     struct dl_table table;
     dl_table_init(&table, arena, probe_columns, 4);
-    for (size_t i = 0; i < sizeof later / sizeof *later + DL_CAL_PROBES_MAX; i++) {
-        const size_t ours = i < DL_CAL_PROBES_MAX ? i : 0;
-        if (i < DL_CAL_PROBES_MAX && tools->probes[i].name == NULL) continue;
+    for (size_t i = 0; i < DL_CAL_PROBES_MAX && tools->probes[i].name != NULL; i++) {
         union dl_cell *cells = dl_table_row(&table);
         if (cells == NULL) return NULL;
-        if (i >= DL_CAL_PROBES_MAX) {
-            cells[0].string = later[i - DL_CAL_PROBES_MAX][0];
-            cells[1].boolean = false;
-            cells[2].string = later[i - DL_CAL_PROBES_MAX][1];
-            cells[3].string = "not in this version";
-        } else {
-            cells[0].string = tools->probes[ours].name;
-            cells[1].boolean = tools->probes[ours].unavailable == NULL;
-            cells[2].string = dl_cal_probes[ours].summary;
-            cells[3].string = tools->probes[ours].unavailable;
-        }
+        cells[0].string = tools->probes[i].name;
+        cells[1].boolean = tools->probes[i].unavailable == NULL;
+        cells[2].string = dl_cal_probes[i].summary;
+        cells[3].string = tools->probes[i].unavailable;
     }
     return render(&table, format, arena);
 }
@@ -133,6 +120,12 @@ static const char *link_text(const struct dl_link *link, bool present, struct dl
 static const char *collective_text(const struct dl_system *p, struct dl_arena *arena) {
     if (p->collective_count == 0) return "not measured";
     const struct dl_coll_measured *c = &p->collectives[0];
+    for (int i = 1; i < p->collective_count; i++) { /* on GPUs NCCL's over the most ranks; else the first */
+        const struct dl_coll_measured *other = &p->collectives[i];
+        if (strcmp(other->library, "nccl") == 0 && strcmp(other->operation, "all_reduce") == 0 &&
+            (strcmp(c->library, "nccl") != 0 || other->ranks > c->ranks))
+            c = other;
+    }
     const struct dl_coll_sample *last = &c->samples[c->sample_count - 1];
     return dl_arena_printf(arena, "%s for %s, %s for %s (%lld ranks)", quantity(c->samples[0].time_s, DL_UNIT_S, arena),
                            quantity(c->samples[0].bytes, DL_UNIT_BYTE, arena), quantity(last->time_s, DL_UNIT_S, arena),
@@ -152,6 +145,7 @@ static int disturbed(const struct dl_system *p) {
 
 const char *dl_cal_summary(const struct dl_system *profile, const char *path, double elapsed_s, struct dl_arena *arena) {
     const struct dl_device *d = &profile->profile;
+    const bool gpu = strcmp(d->kind, "gpu") == 0;
     const char *fits = "";
     for (int i = 0; i < profile->measurement_count; i++) {
         const struct dl_map_entry *m = &profile->measurement[i];
@@ -162,13 +156,15 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
     return dl_arena_printf(
         arena,
         "%s\n"
-        "  %-20s %s (best product, fp32, %lld cores)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s write %s, read "
+        "  %-20s %s (best product, %s, %lld %s)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s write %s, read "
         "%s\n"
         "%s%d samples in %.0f s; in %d of them more than a tenth of the repeats were disturbed or outliers\nprofile: %s\n",
-        profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), (long long)d->unit_count,
-        "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), "MPI, shared memory",
-        link_text(&profile->intra, profile->has_intra, arena), profile->inter.assumed ? "MPI, TCP loopback" : "MPI, network",
-        link_text(&profile->inter, profile->has_inter && profile->inter.piece_count > 0, arena), "MPI all-reduce", collective_text(profile, arena), "files",
+        profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), dl_precision_names[d->rates[0].precision],
+        (long long)d->unit_count, gpu ? "multiprocessors" : "cores",
+        "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s * (dl_known(d->memory_efficiency) ? d->memory_efficiency : 1), DL_UNIT_BYTE_PER_S, arena),
+        gpu ? "GPU to GPU" : "MPI, shared memory",
+        link_text(&profile->intra, profile->has_intra, arena), gpu ? "between nodes" : profile->inter.assumed ? "MPI, TCP loopback" : "MPI, network",
+        link_text(&profile->inter, profile->has_inter && profile->inter.piece_count > 0, arena), gpu ? "all-reduce" : "MPI all-reduce", collective_text(profile, arena), "files",
         quantity(profile->storage.write_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
         quantity(profile->storage.read_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), fits, profile->sample_count, elapsed_s,
         disturbed(profile), path);

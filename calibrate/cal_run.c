@@ -63,6 +63,10 @@ static char **command(const struct run *r, enum dl_cal_child child) {
         argv[n++] = dl_arena_strdup(r->arena, "--dir");
         argv[n++] = dl_arena_strdup(r->arena, r->plan->choice.file_dir);
     }
+    if (row->program == DL_CAL_PROGRAM_NCCL) {
+        argv[n++] = dl_arena_strdup(r->arena, "--spawn");
+        argv[n++] = dl_arena_printf(r->arena, "%lld", (long long)r->plan->choice.gpus);
+    }
     argv[n++] = dl_arena_strdup(r->arena, "--points");
     for (size_t i = 0; i < r->plan->count; i++) {
         const struct dl_cal_point *p = &r->plan->points[i];

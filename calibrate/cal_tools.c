@@ -50,18 +50,24 @@ static enum dl_code hear_version(void *context, const char *text, size_t length,
     return DL_OK;
 }
 
-/* DL_OK also when the program fails: its silence says enough. */
-static enum dl_code ask(const char *path, const char *option, dl_cal_on_line *hear, struct survey *s, struct dl_err *err) {
+/* DL_OK also when the program fails: *ending says how. */
+static enum dl_code ask(const char *path, const char *option, dl_cal_on_line *hear, struct survey *s, struct dl_cal_ending *ending,
+                        struct dl_err *err) {
     char *const argv[] = {dl_arena_strdup(s->arena, path), dl_arena_strdup(s->arena, option), NULL};
-    struct dl_cal_ending ending;
     if (argv[0] == NULL || argv[1] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear, s, &ending, err);
+    return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear, s, ending, err);
 }
 
 /* Why a program cannot run at all; NULL: it is there. */
 static const char *missing_program(const struct dl_cal_tools *tools, enum dl_cal_program program) {
     if (program == DL_CAL_PROGRAM_MPI && tools->program[program] == NULL)
         return "dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)";
+    if (program == DL_CAL_PROGRAM_CUDA && tools->program[program] == NULL)
+        return "dlmodel-probe-cuda is not there: built without CUDA (set CUDA_HOME to the toolkit and build again)";
+    if (program == DL_CAL_PROGRAM_CUDNN && tools->program[program] == NULL)
+        return "dlmodel-probe-cudnn is not there: built without cuDNN (install it into CUDA_HOME and build again)";
+    if (program == DL_CAL_PROGRAM_NCCL && tools->program[program] == NULL)
+        return "dlmodel-probe-nccl is not there: built without NCCL (install it into CUDA_HOME and build again)";
     if (program == DL_CAL_PROGRAM_MPI && tools->mpirun == NULL && tools->srun == NULL)
         return "mpirun is not in PATH (install openmpi-bin)";
     return tools->program[program] == NULL
@@ -69,32 +75,59 @@ static const char *missing_program(const struct dl_cal_tools *tools, enum dl_cal
                : NULL;
 }
 
+/* Mostly the loader's words: a library that was there when dlmodel was built is not there now. */
+static void does_not_run(struct dl_cal_tools *tools, enum dl_cal_program program, struct dl_cal_ending *ending,
+                         struct dl_arena *arena) {
+    ending->last_words[strcspn(ending->last_words, "\n")] = 0;
+    const char *reason = dl_arena_printf(arena, "%s does not run: %s (LD_LIBRARY_PATH? a module to load?)",
+                                         dl_cal_program_names[program], ending->last_words);
+    for (int i = 0; dl_cal_probes[i].name != NULL && reason != NULL; i++) {
+        if (dl_cal_probes[i].program == program) tools->probes[i].unavailable = reason;
+    }
+}
+
+double dl_cal_tool_fact(const struct dl_cal_tools *tools, const char *key) {
+    for (int i = 0; i < tools->fact_count; i++) {
+        if (strcmp(tools->facts[i].key, key) == 0) return strtod(tools->facts[i].value, NULL);
+    }
+    return NAN;
+}
+
 enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct dl_cal_tools *out, struct dl_err *err) {
     struct survey s = {out, arena};
+    struct dl_cal_ending version;
     *out = (struct dl_cal_tools){.mpirun = dl_cal_find_program("mpirun", arena), .srun = dl_cal_find_program("srun", arena)};
     for (int i = 0; i < DL_CAL_PROGRAMS; i++) out->program[i] = find_tool(program, dl_cal_program_names[i], arena);
     for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
         const char *reason = missing_program(out, dl_cal_probes[i].program);
-        if (reason == NULL && dl_cal_probes[i].program == DL_CAL_PROGRAM_CPU)
-            reason = "dlmodel-probe-cpu does not run"; /* until it says itself what it can do */
+        /* until the program says itself what it can do */
+        if (reason == NULL && dl_cal_probes[i].program != DL_CAL_PROGRAM_MPI)
+            reason = dl_arena_printf(arena, "%s does not run", dl_cal_program_names[dl_cal_probes[i].program]);
         out->probes[i] = (struct dl_cal_report){dl_cal_probes[i].name, reason};
     }
     /* MPI programs are asked nothing: they need their launcher, and can do all of theirs. */
     for (int i = 0; i < DL_CAL_PROGRAMS; i++) {
-        if (i != DL_CAL_PROGRAM_MPI && out->program[i] != NULL)
-            DL_TRY(ask(out->program[i], "--list", hear_survey, &s, err));
+        struct dl_cal_ending ending;
+        if (i == DL_CAL_PROGRAM_MPI || out->program[i] == NULL) continue;
+        DL_TRY(ask(out->program[i], "--list", hear_survey, &s, &ending, err));
+        if (ending.exit_status != 0) does_not_run(out, (enum dl_cal_program)i, &ending, arena);
     }
     if (missing_program(out, DL_CAL_PROGRAM_MPI) == NULL && out->mpirun != NULL)
-        DL_TRY(ask(out->mpirun, "--version", hear_version, &s, err));
+        DL_TRY(ask(out->mpirun, "--version", hear_version, &s, &version, err));
     return DL_OK;
+}
+
+const char *dl_cal_unavailable_probe(const struct dl_cal_tools *tools, const char *probe) {
+    for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
+        if (strcmp(dl_cal_probes[i].name, probe) == 0) return tools->probes[i].unavailable;
+    }
+    return "no such probe";
 }
 
 const char *dl_cal_unavailable(const struct dl_cal_tools *tools, const struct dl_cal_point *point) {
     const struct dl_cal_child_row *child = &dl_cal_children[point->child];
-    for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
-        if (strcmp(dl_cal_probes[i].name, point->probe) == 0 && tools->probes[i].unavailable != NULL)
-            return tools->probes[i].unavailable;
-    }
+    const char *reason = dl_cal_unavailable_probe(tools, point->probe);
+    if (reason != NULL) return reason;
     if (child->start == DL_CAL_START_LOCAL && tools->mpirun == NULL) return "mpirun is not in PATH (install openmpi-bin)";
     if (point->child == DL_CAL_TCP && !tools->open_mpi) return "only Open MPI can be told to use TCP on one host";
     if (child->start != DL_CAL_START_HOSTS) return NULL;

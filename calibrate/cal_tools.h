@@ -10,7 +10,7 @@ struct dl_cal_tools {
     const char *mpirun, *srun;                      /* paths; NULL: not found */
     bool open_mpi;                                  /* mpirun is Open MPI's: transports can be chosen */
     struct dl_cal_report probes[DL_CAL_PROBES_MAX]; /* in the order of dl_cal_probes */
-    struct dl_cal_fact facts[32];
+    struct dl_cal_fact facts[128];
     int fact_count;
     int64_t hosts_left; /* nodes that take part; 0: not asked yet, as many as the plan says */
     const char *no_hosts; /* why nothing can be measured over the network; NULL: it can */
@@ -19,6 +19,12 @@ struct dl_cal_tools {
 /* Looks beside `program`, in $DLMODEL_LIBEXEC, where it was installed; asks the programs for their lists, mpirun for its
  * version. What is missing is not an error: it is in `probes`. */
 enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct dl_cal_tools *out, struct dl_err *err);
+
+/* Why a probe cannot run here, or NULL. */
+const char *dl_cal_unavailable_probe(const struct dl_cal_tools *tools, const char *probe);
+
+/* Number of a fact that a program's list gave; NAN: none. */
+double dl_cal_tool_fact(const struct dl_cal_tools *tools, const char *key);
 
 /* Why a point cannot be measured here, or NULL. */
 const char *dl_cal_unavailable(const struct dl_cal_tools *tools, const struct dl_cal_point *point);

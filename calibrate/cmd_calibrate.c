@@ -14,6 +14,7 @@
 #include "calibrate/cal_profile.h"
 #include "calibrate/cal_report.h"
 #include "calibrate/cal_run.h"
+#include "calibrate/cal_submit.h"
 #include "model/command.h"
 #include "model/file.h"
 
@@ -30,6 +31,10 @@ static const struct dl_option calibrate_options[] = {
      "words that start one rank on each node; {hosts} and {ranks} in them are filled in;\n"
      "default: srun in a Slurm allocation, else mpirun",
      false},
+    {"gpus", 0, "N", "Measuring", "GPUs of this node to measure; default: all that are visible; 0: leave them alone", false},
+    {"workload", 0, "NAME", "Measuring", "on GPUs: also the exact layers of this workload, 32 samples", false},
+    {"submit", 0, NULL, "Measuring",
+     "run in an allocation of its own: sbatch with --nodes; with --dry-run print the script", false},
     {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
     {"file-dir", 0, "DIR", "Measuring", "directory for the file probe; default: that of the profile", false},
     {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
@@ -52,6 +57,7 @@ static const struct dl_option *const tables[] = {calibrate_options, NULL};
 static const char *const examples[] = {
     "dlmodel calibrate --quick",
     "dlmodel calibrate --dry-run",
+    "dlmodel calibrate --submit --nodes 4 --dry-run",
     "dlmodel calibrate --quick --nodes 4 --hostfile hosts --dry-run",
     "dlmodel calibrate --list",
     "dlmodel calibrate --kernels data/kernels/deepbench_gemm.csv --device v100_sxm2_16",
@@ -97,6 +103,11 @@ static enum dl_code find_paths(struct job *job, struct dl_err *err) {
     return job->journal_path == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
+static int64_t gpus_here(const struct job *job) {
+    const double count = dl_cal_tool_fact(&job->tools, "gpu_count");
+    return dl_known(count) ? (int64_t)count : 0;
+}
+
 static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, struct dl_err *err) {
     const struct dl_options *o = job->options;
     *choice = (struct dl_cal_choice){
@@ -107,6 +118,15 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
     DL_TRY(dl_option_integer(o, "nodes", 1, 100000, &choice->nodes, err));
     choice->hostfile = dl_option_text(o, "hostfile");
     choice->launcher = dl_option_text(o, "launcher");
+    choice->gpus = dl_cal_unavailable_probe(&job->tools, "gpu-gemm") == NULL ? gpus_here(job) : 0;
+    DL_TRY(dl_option_integer(o, "gpus", 0, 64, &choice->gpus, err));
+    const double capability = dl_cal_tool_fact(&job->tools, "gpu_capability");
+    choice->capability = choice->gpus > 0 && dl_known(capability) ? (int64_t)capability : 0;
+    choice->workload_name = dl_option_text(o, "workload");
+    const char *no_gpu = dl_cal_unavailable_probe(&job->tools, "gpu-gemm");
+    if (choice->gpus > 0 && no_gpu != NULL) return dl_fail(err, DL_ERR_BACKEND, "--gpus %lld: %s", (long long)choice->gpus, no_gpu);
+    if (choice->gpus > gpus_here(job))
+        return dl_fail(err, DL_ERR_USAGE, "--gpus %lld: %lld are visible here", (long long)choice->gpus, (long long)gpus_here(job));
     if (choice->nodes == 1 && (choice->hostfile != NULL || choice->launcher != NULL) && !dl_option_given(o, "resume"))
         return dl_fail(err, DL_ERR_USAGE, "--hostfile and --launcher go with --nodes N, N at least 2");
     choice->file_dir = dl_option_text(o, "file-dir");
@@ -126,6 +146,9 @@ static void adopt(struct job *job, struct dl_cal_choice *choice) {
     if (!dl_option_given(o, "nodes")) choice->nodes = h->nodes == DL_ABSENT ? 1 : h->nodes;
     if (!dl_option_given(o, "hostfile")) choice->hostfile = h->hostfile;
     if (!dl_option_given(o, "launcher")) choice->launcher = h->launcher;
+    if (!dl_option_given(o, "workload")) choice->workload_name = h->workload;
+    if (!dl_option_given(o, "gpus")) choice->gpus = h->gpus == DL_ABSENT ? 0 : h->gpus;
+    choice->capability = h->capability == DL_ABSENT ? 0 : h->capability;
     if (!dl_option_given(o, "file-dir") && h->file_dir != NULL) choice->file_dir = h->file_dir;
 }
 
@@ -165,6 +188,8 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
         *go_on = code == DL_OK; /* killed before the first line was whole: nothing to go on with */
         if (*go_on) adopt(job, &choice);
     }
+    if (choice.workload_name != NULL)
+        DL_TRY(dl_data_workload(&job->context->data, choice.workload_name, job->context->arena, &choice.workload, err));
     DL_TRY(dl_cal_plan_make(&choice, job->context->arena, &job->plan, err));
     if (*go_on) return check_resumed(job, err);
     if (dl_option_given(job->options, "resume")) job->context->note(job->context, "no unfinished calibration; starting");
@@ -185,6 +210,9 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
                                          .hostfile = job->plan.choice.hostfile,
                                          .launcher = job->plan.choice.launcher,
                                          .nodes = job->plan.choice.nodes,
+                                         .gpus = job->plan.choice.gpus,
+                                         .capability = job->plan.choice.capability,
+                                         .workload = job->plan.choice.workload_name,
                                          .ranks = job->plan.choice.ranks,
                                          .budget_s = job->plan.choice.budget_s,
                                          .quick = job->plan.choice.quick};
@@ -265,6 +293,17 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
     return code;
 }
 
+/* What --only names must be able to run: the base samples alone are not what was asked for. */
+static enum dl_code check_only(const struct job *job, struct dl_err *err) {
+    const char *reason = NULL;
+    for (int i = 0; job->plan.choice.only != NULL && dl_cal_probes[i].name != NULL; i++) {
+        if (!dl_cal_chosen(&job->plan.choice, dl_cal_probes[i].name)) continue;
+        if (job->tools.probes[i].unavailable == NULL) return DL_OK;
+        reason = job->tools.probes[i].unavailable;
+    }
+    return reason == NULL ? DL_OK : dl_fail(err, DL_ERR_BACKEND, "--only %.100s: %s", job->plan.choice.only, reason);
+}
+
 static enum dl_code read_profile(const char *path, struct dl_arena *arena, struct dl_system *out, struct dl_err *err) {
     struct dl_json *doc;
     DL_TRY(dl_json_read(path, arena, &doc, err));
@@ -294,18 +333,25 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     bool product = false;
     for (size_t i = 0; i < job->plan.count; i++) {
         const struct dl_cal_point *p = &job->plan.points[i];
-        const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0;
+        const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0 || strcmp(p->probe, "gpu-gemm") == 0;
         product = product || (is_product && dl_cal_unavailable(&job->tools, p) == NULL);
     }
     if (product && job->plan.choice.nodes > 1 && job->tools.program[DL_CAL_PROGRAM_MPI] == NULL) {
         return dl_fail(err, DL_ERR_BACKEND, "--nodes %lld: dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)",
                        (long long)job->plan.choice.nodes);
     }
+    DL_TRY(check_only(job, err));
     if (product) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
                    job->tools.program[DL_CAL_PROGRAM_CPU] == NULL
                        ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
                        : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs them, then build again");
+}
+
+/* A machine without a GPU, or a program built without CUDA, is no error: it is said once. */
+static void say_gpus(const struct job *job) {
+    if (job->plan.choice.gpus == 0 && !dl_option_given(job->options, "gpus") && job->plan.choice.only == NULL)
+        job->context->note(job->context, "GPU left out: %s", dl_cal_unavailable_probe(&job->tools, "gpu-gemm"));
 }
 
 static enum dl_code calibrate(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -325,8 +371,10 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
         DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
         return context->output(NULL, dl_cal_probe_list(&job.tools, job.format, context->arena), err);
     }
-    DL_TRY(prepare(&job, &go_on, err));
+    if (dl_option_given(options, "submit")) return dl_cal_submit(context, options, err);
     DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
+    DL_TRY(prepare(&job, &go_on, err));
+    say_gpus(&job);
     if (dl_option_given(options, "dry-run")) {
         return context->output(NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena), err);
     }

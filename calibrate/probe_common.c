@@ -163,6 +163,16 @@ static enum dl_code repeat(const struct dl_probe *probe, void *state, double sha
     return DL_OK;
 }
 
+static void (*read_conditions)(double *clock_hz, double *power_w);
+void dl_probe_conditions(void (*read)(double *clock_hz, double *power_w)) { read_conditions = read; }
+
+static void print_precision(struct dl_json_writer *w, const char *shape) {
+    char text[16] = "fp32";
+    const char *at = strstr(shape, "prec=");
+    if (at != NULL) snprintf(text, sizeof text, "%.*s", (int)strcspn(at + strlen("prec="), " "), at + strlen("prec="));
+    dl_jw_string(w, "precision", text);
+}
+
 static double load_average(void) {
     FILE *file = fopen("/proc/loadavg", "r");
     double load = NAN;
@@ -184,7 +194,7 @@ static void print_sample(const struct dl_probe *probe, const struct dl_point *po
     dl_jw_string(&w, "probe", probe->name);
     dl_jw_string(&w, "shape", point->shape);
     dl_jw_string(&w, "pass", point->pass);
-    dl_jw_string(&w, "precision", "fp32");
+    print_precision(&w, point->shape);
     if (implementation != NULL) dl_jw_string(&w, "implementation", implementation);
     dl_jw_number(&w, "median_s", s->median);
     dl_jw_number(&w, "low_s", s->low);
@@ -195,6 +205,10 @@ static void print_sample(const struct dl_probe *probe, const struct dl_point *po
     dl_jw_integer(&w, "repeats", (int64_t)s->count);
     dl_jw_integer(&w, "outliers", (int64_t)outliers);
     dl_jw_integer(&w, "preempted", (int64_t)s->preempted);
+    double clock_hz = NAN, power_w = NAN;
+    if (read_conditions != NULL) read_conditions(&clock_hz, &power_w);
+    if (!isnan(clock_hz)) dl_jw_number(&w, "clock_hz", clock_hz);
+    if (!isnan(power_w)) dl_jw_number(&w, "power_w", power_w);
     dl_jw_end(&w);
     dl_jw_end(&w);
     print_line(&w);
@@ -260,5 +274,6 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
             return DL_ERR_BACKEND;
         }
     }
+    if (!silent) facts(); /* what happened meanwhile */
     return 0;
 }

@@ -21,6 +21,7 @@ struct dl_point {
     const char *pass;      /* "fwd", ... */
     const char *directory; /* for files */
     bool silent;           /* another rank prints */
+    /* the precision stands in the shape: "prec=tf32"; fp32 without */
 };
 
 struct dl_probe {
@@ -54,7 +55,11 @@ uint64_t dl_random_next(uint64_t *state); /* xorshift64*, state != 0 */
 /* Print {"fact": {"key": ..., "value": ...}}. */
 void dl_print_fact(const char *key, const char *value);
 
-/* main() of a probe program. probes: NULL-terminated. Returns the exit status: 0, or 6 after a message on stderr. */
+/* Asked after each sample for the device's clock and power; what it leaves NAN is not printed. */
+void dl_probe_conditions(void (*read)(double *clock_hz, double *power_w));
+
+/* main() of a probe program. probes: NULL-terminated. facts() speaks before the first point and after the
+ * last. Returns the exit status: 0, or 6 after a message on stderr. */
 int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, bool silent, void (*facts)(void));
 
 #endif

@@ -16,3 +16,5 @@ plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,
 plot breakdown --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-64*2 -o "$out/breakdown"
 plot error data/runs/*.csv -o "$out/error-by-source"
 plot error data/runs/*.csv --by workload -o "$out/error-by-workload"
+plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1 -o "$out/roofline"
+plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o "$out/kernels"

@@ -2,6 +2,7 @@
  * are in host memory; copies from and to a device belong to the framework. Not modelled: NUMA placement, message
  * matching. */
 #include "model/coll_parts.h"
+#include "model/net_share.h"
 
 #include <string.h>
 
@@ -39,9 +40,15 @@ static struct dl_hockney inside(const struct dl_system *system, const struct dl_
 {
     struct dl_hockney out = {SHARED_MEMORY_LATENCY_S, 2.0 / CORE_COPY_BYTES_PER_S, 0.0};
     const struct dl_link *link = &system->intra;
+    if (request->device_direct && system->has_intra && link->bandwidth_bytes_per_s > 0.0 && link->peer_to_peer) {
+        out.alpha_s = isnan(link->latency_s) ? out.alpha_s : link->latency_s;
+        out.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
+        return out;
+    }
     if (system->has_host && !isnan(system->host.memory_bandwidth_bytes_per_s)) {
         /* every byte is written and read twice; all ranks of the node at once */
-        double share = 4.0 * (double)request->ranks_per_node / system->host.memory_bandwidth_bytes_per_s;
+        double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
+        double share = 4.0 * groups * (double)request->ranks_per_node / system->host.memory_bandwidth_bytes_per_s;
         out.beta_s_per_byte = dl_most(out.beta_s_per_byte, share);
     }
     bool host_link =
@@ -79,16 +86,14 @@ enum dl_code dl_coll_links(const struct dl_system *system, const struct dl_colle
         }
         double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
         links.inter.beta_s_per_byte *= links.flows / dl_least(adapters, links.per_node);
-        const struct dl_fabric *fabric = &system->fabric;
-        if (system->has_fabric && fabric->nodes_per_leaf > 0 && request->nodes > fabric->nodes_per_leaf) {
-            if (!isnan(fabric->hop_latency_s)) links.inter.alpha_s += 2.0 * fabric->hop_latency_s;
-            if (fabric->oversubscription > 1.0) links.bisection = fabric->oversubscription;
-        }
+        struct dl_network_share fabric = dl_network_fabric(system, links.nodes);
+        links.inter.alpha_s += fabric.latency_s, links.bisection = fabric.bisection;
     }
     if (request->device_buffers) {
         if (request->ranks_per_node > 1) links.intra.alpha_s += STAGING_S;
         if (request->nodes > 1) links.inter.alpha_s += STAGING_S;
     }
+    if (request->device_direct) gamma = 0.0; /* summed on the device, at its memory's rate */
     links.intra.gamma_s_per_byte = links.inter.gamma_s_per_byte = gamma;
     *out = links;
     return DL_OK;

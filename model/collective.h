@@ -38,6 +38,7 @@ struct dl_collective_request {
     const char *protocol;      /* forced ("LL"); NULL */
     bool device_buffers;       /* MPI on device memory that stages every message through the host; other
                                   libraries know where their buffers are */
+    bool device_direct;        /* MPI that moves device memory itself, inside a node over links.intra */
     bool as_run;               /* the library's cost as its own rules have it, which falls where a rule drops to a
                                   cheaper algorithm; false: a prediction never falls with size */
     /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them). All 0: the ranks are

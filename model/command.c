@@ -24,7 +24,6 @@ const struct dl_option dl_output_options[] = {
 
 enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name, const struct dl_command **out,
                              struct dl_err *err) {
-    static const char *const later[] = {"search", "import", NULL}; /* of the contract, not of this version */
     const char *names[32];
     char all[256] = "";
     int count = 0;
@@ -37,12 +36,7 @@ enum dl_code dl_command_find(const struct dl_command *const *commands, const cha
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", commands[i]->name);
     }
     names[count] = NULL;
-    const char *near = dl_suggest(name, names), *planned = dl_suggest(name, later);
-    for (int i = 0; later[i] != NULL; i++) {
-        if (strcmp(later[i], name) == 0 || (near == NULL && planned == later[i])) {
-            return dl_fail(err, DL_ERR_USAGE, "command '%s' is not in this version; there are %s", later[i], all);
-        }
-    }
+    const char *near = dl_suggest(name, names);
     if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; did you mean '%s'?", name, near);
     return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; there are %s", name, all);
 }

@@ -41,7 +41,7 @@ struct dl_command {
 
 /* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out, struct dl_err *err);
-/* The command of that name; DL_ERR_USAGE with what there is, for one that is planned too. */
+/* The command of that name; DL_ERR_USAGE with what there is. */
 enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name, const struct dl_command **out,
                              struct dl_err *err);
 /* "dlmodel VERSION (COMMIT)" of this program. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/layer_times.h"
+
 static void add_kernel(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel, double scale,
                        struct dl_pass_cost *cost, double *longest_s) {
     struct dl_kernel_time t;
@@ -27,7 +29,7 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
 
 /* What a framework's release makes of the kernels of a layer, by operation: F-FRAMEWORK-KERNELS. Layers that frameworks
  * compose of many small kernels unless they ship a fused one have a factor of their own. */
-struct scales { double by_op[DL_OPS]; };
+struct scales { double by_op[DL_OPS], workspace_bytes; }; /* workspace_bytes < 0: no limit */
 
 static struct scales kernel_scales(const struct dl_framework *f, enum dl_precision precision, const struct dl_layer *layer) {
     static const char *const composed[] = {"layernorm", "gelu", "softmax", "dropout", "attention", "loss", NULL};
@@ -38,7 +40,8 @@ static struct scales kernel_scales(const struct dl_framework *f, enum dl_precisi
         if (strcmp(composed[i], layer->kind->name) == 0) stream = mixed ? f->mixed_composed_scale : f->composed_scale;
     }
     if (strcmp(layer->kind->name, "loss") == 0 && f->loss_scale > 0) stream *= f->loss_scale;
-    return (struct scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv > 0 ? conv : 1, [DL_OP_STREAM] = stream > 0 ? stream : 1}};
+    return (struct scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv > 0 ? conv : 1, [DL_OP_STREAM] = stream > 0 ? stream : 1},
+                           f->conv_workspace_bytes > 0 ? f->conv_workspace_bytes : -1};
 }
 
 double dl_cost_kernel_scale(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer, int op) {
@@ -58,7 +61,11 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
         struct dl_kernel kernels[DL_LAYER_KERNELS];
         const int count = layer->kind->kernels(layer, passes[p], batch, kernels);
         for (int i = 0; i < count; i++) {
-            add_kernel(device, precision, &kernels[i], scales->by_op[kernels[i].op], &cost, &longest_s);
+            double scale = scales->by_op[kernels[i].op];
+            if (scales->workspace_bytes >= 0) {
+                scale *= dl_kernel_workspace_factor(device, precision, &kernels[i], scales->workspace_bytes);
+            }
+            add_kernel(device, precision, &kernels[i], scale, &cost, &longest_s);
         }
     }
     return cost;
@@ -89,7 +96,7 @@ double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precis
     return 4 * words[optimizer] + copy_bytes;
 }
 
-static void scale_pass(struct dl_pass_cost *cost, double factor) {
+void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->time_s *= factor;
     for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
     cost->error_s *= factor;
@@ -133,6 +140,20 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
     }
 }
 
+/* Where layers were measured by the framework's profiler, in place of the surfaces' times. F-LAYER-TIMES */
+static enum dl_code use_measured(const struct dl_device *device, const struct dl_workload *workload, const struct dl_framework *framework,
+                                 const struct dl_plan *plan, double batch, struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
+    const struct dl_layer_times *times = plan->layer_times;
+    const double first = times->batches[0].batch_samples, last = times->batches[times->batch_count - 1].batch_samples;
+    struct dl_plan bare = *plan;
+    struct dl_cost lowest = {0}, highest = {0};
+    bare.layer_times = NULL;
+    bare.compute_scale = 0;
+    DL_TRY(dl_cost_compute(device, workload, framework, &bare, first, arena, &lowest, err));
+    DL_TRY(dl_cost_compute(device, workload, framework, &bare, last, arena, &highest, err));
+    return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
+}
+
 enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
@@ -155,12 +176,13 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     }
     out->layers = layers;
     out->update = update_cost(device, workload, framework, plan);
+    if (plan->layer_times != NULL) DL_TRY(use_measured(device, workload, framework, plan, batch, arena, out, err));
     if (plan->compute_scale > 0) {
         for (int i = 0; i < workload->layer_count; i++) {
-            scale_pass(&layers[i].forward, plan->compute_scale);
-            scale_pass(&layers[i].backward, plan->compute_scale);
+            dl_cost_scale(&layers[i].forward, plan->compute_scale);
+            dl_cost_scale(&layers[i].backward, plan->compute_scale);
         }
-        scale_pass(&out->update, plan->compute_scale);
+        dl_cost_scale(&out->update, plan->compute_scale);
     }
     return DL_OK;
 }

@@ -34,6 +34,8 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena, struct dl_cost *out, struct dl_err *err);
 
+/* Times all times and their errors. */
+void dl_cost_scale(struct dl_pass_cost *cost, double factor);
 /* Whether frameworks with `fuses_elementwise` do this layer inside the kernel before it. */
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
 /* Time of a kernel (enum dl_op) of that layer under the framework / by the device's samples. F-FRAMEWORK-KERNELS */

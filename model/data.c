@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "model/collective.h"
+#include "model/nccl.h"
 #include "model/topology.h"
 
 static const struct data_kind {
@@ -18,6 +19,7 @@ static const struct data_kind {
     [DL_DATA_SYSTEM] = {"system", "systems", "system."},
     [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
     [DL_DATA_FRAMEWORK] = {"framework", "frameworks", "framework."},
+    [DL_DATA_LAYERS] = {"layer time", "layers", "layers."},
 };
 
 static const char SUFFIX[] = ".json";
@@ -363,6 +365,7 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
         DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
     }
     if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
+    dl_nccl_prepare(system);
     DL_TRY(dl_coll_measured_fill(system, arena, err));
     *out = system;
     return DL_OK;

@@ -23,7 +23,7 @@ struct dl_data {
     const char *release;             /* of frameworks that have it ("1.12"); NULL: the file's own */
 };
 
-enum dl_data_kind { DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD, DL_DATA_FRAMEWORK };
+enum dl_data_kind { DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD, DL_DATA_FRAMEWORK, DL_DATA_LAYERS };
 
 /* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned as it is, unchecked. */
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name, struct dl_arena *arena,

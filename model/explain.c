@@ -127,6 +127,8 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "replicate_s x devices", "framework file",
               t->exchange.host_s);
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
+    put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE", "(p - 1) steps of the slowest stage", "model",
+              p->bubble_s);
     put_plain(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP", "dispatch_s, iteration_s, jitter_frac",
               "framework and system file", p->overhead_s);
     put_memory(&s, p);

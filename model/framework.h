@@ -58,6 +58,19 @@ struct dl_framework {
     double conv_scale, grouped_scale, stream_scale, composed_scale;
     double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
     bool mixed_fuses_elementwise;            /* in mixed precision; fuses_elementwise otherwise */
+    /* splits within layers (model/modelpar.h): how activations go between the devices of one replica */
+    const char *activation_library;          /* library of these collectives; NULL: the framework's own */
+    const char *halo_library;                /* of halos; NULL: activation_library */
+    const char *filter_backward;             /* how filter parallelism sums gradients: a row of dl_collective_op_names */
+    double activation_s, activation_peer_s;  /* host time of one blocking collective: fixed, and per device of the group */
+    double halo_message_s;                   /* host time of one halo message */
+    double staged_above_bytes;               /* larger activations go through host memory; NAN: none */
+    double staged_bytes_per_s;               /* rate of that, both ways together, per device */
+    double spatial_dims;                     /* dimensions that are split at most; 0: all */
+    bool activation_direct;                  /* activation_library moves device memory itself */
+    bool halo_overlaps;                      /* inner positions are computed while halos travel */
+    bool leader_input;                       /* the first device of a replica reads its input and hands it out */
+    double conv_workspace_bytes;             /* device memory that a convolution may work in; NAN: as much as it wants */
     struct dl_map_entry *workloads; int workload_count; /* as a release's, for all that do not have their own */
     struct dl_framework_release *releases; int release_count;
     struct dl_map_entry *sources; int source_count;

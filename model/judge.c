@@ -54,6 +54,10 @@ void dl_judge_bottleneck(const struct dl_parts *parts, struct dl_prediction *p) 
         best_s = p->exposed_input_s;
         best = DL_BOUND_INPUT;
     }
+    if (p->bubble_s > best_s) {
+        best_s = p->bubble_s;
+        best = DL_BOUND_BUBBLE;
+    }
     if (p->overhead_s > best_s) {
         best_s = p->overhead_s;
         best = DL_BOUND_FRAMEWORK;

@@ -15,7 +15,8 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_avgpool,    &dl_layer_global_pool,    &dl_layer_adaptive_pool, &dl_layer_upsample,  &dl_layer_add,
     &dl_layer_mul,        &dl_layer_concat,         &dl_layer_flatten,       &dl_layer_tokens,    &dl_layer_slice,
     &dl_layer_crop,       &dl_layer_scale,          &dl_layer_position,      &dl_layer_prepend,   &dl_layer_embedding,
-    &dl_layer_attention,  &dl_layer_lstm,           &dl_layer_dot_interaction, &dl_layer_loss,    NULL,
+    &dl_layer_attention,  &dl_layer_lstm,           &dl_layer_dot_interaction, &dl_layer_loss,    &dl_layer_part,
+    NULL,
 };
 
 const char *const dl_layer_key_names[] = {

@@ -42,7 +42,7 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_swish, dl_layer_softmax, dl_layer_dropout, dl_layer_loss, dl_layer_maxpool, dl_layer_avgpool,
     dl_layer_global_pool, dl_layer_adaptive_pool, dl_layer_upsample, dl_layer_add, dl_layer_mul, dl_layer_concat,
     dl_layer_flatten, dl_layer_tokens, dl_layer_slice, dl_layer_crop, dl_layer_scale, dl_layer_position,
-    dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm, dl_layer_dot_interaction;
+    dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm, dl_layer_dot_interaction, dl_layer_part;
 
 /* Product of the spatial extents: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);

@@ -10,6 +10,8 @@ struct dl_edge { int64_t from, to, links; const char *kind; };
 
 enum { DL_LINK_DEVICES = 16 }; /* devices of a node whose link graph is searched for rings */
 
+enum { DL_GROUP_UNKNOWN = 0, DL_GROUP_APART = -1, DL_GROUP_CHAIN = -2 };
+
 /* One measured or fitted piece: messages up to max_bytes cost alpha_s + bytes * beta_s_per_byte. */
 struct dl_piece { double max_bytes, alpha_s, beta_s_per_byte; };
 
@@ -41,6 +43,9 @@ struct dl_link {
     /* derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
     int ring_channels[DL_LINK_DEVICES + 1]; /* link-disjoint rings, each direction of a ring counted once */
     bool connected[DL_LINK_DEVICES + 1];    /* a spanning tree of links exists */
+    /* [stride][n]: rings of the worst placed group of n devices that stand `stride` apart, when such groups fill the node:
+     * DL_GROUP_UNKNOWN, DL_GROUP_APART (no links join them), DL_GROUP_CHAIN (joined, but no ring closes) or how many */
+    int group_channels[DL_LINK_DEVICES + 1][DL_LINK_DEVICES + 1];
 };
 
 extern const struct dl_schema dl_link_schema;

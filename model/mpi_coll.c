@@ -42,13 +42,14 @@ static const struct span {
 
 enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
 {
-    if (mpi == NULL) return DL_MPI_OPEN;
-    if (strncmp(mpi, "mpich", 5) == 0 || strncmp(mpi, "intel", 5) == 0 || strncmp(mpi, "mvapich", 7) == 0 ||
-        strncmp(mpi, "cray", 4) == 0)
-        return DL_MPI_MPICH;
-    if (strcmp(mpi, "hpcx") == 0) return DL_MPI_HPCX_OLD;
-    if (strncmp(mpi, "hpcx-", 5) == 0) return DL_MPI_HPCX;
-    if (strncmp(mpi, "openmpi-", 8) != 0) return DL_MPI_OPEN;
+    switch (mpi != NULL ? mpi[0] : 'o') { /* by first letter: this runs inside every collective */
+    case 'm':                             /* mpich, mvapich */
+    case 'i':                             /* intel */
+    case 'c': return DL_MPI_MPICH;        /* cray */
+    case 'h': return mpi[1] == 'p' && strchr(mpi, '-') == NULL ? DL_MPI_HPCX_OLD : DL_MPI_HPCX;
+    default: break;
+    }
+    if (mpi == NULL || strncmp(mpi, "openmpi-", 8) != 0) return DL_MPI_OPEN;
     int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
     return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
 }

@@ -65,6 +65,9 @@ double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channel
 enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl_collective_request *request,
                                  struct dl_nccl_graph *out, struct dl_err *err);
 
+/* Fill system->nccl. For the loader; not needed for correctness. */
+void dl_nccl_prepare(struct dl_system *system);
+
 /* NCCL's version in force: system->nccl_version, or the usual one of the device's generation. *assumed: the latter. */
 const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed);
 

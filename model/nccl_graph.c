@@ -3,6 +3,7 @@
  * physics: a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over
  * the network once each way (measured bus bandwidth above line rate; maintainers confirm it). */
 #include "model/nccl.h"
+#include "model/net_share.h"
 #include "model/topology.h"
 
 #include <string.h>
@@ -44,15 +45,35 @@ static enum dl_nccl_generation generation_of(const struct dl_system *system, boo
     }
 }
 
-const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
+static struct dl_nccl_known known_of(const struct dl_system *system)
 {
+    const struct dl_nccl_known *filled = &system->nccl;
+    const char *cpu = system->has_host ? system->host.cpu : NULL;
+    if (filled->ready && filled->version == system->nccl_version && filled->device == system->device && filled->cpu == cpu)
+        return *filled;
     /* Release of the time when the generation was new. */
     static const char *const usual[DL_NCCL_GENERATIONS] = {"2.4.8", "2.8.3", "2.19.3", "2.27.7"};
-    const struct dl_nccl_version *row = NULL;
-    if (system->nccl_version != NULL) row = dl_nccl_version_find(system->nccl_version, number_out);
-    *assumed = row == NULL;
-    bool before_volta;
-    return row != NULL ? row : dl_nccl_version_find(usual[generation_of(system, &before_volta)], number_out);
+    struct dl_nccl_known known = {.version = system->nccl_version, .cpu = cpu, .device = system->device, .ready = true};
+    const enum dl_nccl_generation generation = generation_of(system, &known.before_volta);
+    known.generation = (int)generation;
+    if (system->nccl_version != NULL) known.row = dl_nccl_version_find(system->nccl_version, &known.number);
+    known.assumed = known.row == NULL;
+    if (known.assumed) known.row = dl_nccl_version_find(usual[generation], &known.number);
+    known.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
+    return known;
+}
+
+void dl_nccl_prepare(struct dl_system *system)
+{
+    system->nccl.ready = false;
+    system->nccl = known_of(system);
+}
+
+const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
+{
+    const struct dl_nccl_known known = known_of(system);
+    *number_out = known.number, *assumed = known.assumed;
+    return known.row;
 }
 
 static double link_rate(const struct dl_link *link, enum dl_nccl_generation generation)
@@ -78,10 +99,11 @@ static double host_path(const struct dl_system *system, const struct dl_link *li
     return isnan(rate) ? 0.0 : rate;
 }
 
-static struct inside inside_edges(const struct dl_system *system, enum dl_collective_op op, int64_t devices,
+static struct inside inside_edges(const struct dl_system *system, const struct dl_collective_request *request,
                                   enum dl_nccl_generation generation)
 {
     const struct dl_link *link = &system->intra;
+    int64_t devices = request->ranks_per_node, stride = request->group_stride > 1 ? request->group_stride : 1;
     int64_t all = system->devices_per_node < DL_LINK_DEVICES ? system->devices_per_node : DL_LINK_DEVICES;
     bool in_table = devices <= DL_LINK_DEVICES;
     int rings = in_table ? link->ring_channels[devices] : 0;
@@ -90,33 +112,42 @@ static struct inside inside_edges(const struct dl_system *system, enum dl_collec
         connected = true; /* the caller built the link without dl_topology_fill() */
         rings = dl_topology_rings(link->edges, link->edge_count, devices);
     }
-    double rate = link_rate(link, generation);
-    if (all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s))
-        rate = link->bandwidth_bytes_per_s / link->ring_channels[all];
+    if (in_table && stride <= DL_LINK_DEVICES && (stride > 1 || request->concurrent > 1) &&
+        link->group_channels[stride][devices] != DL_GROUP_UNKNOWN) { /* the worst placed of the groups */
+        rings = link->group_channels[stride][devices];
+        connected = rings != DL_GROUP_APART;
+        if (rings < 0) rings = 0;
+    }
+    bool attained = all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s);
+    double rate = attained ? link->bandwidth_bytes_per_s / link->ring_channels[all] : link_rate(link, generation);
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, true};
     double host = host_path(system, link);
     /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves each byte once each
      * way over every link, which is 2(n-1)/n of a ring's bus rate; the others as a ring does. */
     if (connected) {
-        double count = (double)devices, bus = op == DL_COLL_ALL_REDUCE ? rate * 2.0 * (count - 1.0) / count : rate;
+        double count = (double)devices, bus = request->op == DL_COLL_ALL_REDUCE ? rate * 2.0 * (count - 1.0) / count : rate;
         return (struct inside){1.0, 1.0, bus, 0.0, true};
     }
     return (struct inside){1.0, 1.0, host, host, false};
 }
 
-static struct inside inside_uniform(const struct dl_system *system, int64_t devices, enum dl_nccl_generation generation)
+static struct inside inside_uniform(const struct dl_system *system, const struct dl_collective_request *request,
+                                    enum dl_nccl_generation generation)
 {
     const struct dl_link *link = &system->intra;
+    int64_t devices = request->ranks_per_node, stride = request->group_stride > 1 ? request->group_stride : 1;
+    double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0; /* of the same kind in this node */
     bool nvlink = starts(link->kind, "nv");
     double total = link->bandwidth_bytes_per_s;
     if (isnan(total)) total = link_rate(link, generation) * (double)(link->channels > 0 ? link->channels : 1);
     if (starts(link->kind, "nvlink") && devices < system->devices_per_node) /* point-to-point links to each peer */
         total *= (double)(devices - 1) / (double)(system->devices_per_node - 1);
-    if (!nvlink && link->peer_group > 0 && devices > link->peer_group && link->cross_bandwidth_bytes_per_s < total)
-        total = link->cross_bandwidth_bytes_per_s;
+    if (!nvlink && link->peer_group > 0 && (devices - 1) * stride >= link->peer_group &&
+        link->cross_bandwidth_bytes_per_s / groups < total)
+        total = link->cross_bandwidth_bytes_per_s / groups;
     if (!nvlink && !link->peer_to_peer && system->has_host) {
         double sharing = system->host.devices_per_copy_link > 1 ? (double)system->host.devices_per_copy_link : 1.0;
-        double copy = system->host.copy_bandwidth_bytes_per_s / dl_least(sharing, (double)devices);
+        double copy = system->host.copy_bandwidth_bytes_per_s / dl_least(sharing, (double)devices * groups);
         if (copy < total) total = copy;
     }
     double channels = link->channels > 0 ? (double)link->channels
@@ -140,11 +171,11 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
                        system->name != NULL ? system->name : "?", (long long)request->nodes);
     const struct dl_link *link = &system->inter;
     double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
-    adapters = dl_least(adapters, (double)request->ranks_per_node);
-    double rate = dl_nccl_adapter_bytes_per_s(link) / dl_most(1.0, request->flows_per_adapter);
-    if (!link->gpudirect && system->has_host && system->host.copy_bandwidth_bytes_per_s < rate)
-        rate = system->host.copy_bandwidth_bytes_per_s;
-    double total = adapters * rate, channels = adapters;
+    double rails = dl_least(adapters, (double)request->ranks_per_node);
+    double groups = dl_most(1.0, request->flows_per_adapter) * adapters / rails;
+    struct dl_network_share share =
+        dl_network_share(system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes, (double)request->ranks_per_node, groups, true);
+    double total = share.bytes_per_s, channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s / channels >= DUPLICATE_BYTES_PER_S) channels *= 2.0;
     double crossing = request->nodes == 2 ? 2.0 * total : total;
@@ -153,11 +184,9 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
     graph->tree_bytes_per_s = (several ? dl_least(inside->tree_bytes_per_s, crossing) : crossing) / channels;
     double extra_s = isnan(link->latency_s) ? 0.0 : dl_most(0.0, link->latency_s - VERBS_LATENCY_S);
     if (!link->rdma && !isnan(link->per_message_cpu_s)) extra_s += 2.0 * link->per_message_cpu_s;
-    if (system->has_fabric && system->fabric.nodes_per_leaf > 0 && request->nodes > system->fabric.nodes_per_leaf &&
-        !isnan(system->fabric.hop_latency_s))
-        extra_s += 2.0 * system->fabric.hop_latency_s;
-    graph->net_latency_s = extra_s;
-    bool near = link->distance != NULL && (strcmp(link->distance, "PIX") == 0 || strcmp(link->distance, "PXB") == 0);
+    graph->net_latency_s = extra_s + share.latency_s;
+    const char *distance = link->distance; /* of PIX, PXB, PHB, NODE, SYS the first two are near */
+    bool near = distance != NULL && distance[0] == 'P' && (distance[1] == 'I' || distance[1] == 'X');
     graph->ll128 = graph->ll128 && near && link->gpudirect;
     return DL_OK;
 }
@@ -166,14 +195,14 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                                  struct dl_nccl_graph *out, struct dl_err *err)
 {
     struct inside inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, false};
-    bool before_volta;
-    enum dl_nccl_generation generation = generation_of(system, &before_volta);
+    const struct dl_nccl_known known = known_of(system);
+    const enum dl_nccl_generation generation = (enum dl_nccl_generation)known.generation;
     if (request->ranks_per_node > 1) {
         if (!system->has_intra)
             return dl_fail(err, DL_ERR_INPUT, "system %s has no links.intra, needed for %lld devices of a node",
                            system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
-        inside = system->intra.edge_count > 0 ? inside_edges(system, request->op, request->ranks_per_node, generation)
-                                              : inside_uniform(system, request->ranks_per_node, generation);
+        inside = system->intra.edge_count > 0 ? inside_edges(system, request, generation)
+                                              : inside_uniform(system, request, generation);
         if (!(inside.ring_bytes_per_s > 0.0) && !(inside.tree_bytes_per_s > 0.0))
             return dl_fail(err, DL_ERR_INPUT,
                            "system %s gives no bandwidth between %lld devices of a node: "
@@ -188,10 +217,9 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                                   .tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels,
                                   .generation = generation,
                                   .nvlink = inside.nvlink,
-                                  .ll128 = !before_volta && (inside.nvlink || request->ranks_per_node == 1),
+                                  .ll128 = !known.before_volta && (inside.nvlink || request->ranks_per_node == 1),
                                   .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
-    const char *cpu = system->has_host ? system->host.cpu : NULL;
-    graph.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
+    graph.amd_host = known.amd_host;
     if (request->nodes > 1) DL_TRY(between(system, request, &inside, &graph, err));
     *out = graph;
     return DL_OK;

@@ -2,6 +2,7 @@
  * (F-NCCL), sums over the links for those it has no model of: point to point, all-to-all, gather, scatter, halo
  * (F-NCCL-SENDS). */
 #include "model/nccl.h"
+#include "model/net_share.h"
 
 #include <string.h>
 
@@ -52,9 +53,7 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
         }
     }
     double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
-    bool far =
-        system->has_fabric && system->fabric.nodes_per_leaf > 0 && request->nodes > system->fabric.nodes_per_leaf;
-    double blocking = far && system->fabric.oversubscription > 1.0 ? system->fabric.oversubscription : 1.0;
+    double blocking = dl_network_fabric(system, (double)request->nodes).bisection;
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
         sends(row, &graph, adapters_bytes_per_s / blocking, ranks - 1.0, bytes * in_share, per_node * bytes * out_share,

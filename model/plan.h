@@ -23,6 +23,8 @@ extern const char *const dl_mapping_names[]; /* "data-inside","pipeline-inside",
 
 struct dl_strategy; /* strategy.h */
 
+struct dl_layer_times;
+
 struct dl_plan {
     const struct dl_strategy *strategy;
     int64_t nodes, devices_per_node;      /* in use */
@@ -43,6 +45,7 @@ struct dl_plan {
     double decode_s_per_sample;           /* on one core; 0: not counted */
     double decode_workers;                /* per device; 0: all cores of the node */
     bool first_epoch;                     /* nothing is in the page cache yet */
+    const struct dl_layer_times *layer_times; /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
     double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */
     bool recompute_open;                  /* nobody said whether to recompute: as the framework does by default */
     int64_t shard;                        /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies zero1..3 imply it */

@@ -3,7 +3,8 @@
  * dl_predict evaluates every kernel and every collective of a plan: about a millisecond for ResNet-50. Plans of one
  * search share nearly all of them, so tables keep, once for each (split, parts, samples), the sums over the layers at
  * the split shape, and once for each (group, bytes), the collectives. A plan is then a few look-ups and one walk over
- * its gradient messages: dl_plan_tables_evaluate() takes microseconds and gives what dl_predict gives (property test).
+ * its gradient messages: dl_plan_tables_evaluate() takes about a microsecond and gives what dl_predict gives (property test);
+ * where a framework broadcasts buffers before forward, within 0.5 %.
  *
  * Strategies: data, spatial, filter, channel, pipeline and their products with data.
  *

@@ -127,6 +127,8 @@ static const struct dl_field raw_sample_fields[] = {
     NUMBER(struct dl_raw_sample, median_s, 0, 1e5, DL_UNIT_S, "median time of one call"),
     NUMBER(struct dl_raw_sample, low_s, 0, 1e5, DL_UNIT_S, "lower end of the 95 % interval of the median"),
     NUMBER(struct dl_raw_sample, high_s, 0, 1e5, DL_UNIT_S, "upper end"),
+    NUMBER(struct dl_raw_sample, clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock of the device right after"),
+    NUMBER(struct dl_raw_sample, power_w, 0, 1e5, DL_UNIT_W, "power of the device right after"),
     NUMBER(struct dl_raw_sample, min_s, 0, 1e5, DL_UNIT_S, "the fastest block"),
     NUMBER(struct dl_raw_sample, drift_frac, -1, 1e6, DL_UNIT_NONE,
            "second half of the blocks against the first; absent: steady"),

@@ -52,10 +52,20 @@ struct dl_raw_sample {
     const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
     const char *implementation;                   /* which library or kernel did it */
     double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
+    double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
     double min_s;                                 /* the fastest block */
     double drift_frac;   /* second half of the blocks against the first, where they differ for sure; NAN: steady */
     double load_average; /* of the machine, when the sample was finished */
     int64_t repeats, outliers, preempted; /* blocks that count, those of them far from the median; blocks left out */
+};
+
+/* What NCCL's model reads out of names, worked out once by dl_nccl_prepare(); in force while the pointers are the system's. */
+struct dl_nccl_known {
+    const char *version, *cpu;
+    const struct dl_device *device;
+    const void *row; /* struct dl_nccl_version */
+    int number, generation;
+    bool ready, assumed, before_volta, amd_host;
 };
 
 struct dl_system {
@@ -70,6 +80,7 @@ struct dl_system {
     struct dl_link intra, inter; bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */
     struct dl_fabric fabric; bool has_fabric;
     struct dl_storage storage; bool has_storage;
+    struct dl_nccl_known nccl; /* derived */
     const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
     struct dl_coll_measured *collectives; int collective_count;
     /* what calibrate adds and prediction does not need (host name, date, raw samples) */

@@ -30,6 +30,17 @@ static void run_pass(struct state *s, const struct dl_pass_cost *pass, double no
     s->stall_s += pass->launches * r->gap_s;
 }
 
+/* The device waits for a layer's own communication, and so does the host, which posted it. */
+static void run_blocking(struct state *s, const double *seconds, int layer) {
+    if (seconds == NULL || !(seconds[layer] > 0)) return;
+    if (s->host_s > s->device_free_s) {
+        s->stall_s += s->host_s - s->device_free_s;
+        s->device_free_s = s->host_s;
+    }
+    s->device_free_s += seconds[layer];
+    s->host_s = s->device_free_s;
+}
+
 static void run_compute(struct state *s) {
     const struct dl_timeline_request *r = s->request;
     const struct dl_workload *workload = r->exchange.workload;
@@ -37,9 +48,11 @@ static void run_compute(struct state *s) {
     for (int i = 0; i < workload->layer_count; i++) {
         const double ready_s = wait_each ? s->parameters_ready_s[i] : 0;
         run_pass(s, &r->cost->layers[i].forward, ready_s, &s->out->forward_start_s[i]);
+        run_blocking(s, r->after_forward_s, i);
     }
     int next = 0; /* gradients are in backward order */
     for (int i = workload->layer_count - 1; i >= 0; i--) {
+        run_blocking(s, r->before_backward_s, i);
         run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
         while (next < r->exchange.gradient_count && r->gradients[next].layer == i) {
             r->gradients[next++].ready_s = s->device_free_s - s->begin_s;

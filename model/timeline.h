@@ -1,7 +1,7 @@
 /* timeline.h - one iteration of data-parallel training on three lanes: the host that issues kernels, the device that
  * runs them, and the network. Overlap is simulated, not assumed: the iteration repeats until its period is steady.
  *
- * Not modelled here: several communication streams, micro-batches (pipeline).
+ * Not modelled here: several communication streams, micro-batches (pipeline.h).
  */
 #ifndef DL_MODEL_TIMELINE_H
 #define DL_MODEL_TIMELINE_H
@@ -18,6 +18,9 @@ struct dl_timeline_request {
     double gap_s;            /* device idle between two kernels */
     double iteration_host_s; /* fixed host time of an iteration */
     double slowdown_frac;    /* backward compute slows by this while the network lane is busy */
+    /* Communication inside the layers that device and host wait for (model/modelpar.h), seconds per layer: after its
+     * forward pass, before its backward pass. NULL: none. */
+    const double *after_forward_s, *before_backward_s;
 };
 
 struct dl_timeline {

@@ -83,14 +83,57 @@ bool dl_topology_connected(const struct dl_edge *edges, int edge_count, int64_t 
     return reached == all;
 }
 
+/* Rings of the devices first, first + stride, ...: the same search on their own graph. */
+static int group_rings(const struct dl_link *link, int64_t first, int64_t stride, int64_t devices)
+{
+    struct dl_edge edges[DL_LINK_DEVICES * DL_LINK_DEVICES];
+    int count = 0;
+    for (int i = 0; i < link->edge_count && count < DL_LINK_DEVICES * DL_LINK_DEVICES; i++) {
+        const struct dl_edge *edge = &link->edges[i];
+        int64_t from = edge->from - first, to = edge->to - first;
+        if (from < 0 || to < 0 || from % stride != 0 || to % stride != 0) continue;
+        edges[count++] = (struct dl_edge){from / stride, to / stride, edge->links, edge->kind};
+    }
+    if (!dl_topology_connected(edges, count, devices)) return DL_GROUP_APART;
+    int rings = dl_topology_rings(edges, count, devices);
+    return rings > 0 ? rings : DL_GROUP_CHAIN;
+}
+
+/* Bandwidth order: none, a chain, rings. */
+static int worse(int a, int b)
+{
+    if (a == DL_GROUP_APART || b == DL_GROUP_APART) return DL_GROUP_APART;
+    if (a == DL_GROUP_CHAIN || b == DL_GROUP_CHAIN) return DL_GROUP_CHAIN;
+    return a < b ? a : b;
+}
+
+/* Groups of n devices, `stride` apart, fill blocks of stride x n devices; a block that does not fit is left out. */
+static void fill_groups(struct dl_link *link, int64_t devices)
+{
+    for (int64_t n = 2; n <= devices; n++) {
+        for (int64_t stride = 1; stride * n <= devices; stride++) {
+            int worst = DL_GROUP_UNKNOWN;
+            for (int64_t block = 0; block + stride * n <= devices; block += stride * n) {
+                for (int64_t offset = 0; offset < stride; offset++) {
+                    int rings = group_rings(link, block + offset, stride, n);
+                    worst = worst == DL_GROUP_UNKNOWN ? rings : worse(worst, rings);
+                }
+            }
+            link->group_channels[stride][n] = worst;
+        }
+    }
+}
+
 void dl_topology_fill(struct dl_link *link, int64_t devices)
 {
     memset(link->ring_channels, 0, sizeof link->ring_channels);
     memset(link->connected, 0, sizeof link->connected);
+    memset(link->group_channels, 0, sizeof link->group_channels);
     if (link->edge_count == 0) return;
     if (devices > DL_LINK_DEVICES) devices = DL_LINK_DEVICES;
     for (int64_t n = 2; n <= devices; n++) {
         link->connected[n] = dl_topology_connected(link->edges, link->edge_count, n);
         if (link->connected[n]) link->ring_channels[n] = dl_topology_rings(link->edges, link->edge_count, n);
     }
+    fill_groups(link, devices);
 }

@@ -22,6 +22,8 @@ static const char *const examples[] = {
     "dlmodel plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,tensorflow-ps --nodes 1-64*2",
     "dlmodel plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1-64*2 -o breakdown",
     "dlmodel plot error data/runs/*.csv -o error.svg",
+    "dlmodel plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1",
+    "dlmodel plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o kernels",
     "dlmodel plot alphabeta data/collectives/published.csv --where library=NCCL --where nodes=1 --where device=V100-SXM2-16GB -o fit.png",
     NULL,
 };
@@ -31,6 +33,8 @@ static const struct dl_plot_kind kinds[] = {
     {"scaling", "throughput against devices: measured, predicted with its interval, ideal", dl_plot_scaling},
     {"breakdown", "parts of an iteration against nodes", dl_plot_breakdown},
     {"error", "signed error of every compared row, by source", dl_plot_error},
+    {"roofline", "layers of a workload on their device's roofline", dl_plot_roofline},
+    {"kernels", "predicted against measured kernel times", dl_plot_kernels},
     {"alphabeta", "collectives against size: samples, fit, switches, residuals", dl_plot_alphabeta},
     {NULL, NULL, NULL},
 };
@@ -135,11 +139,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_plot = {
     .name = "plot",
     .summary = "scaling, breakdown of an iteration, errors: as a picture or in the terminal",
-    .usage = "scaling|breakdown|error|alphabeta [FILE.csv...] [options]",
+    .usage = "scaling|breakdown|error|alphabeta|roofline|kernels [FILE.csv...] [options]",
     .purpose = "Draws with gnuplot. 'scaling FILE...' sets predictions beside measured runs; without files it draws predictions "
                "for --nodes. 'breakdown' stacks the parts of an iteration. 'error FILE...' shows how far predictions are from "
                "measurements, by --by. 'alphabeta FILE...' draws collectives against size with their alpha-beta pieces, the model's switches "
-               "and residuals; without files those of the profile --system. With files, --system, --workload, --framework, --precision and --where choose rows; "
+               "and residuals; without files those of the profile --system. 'roofline' sets the layers of a workload on the roofline of the "
+               "system's device, 'kernels FILE...' predicted beside measured kernel times. With files, --system, --workload, --framework, --precision and --where choose rows; "
                "values may be lists (a,b).",
     .examples = examples,
     .options = tables,

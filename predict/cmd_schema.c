@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/command.h"
+#include "model/layer_times.h"
 #include "model/surface.h"
 #include "predict/rows.h"
 
@@ -10,9 +11,10 @@ static const char *const examples[] = {"dlmodel schema system", "dlmodel schema 
 
 static const struct kind { const char *name; const struct dl_schema *schema; } kinds[] = {
     {"system", &dl_system_schema},       {"device", &dl_device_schema},        {"workload", &dl_workload_schema},
-    {"framework", &dl_framework_schema}, {"surfaces", &dl_surface_set_schema}, {"prediction", NULL}, {NULL, NULL},
+    {"framework", &dl_framework_schema}, {"surfaces", &dl_surface_set_schema}, {"layers", &dl_layer_times_schema},
+    {"prediction", NULL}, {NULL, NULL},
 };
-static const char *const kind_names[] = {"system", "device", "workload", "framework", "surfaces", "prediction", "site", "run", "runlog", NULL};
+static const char *const kind_names[] = {"system", "device", "workload", "framework", "surfaces", "layers", "prediction", "site", "run", "runlog", NULL};
 
 static const struct dl_column columns[] = {
     {"key", "key", "", DL_COLUMN_STRING, 0, 0},         {"type", "type", "", DL_COLUMN_STRING, 0, 0},
@@ -75,7 +77,7 @@ static bool find_more(const struct dl_context *context, const char *name, struct
 
 static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options, const struct kind **out, struct dl_err *err) {
     static struct kind more;
-    const char *all = "expected one of system, device, workload, framework, surfaces, prediction, site, run or runlog";
+    const char *all = "expected one of system, device, workload, framework, surfaces, layers, prediction, site, run or runlog";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1) return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
     for (*out = kinds; (*out)->name != NULL; ++*out) {
@@ -116,7 +118,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
     .summary = "the fields of each file",
-    .usage = "system|device|workload|framework|surfaces|prediction|site|run|runlog [options]",
+    .usage = "system|device|workload|framework|surfaces|layers|prediction|site|run|runlog [options]",
     .purpose = "Prints the keys of a file format with type, unit, range, default and meaning, from the tables that load it.",
     .examples = examples,
     .options = tables,

@@ -20,6 +20,13 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
     return DL_OK;
 }
 
+/* Rows that `import` wrote name the system itself. */
+static bool is_system(const struct dl_data *data, const char *name, struct dl_arena *arena) {
+    struct dl_err ignored = {.code = DL_OK};
+    const char *path;
+    return name != NULL && name[0] != 0 && dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, &ignored) == DL_OK;
+}
+
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match, struct dl_compared *out,
                                 struct dl_arena *arena) {
     struct dl_system as_run = *system; /* the library's release of the row, where it is given */
@@ -49,7 +56,8 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
     for (int r = 0; r < csv->row_count; r++) {
         struct dl_coll_row row;
         DL_TRY(dl_coll_row_read(csv, r, &row, err));
-        const struct dl_coll_match match = dl_coll_match(&row);
+        struct dl_coll_match match = dl_coll_match(&row);
+        if (match.system == NULL && match.measured_s > 0 && is_system(data, row.system, out->arena)) match.system = row.system;
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){

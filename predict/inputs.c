@@ -10,6 +10,7 @@
 #include "model/input.h"
 #include "model/strategy.h"
 #include "predict/dataset.h"
+#include "predict/layer_inputs.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
@@ -17,6 +18,7 @@ const struct dl_option dl_input_options[] = {
     {"framework", 'f', "NAME|all", "What", "framework in its distributed mode; default all", false},
     {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
+    {"layers", 0, "NAME|FILE", "What", "times of layers that import trace wrote, in place of the model's; default those of data/layers/ that fit", false},
     {"strategy", 0, "NAME", "Plan", "how the work is split; default the framework's own, mostly data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
     {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
@@ -239,6 +241,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     }
     out->strict = dl_option_given(options, "strict");
     if (!dl_option_given(options, "optimizer")) out->plan.optimizer = dl_default_optimizer(out->workload);
+    DL_TRY(dl_layer_inputs_load(context, options, out, err));
     if (!out->plan.synthetic_input) {
         struct dl_plan one = out->plan;
         one.nodes = one.devices_per_node = 1;
@@ -255,6 +258,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     struct dl_plan plan = inputs->plan;
     const struct dl_predict_options options = {.terms = terms};
     plan.nodes = nodes;
+    plan.layer_times = dl_layer_inputs_for(inputs, framework);
     if (inputs->max_batch) {
         plan.batch_per_device_samples = 1;
         DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -265,6 +269,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         }
         plan = inputs->plan;
         plan.nodes = nodes;
+        plan.layer_times = dl_layer_inputs_for(inputs, framework);
         plan.batch_per_device_samples = out->max_batch_samples;
     }
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -304,6 +309,7 @@ int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, 
     add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
     add_file(context, DL_DATA_WORKLOAD,
              path ? inputs->workload_name : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name), files, &count);
+    add_file(context, DL_DATA_LAYERS, inputs->layers_name, files, &count);
     for (int i = 0; i < inputs->framework_count; i++) {
         add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
     }

@@ -7,7 +7,7 @@
 
 extern const struct dl_option dl_input_options[];
 
-enum { DL_MAX_LIST = 128 };
+enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16 };
 
 struct dl_inputs {
     const struct dl_system *system;
@@ -21,6 +21,9 @@ struct dl_inputs {
     bool max_batch;                /* --batch-per-device max */
     bool strict;
     const char *system_name, *workload_name;
+    const struct dl_layer_times *layer_times[DL_MAX_LAYER_TIMES]; /* measured by frameworks' profilers, that fit */
+    int layer_times_count;
+    const char *layers_name;       /* the file of the last of them; NULL: none */
 };
 
 /* Loads everything that the options name; defaults: the machine's own profile if there is one, else iris-v100; resnet50; all

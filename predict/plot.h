@@ -39,6 +39,10 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
 enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                            struct dl_err *err);
 
+enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                              struct dl_err *err);
+enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                             struct dl_err *err);
 enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                                struct dl_err *err);
 

@@ -161,7 +161,7 @@ enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row 
     return DL_OK;
 }
 
-void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row *row) {
     union dl_cell cells[COLUMNS];
     bool in_memory = false;
     fill(cells, row);
@@ -181,5 +181,9 @@ void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row)
     dl_jw_array(w, "warnings");
     for (int i = 0; i < row->prediction->warning_count; i++) dl_jw_string(w, NULL, row->prediction->warnings[i]);
     dl_jw_end(w);
+}
+
+void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+    dl_rows_json_open(w, row);
     dl_jw_end(w);
 }

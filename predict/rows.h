@@ -21,7 +21,8 @@ bool dl_rows_field(int index, struct dl_row_field *out);
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
 /* DL_ERR_SYSTEM when memory is exhausted. */
 enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row, struct dl_err *err);
-/* The row as an object of the open JSON array, warnings included. */
+/* The row as an object of the open JSON array, warnings included; `open` leaves the object open for more members. */
+void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 
 #endif

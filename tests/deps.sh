@@ -3,7 +3,7 @@
 # root, and knows apt alone; elsewhere it names the packages. What cannot be installed is said; it stops only when dlmodel itself
 # could not be built.
 set -u
-packages="gcc make pkg-config libgsl-dev libcjson-dev libopenmpi-dev openmpi-bin gnuplot-nox libcmocka-dev libopenblas-dev libdnnl-dev python3 shellcheck"
+packages="gcc make pkg-config libgsl-dev libcjson-dev libopenmpi-dev openmpi-bin gnuplot-nox libcmocka-dev libopenblas-dev libdnnl-dev python3 shellcheck libprotobuf-c-dev protobuf-c-compiler jq"
 # For the tests with a real Slurm and PyTorch (tests/slurm); without them those say that they were skipped.
 packages="$packages slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch"
 
@@ -38,9 +38,9 @@ if ! command -v apt-get > /dev/null 2>&1; then
     required && exit 0
     cat >&2 <<'T'
 No apt here. Install these and run make again (a C compiler, make, GSL, cJSON and cmocka are needed, the rest is optional):
-  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel
-  zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel
-  spack:  gcc gmake pkgconf gsl cjson cmocka openmpi gnuplot openblas onednn
+  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel protobuf-c-devel protobuf-c-compiler
+  zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel libprotobuf-c-devel protobuf-c
+  spack:  gcc gmake pkgconf gsl cjson cmocka openmpi gnuplot openblas onednn protobuf-c
 T
     exit 1
 fi

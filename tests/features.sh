@@ -84,7 +84,7 @@ feature OpenBLAS OPENBLAS "${OPENBLAS:-auto}" 'apt install libopenblas-dev' "$($
 char *openblas_get_corename(void);
 int main(void) { return openblas_get_corename() == 0; }
 C
-feature CUDA CUDA "${CUDA:-auto}" 'set CUDA_HOME to the CUDA toolkit' "$cuda_flags" "$cuda_libs -lcudart -lcublas" <<'C'
+feature CUDA CUDA "${CUDA:-auto}" 'set CUDA_HOME to the CUDA toolkit' "$cuda_flags" "$cuda_libs -lcudart -lcublas -lcublasLt" <<'C'
 #include <cuda_runtime_api.h>
 #include <cublas_v2.h>
 int main(void) { int n = 0; cublasHandle_t h; (void)h; return (int)cudaGetDeviceCount(&n) < 0; }
@@ -96,6 +96,14 @@ C
 feature NCCL NCCL "${NCCL:-auto}" 'install NCCL into CUDA_HOME' "$cuda_flags" "$cuda_libs -lnccl -lcudart" <<'C'
 #include <nccl.h>
 int main(void) { int v; return ncclGetVersion(&v) != ncclSuccess; }
+C
+# Both the library and the compiler of the messages' description; PROTOC_C=NAME names another.
+protobuf_c=${PROTOBUF_C:-auto} protobuf_c_libs=$($pkg --libs libprotobuf-c 2> /dev/null || echo -lprotobuf-c)
+if [ "$protobuf_c" != 0 ] && ! "${PROTOC_C:-protoc-c}" --version > /dev/null 2>&1; then protobuf_c_libs=-lprotobuf-c-without-its-compiler; fi
+feature protobuf-c PROTOBUF_C "$protobuf_c" 'apt install libprotobuf-c-dev protobuf-c-compiler (import onnx needs both)' \
+    "$($pkg --cflags libprotobuf-c 2> /dev/null)" "$protobuf_c_libs" <<'C'
+#include <protobuf-c/protobuf-c.h>
+int main(void) { return protobuf_c_version_number() == 0; }
 C
 
 printf 'FEATURES := %s\n' "${found_all# }" >> "$config"

@@ -188,6 +188,9 @@ class Recorder:
         self.bench, self.versions, self.events = bench, versions, []
 
     def add(self, name, begin, end):
+        """Ranges of one name that follow each other are one: a layer has several nodes in the backward pass."""
+        if self.events and self.events[-1][0] == name:
+            begin = self.events.pop()[1]
         self.events.append((name, begin, end))
 
     def clear(self):

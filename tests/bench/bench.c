@@ -5,11 +5,15 @@
 
 #include "model/collective.h"
 #include "model/data.h"
+#include "model/plan_tables.h"
+#include "model/strategy.h"
 #include "model/predict.h"
+#include "model/search.h"
+#include "predict/search_threads.h"
 
 static double now_s(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* other programs may use the machine too */
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -72,6 +76,108 @@ static void predictions(const struct dl_data *data, const struct dl_system *syst
     dl_arena_free(&arena);
 }
 
+/* ResNet-50 hybrids on 256 devices and fewer: every plan once, with the time to fill the tables. */
+static void tables(const struct dl_data *data, const struct dl_system *system) {
+    enum { BATCHES = 64, MOST = 4 * 3 * BATCHES * 7 };
+    static const char *const names[] = {"data", "data+filter", "data+channel", "data+spatial"};
+    static struct dl_plan plans[MOST];
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    struct dl_plan_tables *t;
+    const struct dl_plan base = {.optimizer = DL_MOMENTUM, .synthetic_input = true};
+    int count = 0;
+    if (dl_data_workload(data, "resnet50", &arena, &workload, &err) != DL_OK) return;
+    if (dl_data_framework(data, "chainermn", &arena, &framework, &err) != DL_OK) return;
+    if (dl_plan_tables_build(system, workload, framework, &base, &arena, &t, &err) != DL_OK) return;
+    const double start_s = now_s();
+    for (int s = 0; s < 4; s++) {
+        for (int64_t parts = 2; parts <= 4; parts *= 2) {
+            for (int b = 1; b <= BATCHES; b++) {
+                for (int64_t nodes = 1; nodes <= 64; nodes *= 2) {
+                    struct dl_plan plan = base;
+                    plan.strategy = dl_strategy_find(names[s]);
+                    plan.nodes = nodes;
+                    plan.batch_per_device_samples = 8 * b;
+                    if (s == 1 || s == 2) plan.tp = parts;
+                    if (s == 3) plan.sp = parts;
+                    if (dl_plan_tables_add(t, &plan, &err) == DL_OK && count < MOST) plans[count++] = plan;
+                }
+            }
+        }
+    }
+    const double built_s = now_s();
+    struct dl_plan_value value;
+    int rounds = 0, splits, groups;
+    for (; now_s() - built_s < 0.5; rounds++) {
+        for (int i = 0; i < count; i++) {
+            if (dl_plan_tables_evaluate(t, &plans[i], &value)) sink += value.iteration_s;
+        }
+    }
+    const double each_s = (now_s() - built_s) / rounds / count;
+    dl_plan_tables_count(t, &splits, &groups);
+    printf("ResNet-50, tables: %d plans of %d splits and %d groups, %.0f ms to fill, %8.0f evaluations/s\n", count, splits, groups,
+           1e3 * (built_s - start_s), 1 / each_s);
+    dl_arena_free(&arena);
+}
+
+static double cpu_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A 1-trillion-parameter GPT on 4,096 A100: every plan evaluated without bounds, then the full search with them. */
+static void searches(const struct dl_data *data) {
+    static struct dl_search_worker found;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_search_request request = {.any_schedule = true, .any_shard = true, .any_mapping = true, .any_sequence_parallel = true, .keep = 10,
+                                        .node_count = 1, .nodes = {512}};
+    request.fixed = (struct dl_plan){.devices_per_node = 8, .global_batch_samples = 3072, .precision = DL_MIXED, .optimizer = DL_ADAM,
+                                     .synthetic_input = true, .recompute_open = true};
+    if (dl_data_system(data, "dgx-a100-80", &arena, &request.system, &err) != DL_OK ||
+        dl_data_workload(data, "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200", &arena, &request.workload, &err) != DL_OK ||
+        dl_data_framework(data, "megatron", &arena, &request.framework, &err) != DL_OK) return;
+    struct dl_search *search;
+    request.every = true;
+    if (dl_search_prepare(&request, &arena, &search, &err) != DL_OK) return;
+    const double cells_s = cpu_s();
+    for (int64_t i = 0; i < dl_search_cells(search); i++) {
+        if (dl_search_make_cell(search, i, &err) != DL_OK) return;
+    }
+    const double start_s = cpu_s();
+    for (int64_t i = 0; i < dl_search_tasks(search); i++) {
+        if (dl_search_run_task(search, i, &found, &err) != DL_OK) return;
+    }
+    const double end_s = cpu_s();
+    printf("GPT of 1e12 parameters on 4,096 devices, every plan: %lld in %.3f s of CPU, %.2f million a second (%lld cells before: %.3f s)\n",
+           (long long)found.evaluated_count, end_s - start_s, 1e-6 * (double)found.evaluated_count / (end_s - start_s),
+           (long long)dl_search_cells(search), start_s - cells_s);
+    request.every = false;
+    double one_s = 0;
+    for (int threads = 1; threads <= 2; threads++) {
+        struct dl_arena scratch = {0};
+        double best_s = 1e9, cpu_best_s = 1e9;
+        for (int repeat = 0; repeat < 5; repeat++) {
+            double elapsed_s;
+            if (dl_search_prepare(&request, &scratch, &search, &err) != DL_OK) return;
+            const struct dl_search_run run = {.search = search, .threads = threads};
+            const double from_s = cpu_s();
+            if (dl_search_run(&run, &found, &elapsed_s, &err) != DL_OK) return;
+            if (elapsed_s < best_s) best_s = elapsed_s;
+            if (cpu_s() - from_s < cpu_best_s) cpu_best_s = cpu_s() - from_s;
+        }
+        if (threads == 1) one_s = best_s;
+        printf("full search, %d thread%s: %.3f s (%.3f s of CPU), best %.4g s an iteration; %.2f times one thread\n", threads, threads == 1 ? "" : "s", best_s,
+               cpu_best_s, found.best[0].iteration_s, one_s / best_s);
+        dl_arena_free(&scratch);
+    }
+    dl_arena_free(&arena);
+    sink += found.best[0].iteration_s;
+}
+
 int main(void) {
     static const char *const directories[] = {"data"};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
@@ -85,6 +191,8 @@ int main(void) {
     kernels(system);
     collectives(system);
     predictions(&data, system);
+    tables(&data, system);
+    searches(&data);
     dl_arena_free(&arena);
     return sink > 0 ? 0 : 1;
 }

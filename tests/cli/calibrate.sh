@@ -83,7 +83,7 @@ cal() { PATH=$slow_path run calibrate "$@"; }
 cal --list
 check '--list' 0
 for p in gemm matmul conv stream write read pingpong allreduce; do has "--list names $p" "$p"; done
-has '--list says that there are no GPU probes' 'gpu.*not in this version'
+has '--list says why there are no GPU probes' 'gpu-gemm +no .*dlmodel-probe-cuda is not there'
 has '--list says why MPI cannot run' '(pingpong|allreduce) .* no .*(mpirun|MPI)'
 cal --list --json
 has '--list --json' '"name": *"gemm"'

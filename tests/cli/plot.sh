@@ -39,6 +39,19 @@ run plot error "$runs" --csv
 check 'error as numbers' 0
 has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
 
+run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1 --csv
+check 'roofline as numbers' 0
+has 'columns of roofline' '^group,label,layer,flop_per_byte,flop_per_s,roof_flop_per_s,time_s,share,limit$'
+# Streams stay below the roof; shares are parts of one iteration; ResNet-50 in mixed precision has both kinds of layers.
+awk -F, 'NR > 1 { sum += $8; if ($4 < 2 && $5 > $6) above++; kinds[$9]++ }
+    END { print above + 0, (sum > 0.5 && sum <= 1.000001), (kinds["compute"] > 10 && kinds["memory-bandwidth"] > 10) }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'roofline: below the roof, shares, both limits' '^0 1 1$'
+run plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 --csv
+check 'kernels as numbers' 0
+awk -F, 'NR > 1 { n++; e = 100 * ($4 - $3) / $3 - $5; if (e > 1e-6 || e < -1e-6) wrong++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'one row a kernel, its error' '^231 0$'
 run plot alphabeta data/collectives/published.csv --where library=NCCL --where nodes=1 --where device=V100-SXM2-16GB --csv
 check 'alphabeta as numbers' 0
 awk -F, 'NR > 1 { n[$2]++; if ($2 == 1 && ($5 > 5 || $5 < -5)) far++ } END { print n[1], (n[2] > n[1]), (n[3] >= 90), (n[4] >= 2), far + 0 }' "$work/out" > "$work/judged"
@@ -52,6 +65,10 @@ run plot alphabeta --system iris-v100
 check 'alphabeta without samples' 2 'no series of two sizes'
 
 # What is wrong with the question
+run plot kernels
+check 'kernels without files' 2 'needs tables of kernel times'
+run plot kernels "$runs"
+check 'kernels of runs' 2 'is no kernel'
 run plot
 check 'no kind' 2 'scaling, breakdown, error'
 run plot scalling "$runs"
@@ -93,6 +110,10 @@ magic 'SVG' "$work/both.svg" 3c3f786d6c
 run plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1,4 -o "$work/parts.pdf"
 check 'breakdown as PDF' 0
 magic 'PDF' "$work/parts.pdf" 25504446
+run plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 -o "$work/roofline.png"
+magic 'PNG of a roofline' "$work/roofline.png" 89504e470d0a1a0a
+run plot kernels data/kernels/deepbench_gemm.csv --where device=V100 -o "$work/kernels.svg"
+magic 'SVG of kernels' "$work/kernels.svg" 3c3f786d6c
 run plot error "$runs" --by workload -o "$work/error.png"
 check 'error as PNG' 0
 magic 'PNG of errors' "$work/error.png" 89504e470d0a1a0a

@@ -1,0 +1,344 @@
+#!/bin/sh
+# gpu: calibrate on GPUs, against fake CUDA, cuBLAS, cuDNN, NCCL and NVML (tests/fake_cuda): the real probe programs, numbers
+# checked, times made up. Nothing here is a measurement.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+fakes=$(cd "$(dirname "$DLMODEL")/fake_cuda" && pwd) || exit 2
+mkdir "$work/bin" "$work/path"
+cp "$DLMODEL" "$work/bin/dlmodel"
+cp "$fakes"/dlmodel-probe-* "$work/bin/"
+real_cpu=$(dirname "$DLMODEL")/dlmodel-probe-cpu
+[ -x "$real_cpu" ] && cp "$real_cpu" "$work/bin/"
+DLMODEL=$work/bin/dlmodel
+export DLMODEL_DATA="${DLMODEL_DATA:-$(pwd)/data}" DLMODEL_LOCAL="$work/local.json" DLMODEL_SYS="$work/sys" TMPDIR="$work"
+unset DLMODEL_LIBEXEC FAKE_CUDA DLMODEL_GPU_BUSY
+# What exits through another library's error has no time to free; leaks are looked for in the other scripts.
+export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
+usual=$PATH
+for tool in sh sed grep; do
+    full=$(command -v "$tool")
+    case $full in /*) ln -s "$full" "$work/path/$tool" ;; esac
+done
+profile=$work/p.json
+journal=$profile.journal
+says() { # says NAME CONDITION...: a result line for a shell condition
+    name=$1
+    shift
+    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
+}
+gpu() { # gpu SCENE DEVICES ARGS...: dlmodel on the fake; no mpirun in its PATH
+    scene=$1 devices=$2
+    shift 2
+    FAKE_CUDA=$scene FAKE_CUDA_COUNT=$devices LD_LIBRARY_PATH=$fakes PATH=$work/path run "$@"
+}
+probe() { # probe SCENE DEVICES PROGRAM ARGS...
+    scene=$1 devices=$2 program=$3
+    shift 3
+    FAKE_CUDA=$scene FAKE_CUDA_COUNT=$devices LD_LIBRARY_PATH=$fakes "$fakes/dlmodel-probe-$program" "$@" > "$work/out" 2> "$work/err" < /dev/null
+    status=$?
+}
+value() { sed -n "s/.*\"key\":\"$1\",\"value\":\"\([^\"]*\)\".*/\1/p" "$work/out" | tail -n 1; }
+
+# ---- the probe programs ----
+square='m=96 n=64 k=80 ta=1'
+probe - 1 cuda --list
+check 'probe-cuda --list' 0
+has '--list names a probe' '"name":"gpu-gemm"\}'
+has '--list tells the device' 'Fake GPU'
+for program in cuda cudnn nccl; do
+    probe nodriver 1 $program --list
+    check "probe-$program --list without a driver" 0
+    has "probe-$program says that there is no driver" 'no NVIDIA driver'
+    probe nodriver 1 $program --points gpu-gemm "$square" fwd 0.01
+    [ $program = nccl ] || check "probe-$program without a driver" 6 'no NVIDIA driver'
+done
+probe nodriver 1 nccl --spawn 2 --points nccl-allreduce 'bytes=64 ranks=2' gpu 0.01
+check 'probe-nccl without a driver' 6 'no NVIDIA driver'
+probe nodevice 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'no device' 6 'no GPU is visible'
+probe exclusive 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'a device in exclusive use' 6 'serves one alone.*CUDA_VISIBLE_DEVICES'
+probe busy 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'a device that another process uses' 6 'in use by process 4242.*DLMODEL_GPU_BUSY'
+DLMODEL_GPU_BUSY=1 && export DLMODEL_GPU_BUSY
+probe busy 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'measured all the same' 0
+unset DLMODEL_GPU_BUSY
+probe loaded 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'a device that is busy with what NVML does not name' 6 '60 % busy'
+probe hot 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'a throttled device' 0
+says 'throttled: all blocks are marked' sh -c "grep -q '\"preempted\":[1-9]' '$work/out'"
+says 'throttled: the facts say so' sh -c "case '$(value gpu_disturbed)' in *' 0 too hot'*) exit 1 ;; *'too hot'*) exit 0 ;; *) exit 1 ;; esac"
+has 'the clock stands with the sample' '"clock_hz":765000000'
+probe shared 1 cuda --points gpu-gemm "$square" fwd 0.01 gpu-host bytes=67108864 h2d_pageable 1.5
+check 'a process comes while measuring' 0
+says 'shared: the facts say so' sh -c "case '$(value gpu_disturbed)' in *' 0 beside another'*) exit 1 ;; *'beside another'*) exit 0 ;; *) exit 1 ;; esac"
+probe wrong 1 cuda --points gpu-gemm "$square" fwd 0.01
+check 'a product that is wrong' 6 'wrong result at element'
+probe - 1 cuda --points gpu-gemm "$square prec=nosuch" fwd 0.01
+has 'an unknown precision is left out' '"skipped"'
+probe - 1 cuda --points gpu-gemm "$square prec=bf16" fwd 0.01
+has 'bf16 on a device without it is left out' 'bf16 needs compute capability 8.0'
+for p in '' ' prec=mixed' ' prec=tf32' ' prec=bf16'; do
+    FAKE_CUDA_CAPABILITY=80
+    export FAKE_CUDA_CAPABILITY
+    for t in 'ta=0 tb=0' 'ta=1 tb=0' 'ta=0 tb=1' 'ta=1 tb=1'; do
+        probe - 1 cuda --points gpu-gemm "m=48 n=100 k=72 $t$p" fwd 0.005 gpu-batch "m=33 n=17 k=29 $t b=7$p" fwd 0.005
+        check "products $t$p are right" 0
+        says "products $t$p are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+    done
+done
+FAKE_CUDA_CAPABILITY=90
+probe - 1 cuda --points gpu-gemm 'm=64 n=48 k=96 ta=1 prec=fp8' fwd 0.005 gpu-gemm 'm=64 n=48 k=90 ta=1 prec=fp8' fwd 0.005
+check 'fp8 products' 0
+has 'fp8: measured' '"precision":"fp8","implementation":"cublaslt"'
+has 'fp8: odd sides are left out' '"skipped".*multiples of 16'
+FAKE_CUDA_CAPABILITY=80
+probe - 1 cuda --points gpu-copy bytes=1048576 copy 0.01 gpu-copy bytes=1048576 axpy 0.01 gpu-copy bytes=1048576 scale 0.01 \
+    gpu-launch n=32 queue 0.01 gpu-launch n=32 train 0.01 gpu-launch n=32 wait 0.01 gpu-host bytes=65536 h2d_pinned 0.01 \
+    gpu-host bytes=65536 d2h_pinned 0.01 gpu-host bytes=65536 h2d_pageable 0.01 gpu-host bytes=65536 d2h_pageable 0.01 \
+    gpu-host bytes=16777216 h2d_pinned 0.01 gpu-update bytes=1048576 momentum 0.01
+check 'copies, launches, updates are right' 0
+says 'copies, launches, updates: all there' [ "$(grep -c '"sample"' "$work/out")" -eq 12 ]
+for p in '' ' prec=tf32' ' prec=mixed' ' prec=bf16'; do
+    [ -n "${SANITIZED-}" ] && [ "$p" != ' prec=mixed' ] && continue
+    for shape in 'n=2 c=16 f=24 h=14 r=3 s=1 p=1' 'n=2 c=16 f=8 h=15 r=3 s=2 p=1' 'n=3 c=3 f=8 h=20 r=7 s=2 p=3' 'n=2 c=16 f=24 h=9 r=1 s=1 p=0' \
+        'n=2 c=16 f=24 h=9 w=13 r=1 q=7 s=1 p=0 t=3' 'n=2 c=16 f=24 h=9 r=3 s=1 p=1 g=4' 'n=2 c=8 f=8 h=12 r=3 s=1 p=2 e=2' 'n=1 c=4 f=6 d=6 h=7 r=3 s=1 p=1'; do
+        probe - 1 cudnn --points gpu-conv "$shape$p" fwd 0.002 gpu-conv "$shape$p" bwd_data 0.002 gpu-conv "$shape$p" bwd_filter 0.002
+        check "convolution $shape$p is right" 0
+    done
+    for pass in fwd bwd_data; do
+        probe - 1 cudnn --points gpu-norm "n=4 c=6 h=9$p" $pass 0.002 gpu-act "n=4 c=6 h=9$p" $pass 0.002 gpu-pool "n=4 c=6 h=9$p" $pass 0.002 \
+            gpu-softmax "n=30 c=101 h=1$p" $pass 0.002
+        check "layers $pass$p are right" 0
+        says "layers $pass$p are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 4 ]
+    done
+done
+probe wrong 1 cudnn --points gpu-conv 'n=2 c=16 f=24 h=14 r=3 s=1 p=1' fwd 0.002
+check 'a convolution that is wrong' 6 'wrong result'
+unset FAKE_CUDA_CAPABILITY
+
+# ---- NCCL ----
+for op in allreduce reducescatter allgather broadcast alltoall sendrecv; do
+    probe - 3 nccl --spawn 3 --points nccl-$op 'bytes=3000 ranks=3' gpu 0.01 nccl-$op 'bytes=1048576 ranks=2' gpu 0.01
+    check "NCCL $op is right" 0
+    says "NCCL $op: two samples, of rank 0 alone" [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+done
+probe - 2 nccl --spawn 2 --points nccl-allreduce 'bytes=64 ranks=4' gpu 0.01
+has 'more ranks than there are' '"skipped".*4 ranks on 1 nodes'
+FAKE_RANK=1 FAKE_CALL=7 && export FAKE_RANK FAKE_CALL
+probe die 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
+check 'a rank that dies' 6 'rank 1 of 3 .* was ended by signal 9'
+unset FAKE_RANK FAKE_CALL
+probe wrong 2 nccl --spawn 2 --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01
+check 'a collective that is wrong' 6 'wrong result'
+probe - 2 nccl --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01
+check 'neither launcher nor --spawn' 6 'start it by mpirun or srun'
+# As Slurm starts them: two tasks on one node, which learn from their environment who they are
+slurm_task() {
+    SLURM_PROCID=$1 SLURM_LOCALID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1 SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$ SLURM_STEP_ID=1 \
+        FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes "$fakes/dlmodel-probe-nccl" --points nccl-allreduce 'bytes=4096 ranks=2' gpu 0.01
+}
+slurm_task 1 > "$work/out1" 2> "$work/err1" < /dev/null &
+slurm_task 0 > "$work/out" 2> "$work/err" < /dev/null
+status=$?
+wait
+check 'ranks that srun started meet' 0
+says 'ranks that srun started: rank 0 alone prints' [ "$(grep -c '"sample"' "$work/out")" -eq 1 -a ! -s "$work/out1" ]
+if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe-mpi" ] && mpirun --version 2> /dev/null | grep -q 'Open MPI'; then
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 "$fakes/dlmodel-probe-nccl" \
+        --points nccl-allreduce 'bytes=4096 ranks=2' gpu 0.01 > "$work/out" 2> "$work/err" < /dev/null
+    status=$?
+    check 'ranks that mpirun started meet' 0
+    says 'ranks that mpirun started: one sample' [ "$(grep -c '"sample"' "$work/out")" -eq 1 ]
+    # one process a "node", each with two ranks of its own
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 "$fakes/dlmodel-probe-nccl" --spawn 2 \
+        --points nccl-allreduce 'bytes=4096 ranks=4 nodes=2' gpu-net 0.01 nccl-sendrecv 'bytes=4096 ranks=2 nodes=2' gpu-net 0.01 > "$work/out" 2> "$work/err" < /dev/null
+    status=$?
+    check 'two ranks on each of two nodes' 0
+    says 'two ranks on each of two nodes: two samples' [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+fi
+
+# ---- topology ----
+mkdir -p "$work/sys/bus/pci/devices" "$work/sys/class/infiniband" "$work/sys/class/net" "$work/sys/module/nvidia_peermem"
+adapter() { # adapter NAME PATH RATE: a verbs adapter below /sys/devices
+    mkdir -p "$work/sys/devices/$2/infiniband/$1/ports/1"
+    ln -s "../../devices/$2/infiniband/$1" "$work/sys/class/infiniband/$1"
+    ln -s "../.." "$work/sys/devices/$2/infiniband/$1/device"
+    echo '4: ACTIVE' > "$work/sys/devices/$2/infiniband/$1/ports/1/state"
+    echo 'InfiniBand' > "$work/sys/devices/$2/infiniband/$1/ports/1/link_layer"
+    echo "$3 Gb/sec (4X EDR)" > "$work/sys/devices/$2/infiniband/$1/ports/1/rate"
+    echo "${4:-0}" > "$work/sys/devices/$2/numa_node"
+}
+gpu_at() { # gpu_at PATH: where the device 0000:3b:00.0 hangs
+    mkdir -p "$work/sys/devices/$1"
+    echo 0 > "$work/sys/devices/$1/numa_node"
+    rm -f "$work/sys/bus/pci/devices/0000:3b:00.0"
+    ln -s "../../../devices/$1" "$work/sys/bus/pci/devices/0000:3b:00.0"
+}
+switch=pci0000:3a/0000:3a:00.0/0000:50:00.0
+gpu_at "$switch/0000:51:04.0/0000:3b:00.0"
+adapter mlx5_0 "$switch/0000:51:08.0/0000:5e:00.0" 100
+adapter mlx5_1 "$switch/0000:51:10.0/0000:60:00.0/0000:61:00.0/0000:62:00.0" 100
+adapter mlx5_2 pci0000:3a/0000:3a:02.0/0000:70:00.0 100
+adapter mlx5_3 pci0000:17/0000:17:00.0/0000:18:00.0 100 0
+adapter mlx5_4 pci0000:ae/0000:ae:00.0/0000:af:00.0 25 1
+probe - 1 cuda --list
+for want in 'nic_0:mlx5_0 infiniband 100 Gb/s PIX' 'nic_1:.* PXB' 'nic_2:.* PHB' 'nic_3:.* NODE' 'nic_4:mlx5_4 infiniband 25 Gb/s SYS'; do
+    has "an adapter: $want" "\"key\":\"${want%%:*}\",\"value\":\"${want#*:}\""
+done
+has 'GPUDirect' '"gpudirect","value":"nvidia_peermem"'
+probe - 4 cuda --list
+has 'NVLinks of a mesh' '"gpu_links","value":"0-1:2 0-2:2 0-3:2 1-2:2 1-3:2 2-3:2"'
+has 'their generation' '"gpu_link_kind","value":"nvlink2"'
+FAKE_CUDA_LINKS=switch && export FAKE_CUDA_LINKS
+probe - 4 cuda --list
+has 'NVLinks to switches' '"gpu_switch_links","value":"12"'
+hasnt 'no links between pairs then' '"gpu_links"'
+FAKE_CUDA_LINKS=none
+probe - 4 cuda --list
+hasnt 'no NVLinks' 'gpu_link'
+unset FAKE_CUDA_LINKS
+
+# ---- dlmodel calibrate ----
+gpu - 1 calibrate --list
+check 'calibrate --list' 0
+has 'calibrate --list: the GPU can be measured' 'gpu-gemm +yes'
+gpu nodriver 1 calibrate --list
+has 'calibrate --list without a driver says why' 'gpu-gemm +no .*no NVIDIA driver'
+mkdir "$work/lacking"
+cp "$fakes"/lib* "$work/lacking/"
+: > "$work/lacking/libcudnn.so" # not just away: this machine may have a real one
+LD_LIBRARY_PATH=$work/lacking run calibrate --list
+has 'without libcudnn the rest is there' 'gpu-gemm +yes'
+has 'without libcudnn the reason is the loader'"'"'s' 'gpu-conv +no .*dlmodel-probe-cudnn does not run: .*libcudnn'
+LD_LIBRARY_PATH=$work/lacking run calibrate --only gpu-conv -o "$profile"
+check 'without libcudnn --only gpu-conv' 6 'libcudnn'
+rm -f "$work/lacking/libnvidia-ml.so.1"
+LD_LIBRARY_PATH=$work/lacking "$fakes/dlmodel-probe-cuda" --points gpu-gemm "$square" fwd 0.01 > "$work/out" 2> "$work/err"
+status=$?
+check 'without NVML' 0
+has 'without NVML it says what was not watched' '"nvml","value":"not there'
+
+gpu - 2 calibrate --dry-run --csv
+check 'the plan' 0
+has 'the plan: products' '^gpu-gemm,fwd,m=4096 n=4096 k=4096'
+has 'the plan: mixed precision' '^gpu-conv,bwd_filter,.* prec=mixed'
+hasnt 'the plan: no tf32 before Ampere' 'prec=tf32'
+hasnt 'the plan: not the arithmetic of the CPU' '^conv,'
+has 'the plan: collectives over both devices' '^nccl-allreduce,gpu,bytes=8 ranks=2'
+FAKE_CUDA_CAPABILITY=90 && export FAKE_CUDA_CAPABILITY
+gpu - 1 calibrate --dry-run --csv
+has 'the plan on Hopper: fp8' 'prec=fp8'
+has 'the plan on Hopper: tf32' '^gpu-conv.*prec=tf32'
+hasnt 'one device: no collectives' '^nccl'
+unset FAKE_CUDA_CAPABILITY
+gpu - 1 calibrate --dry-run --csv --gpus 0
+hasnt '--gpus 0' '^gpu'
+has '--gpus 0: the CPU' '^conv,'
+gpu - 1 calibrate --dry-run --gpus 3
+check '--gpus beyond what is there' 2 '1 are visible'
+gpu nodriver 1 calibrate --dry-run --gpus 1
+check '--gpus without a driver' 6 'no NVIDIA driver'
+gpu - 1 calibrate --dry-run --csv --quick --workload vgg16
+has '--workload: its exact layers' '^gpu-conv,bwd_data,n=32 c=256 f=512 h=28 w=28 r=3'
+has '--workload: its products' '^gpu-gemm,fwd,m=[0-9]+ n=[0-9]+ k=25088|^gpu-gemm,fwd,m=25088|^gpu-gemm,fwd,m=4096 n=32 k=25088'
+gpu - 1 calibrate --dry-run --workload nosuchnet
+check '--workload of an unknown name' 2 'nosuchnet'
+
+for scene in nodriver nodevice; do
+    gpu $scene 1 calibrate --only gpu-gemm -o "$profile"
+    check "$scene: --only gpu-gemm" 6 'NVIDIA driver|no GPU is visible'
+done
+gpu busy 1 calibrate --quick --only gpu-gemm -o "$profile"
+check 'a busy GPU ends it' 6 'in use by process 4242'
+says 'a busy GPU: no profile' [ ! -e "$profile" ]
+rm -f "$journal"
+
+# Under sanitizers without the convolutions, which the probes' own checks make slow
+kinds=gpu-gemm,gpu-copy,gpu-launch,gpu-host,gpu-norm,gpu-act,nccl-allreduce,nccl-sendrecv fits=fit_gemm_fwd_mixed
+[ -z "${SANITIZED-}" ] && kinds='' fits=fit_conv_fwd_mixed
+gpu - 2 calibrate --quick --budget 1 ${kinds:+--only $kinds} -o "$profile"
+check 'a quick calibration' 0
+has 'the summary names the device' 'Fake GPU'
+says 'the journal is gone' [ ! -e "$journal" ]
+for f in 'local-gpu' 'nvlink2' '"nccl"' $fits 'fit_stream_fwd_fp32' 'gpu_disturbed' 'copy_bandwidth_bytes_per_s' 'clock_hz' '"fp16"' 'PIX'; do
+    says "the profile has $f" grep -q -- "$f" "$profile"
+done
+for w in resnet50 bert_base vgg16; do
+    for p in fp32 mixed; do
+        run predict --system "$profile" --workload $w --framework pytorch-ddp --nodes 1 --precision $p
+        check "predict takes it: $w $p" 0
+    done
+done
+run explain --system "$profile" --workload resnet50 --framework pytorch-ddp --nodes 1
+has 'explain: kernel times are fitted' 'fitted'
+[ -n "$kinds" ] || hasnt 'explain: convolutions come from no datasheet' 'conv.*F-KERNEL-ROOFLINE'
+cp "$profile" "$work/before.json"
+gpu wrong 2 calibrate --quick --budget 1 --only gpu-gemm -o "$profile"
+check 'a wrong result ends it' 6 'wrong result.*--resume'
+says 'a wrong result: the old profile is untouched' cmp -s "$profile" "$work/before.json"
+rm -f "$journal"
+gpu small 1 calibrate --quick --budget 0.5 --only gpu-gemm,gpu-copy -o "$work/small.json"
+check 'a device with little memory: what does not fit is left out' 0 'gpu-(gemm|copy) left out: room .*out of memory'
+
+# A rank dies, then all is well again
+FAKE_RANK=1 FAKE_CALL=400 && export FAKE_RANK FAKE_CALL
+rm -f "$profile"
+gpu die 2 calibrate --quick --budget 0.5 --only nccl-allreduce,nccl-broadcast -o "$profile"
+check 'a rank dies' 6 'ended by signal 9.*--resume goes on'
+kept=$(grep -c '"sample"' "$journal")
+says 'a rank dies: finished samples are kept' [ "$kept" -gt 3 ]
+unset FAKE_RANK FAKE_CALL
+gpu - 2 calibrate --quick --resume -o "$profile"
+check '--resume completes' 0
+says '--resume keeps the samples' [ "$(grep -c '"median_s"' "$profile")" -gt "$kept" ]
+
+# Killed at any moment
+rm -f "$profile"
+whole=1
+some=gpu-gemm,nccl-allreduce
+for pause in 0.15 0.3 0.5; do
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes PATH=$work/path "$DLMODEL" calibrate --quick --budget 0.5 --only $some --resume \
+        -o "$profile" > /dev/null 2>&1 < /dev/null &
+    pid=$!
+    sleep $pause
+    kill -9 $pid
+    wait $pid 2> /dev/null
+    [ -e "$profile" ] && whole=0
+done
+says 'kill -9: no profile from half of the samples' [ $whole -eq 1 ]
+gpu - 2 calibrate --quick --budget 0.5 --only $some --resume -o "$profile"
+check 'kill -9: --resume completes' 0
+
+# Without a GPU the CPU part is done, and what was left out is said
+if [ -x "$work/bin/dlmodel-probe-cpu" ] && "$work/bin/dlmodel-probe-cpu" --list | grep -Eq '"name":"(gemm|matmul)"\}' && [ -z "${SANITIZED-}" ]; then
+    gpu nodriver 1 calibrate --quick --budget 0.1 -o "$work/cpu.json"
+    check 'no GPU: the CPU part' 0 'GPU left out: no NVIDIA driver'
+    says 'no GPU: a profile of the CPU' grep -q '"local-cpu"' "$work/cpu.json"
+fi
+
+# ---- its own allocation ----
+run calibrate --submit --nodes 4 --quick --only "gpu-gemm,it's" --dry-run -o "$work/a b.json"
+check '--submit --dry-run' 0
+has '--submit: nodes' '^#SBATCH --nodes=4$'
+has '--submit: words are quoted' "--only 'gpu-gemm,it'\\\\''s' -o '.*/a b.json'"
+hasnt '--submit: the job does not submit' '^exec.*--submit'
+"$DLMODEL" calibrate --submit --gpus 2 --dry-run -o "$profile" > "$work/job.sh"
+says '--submit: a script that sh reads' sh -n "$work/job.sh"
+PATH=$work/path run calibrate --submit -o "$profile"
+check '--submit without Slurm' 6 'sbatch is not in PATH'
+printf '#!/bin/sh\n[ "$1" = --parsable ] && grep -q "^#SBATCH --nodes=2$" "$2" && echo 1234\n' > "$work/path/sbatch"
+chmod +x "$work/path/sbatch"
+PATH=$work/path run calibrate --submit --nodes 2 -o "$profile"
+check '--submit' 0
+has '--submit says the job' 'job 1234'
+printf '#!/bin/sh\necho "invalid partition" >&2\nexit 1\n' > "$work/path/sbatch"
+PATH=$work/path run calibrate --submit -o "$profile"
+check '--submit: sbatch refuses' 6 'invalid partition'
+run calibrate --submit -o -
+check '--submit to standard output' 2 'give -o FILE'
+PATH=$usual
+says 'nothing of the fakes is left' [ -z "$(find "$work" -name 'fake-nccl-*')" ]

@@ -1,0 +1,316 @@
+#!/bin/sh
+# import: models, benchmark output and traces become data files that the other commands take; broken and hostile files end with an
+# exact message and exit status, never with a crash.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+onnx=tests/fixtures/onnx bench=tests/fixtures/bench trace=tests/fixtures/trace
+fact() { if [ "$2" = "$3" ]; then echo "ok $1"; else printf 'not ok %s\n  expected %s\n  found    %s\n' "$1" "$3" "$2"; fi; }
+
+# ---- the command itself
+run import
+check 'import: nothing to import' 2 'expected what to import: onnx, nccl-tests, osu, trace'
+run import onxx x
+check 'import: suggestion' 2 "did you mean 'onnx'"
+run import pdf x
+check 'import: unknown kind' 2 "cannot import 'pdf'; there are onnx"
+for kind in onnx nccl-tests osu; do
+    run import $kind
+    check "import $kind: no file" 2 'expected a file'
+done
+run import osu "$bench/osu_5.9_latency.txt" --skip-unknown
+check 'import: an option of another kind' 2 '--skip-unknown: import osu has no such option'
+run import onnx "$onnx/mlp.onnx" "$onnx/mlp.onnx"
+check 'import onnx: one file' 2 'unexpected argument'
+run import onnx "$onnx/mlp.onnx" --collective all_reduce
+check 'import onnx: --collective' 2 'no such option'
+
+# ---- onnx
+if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
+    # Exported by PyTorch: parameters and multiply-adds are those of the built-in workloads, which have their own checks.
+    "$DLMODEL" list workloads --csv > "$work/builtin.csv" 2> /dev/null
+    builtin() { awk -F, -v n="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; i++) k[$i] = i } $1 == n { print $k[c] }' "$work/builtin.csv"; }
+    for pair in alexnet:alexnet vgg16:vgg16 vgg16_bn:vgg16_bn resnet18:resnet18 resnet50:resnet50 resnet101:resnet101 \
+        resnext50_32x4d:resnext50_32x4d densenet121:densenet121 googlenet:googlenet inception_v3:inception_v3 mobilenet_v2:mobilenet_v2 \
+        efficientnet_b0:efficientnet_b0 squeezenet1_0:squeezenet1_0 squeezenet1_1:squeezenet1_1 vit_b_16:vit_b_16 unet:unet \
+        bert:bert_base gpt2:gpt2; do
+        file=${pair%%:*} name=${pair#*:}
+        run import onnx "$onnx/$file.onnx" --name "$name" -o "$work/$file.json"
+        check "onnx $file" 0 "$name: [0-9]+ nodes became [0-9]+ layers"
+        fact "onnx $file: parameters of $name" "$(sed -n 's/.* layers: \([0-9]*\) parameters.*/\1/p' "$work/err")" "$(builtin "$name" parameters)"
+        fact "onnx $file: multiply-adds of $name" "$(sed -n 's/.* parameters, \([0-9.]*\) GMAC.*/\1/p' "$work/err")" \
+            "$(builtin "$name" forward_macs_per_sample | awk '{ printf "%.6g\n", $1 / 1e9 }')"
+    done
+    # Those without a built-in: counts that PyTorch printed when the fixtures were made.
+    for pair in convnext_tiny:28589128 mobilenet_v3_small:2542856 shufflenet_v2_x1_0:2278604 regnet_y_400mf:4344144 translator:452528 \
+        lstm:20293392 mlp:203530; do
+        run import onnx "$onnx/${pair%%:*}.onnx" -o "$work/x.json"
+        check "onnx ${pair%%:*}: parameters" 0 "layers: ${pair#*:} parameters"
+    done
+    run import onnx "$onnx/resnet50.onnx" --name mine -o "$work/mine.json"
+    check 'onnx: stripped weights are told' 0 'tensors have no data; their shapes are all that is needed'
+    run predict --workload "$work/mine.json" --system iris-v100 --framework pytorch-ddp
+    check 'onnx: the file predicts' 0
+    has 'onnx: under its name' '^mine fp32'
+    run predict --workload "$work/mine.json" --system iris-v100 --framework pytorch-ddp --set input=256x256
+    check 'onnx: --set input works on it' 0
+    run import onnx "$onnx/mlp.onnx"
+    check 'onnx: to standard output' 0
+    has 'onnx: symbolic batch becomes one sample' '"kind":"dense","out":256,"bias":true'
+    has 'onnx: name from the file' '"name":"mlp"'
+    run import onnx "$onnx/mlp.onnx" --dim batch=4
+    check 'onnx: --dim' 0 'the model has a batch of 4'
+    run import onnx "$onnx/mlp.onnx" --dim length=4
+    check 'onnx: --dim that is not there' 2 "no input of the model has a dimension 'length'"
+    for dim in batch batch= =3 batch=0 batch=1.5 batch=x; do
+        run import onnx "$onnx/mlp.onnx" --dim "$dim"
+        check "onnx: --dim $dim" 2 '--dim: expected NAME=N with a whole N'
+    done
+    run import onnx "$onnx/odd.onnx" -o "$work/odd.json"
+    check 'onnx: an unknown operator fails' 3 '1 of 6 nodes \(17 %\) have no layer; --skip-unknown leaves them out'
+    check 'onnx: it is named with its share' 3 'CumSum: 1 of 6 nodes \(17 %\), first node 2: no layer stands for it'
+    if [ -e "$work/odd.json" ]; then echo 'not ok onnx: nothing is written then'; else echo 'ok onnx: nothing is written then'; fi
+    run import onnx "$onnx/odd.onnx" --skip-unknown -o "$work/odd.json"
+    check 'onnx: --skip-unknown' 0 'warning: left out'
+    run import onnx "$onnx/gpt2.onnx"
+    has 'onnx: tied weight' '"kind":"dense","out":50257,"tied":"wte"'
+    has 'onnx: causal attention' '"kind":"attention","heads":12,"dropout":0.1[^,]*,"causal":1'
+    run import onnx "$onnx/lstm.onnx"
+    has 'onnx: both directions' '"kind":"lstm","out":512,"bidirectional":true'
+
+    # Broken and hostile files
+    run import onnx "$work/none.onnx"
+    check 'onnx: no such file' 3 'none.onnx: error: cannot read'
+    run import onnx "$onnx"
+    check 'onnx: a directory' 3 'error: '
+    : > "$work/empty.onnx"
+    run import onnx "$work/empty.onnx"
+    check 'onnx: empty' 3 'expected an ONNX model, found an empty file'
+    run import onnx README.md
+    check 'onnx: a text' 3 'expected an ONNX model: this is not its protobuf format, or the file is cut off or damaged'
+    for bytes in 1 7 100 5000 20000; do
+        head -c $bytes "$onnx/resnet50.onnx" > "$work/cut.onnx"
+        run import onnx "$work/cut.onnx"
+        check "onnx: cut off after $bytes bytes" 3 'cut.onnx: error: expected an ONNX model'
+    done
+    for seed in 1 2 3 4 5 6; do # each byte of a stretch replaced
+        { head -c $((seed * 100)) "$onnx/mlp.onnx"; head -c 20 README.md | tr 'a-z' '\200-\231'; tail -c +$((seed * 100 + 21)) "$onnx/mlp.onnx"; } > "$work/bad.onnx"
+        run import onnx "$work/bad.onnx"
+        if [ "$status" -eq 3 ] || [ "$status" -eq 0 ] || [ "$status" -eq 2 ]; then check "onnx: damaged $seed" "$status"; else bad "onnx: damaged $seed" 'expected 0, 2 or 3'; fi
+    done
+    printf '\010\007' > "$work/nograph.onnx"
+    run import onnx "$work/nograph.onnx"
+    check 'onnx: without graph' 3 'expected an ONNX model, found one without graph'
+    printf '\010\007\072\002\012\000' > "$work/noop.onnx"
+    run import onnx "$work/noop.onnx"
+    check 'onnx: a graph without inputs' 3 "expected an input of graph"
+    printf '\010\007\072\000' > "$work/nonode.onnx"
+    run import onnx "$work/nonode.onnx"
+    check 'onnx: a graph without nodes' 3 'expected at least one node in graph'
+    # input x [2,3], node Relu(y) -> z: y is never made
+    printf '\010\007\072\042\012\014\012\001y\022\001z\042\004Relu\132\022\012\001x\022\015\012\013\010\001\022\007\012\002\010\002\012\001\010' > "$work/order.onnx"
+    run import onnx "$work/order.onnx"
+    check 'onnx: a shape cut off inside' 3 'expected an ONNX model'
+    run import onnx "$onnx/mlp.onnx" -o "$work/no/dir/x.json"
+    check 'onnx: no such directory' 5 'no/dir'
+else
+    run import onnx "$onnx/mlp.onnx"
+    check 'onnx without protobuf-c says how to get it' 6 'built without protobuf-c.*libprotobuf-c-dev and protobuf-c-compiler'
+fi
+
+# ---- nccl-tests
+header='^library,lib_version,collective,device,system,nodes,ranks,network,dtype,size_bytes,time_us,algbw_GBs,busbw_GBs,source,notes$'
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --system dgx-a100-40
+check 'nccl-tests 2.18' 0
+has 'nccl-tests: the contract'"'"'s columns' "$header"
+has 'nccl-tests: hosts, ranks, device, release' '^nccl,2.18.3,all_reduce,NVIDIA A100-SXM4-40GB,dgx-a100-40,2,16,'
+has 'nccl-tests: out of place' ',8,34,.*,nccl-tests,out of place$'
+has 'nccl-tests: in place' ',8,32.98,.*,nccl-tests,in place$'
+fact 'nccl-tests: all rows' "$(wc -l < "$work/out" | tr -d ' ')" 27
+cp "$work/out" "$work/nccl.csv"
+run compare "$work/nccl.csv" --json
+check 'nccl-tests: compare takes the table' 0
+has 'nccl-tests: compare finds the system by its name' '"system": "dgx-a100-40"'
+run import nccl-tests "$bench/nccl_2.17_two_runs.txt" --placement out
+check 'nccl-tests: two runs in a file' 0
+has 'nccl-tests: the first' '^nccl,,all_gather,Tesla V100-SXM2-16GB,,1,8,'
+has 'nccl-tests: the second' '^nccl,,all_to_all,Tesla V100-SXM2-16GB,,1,8,'
+run import nccl-tests "$bench/nccl_2.17_two_runs.txt" --placement in
+hasnt 'nccl-tests: N/A is no row' 'all_to_all'
+run import nccl-tests "$bench/nccl_2.4_all_reduce_perf.txt" --json
+check 'nccl-tests 2.4 under srun --label, collective from the file name' 0
+has 'nccl-tests: JSON' '"collective": "all_reduce"'
+run import nccl-tests "$bench/nccl_2.4_all_reduce_perf.txt" --ranks 4
+check 'nccl-tests: ranks that contradict the bus bandwidth' 3 'nccl_2.4_all_reduce_perf.txt:[0-9]+:1: error: busbw: bus bandwidth is 1.7[0-9]* times .* give --collective or --ranks'
+cp "$bench/nccl_2.4_all_reduce_perf.txt" "$work/log.txt"
+run import nccl-tests "$work/log.txt"
+check 'nccl-tests: collective unknown' 3 'does not say which collective it is; give --collective'
+run import nccl-tests "$work/log.txt" --collective all_reduce
+check 'nccl-tests: --collective' 0
+run import nccl-tests "$work/log.txt" --collective allreduce
+check 'nccl-tests: --collective misspelt' 2 'did you mean all_reduce'
+grep -v 'Rank' "$work/log.txt" > "$work/norank.txt"
+run import nccl-tests "$work/norank.txt" --collective all_reduce
+check 'nccl-tests: no ranks' 3 'the output lists no ranks; give --ranks'
+run import nccl-tests "$work/norank.txt" --collective all_reduce --ranks 8
+check 'nccl-tests: no hosts' 3 'the output lists no hosts; give --nodes'
+run import nccl-tests "$work/norank.txt" --collective all_reduce --ranks 8 --nodes 1 --library-version 2.4.8
+check 'nccl-tests: all given' 0
+has 'nccl-tests: --library-version' '^nccl,2.4.8,all_reduce'
+run import nccl-tests "$work/norank.txt" --collective all_reduce --ranks 1 --nodes 2
+check 'nccl-tests: fewer ranks than nodes' 3 'fewer ranks \(1\) than nodes \(2\)'
+head -c 2200 "$bench/nccl_2.18_a100.txt" > "$work/all_reduce_perf_cut.txt"
+tail -n 1 "$work/all_reduce_perf_cut.txt" | grep -q . || printf '     ' >> "$work/all_reduce_perf_cut.txt"
+sed -n '1,28p' "$bench/nccl_2.18_a100.txt" > "$work/cut.txt"
+printf '           8             2     float     sum\n' >> "$work/cut.txt"
+run import nccl-tests "$work/cut.txt"
+check 'nccl-tests: cut off' 3 'cut.txt:29:1: error: expected 13 columns as in the heading, found 4: the line is cut off'
+sed 's/ 34\.00 / -34.0 /' "$bench/nccl_2.18_a100.txt" > "$work/negative.txt"
+run import nccl-tests "$work/negative.txt"
+check 'nccl-tests: a negative time' 3 'time: expected a time in microseconds, found "-34.0"'
+sed '/float/d' "$bench/nccl_2.18_a100.txt" > "$work/norow.txt"
+run import nccl-tests "$work/norow.txt"
+check 'nccl-tests: no rows' 3 'the run printed none'
+run import nccl-tests README.md
+check 'nccl-tests: another text' 3 "expected the output of nccl-tests: no heading"
+run import nccl-tests "$bench/osu_5.9_allreduce.txt"
+check 'nccl-tests: output of OSU' 3 'expected the output of nccl-tests'
+awk '$1 == 8 { $9 = 7 } { print }' "$bench/nccl_2.18_a100.txt" > "$work/wrong.txt"
+run import nccl-tests "$work/wrong.txt"
+check 'nccl-tests: wrong results are told' 0 'failed the tool.s own check'
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --library ncl
+check 'nccl-tests: --library' 2 'did you mean nccl'
+
+# Into a profile, which then predicts what was measured.
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile dgx-a100-40
+check 'profile: needs -o' 2 'say with -o FILE'
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile dgx-a100-40 -o "$work/profile.json"
+check 'profile: written' 0 '13 measured times of 1 collectives and rank sets'
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --placement in --system "$work/profile.json" -o "$work/in.csv"
+run compare "$work/in.csv" --json
+has 'profile: its own times are predicted exactly' '"max_ape_pct": (0|[0-9.]+e-1[0-9])'
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile "$work/profile.json" -o "$work/again.json"
+check 'profile: again' 0
+if cmp -s "$work/profile.json" "$work/again.json"; then echo 'ok profile: the second time changes nothing'; else echo 'not ok profile: the second time changes nothing'; fi
+run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile no-such-system -o "$work/x.json"
+check 'profile: no such system' 2 'no system "no-such-system"'
+run import osu "$bench/osu_5.9_bw.txt" --nodes 2 --profile stampede2-skx -o "$work/x.json"
+check 'profile: bandwidth tests are no single messages' 3 'no row that a profile can use: 12 are of messages in flight'
+run predict --system "$work/profile.json" --nodes 2 --framework pytorch-ddp
+check 'profile: predicts' 0
+
+# ---- OSU
+run import osu "$bench/osu_5.9_allreduce.txt"
+check 'osu: ranks are not said' 2 "does not say how many ranks; give --ranks"
+run import osu "$bench/osu_5.9_allreduce.txt" --ranks 8
+check 'osu: nodes are not said' 2 "does not say how many nodes; give --nodes"
+run import osu "$bench/osu_5.9_allreduce.txt" --ranks 8 --nodes 4 --system stampede2-skx --library-version openmpi-4.1
+check 'osu 5.9 allreduce' 0
+has 'osu: columns' "$header"
+has 'osu: a row' '^mpi,openmpi-4.1,all_reduce,,stampede2-skx,4,8,,,4,6,'
+run import osu "$bench/osu_7.3_allgather.txt" --ranks 8 --nodes 4
+check 'osu 7.3 allgather' 0
+has 'osu: sizes become the whole buffer' ',all_gather,,,4,8,,char,32768,13.19,.*4096 bytes per rank'
+run import osu "$bench/osu_5.6_allreduce_full.txt" --ranks 8 --nodes 4
+check 'osu 5.6 with -f on CUDA' 0
+has 'osu: the average counts' ',all_reduce,.*,4,16,'
+run import osu "$bench/osu_5.9_latency.txt" --nodes 2
+check 'osu latency: two ranks' 0
+has 'osu: size 0' ',p2p,,,2,2,,,0,1.3,'
+run import osu "$bench/osu_5.9_bw.txt" --nodes 2
+has 'osu bandwidth: marked' 'many messages in flight'
+run import osu "$bench/osu_7.3_barrier.txt" --ranks 4 --nodes 2
+check 'osu: barrier' 3 ':2:1: error: cannot use .*a barrier has no size'
+run import osu "$bench/osu_5.9_latency.txt" "$bench/osu_5.9_allreduce.txt" --nodes 2 --ranks 2
+check 'osu: several files' 0
+printf '# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4\n' > "$work/osu.txt"
+run import osu "$work/osu.txt" --nodes 2 --ranks 2
+check 'osu: cut off' 3 'osu.txt:3:1: error: expected a size and a value: the line is cut off'
+printf '# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4   nan\n' > "$work/osu.txt"
+run import osu "$work/osu.txt" --nodes 2 --ranks 2
+check 'osu: nan' 3 'Latency: expected a number above 0, found "nan"'
+printf '# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n0   12\n' > "$work/osu.txt"
+run import osu "$work/osu.txt" --nodes 2
+check 'osu: bandwidth of nothing' 3 'a bandwidth needs a size above 0'
+printf '# OSU MPI Something Test v9\n' > "$work/osu.txt"
+run import osu "$work/osu.txt" --nodes 2
+check 'osu: an unknown test' 3 'osu.txt:1:1: error: no test that is known'
+printf '# Size  Latency (us)\n1 2\n' > "$work/osu.txt"
+run import osu "$work/osu.txt" --nodes 2
+check 'osu: no title' 3 "expected a title"
+run import osu "$bench/nccl_2.18_a100.txt" --nodes 2
+check 'osu: output of nccl-tests' 3 'expected the output of an OSU micro-benchmark'
+
+# ---- traces
+common="--workload resnet18 --device v100_sxm2_16"
+run import trace "$trace/gpu.json"
+check 'trace: workload' 2 'say with --workload NAME'
+# shellcheck disable=SC2086
+set -- $common
+run import trace "$trace/gpu.json" "$@"
+check 'trace: batch' 2 '--batch: say how many samples'
+run import trace "$trace/gpu.json" "$@" --batch 16,32
+check 'trace: a batch for each file' 2 'expected one number for each of 1 files, got 2'
+run import trace "$trace/gpu.json" --workload resnet18 --batch 32
+check 'trace: device' 2 'say with --device NAME or --system NAME'
+run import trace "$trace/gpu.json" "$@" --batch 32 -o "$work/times.json"
+check 'trace: kernels by the range of their launch' 0 'batch 32, 2 iterations, 2 of [0-9]+ layers: forward 3 ms, backward 5 ms \(by sequence numbers\)'
+check 'trace: what lies in no layer' 0 '11.1 % of the device.s time lies in no layer'
+fact 'trace: conv1 forward' "$(grep -A1 '"name": "conv1"' "$work/times.json" | sed -n 's/.*"forward_s": \([0-9.e-]*\).*/\1/p')" 0.002
+run schema layers
+check 'schema layers' 0
+has 'schema layers has its fields' 'batches\[\]\.layers\[\]\.forward_s'
+run predict --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json"
+check 'predict --layers' 0 '2 of [0-9]+ layers have times measured by framework profiler'
+run explain --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json"
+has 'explain names the origin' 'conv1 forward +F-LAYER-TIMES .* 2\.000 .*measured by framework profiler'
+has 'explain: other layers keep the surface' 'layer2.0.conv1 forward +F-KERNEL-SURFACE'
+run predict --workload resnet50 --system iris-v100 --layers "$work/times.json"
+check '--layers of another workload' 2 'they are of workload resnet18, not of resnet50'
+run predict --workload resnet18 --system dgx1-p100 --layers "$work/times.json"
+check '--layers of another device' 2 'they are of device v100_sxm2_16, not of'
+run predict --workload resnet18 --system iris-v100 --precision mixed --layers "$work/times.json"
+check '--layers of another precision' 2 'they are of precision fp32, not of mixed'
+run predict --workload resnet18 --system iris-v100 --framework chainermn --layers "$work/times.json"
+check '--layers of another framework' 2 'they are of framework pytorch, not of chainermn'
+run predict --workload resnet18 --system iris-v100 --layers no-such
+check '--layers: no such name' 2 "no layer times 'no-such'"
+mkdir -p "$work/data/layers"
+cp "$work/times.json" "$work/data/layers/mine.json"
+run --data "$work/data" predict --workload resnet18 --system iris-v100 --framework pytorch-ddp
+check 'data/layers/ is used by itself' 0 'measured by framework profiler'
+run --data "$work/data" predict --workload resnet50 --system iris-v100 --framework pytorch-ddp
+if grep -q 'framework profiler' "$work/err"; then echo 'not ok but only where it fits'; else echo 'ok but only where it fits'; fi
+sed 's/"precision"/"precison"/' "$work/times.json" > "$work/typo.json"
+run predict --workload resnet18 --system iris-v100 --layers "$work/typo.json"
+check '--layers: a misspelt key' 3 'typo.json:[0-9]+:[0-9]+: error: precison: .*precision'
+run import trace "$trace/layers.csv" "$@" --batch 8
+check 'trace: a table' 0 'batch 8, 3 iterations'
+has 'trace: the median of repeats' '"forward_s": 0.0011'
+has 'trace: its update' '"update_s": 0.0005'
+run import trace "$trace/cpu.json" "$@" --batch 4
+check 'trace: a CPU, ranges inside ranges, a list of events' 0 'forward 1.8 ms, backward 3 ms'
+run import trace "$trace/cpu.json" "$trace/layers.csv" "$@" --batch 8,4
+check 'trace: several batches' 0
+has 'trace: ascending' '"batch_samples": 4,'
+run import trace "$trace/cpu.json" --workload bert_base --device v100_sxm2_16 --batch 4
+check 'trace: of another workload' 3 'none of its ranges is a layer of bert_base'
+head -c 300 "$trace/gpu.json" > "$work/cut.json"
+run import trace "$work/cut.json" "$@" --batch 4
+check 'trace: cut off' 3 'cut.json:[0-9]+:[0-9]+: error: '
+for text in '[]' '{}' '{"traceEvents": 3}' '[3]' '"x"' '[{"ph": "X", "name": "layer:conv1:forward", "ts": 1}]' \
+    '[{"ph": "X", "name": "layer:conv1:forward", "ts": 1, "dur": -5}]' '[{"ph": "X", "name": "layer::forward", "ts": 1, "dur": 5}]' \
+    '[{"ph": "X", "name": "layer:conv1:sideways", "ts": 1, "dur": 5}]'; do
+    printf '%s' "$text" > "$work/hostile.json"
+    run import trace "$work/hostile.json" "$@" --batch 4
+    check "trace: $text" 3 'hostile.json.* error: '
+done
+printf 'layer,pass\nconv1,forward\n' > "$work/t.csv"
+run import trace "$work/t.csv" "$@" --batch 4
+check 'trace: a table without times' 3 't.csv:1:1: error: expected the columns layer, pass and time_s'
+printf 'layer,pass,time_s\nconv1,forwards,1\n' > "$work/t.csv"
+run import trace "$work/t.csv" "$@" --batch 4
+check 'trace: an unknown pass' 3 't.csv:2:1: error: pass: expected forward, backward or update'
+printf 'layer,pass,time_s\nconv1,forward,-1\n' > "$work/t.csv"
+run import trace "$work/t.csv" "$@" --batch 4
+check 'trace: a negative time' 3 'time_s: expected seconds from 0'

@@ -1,0 +1,56 @@
+#!/bin/sh
+# search: finds plans, says why there are none, splits into parts that merge, prints the contract's fields.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+gpt='gpt:layers=8,hidden=1024,heads=16,seq=512,vocab=51200'
+search() { run search --system dgx-a100-80 --nodes 2 --workload "$gpt" --global-batch 32 --precision mixed --optimizer adam "$@"; }
+
+search --json --threads 1
+check 'search --json' 0
+for f in format version dlmodel evaluated_count feasible_count elapsed_s threads results rejected front limits elasticity changes micro_batch_samples \
+    schedule recompute zero mapping iteration_s memory bottleneck; do has "search json field $f" "\"$f\":"; done
+has 'search json format' '"format": ?"dlmodel-search"'
+
+search --threads 2
+check 'search' 0
+has 'terms of the best plan' 'F-TF-LAYER'
+has 'limits' 'Limits of the best plan'
+has 'elasticities' 'links.inter.bandwidth +[-+]0'
+has 'changes' 'First change of the plan that pays'
+
+# Two parts merged are the whole.
+search --csv --threads 1
+cut -d, -f1-16 "$work/out" > "$work/whole"
+search --csv --shard 0/2 -o "$work/a.csv"
+search --csv --shard 1/2 -o "$work/b.csv"
+search --csv --merge "$work/a.csv" --merge "$work/b.csv"
+check 'merge' 0
+cut -d, -f1-16 "$work/out" > "$work/merged"
+if cmp -s "$work/whole" "$work/merged"; then echo 'ok parts merged are the whole'; else echo 'not ok parts merged are the whole'; fi
+
+# What is given is not searched.
+search --tp 4 --recompute full --json --threads 1
+check 'search --tp 4' 0
+hasnt 'other tensor ranks' '"tp": ?([1235-9]|[0-9]{2})'
+hasnt 'other recomputation' '"recompute": ?"(none|selective)"'
+
+# The impossible: why, and what is nearest.
+search --tp 5
+check 'ranks that do not divide' 2 'does not divide the 16 heads'
+search --memory 1GB
+check 'too little memory' 1 'no plan fits.*nearest'
+search --deadline 1us
+check 'no plan is that fast' 1 'no plan meets the deadline'
+search --shard 2/2
+check 'no such part' 2 'expected I/N'
+search --objective cost
+check 'cost without a price' 2 'give --price'
+search --max-devices 8
+check 'fewer devices than nodes' 2 'nearest is 16'
+run predict --system dgx-a100-80 --nodes 4 --workload "$gpt" --framework megatron --strategy tensor --tp 32
+check 'more tensor ranks than heads' 2 'only 16 attention heads'
+run predict --system iris-v100 --nodes 1 --workload gpt3_175b --framework megatron --precision mixed --optimizer adam
+check 'a model that cannot fit' 1 'does not fit'
+run predict --system iris-v100 --nodes 2 --framework pytorch-ddp --strategy zero3
+check 'a framework that does not shard' 2 'does not shard states; take --framework'

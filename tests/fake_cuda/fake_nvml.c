@@ -1,0 +1,148 @@
+/* fake_nvml.c - NVML of the fake device: the functions that the probes look up, by their exported names. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct process {
+    unsigned pid;
+    unsigned long long memory;
+    unsigned gpu_instance, compute_instance;
+};
+struct utilization {
+    unsigned gpu, memory;
+};
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char name[32];
+};
+enum { FIRST_BUS = 0x3b, NOT_FOUND = 6, NOT_SUPPORTED = 3, LINKS_A_PEER = 2 };
+
+/* Declared here: there is no header of it. */
+int nvmlInit_v2(void);
+int nvmlSystemGetDriverVersion(char *out, unsigned size);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **out);
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
+int nvmlDeviceGetPowerUsage(void *device, unsigned *mw);
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list);
+int nvmlDeviceGetUtilizationRates(void *device, struct utilization *out);
+int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *active);
+int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version);
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out);
+int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type);
+int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *generation);
+int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *width);
+
+static bool plays(const char *scene) {
+    const char *played = getenv("FAKE_CUDA");
+    return played != NULL && strcmp(played, scene) == 0;
+}
+static int count_of_devices(void) { return getenv("FAKE_CUDA_COUNT") == NULL ? 1 : atoi(getenv("FAKE_CUDA_COUNT")); }
+static const char *links(void) { return getenv("FAKE_CUDA_LINKS") == NULL ? "mesh" : getenv("FAKE_CUDA_LINKS"); }
+
+static int devices[16];
+static int number_of(const void *device) { return (int)((const int *)device - devices); }
+
+int nvmlInit_v2(void) { return 0; }
+int nvmlSystemGetDriverVersion(char *out, unsigned size) {
+    snprintf(out, size, "580.00 (fake)");
+    return 0;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **out) {
+    unsigned domain = 0, bus = 0;
+    if (sscanf(name, "%x:%x:", &domain, &bus) != 2 || bus < FIRST_BUS || bus - FIRST_BUS >= (unsigned)count_of_devices()) return NOT_FOUND;
+    *out = &devices[bus - FIRST_BUS];
+    return 0;
+}
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz) {
+    (void)device;
+    *mhz = which == 2 ? 877 : plays("hot") ? 765 : 1530;
+    return 0;
+}
+int nvmlDeviceGetPowerUsage(void *device, unsigned *mw) {
+    (void)device;
+    *mw = 250000;
+    return 0;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw) {
+    (void)device;
+    *mw = 300000;
+    return 0;
+}
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) {
+    (void)device;
+    (void)sensor;
+    *celsius = plays("hot") ? 90 : 55;
+    return 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) {
+    (void)device;
+    *reasons = plays("hot") ? 0x40 : 0x4; /* heat; or the power limit, which is usual */
+    return 0;
+}
+
+/* The own process once it has a context; "busy": another before it; "shared": another from the 20th question on. */
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list) {
+    static int asked;
+    unsigned n = 0;
+    (void)device;
+    asked++;
+    if (plays("busy") && *count > n) list[n++] = (struct process){.pid = 4242, .memory = 1 << 30};
+    if (getenv("FAKE_CUDA_CONTEXT") != NULL && *count > n) list[n++] = (struct process){.pid = (unsigned)getpid()};
+    if (plays("shared") && asked > 4 && *count > n) list[n++] = (struct process){.pid = 4343};
+    *count = n;
+    return 0;
+}
+int nvmlDeviceGetUtilizationRates(void *device, struct utilization *out) {
+    (void)device;
+    *out = (struct utilization){plays("loaded") ? 60 : 0, 0};
+    return 0;
+}
+
+/* mesh: LINKS_A_PEER links to each other device; switch: twelve to switches */
+static int peer_of(int device, unsigned link) {
+    const int peer = (int)link / LINKS_A_PEER;
+    return peer >= device ? peer + 1 : peer;
+}
+static bool has_link(int device, unsigned link) {
+    if (count_of_devices() < 2 || strcmp(links(), "none") == 0) return false;
+    return strcmp(links(), "switch") == 0 ? link < 12 : peer_of(device, link) < count_of_devices();
+}
+int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *active) {
+    if (link >= 18) return NOT_SUPPORTED;
+    *active = has_link(number_of(device), link);
+    return 0;
+}
+int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version) {
+    (void)device;
+    (void)link;
+    *version = strcmp(links(), "switch") == 0 ? 4 : 2;
+    return 0;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out) {
+    memset(out, 0, sizeof *out);
+    if (!has_link(number_of(device), link)) return NOT_SUPPORTED;
+    snprintf(out->name, sizeof out->name, "00000000:%02X:00.0", strcmp(links(), "switch") == 0 ? 0xc0u : (unsigned)(FIRST_BUS + peer_of(number_of(device), link)));
+    return 0;
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type) {
+    (void)device;
+    (void)link;
+    *type = strcmp(links(), "switch") == 0 ? 2 : 0;
+    return 0;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *generation) {
+    (void)device;
+    *generation = 3;
+    return 0;
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *width) {
+    (void)device;
+    *width = 16;
+    return 0;
+}

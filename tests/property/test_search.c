@@ -1,0 +1,245 @@
+/* The best plan that search finds is the best of all plans, each predicted by itself; bounds, parts and threads change nothing.
+ * Laws of transformers' plans over random cases. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/limits.h"
+#include "model/search.h"
+#include "model/strategy.h"
+#include "predict/search_threads.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+#include "tests/load_workload.h"
+
+enum { CASES = 200 };
+
+static uint64_t seed;
+static double random_unit(void) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(seed >> 11) / 9007199254740992.0;
+}
+static double random_log(double low, double high) { return low * pow(high / low, random_unit()); }
+static int64_t pick(const int64_t *values, int count) { return values[(int)(random_unit() * count)]; }
+
+struct scene {
+    struct dl_fake f;
+    struct dl_workload workload;
+    struct dl_search_request request;
+};
+
+static void random_scene(struct scene *s) {
+    static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64}, nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
+    static struct dl_override overrides[5];
+    static char text[5][32];
+    const int64_t h = pick(heads, 4);
+    fake_make(&s->f);
+    snprintf(text[0], sizeof text[0], "%lld", (long long)pick(layers, 5));
+    snprintf(text[1], sizeof text[1], "%lld", (long long)h);
+    snprintf(text[2], sizeof text[2], "%lld", (long long)(h * 64));
+    snprintf(text[3], sizeof text[3], "%lld", (long long)pick(tokens, 3));
+    snprintf(text[4], sizeof text[4], "%lld", (long long)1000);
+    static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab"};
+    for (int i = 0; i < 5; i++) overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
+    load_name("gpt", overrides, 5, &s->f.arena, &s->workload);
+    struct dl_framework *f = &s->f.framework;
+    f->splits_layers = true;
+    f->shards = random_unit() < 0.8;
+    f->overlaps_backward = random_unit() < 0.5;
+    f->dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
+    s->f.device.memory_bytes = random_log(6.2e8, 9e8); /* context and workspace take 6e8 */
+    s->f.system.inter.bandwidth_bytes_per_s = random_log(1e8, 5e10);
+    s->f.system.nodes = 64;
+    struct dl_plan fixed = s->f.plan;
+    fixed.strategy = NULL;
+    fixed.precision = random_unit() < 0.5 ? DL_MIXED : DL_FP32;
+    fixed.optimizer = DL_ADAM;
+    fixed.devices_per_node = 4;
+    fixed.batch_per_device_samples = 0;
+    fixed.global_batch_samples = (double)pick(batches, 4) * (double)(1 + (int)(random_unit() * 2));
+    fixed.recompute_open = true;
+    s->request = (struct dl_search_request){.system = &s->f.system, .workload = &s->workload, .framework = f, .fixed = fixed, .any_schedule = true,
+                                            .any_shard = true, .any_mapping = true, .any_sequence_parallel = true, .node_count = 1, .keep = 1};
+    s->request.nodes[0] = pick(nodes, 4);
+    s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
+}
+
+struct best { double score, iteration_s; int64_t tried, fitting; bool found; };
+
+/* One complete plan, predicted as the command line would. */
+static void predict_one(const struct scene *s, struct dl_plan plan, struct best *best) {
+    struct dl_err err = {0};
+    struct dl_arena arena = {0};
+    struct dl_prediction p;
+    if (dl_predict(&s->f.system, &s->workload, &s->f.framework, &plan, NULL, &arena, &p, &err) == DL_OK) {
+        best->tried++;
+        const double score = s->request.objective == DL_BY_MEMORY ? p.memory.total_bytes : p.iteration_s;
+        if (p.fits) {
+            best->fitting++;
+            if (!best->found || score < best->score) best->score = score;
+            best->found = true;
+        }
+    }
+    dl_arena_free(&arena);
+}
+
+/* All plans by plain loops over everything, most of them impossible and refused. */
+static void brute_force(const struct scene *s, struct best *best) {
+    memset(best, 0, sizeof *best);
+    struct dl_plan p = s->request.fixed;
+    const int64_t devices = s->request.nodes[0] * 4, batch = (int64_t)p.global_batch_samples;
+    p.strategy = dl_strategy_find("3d");
+    p.nodes = s->request.nodes[0];
+    p.recompute_open = false;
+    p.ep = 1;
+    for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.tp * p.sp <= devices; p.sp++) for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
+        if (devices % (p.tp * p.sp * p.pp) != 0) continue;
+        p.dp = devices / (p.tp * p.sp * p.pp);
+        if (batch % p.dp != 0) continue;
+        for (int64_t b = 1; b <= batch / p.dp; b++) for (int seq = 0; seq < 2; seq++) for (int shard = 0; shard < 4; shard++)
+        for (int r = 0; r < 3; r++) for (int schedule = 0; schedule < DL_ASYNC; schedule++) for (int64_t v = 1; v <= 6; v++)
+        for (int mapping = 0; mapping < 2; mapping++) {
+            if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
+            if (shard > 0 && (!s->f.framework.shards || p.dp * p.sp == 1)) continue;
+            if (p.pp == 1 && schedule != DL_1F1B) continue;
+            p.micro_batch_samples = (double)b;
+            p.sequence_parallel = seq;
+            p.shard = shard;
+            p.recompute = (enum dl_recompute)r;
+            p.schedule = (enum dl_schedule)schedule;
+            p.virtual_stages = v > 1 ? v : 0;
+            p.mapping = (enum dl_mapping)mapping;
+            predict_one(s, p, best);
+        }
+    }
+}
+
+static void search_it(const struct scene *s, const struct dl_search_request *request, int threads, struct dl_search_worker *out) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_search *search;
+    double elapsed_s;
+    (void)s;
+    memset(out, 0, sizeof *out);
+    if (dl_search_prepare(request, &arena, &search, &err) != DL_OK) { /* no arrangement divides: nothing found */
+        assert_int_equal(err.code, DL_ERR_USAGE);
+        dl_arena_free(&arena);
+        return;
+    }
+    const struct dl_search_run run = {.search = search, .threads = threads};
+    if (dl_search_run(&run, out, &elapsed_s, &err) != DL_OK) fail_msg("%s", err.message);
+    dl_arena_free(&arena);
+}
+
+/* F-SEARCH-BOUND: bounds on and off, the score equals the best of dl_predict over all plans. */
+static void best_is_brute_force(void **state) {
+    (void)state;
+    static struct dl_search_worker found, all;
+    int feasible = 0, infeasible = 0;
+    seed = 42;
+    for (int i = 0; i < CASES; i++) {
+        struct scene s;
+        struct best best;
+        random_scene(&s);
+        brute_force(&s, &best);
+        search_it(&s, &s.request, 1, &found);
+        assert_int_equal(found.best_count > 0, best.found);
+        if (best.found) check_close(found.best[0].score, best.score, 1e-12);
+        feasible += best.found;
+        infeasible += !best.found;
+        struct dl_search_request every = s.request;
+        every.every = true;
+        search_it(&s, &every, 1, &all);
+        assert_int_equal(all.feasible_count > 0, best.found);
+        if (best.found) check_close(all.best[0].score, best.score, 1e-12);
+        assert_true(found.evaluated_count <= all.evaluated_count);
+        dl_arena_free(&s.f.arena);
+    }
+    assert_true(feasible > CASES / 4 && infeasible > 0);
+}
+
+/* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten. */
+static void parts_and_threads(void **state) {
+    (void)state;
+    static struct dl_search_worker one, two, part;
+    seed = 7;
+    for (int i = 0; i < 30; i++) {
+        struct scene s;
+        random_scene(&s);
+        s.request.keep = 5;
+        s.request.front = true;
+        search_it(&s, &s.request, 1, &one);
+        search_it(&s, &s.request, 3, &two);
+        assert_int_equal(one.best_count, two.best_count);
+        assert_int_equal(one.front_count, two.front_count);
+        assert_int_equal(one.evaluated_count, two.evaluated_count);
+        for (int k = 0; k < one.best_count; k++) assert_int_equal(one.best[k].order, two.best[k].order);
+        double least = INFINITY;
+        int64_t evaluated = 0;
+        for (int n = 0; n < 3; n++) {
+            struct dl_search_request piece = s.request;
+            piece.shard_index = n;
+            piece.shard_count = 3;
+            search_it(&s, &piece, 1, &part);
+            evaluated += part.evaluated_count;
+            if (part.best_count > 0 && part.best[0].score < least) least = part.best[0].score;
+        }
+        assert_int_equal(evaluated, one.evaluated_count);
+        if (one.best_count > 0) check_close(least, one.best[0].score, 0);
+        for (int a = 0; a < one.front_count; a++) {
+            for (int b = 0; b < one.front_count; b++) {
+                assert_false(a != b && one.front[a].iteration_s <= one.front[b].iteration_s && one.front[a].memory_bytes <= one.front[b].memory_bytes);
+            }
+        }
+        dl_arena_free(&s.f.arena);
+    }
+}
+
+/* Every plan: parts sum to the iteration, tp = pp = 1 has no communication inside layers, more bandwidth never hurts. F-ELASTICITY */
+static void laws(void **state) {
+    (void)state;
+    static struct dl_search_worker found;
+    seed = 11;
+    for (int i = 0; i < 60; i++) {
+        struct scene s;
+        struct dl_err err = {0};
+        random_scene(&s);
+        s.request.keep = 8;
+        s.f.device.memory_bytes = 1e12;
+        search_it(&s, &s.request, 1, &found);
+        struct dl_search *search = NULL;
+        if (found.best_count > 0) assert_int_equal(dl_search_prepare(&s.request, &s.f.arena, &search, &err), DL_OK);
+        for (int k = 0; k < found.best_count; k++) {
+            struct dl_prediction p;
+            struct dl_plan plan = dl_search_plan(search, &found.best[k]);
+            if (dl_predict(&s.f.system, &s.workload, &s.f.framework, &plan, NULL, &s.f.arena, &p, &err) != DL_OK) fail_msg("%s", err.message);
+            check_close(p.iteration_s, found.best[k].iteration_s, 1e-12);
+            check_close(p.memory.total_bytes, found.best[k].memory_bytes, 1e-12);
+            check_close(p.iteration_s, p.compute_s + p.exposed_comm_s + p.exposed_input_s + p.bubble_s + p.overhead_s, 1e-12);
+            assert_true(p.exposed_comm_s <= p.comm_s * (1 + 1e-9) && p.bubble_s >= 0 && p.overhead_s >= 0);
+            if (plan.pp == 1) check_close(p.bubble_s, 0, 0);
+        }
+        if (found.best_count > 0) {
+            struct dl_limits limits;
+            struct dl_plan plan = dl_search_plan(search, &found.best[0]);
+            if (dl_limits_of(&s.f.system, &s.workload, &s.f.framework, &plan, &s.f.arena, &limits, &err) != DL_OK) fail_msg("%s", err.message);
+            for (int e = 0; e < limits.elasticity_count; e++) {
+                const bool latency = strstr(limits.elasticity[e].resource, "latency") != NULL;
+                const double value = limits.elasticity[e].value;
+                assert_true(latency ? value >= -1e-9 && value <= 1.01 : value <= 1e-9 && value >= -1.01);
+            }
+        }
+        dl_arena_free(&s.f.arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force), cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

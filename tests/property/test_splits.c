@@ -1,0 +1,249 @@
+/* Laws of the strategies that split layers or the network: hybrids contain their parts, volumes, bubbles, tables. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/data.h"
+#include "model/modelpar.h"
+#include "model/pipeline.h"
+#include "model/plan_tables.h"
+#include "tests/check.h"
+
+struct world {
+    struct dl_arena arena;
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+};
+
+static char directory[600];
+
+static void load(struct world *w, const char *system, const char *workload, const char *framework) {
+    static const char *directories[1];
+    struct dl_err err = {0};
+    memset(w, 0, sizeof *w);
+    snprintf(directory, sizeof directory, "%s/data", check_root());
+    directories[0] = directory;
+    const struct dl_data data = {.directories = directories, .directory_count = 1};
+    if (dl_data_system(&data, system, &w->arena, &w->system, &err) != DL_OK ||
+        dl_data_workload(&data, workload, &w->arena, &w->workload, &err) != DL_OK ||
+        dl_data_framework(&data, framework, &w->arena, &w->framework, &err) != DL_OK) {
+        fail_msg("%s %s %s: %s", system, workload, framework, err.message);
+    }
+}
+
+static struct dl_plan plan_of(const char *strategy, int64_t nodes, double batch) {
+    return (struct dl_plan){.strategy = dl_strategy_find(strategy), .nodes = nodes, .batch_per_device_samples = batch,
+                            .optimizer = DL_MOMENTUM, .synthetic_input = true};
+}
+
+static struct dl_prediction predict(struct world *w, const struct dl_plan *plan) {
+    struct dl_prediction p = {0};
+    struct dl_err err = {0};
+    if (dl_predict(w->system, w->workload, w->framework, plan, NULL, &w->arena, &p, &err) != DL_OK) {
+        fail_msg("%s: %s", plan->strategy->name, err.message);
+    }
+    return p;
+}
+
+static void equal(double a, double b, const char *what) {
+    if (fabs(a - b) > 1e-12 * fmax(fabs(a), fabs(b))) fail_msg("%s: %.17g is not %.17g", what, a, b);
+}
+
+static void same_prediction(const struct dl_prediction *a, const struct dl_prediction *b, const char *what) {
+    equal(a->iteration_s, b->iteration_s, what);
+    equal(a->compute_s, b->compute_s, what);
+    equal(a->exposed_comm_s, b->exposed_comm_s, what);
+    equal(a->comm_s, b->comm_s, what);
+    equal(a->memory.total_bytes, b->memory.total_bytes, what);
+    equal(a->scaling_efficiency, b->scaling_efficiency, what);
+}
+
+/* One part: data parallelism. One replica: the split alone. */
+static void hybrids_contain_their_parts(void **state) {
+    (void)state;
+    static const struct { const char *hybrid, *alone; bool tp, sp, pp; } rows[] = {
+        {"data+filter", "filter", true, false, false}, {"data+channel", "channel", true, false, false},
+        {"data+spatial", "spatial", false, true, false}, {"data+pipeline", "pipeline", false, false, true}};
+    static const char *const frameworks[] = {"chainermn", "pytorch-ddp", "horovod-pytorch", "ideal"};
+    for (size_t f = 0; f < sizeof frameworks / sizeof frameworks[0]; f++) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            struct world w;
+            load(&w, "abci-v100", i % 2 == 0 ? "resnet50" : "vgg16", frameworks[f]);
+            const struct dl_plan data = plan_of("data", 2, 8);
+            struct dl_plan one = plan_of(rows[i].hybrid, 2, 8);
+            one.tp = rows[i].tp, one.sp = rows[i].sp, one.pp = rows[i].pp;
+            const struct dl_prediction expected = predict(&w, &data), got = predict(&w, &one);
+            same_prediction(&got, &expected, rows[i].hybrid);
+            struct dl_plan group = plan_of(rows[i].hybrid, 1, 8);
+            group.dp = 1;
+            group.tp = rows[i].tp ? 4 : 0, group.sp = rows[i].sp ? 4 : 0, group.pp = rows[i].pp ? 4 : 0;
+            const struct dl_plan alone = plan_of(rows[i].alone, 1, 8);
+            const struct dl_prediction whole = predict(&w, &alone), part = predict(&w, &group);
+            same_prediction(&part, &whole, rows[i].alone);
+            dl_arena_free(&w.arena);
+        }
+    }
+}
+
+/* Bytes that a device sends: gather (p - 1)/p S, all-reduce twice that. In a chain of equal layers, up to the last, filter and
+ * channel parallelism send the same. */
+static double volume(struct world *w, enum dl_split_kind kind, double skip_elements) {
+    struct dl_plan plan = plan_of(kind == DL_SPLIT_FILTER ? "filter" : "channel", 1, 8);
+    struct dl_err err = {0};
+    assert_int_equal(dl_plan_complete(w->system, w->workload, w->framework, &plan, &err), DL_OK);
+    const struct dl_strategy_request request = {.system = w->system, .workload = w->workload, .framework = w->framework,
+                                                .plan = &plan, .arena = &w->arena};
+    struct dl_replica replica;
+    double sum = 0;
+    assert_int_equal(dl_modelpar_replica(&request, kind, 4, &replica, &err), DL_OK);
+    for (int m = 0; m < replica.message_count; m++) {
+        const struct dl_layer_message *own = &replica.messages[m];
+        const bool all_reduce = strncmp(own->message.name, "all_reduce", 10) == 0;
+        if (own->message.bytes != skip_elements * 32 * 4) sum += own->message.bytes * (all_reduce ? 2 : 1);
+    }
+    return sum;
+}
+
+static void filter_and_channel_send_the_same(void **state) {
+    (void)state;
+    struct world w;
+    load(&w, "abci-v100", "vgg16", "ideal");
+    /* Without pools, the first and the last layer a chain's outputs are the next layer's inputs. */
+    struct dl_workload chain = *w.workload;
+    struct dl_layer *layers = dl_arena_alloc(&w.arena, 5, sizeof *layers);
+    int conv = 0;
+    while (strcmp(w.workload->layers[conv].name, "stage5.unit.1.conv") != 0) conv++;
+    for (int i = 0; i < 5; i++) {
+        static const int inputs[] = {-1, 0, 1, 2, 3};
+        layers[i] = w.workload->layers[conv];
+        layers[i].inputs = &inputs[i];
+        layers[i].first = false;
+    }
+    layers[4].out.channels /= 2; /* another size: left out of both sums */
+    chain.layers = layers;
+    chain.layer_count = 5;
+    w.workload = &chain;
+    const double last = layers[4].out.channels * 14 * 14, all = layers[0].in.channels * 14 * 14;
+    const double filter = volume(&w, DL_SPLIT_FILTER, last), channel = volume(&w, DL_SPLIT_CHANNEL, last);
+    equal(filter, (4 + 2 * 4) * all * 32 * 4, "filter: gathers and sums of four layers");
+    equal(channel, (2 * 4 + 5) * all * 32 * 4, "channel: sums of four outputs, gathers of five inputs");
+    equal(filter + all * 32 * 4, channel, "the same but for the gradient of the chain's own input");
+    dl_arena_free(&w.arena);
+}
+
+static void bubbles(void **state) {
+    (void)state;
+    for (double p = 1; p <= 64; p *= 2) {
+        for (double m = 1; m <= 256; m *= 4) {
+            const double bubble = dl_pipeline_bubble_steps(DL_1F1B, p, 1);
+            equal(bubble / (m + bubble), (p - 1) / (m + p - 1), "share of the flush schedules");
+            equal(dl_pipeline_bubble_steps(DL_INTERLEAVED, p, 4), (p - 1) / 4, "interleaved");
+            equal(dl_pipeline_in_flight(DL_GPIPE, 0, p, m, 1), m, "GPipe holds all");
+            equal(dl_pipeline_in_flight(DL_1F1B, 0, p, m, 1), fmin(p, m), "1F1B holds as many as stages");
+        }
+    }
+    equal(dl_pipeline_bubble_steps(DL_ASYNC, 8, 1), 0, "asynchronous");
+    equal(dl_pipeline_weight_versions(DL_ASYNC, 0, 8), 8, "versions");
+    struct world w; /* and in a prediction: the bubble is (p - 1) steps, compute and stalls are m */
+    load(&w, "abci-v100", "resnet50", "ideal");
+    struct dl_plan plan = plan_of("pipeline", 1, 16);
+    plan.micro_batch_samples = 4;
+    const struct dl_prediction p = predict(&w, &plan);
+    const double steps_s = p.forward_s + p.backward_s + p.overhead_s;
+    assert_true(fabs(p.bubble_s / (p.bubble_s + steps_s) - 3.0 / (16 + 3)) < 0.01);
+    dl_arena_free(&w.arena);
+}
+
+/* Dynamic programming against all partitions of small chains. */
+static double brute(const double *cost, int layers, int stages) {
+    if (stages == 1) {
+        double sum = 0;
+        for (int i = 0; i < layers; i++) sum += cost[i];
+        return sum;
+    }
+    double least = HUGE_VAL, last = 0;
+    for (int j = layers - 1; j >= stages - 1; j--) {
+        last += cost[j];
+        least = fmin(least, fmax(last, brute(cost, j, stages - 1)));
+    }
+    return least;
+}
+
+static void balance_is_optimal(void **state) {
+    (void)state;
+    uint64_t seed = 7;
+    for (int i = 0; i < 300; i++) {
+        double cost[10], work[2 * 11 * 11];
+        int first[11];
+        const int layers = 1 + i % 10, stages = 1 + i / 10 % layers;
+        for (int k = 0; k < layers; k++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            cost[k] = (double)(seed >> 40);
+        }
+        equal(dl_pipeline_balance(cost, layers, stages, first, work), brute(cost, layers, stages), "balance");
+        assert_int_equal(first[0], 0);
+        assert_int_equal(first[stages], layers);
+        for (int s = 0; s < stages; s++) assert_true(first[s] < first[s + 1]);
+    }
+}
+
+/* Tables give what dl_predict gives, also for plans whose split and group were added with others. */
+static void tables_equal_predictions(void **state) {
+    (void)state;
+    static const char *const strategies[] = {"data", "data+filter", "data+channel", "data+spatial", "data+pipeline"};
+    static const char *const frameworks[] = {"chainermn", "pytorch-ddp", "horovod-pytorch"};
+    for (size_t f = 0; f < sizeof frameworks / sizeof frameworks[0]; f++) {
+        struct world w;
+        struct dl_plan_tables *tables;
+        struct dl_err err = {0};
+        load(&w, "abci-v100", "resnet50", frameworks[f]);
+        const struct dl_plan base = plan_of("data", 1, 1);
+        assert_int_equal(dl_plan_tables_build(w.system, w.workload, w.framework, &base, &w.arena, &tables, &err), DL_OK);
+        for (size_t s = 0; s < sizeof strategies / sizeof strategies[0]; s++) {
+            struct dl_plan plans[3][3];
+            for (int n = 0; n < 3; n++) {
+                for (int b = 0; b < 3; b++) {
+                    plans[n][b] = plan_of(strategies[s], 2 << n, 16 << b);
+                    const bool whole = strcmp(frameworks[f], "horovod-pytorch") == 0 || strstr(strategies[s], "pipeline") != NULL;
+                    if (!whole && n > 0 && b > 0) { /* composed */
+                        assert_int_equal(dl_plan_complete(w.system, w.workload, w.framework, &plans[n][b], &err), DL_OK);
+                    } else if (dl_plan_tables_add(tables, &plans[n][b], &err) != DL_OK) {
+                        fail_msg("%s: %s", strategies[s], err.message);
+                    }
+                }
+            }
+            for (int n = 0; n < 3; n++) {
+                for (int b = 0; b < 3; b++) {
+                    struct dl_plan_value value;
+                    const struct dl_prediction p = predict(&w, &plans[n][b]);
+                    assert_true(dl_plan_tables_evaluate(tables, &plans[n][b], &value));
+                    /* A broadcast before forward hides some of the host's delay, which tables add to it. */
+                    const double tolerance = w.framework->buffers_broadcast ? 5e-3 : 1e-6;
+                    if (fabs(value.iteration_s - p.iteration_s) > tolerance * p.iteration_s) {
+                        fail_msg("%s %s nodes %d: table %g s, prediction %g s", frameworks[f], strategies[s], 2 << n,
+                                 value.iteration_s, p.iteration_s);
+                    }
+                    equal(value.memory.total_bytes, p.memory.total_bytes, "memory");
+                    assert_true(fabs(value.exposed_comm_s - p.exposed_comm_s) <= tolerance * p.iteration_s);
+                }
+            }
+        }
+        dl_arena_free(&w.arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hybrids_contain_their_parts), cmocka_unit_test(filter_and_channel_send_the_same),
+        cmocka_unit_test(bubbles),                     cmocka_unit_test(balance_is_optimal),
+        cmocka_unit_test(tables_equal_predictions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

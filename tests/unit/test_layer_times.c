@@ -1,0 +1,123 @@
+/* Measured times of layers in place of the model's, by hand: F-LAYER-TIMES. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "model/layer.h"
+#include "model/layer_times.h"
+
+#define CHECK(condition) assert_true(condition)
+
+static struct dl_layer_time at_8[] = {{"conv", 0.004, 0.010}, {"relu", 0.001, NAN}};
+static struct dl_layer_time at_32[] = {{"conv", 0.016, 0.040}, {"relu", 0.004, NAN}};
+static struct dl_layer_batch batches[] = {
+    {.batch_samples = 8, .update_s = 0.002, .steps = 3, .layers = at_8, .layer_count = 2},
+    {.batch_samples = 32, .update_s = 0.003, .steps = 3, .layers = at_32, .layer_count = 2},
+};
+static const struct dl_layer_times times = {.name = "t", .summary = "s", .source = "measured", .workload = "w", .framework = "pytorch",
+                                            .device = "d", .precision = DL_FP32, .batches = batches, .batch_count = 2};
+static const struct dl_layer layers[] = {{.name = "conv"}, {.name = "relu"}, {.name = "other"}};
+static const struct dl_workload workload = {.name = "w", .layers = layers, .layer_count = 3};
+
+/* Costs of three layers: forward, backward of each, and the update. */
+struct costs { struct dl_layer_cost list[3]; struct dl_cost cost; };
+static void fill(struct costs *c, double scale) {
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < 3; i++) {
+        c->list[i].forward = (struct dl_pass_cost){.time_s = 0.5 * scale, .by_limit_s = {0.4 * scale, 0.1 * scale, 0}, .origin = "model", .extrapolated = true};
+        c->list[i].backward = (struct dl_pass_cost){.time_s = 1.0 * scale, .by_limit_s = {1.0 * scale, 0, 0}, .origin = "model"};
+    }
+    c->cost.layers = c->list;
+    c->cost.update = (struct dl_pass_cost){.time_s = 0.1, .origin = "model"};
+}
+
+static void apply(double batch, struct costs *c, double scale) {
+    struct costs low, high;
+    struct dl_err err = {.code = DL_OK};
+    fill(&low, 8);
+    fill(&high, 32);
+    fill(c, scale);
+    CHECK(dl_layer_times_apply(&times, &workload, batch, &low.cost, &high.cost, &c->cost, &err) == DL_OK);
+}
+
+/* At a measured batch: the measured time; its parts by limit keep their shares; what was not measured stays. F-LAYER-TIMES */
+static void at_a_measured_batch(void **state) {
+    struct costs c;
+    (void)state;
+    apply(8, &c, 8);
+    CHECK(c.list[0].forward.time_s == 0.004);
+    CHECK(fabs(c.list[0].forward.by_limit_s[0] - 0.8 * 0.004) < 1e-15);
+    CHECK(!c.list[0].forward.extrapolated);
+    CHECK(strcmp(c.list[0].forward.origin, "measured by framework profiler") == 0);
+    CHECK(strcmp(c.list[0].forward.formula, "F-LAYER-TIMES") == 0);
+    CHECK(c.list[0].backward.time_s == 0.010);
+    CHECK(c.list[1].backward.time_s == 8.0 && strcmp(c.list[1].backward.origin, "model") == 0);
+    CHECK(c.list[2].forward.time_s == 4.0);
+    CHECK(c.cost.update.time_s == 0.002);
+}
+
+/* Half way in the logarithm of the batch: sqrt(4 ms * 16 ms) = 8 ms. */
+static void between_batches(void **state) {
+    struct costs c;
+    (void)state;
+    apply(16, &c, 16);
+    CHECK(fabs(c.list[0].forward.time_s - 0.008) < 1e-12);
+    CHECK(fabs(c.list[0].backward.time_s - 0.020) < 1e-12);
+    CHECK(!c.list[0].forward.extrapolated);
+}
+
+/* Outside: times the ratio of the model's times, and said. 64 : 32 in the model is 2. */
+static void outside_the_batches(void **state) {
+    struct costs c;
+    (void)state;
+    apply(64, &c, 64);
+    CHECK(fabs(c.list[0].forward.time_s - 0.032) < 1e-12);
+    CHECK(c.list[0].forward.extrapolated);
+    apply(4, &c, 4);
+    CHECK(fabs(c.list[0].forward.time_s - 0.002) < 1e-12);
+    CHECK(c.cost.update.time_s == 0.002); /* the optimizer does not see the batch */
+}
+
+static void fits_only_what_was_measured(void **state) {
+    const struct dl_framework ddp = {.name = "pytorch-ddp"}, chainer = {.name = "chainermn"};
+    const struct dl_device d = {.name = "d"}, e = {.name = "e"};
+    (void)state;
+    CHECK(dl_layer_times_fit(&times, &workload, &ddp, &d, DL_FP32));
+    CHECK(!dl_layer_times_fit(&times, &workload, &ddp, &d, DL_MIXED));
+    CHECK(!dl_layer_times_fit(&times, &workload, &ddp, &e, DL_FP32));
+    CHECK(!dl_layer_times_fit(&times, &workload, &chainer, &d, DL_FP32));
+    CHECK(dl_layer_times_known(&times, &workload) == 2);
+}
+
+static void part_takes_channels(void **state) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {.code = DL_OK};
+    const struct dl_layer_kind *part = dl_layer_kind_find("part");
+    const struct dl_shape in = {.dims = 2, .channels = 64, .size = {1, 7, 7}};
+    struct dl_layer layer = {.kind = part, .hidden = 24, .in = in};
+    struct dl_kernel kernels[DL_LAYER_KERNELS];
+    (void)state;
+    layer.in_elements = 64 * 49;
+    CHECK(part->infer(&layer, &in, &arena, &err) == DL_OK);
+    CHECK(layer.out.channels == 24 && layer.out.size[2] == 7);
+    CHECK(part->kernels(&layer, DL_FORWARD, 2, kernels) == 0);
+    CHECK(part->kernels(&layer, DL_BACKWARD_DATA, 2, kernels) == 1);
+    CHECK(kernels[0].read_elements == 2 * 24 * 49 && kernels[0].write_elements == 2 * 64 * 49);
+    layer.hidden = 65;
+    CHECK(part->infer(&layer, &in, &arena, &err) == DL_ERR_INPUT);
+    dl_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(at_a_measured_batch), cmocka_unit_test(between_batches), cmocka_unit_test(outside_the_batches),
+        cmocka_unit_test(fits_only_what_was_measured), cmocka_unit_test(part_takes_channels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
