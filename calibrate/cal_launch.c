@@ -232,12 +232,25 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
     return end(&w, word_count);
 }
 
+/* In an allocation of several nodes mpirun would spread the ranks over them; these are of this node. */
+static void push_outside(struct words *w) {
+    static const char *const names[] = {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_JOBID",
+                                        "PBS_NODEFILE", NULL};
+    const char *env = dl_cal_find_program("env", w->arena);
+    bool any = false;
+    for (int i = 0; names[i] != NULL; i++) any = any || getenv(names[i]) != NULL;
+    if (!any || env == NULL) return;
+    push(w, env);
+    for (int i = 0; names[i] != NULL; i++) push_all(w, (const char *const[]){"-u", names[i], NULL});
+}
+
 char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp, size_t room, struct dl_arena *arena,
                           size_t *word_count) {
     /* A rank that waits leaves its core to others. */
     static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe",     "--bind-to", "none", "--mca", "pml",
                                            "ob1",                 "--mca",               "mpi_yield_when_idle",  "1",     NULL};
     struct words w = begin(room, arena);
+    push_outside(&w);
     push(&w, tools->mpirun);
     if (tools->open_mpi) {
         push_all(&w, open_mpi);

@@ -54,6 +54,22 @@ static void words_of_launchers(void **state) {
     assert_false(dl_cal_launch_chooses(&launch)); /* it cannot be told to leave a node out */
 }
 
+/* Inside an allocation the ranks of this node are started as if there were none. */
+static void local_ranks_stay_on_this_node(void **state) {
+    (void)state;
+    const struct dl_cal_tools tools = {.mpirun = "/bin/mpirun"};
+    size_t count;
+    unsetenv("PBS_JOBID"), unsetenv("PBS_NODEFILE"), unsetenv("SLURM_JOBID"), unsetenv("SLURM_NODELIST");
+    unsetenv("SLURM_JOB_NODELIST"), unsetenv("SLURM_JOB_ID");
+    char **words = dl_cal_local_words(&tools, 2, false, 1, &arena, &count);
+    assert_string_equal(joined(words, count), "/bin/mpirun -np 2");
+    setenv("SLURM_JOB_ID", "7", 1);
+    words = dl_cal_local_words(&tools, 2, false, 1, &arena, &count);
+    unsetenv("SLURM_JOB_ID");
+    check_contains(joined(words, count), "/env -u SLURM_JOB_ID -u SLURM_JOBID ");
+    check_contains(joined(words, count), " /bin/mpirun -np 2");
+}
+
 static void hosts_of_a_file(void **state) {
     (void)state;
     const char text[] = "# nodes of this week\nn1 slots=2\n\n n2:4\nn1 slots=2\nn3 # the new one\n";
@@ -143,6 +159,7 @@ static void what_changed_between_two_profiles(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(words_of_launchers, clean),
+        cmocka_unit_test_teardown(local_ranks_stay_on_this_node, clean),
         cmocka_unit_test_teardown(hosts_of_a_file, clean),
         cmocka_unit_test_teardown(a_node_that_is_slow_with_every_partner, clean),
         cmocka_unit_test_teardown(drift_of_samples, clean),
