@@ -120,7 +120,7 @@ for f in id predicted measured unit error_pct bottleneck skipped why group rows 
     has "comparison field $f" "\"$f\":"
 done
 has 'all-by-source' '"all-by-source"'
-run compare data/runs/megatron.csv --json
+run compare tests/fixtures/unpredictable_runs.csv --json
 has 'what cannot be predicted is skipped with the reason' '"why": ".*strateg|"why": ".*framework'
 run compare data/collectives/published.csv
 check 'compare collectives' 0
