@@ -16,6 +16,14 @@ static void put(struct sink *s, struct dl_term term) {
     if (s->count < s->capacity) s->terms[s->count++] = term;
 }
 
+static const char *limit_of(const struct dl_pass_cost *cost) {
+    static const char *const names[] = {[DL_LIMIT_COMPUTE] = "arithmetic", [DL_LIMIT_MEMORY] = "memory bandwidth",
+                                        [DL_LIMIT_LATENCY] = "kernel latency"};
+    int most = 0;
+    for (int i = 1; i < 3; i++) if (cost->by_limit_s[i] > cost->by_limit_s[most]) most = i;
+    return names[most];
+}
+
 static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {
     if (cost->time_s <= 0) return;
     struct dl_arena *arena = s->parts->arena;
@@ -23,8 +31,8 @@ static void put_pass(struct sink *s, const char *name, const char *group, const 
                .name = dl_arena_printf(arena, "%s %s", name, group),
                .group = group,
                .formula = cost->formula,
-               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels", cost->flop / 1e9, cost->bytes / 1e6,
-                                         cost->launches),
+               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s", cost->flop / 1e9,
+                                         cost->bytes / 1e6, cost->launches, limit_of(cost)),
                .origin = cost->origin_device == NULL ? cost->origin
                          : dl_arena_printf(arena, "%s from %s", cost->origin, cost->origin_device),
                .start_s = start_s,

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/memory_advice.h"
 #include "model/predict_parts.h"
+#include "model/strategy.h"
 
 struct shares { double seconds[DL_BOUNDS]; };
 
@@ -149,7 +151,11 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
                                 "nothing about convergence", (long long)plan->nodes - 1), false);
     }
     if (!p->fits) {
-        warn(p, p->max_batch_samples >= 1
+        const double at_once = plan->micro_batch_samples > 0 ? plan->micro_batch_samples : plan->batch_per_device_samples;
+        const char *advice = plan->strategy == NULL || strcmp(plan->strategy->name, "data") == 0
+                                 ? dl_memory_advice(system, parts->workload, parts->framework, plan, at_once, arena) : NULL;
+        warn(p, advice != NULL ? advice
+                : p->max_batch_samples >= 1
                     ? dl_arena_printf(arena, "does not fit: the largest batch per device that does is %.0f", p->max_batch_samples)
                     : "does not fit at any batch: take a device with more memory or a sharded strategy", false);
     }

@@ -112,6 +112,17 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
     return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
 }
 
+/* The strategy when none is asked for: the framework's own, unless ranks are given for axes that it does not split over; then
+ * for transformers the one that has them all. */
+static const struct dl_strategy *strategy_of(const struct dl_workload *workload, const struct dl_framework *framework,
+                                             const struct dl_plan *plan) {
+    const struct dl_strategy *own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    const unsigned given = (plan->tp > 1 ? DL_AXIS_TP : 0u) | (plan->pp > 1 ? DL_AXIS_PP : 0u) | (plan->sp > 1 ? DL_AXIS_SP : 0u);
+    const struct dl_strategy *all = dl_strategy_find("3d");
+    const bool more = (given & ~own->axes) != 0 && (given & ~all->axes) == 0;
+    return more && dl_known(workload->transformer_layers) ? all : own;
+}
+
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan, struct dl_err *err) {
     if (plan->recompute_open && framework->recompute != NULL && dl_known(workload->transformer_layers)) {
@@ -121,7 +132,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
         return dl_fail(err, DL_ERR_USAGE, "--recompute full: only transformers say which activations are kept; use selective or none");
     }
-    if (plan->strategy == NULL) plan->strategy = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    if (plan->strategy == NULL) plan->strategy = strategy_of(workload, framework, plan);
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "strategy %s is not in this version; see 'dlmodel list strategies'", plan->strategy->name);
     }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "model/memory.h"
+#include "model/memory_advice.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -109,11 +110,33 @@ static void recomputation_frees_activations(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* 16 GB are too few: what is said first depends on what a change saves. */
+static void advice_when_it_does_not_fit(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.plan.dp = 8;
+    assert_null(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena)); /* fits */
+    struct dl_memory m = {0};
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, NULL);
+    struct dl_memory half = {0};
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 128, &half, NULL);
+    assert_true(half.total_bytes < m.total_bytes);
+    f.device.memory_bytes = (m.total_bytes + half.total_bytes) / 2; /* half the batch would do */
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena), "--micro-batch 128 saves");
+    const double states = (m.weights_bytes + m.gradients_bytes + m.optimizer_bytes) * 7 / 8;
+    struct dl_memory one = {0};
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &one, NULL);
+    f.device.memory_bytes = fmin(one.total_bytes, m.total_bytes - states) - 1e6; /* nothing does alone */
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena), "no single change is enough");
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_per_parameter), cmocka_unit_test(data_parallel_by_hand),
         cmocka_unit_test(largest_batch), cmocka_unit_test(unknown_is_said),
-        cmocka_unit_test(recomputation_frees_activations),
+        cmocka_unit_test(advice_when_it_does_not_fit), cmocka_unit_test(recomputation_frees_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
