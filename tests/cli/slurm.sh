@@ -75,7 +75,7 @@ check 'no Slurm here' 6 'sbatch is not there'
 mkdir -p "$work/bin"
 for c in srun module; do
     # shellcheck disable=SC2016
-    printf '#!/bin/sh\nfor a in "$@"; do printf "%%s\\0" "$a"; done >> "%s/argv"\n' "$work" > "$work/bin/$c"
+    printf '#!/bin/sh\nfor a in "$@"; do printf "%%s\\0" "$a"; done > "%s/argv.$$"\n' "$work" > "$work/bin/$c" # a file a call: calls run side by side
     chmod +x "$work/bin/$c"
 done
 evil="\$(touch $work/evil1)\`touch $work/evil2\`; touch $work/evil3 #\" ' -rf"
@@ -91,7 +91,7 @@ if bash -n "$work/hostile.sh"; then echo 'ok hostile names are bash'; else bad '
 mkdir -p "$folder/custom-custom-n1x2-b32-r1"
 (cd "$work" && PATH=$work/bin:$PATH SLURM_JOB_ID=1 SLURM_JOB_NODELIST=n1 SLURM_JOB_NUM_NODES=1 bash "$work/hostile.sh" > "$work/log" 2>&1)
 find "$work" . -maxdepth 2 -name 'evil*' | grep . && bad 'nothing of the names ran' 'a file was made' || echo 'ok nothing of the names ran'
-tr '\0' '\1' < "$work/argv" | tr '\n' '\2' > "$work/flat"
+cat "$work"/argv.* | tr '\0' '\1' | tr '\n' '\2' > "$work/flat"
 expected=$(printf -- '-x\2$(touch %s/evil4)\1%s\1-n\1a b\1' "$work" "$evil")
 if grep -qaF -- "$expected" "$work/flat"; then echo 'ok the words arrive as they are'; else bad 'the words arrive as they are' "$(cat "$work/log")"; fi
 grep -qaF '"event":"exit","status":0' "$folder/custom-custom-n1x2-b32-r1/job.jsonl" && echo 'ok the job says how it ended' || bad 'the job says how it ended' "$(cat "$work/log")"
