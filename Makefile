@@ -246,7 +246,7 @@ fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	$(Q)for f in $(FUZZ_PROGRAMS); do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p $(BUILD)/corpus/$$n; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 
-plots: all ## the figures of the demo, in build/plots
+plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh
 
 install: all ## PREFIX and DESTDIR are honoured
