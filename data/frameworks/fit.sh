@@ -85,8 +85,8 @@ release horovod-mxnet '' 'mixed_stream_scale=1' framework=horovod-mxnet $one $al
 for f in tensorflow-ps tensorflow-mirrored; do
     release $f '1.1' 'conv_scale=1 stream_scale=1' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e'
 done
-# Keras: what one process does for each device.
-release keras-multi-gpu '' 'replicate_s=0.02 feed_bytes_per_s=1e9' framework=keras-multi-gpu
+# Keras: its unfused graph, from one device. What the copies cost is not fitted: SOURCES.md, keras-aws-cifar.
+release keras-multi-gpu '' 'stream_scale=1' framework=keras-multi-gpu $one $alone
 
 # How much the devices of a job differ from step to step (F-STRAGGLER): one value for all systems, from the scaling alone (--anchor)
 # of three sources that agree on it. And what NCCL attains between Azure's nodes of 2018 (sockets), from the P100 runs.
