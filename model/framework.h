@@ -28,7 +28,7 @@ struct dl_framework {
     double staged_message_s;                 /* the same where device memory goes through the host; 0: as message_s */
     double message_copy_bytes_per_s;         /* serialisation and host copies per message stream */
     double collective_launch_s;              /* host cost of one collective */
-    double negotiation_s;                    /* per cycle and rank count: base of the control round */
+    double negotiation_s;                    /* control round of a cycle, per doubling of nodes */
     /* host */
     double dispatch_s;                       /* host time to issue one layer's operation (Python, executor) */
     double iteration_s;                      /* fixed host cost of an iteration (session run, optimizer loop) */
