@@ -90,6 +90,7 @@ static const struct dl_field device_fields[] = {
     NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
+    NUMBER(collective_slowdown_frac, 0, 1, DL_UNIT_NONE, "compute is slower by this while kernels of NCCL run"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that runtime and libraries take"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "default workspace limit of the convolution library"),
