@@ -130,6 +130,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(splits_layers, "tensor, pipeline, sequence and expert parallelism"),
     FLAG(shards, "can shard optimizer states, gradients and weights (ZeRO)"),
     DEFAULT(loss_scale, 0.01, 100, DL_UNIT_NONE, 1, "the same of the loss, besides composed_scale: cross-entropy in many passes"),
+    DEFAULT(softmax_matrices, 0, 1024, DL_UNIT_COUNT, 0, "fused softmax of attention takes multiples of so many score matrices of a rank; 0: any number"),
+    DEFAULT(softmax_keys, 0, 1e6, DL_UNIT_COUNT, 0, "keys that it takes at most; 0: any number"),
     {.key = NULL},
 };
 

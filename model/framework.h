@@ -79,6 +79,7 @@ struct dl_framework {
     bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
     bool shards;                             /* ZeRO stages */
     double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
+    double softmax_matrices, softmax_keys;   /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any */
 };
 
 extern const struct dl_schema dl_framework_schema;
