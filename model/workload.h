@@ -72,6 +72,7 @@ struct dl_layer {
     unsigned keeps;                   /* DL_KEEPS_*: what its backward reads, for counting distinct tensors */
     int consumers;                    /* layers whose backward adds to the gradient of this output */
     int tied_to;                      /* layer whose parameters this one shares, or -1 */
+    bool detached;                    /* backward stops after this layer */
     bool first;                       /* reads the workload's input: needs no backward-data */
 };
 
