@@ -70,7 +70,7 @@ struct dl_collective_time {
     bool extrapolated;
 };
 
-/* 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes (measured samples of the system may fall) and in
+/* *out holds an answer only with DL_OK. 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes (measured samples of the system may fall) and in
  * latency; doubling a bandwidth never slows. DL_ERR_INPUT when the system lacks a link that is needed. */
 enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);
