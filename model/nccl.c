@@ -82,6 +82,9 @@ static double hop_between_us(const struct shared *s, int algorithm, enum dl_nccl
     return s->table->net_us[algorithm][protocol] + s->net_us[protocol == DL_NCCL_SIMPLE];
 }
 
+/* Every rank has, or gets, the whole buffer. */
+static inline bool whole(enum dl_collective_op op) { return op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE; }
+
 /* S / correction. With `monotone`, at least the value at the end of the bin below. */
 static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool monotone)
 {
@@ -92,10 +95,13 @@ static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool
     return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
 }
 
-/* Rings of one operation: what their protocols share. */
+/* Latency [us], bandwidth [GB/s], bytes / correction. */
+struct line {
+    double latency_us, bandwidth, moved_bytes;
+};
+
+/* Rings of one operation: what the latencies of their protocols share. */
 struct ring {
-    double bus;   /* GB/s */
-    double ratio; /* algorithm bandwidth / bus */
     double inter_steps, intra_steps, overhead_us;
     double simple_scale; /* of the latency of Simple at this size */
     int net;             /* whose latency between nodes is paid */
@@ -104,18 +110,14 @@ struct ring {
 static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes)
 {
     const int version = s->version;
-    const bool whole = op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE;
-    struct ring ring = {.bus = graph->channels * graph->ring_bytes_per_s / 1e9,
-                        .ratio = whole ? 1.0 : graph->ranks / s->ring_steps,
-                        .intra_steps = dl_most(0.0, s->ring_steps),
+    struct ring ring = {.intra_steps = dl_most(0.0, s->ring_steps),
                         .simple_scale = 1.0,
                         /* With one device per node the ring pays the tree's network latency from 2.23 on. */
                         .net = version >= 2300 && graph->ranks <= graph->nodes ? DL_NCCL_TREE : DL_NCCL_RING};
-    if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800) ring.bus = dl_least(ring.bus, s->frac * 235.0);
     if (graph->nodes <= 1.0) return ring;
     const bool plus_one = version >= 1200 && version < 2300; /* the 2N form */
     const double rounds = op == DL_COLL_ALL_REDUCE ? 2.0 : 1.0;
-    ring.inter_steps = whole ? graph->nodes - 1.0 : rounds * (plus_one ? graph->nodes : graph->nodes - 1.0);
+    ring.inter_steps = whole(op) ? graph->nodes - 1.0 : rounds * (plus_one ? graph->nodes : graph->nodes - 1.0);
     ring.intra_steps = dl_most(0.0, s->ring_steps - ring.inter_steps);
     if (version >= 1400) ring.overhead_us = graph->amd_host ? 2.0 : 1.0;
     if (version >= 700) {
@@ -128,16 +130,22 @@ static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_g
     return ring;
 }
 
-/* us and GB/s. */
-struct line {
-    double latency_us, bandwidth, moved_bytes;
-};
+static inline double ring_latency_us(const struct shared *s, const struct ring *ring, enum dl_nccl_protocol protocol)
+{
+    double intra_us = hop_inside_us(s, DL_NCCL_RING, protocol);
+    if (ring->overhead_us > 0.0)
+        intra_us = dl_most(intra_us, protocol == DL_NCCL_SIMPLE ? ring->overhead_us * 3.0 : ring->overhead_us);
+    const double latency_us = s->table->base_us[DL_NCCL_RING][protocol] + ring->intra_steps * intra_us +
+                              ring->inter_steps * hop_between_us(s, ring->net, protocol);
+    return protocol == DL_NCCL_SIMPLE ? latency_us * ring->simple_scale : latency_us;
+}
 
-static inline struct line ring_line(const struct shared *s, const struct ring *ring, const struct dl_nccl_graph *graph,
-                             enum dl_collective_op op, enum dl_nccl_protocol protocol, double bytes)
+static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph, enum dl_collective_op op,
+                                    enum dl_nccl_protocol protocol)
 {
     const int version = s->version;
-    double bus = ring->bus, intra_us = hop_inside_us(s, DL_NCCL_RING, protocol), latency_us;
+    double bus = graph->channels * graph->ring_bytes_per_s / 1e9;
+    if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800) bus = dl_least(bus, s->frac * 235.0);
     if (protocol == DL_NCCL_LL) {
         bus /= version >= 2100 ? 2.0 : 4.0;
         if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
@@ -147,15 +155,16 @@ static inline struct line ring_line(const struct shared *s, const struct ring *r
                                      : graph->channels * ring_ll128_cap[graph->generation];
         bus = dl_least(bus * (s->per_node < 2.0 && version < 2300 ? 0.7 : 0.92), s->frac * cap);
     }
-    if (ring->overhead_us > 0.0) intra_us = dl_most(intra_us, protocol == DL_NCCL_SIMPLE ? ring->overhead_us * 3.0 : ring->overhead_us);
-    latency_us = s->table->base_us[DL_NCCL_RING][protocol] + ring->intra_steps * intra_us +
-                 ring->inter_steps * hop_between_us(s, ring->net, protocol);
-    if (protocol == DL_NCCL_SIMPLE) latency_us *= ring->simple_scale;
-    return (struct line){latency_us, bus * ring->ratio, bytes};
+    return whole(op) ? bus : bus * (graph->ranks / s->ring_steps);
 }
 
-static inline struct line tree_line(const struct shared *s, const struct dl_nccl_graph *graph, enum dl_nccl_protocol protocol,
-                             double depth, double bytes, bool monotone)
+static inline double tree_latency_us(const struct shared *s, enum dl_nccl_protocol protocol, double depth)
+{
+    return s->table->base_us[DL_NCCL_TREE][protocol] +
+           2.0 * ((s->per_node - 1.0) * hop_inside_us(s, DL_NCCL_TREE, protocol) + depth * hop_between_us(s, DL_NCCL_TREE, protocol));
+}
+
+static inline double tree_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph, enum dl_nccl_protocol protocol)
 {
     const int version = s->version, span = s->span, generation = (int)graph->generation;
     const double cap = version < 600   ? (span == 0 ? 90.0 : 70.0)
@@ -169,10 +178,7 @@ static inline struct line tree_line(const struct shared *s, const struct dl_nccl
         const double share = graph->nodes <= 1.0 ? 7.0 / 9.0 : 120.0 / 128.0;
         bus = dl_least(bus * share, s->frac * graph->tree_channels * tree_ll128_cap[generation][span]);
     }
-    return (struct line){s->table->base_us[DL_NCCL_TREE][protocol] +
-                             2.0 * ((s->per_node - 1.0) * hop_inside_us(s, DL_NCCL_TREE, protocol) +
-                                    depth * hop_between_us(s, DL_NCCL_TREE, protocol)),
-                         bus * 0.5, corrected_bytes(protocol, bytes, monotone)};
+    return bus * 0.5;
 }
 
 static bool has_ring(const struct dl_nccl_graph *graph) { return graph->ring_bytes_per_s > 0.0; }
@@ -203,11 +209,21 @@ static struct dl_cost_parts parts(const struct line *line, double steps)
     return (struct dl_cost_parts){line->latency_us * 1e-6, line->moved_bytes / (line->bandwidth * 1e9), steps};
 }
 
-/* The time as NCCL sees it. */
-static inline double seen(const struct line *line, double frac)
+/* The best so far, as NCCL sees it. */
+struct best {
+    struct line line;
+    double seen_s;
+    int algorithm, protocol;
+};
+
+static inline void consider(struct best *best, double frac, struct line line, int algorithm, int protocol)
 {
-    return line->latency_us * 1e-6 + frac * (line->moved_bytes / (line->bandwidth * 1e9));
+    const double seen_s = line.latency_us * 1e-6 + frac * (line.moved_bytes / (line.bandwidth * 1e9));
+    if (seen_s < best->seen_s) *best = (struct best){line, seen_s, algorithm, protocol};
 }
+
+/* What costs as much in latency alone as the best in all need not be looked at. */
+static inline bool hopeless(const struct best *best, double latency_us) { return latency_us * 1e-6 >= best->seen_s; }
 
 /* Switch and in-network reduction; all-reduce, Simple. Latencies: 2.19 to 2.27 (key "nccl-tuning"). */
 static bool offload_cost(int version, const struct dl_nccl_graph *graph, enum dl_nccl_algorithm algorithm,
@@ -270,10 +286,11 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
     if (algorithm == DL_NCCL_RING) {
         if (!has_ring(graph)) return false;
         const struct ring ring = ring_of(&s, graph, op, bytes);
-        line = ring_line(&s, &ring, graph, op, protocol, bytes);
+        line = (struct line){ring_latency_us(&s, &ring, protocol), ring_bandwidth(&s, graph, op, protocol), bytes};
     } else if (algorithm == DL_NCCL_TREE) {
         if (!has_tree(version, graph, op)) return false;
-        line = tree_line(&s, graph, protocol, dl_lg_floor(graph->nodes), bytes, monotone);
+        line = (struct line){tree_latency_us(&s, protocol, dl_lg_floor(graph->nodes)), tree_bandwidth(&s, graph, protocol),
+                             corrected_bytes(protocol, bytes, monotone)};
     } else if (protocol != DL_NCCL_SIMPLE || !other_line(version, graph, op, algorithm, bytes, &line)) {
         return false;
     }
@@ -287,28 +304,27 @@ bool dl_nccl_choose(int version, const struct dl_nccl_version *row, const struct
 {
     const struct shared s = shared_of(version, row, graph, op);
     const bool any = force_algorithm < 0;
-    double best_s = HUGE_VAL; /* as NCCL sees it */
-    struct line best = {0.0, 0.0, 0.0};
-    int found = -1, found_protocol = 0;
+    struct best best = {{0.0, 0.0, 0.0}, HUGE_VAL, -1, 0};
     bool taken[DL_NCCL_PROTOCOLS];
     for (int p = 0; p < DL_NCCL_PROTOCOLS; p++)
         taken[p] = (force_protocol < 0 || p == force_protocol) && has_protocol(version, graph, (enum dl_nccl_protocol)p);
     if ((any || force_algorithm == DL_NCCL_TREE) && has_tree(version, graph, op)) {
         const double depth = dl_lg_floor(graph->nodes);
         for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
-            if (!taken[p]) continue;
-            const struct line line = tree_line(&s, graph, (enum dl_nccl_protocol)p, depth, bytes, monotone);
-            const double seen_s = seen(&line, s.frac);
-            if (seen_s < best_s) best_s = seen_s, best = line, found = DL_NCCL_TREE, found_protocol = p;
+            const enum dl_nccl_protocol with = (enum dl_nccl_protocol)p;
+            const double latency_us = tree_latency_us(&s, with, depth);
+            if (!taken[p] || hopeless(&best, latency_us)) continue;
+            consider(&best, s.frac, (struct line){latency_us, tree_bandwidth(&s, graph, with), corrected_bytes(with, bytes, monotone)},
+                     DL_NCCL_TREE, p);
         }
     }
     if ((any || force_algorithm == DL_NCCL_RING) && has_ring(graph)) {
         const struct ring ring = ring_of(&s, graph, op, bytes);
         for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
-            if (!taken[p]) continue;
-            const struct line line = ring_line(&s, &ring, graph, op, (enum dl_nccl_protocol)p, bytes);
-            const double seen_s = seen(&line, s.frac);
-            if (seen_s < best_s) best_s = seen_s, best = line, found = DL_NCCL_RING, found_protocol = p;
+            const enum dl_nccl_protocol with = (enum dl_nccl_protocol)p;
+            const double latency_us = ring_latency_us(&s, &ring, with);
+            if (!taken[p] || hopeless(&best, latency_us)) continue;
+            consider(&best, s.frac, (struct line){latency_us, ring_bandwidth(&s, graph, op, with), bytes}, DL_NCCL_RING, p);
         }
     }
     /* Beyond tree and ring only what this graph could have. */
@@ -317,12 +333,11 @@ bool dl_nccl_choose(int version, const struct dl_nccl_version *row, const struct
     for (int a = first; a < end && taken[DL_NCCL_SIMPLE]; a++) {
         struct line line;
         if (a <= DL_NCCL_RING || !other_line(version, graph, op, (enum dl_nccl_algorithm)a, bytes, &line)) continue;
-        const double seen_s = seen(&line, s.frac);
-        if (seen_s < best_s) best_s = seen_s, best = line, found = a, found_protocol = DL_NCCL_SIMPLE;
+        consider(&best, s.frac, line, a, DL_NCCL_SIMPLE);
     }
-    if (found < 0) return false;
-    *algorithm = (enum dl_nccl_algorithm)found, *protocol = (enum dl_nccl_protocol)found_protocol;
-    *out = parts(&best, steps_of(&s, graph, *algorithm));
+    if (best.algorithm < 0) return false;
+    *algorithm = (enum dl_nccl_algorithm)best.algorithm, *protocol = (enum dl_nccl_protocol)best.protocol;
+    *out = parts(&best.line, steps_of(&s, graph, *algorithm));
     return true;
 }
 
