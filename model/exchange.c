@@ -29,6 +29,7 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
         .group_size = groups > 1 ? plan->dp : 0,
         .group_stride = stride,
         .concurrent = groups,
+        .memo = request->memo,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
