@@ -183,7 +183,7 @@ fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$
 $(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probe_cuda*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lcublas -lcublasLt)
 $(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probe_cudnn*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lcudnn)
+	$(call fake_program,-lcudnn -lcublas)
 $(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probe_nccl*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 

@@ -127,12 +127,17 @@ static void add_convolutions(const struct drawer *d) {
 static void add_layers(const struct drawer *d) {
     static const char *const shapes[] = {"n=32 c=64 h=56", "n=32 c=256 h=14", "n=32 c=64 h=112", "n=8 c=512 h=7", "n=32 c=256 h=56"};
     static const char *const rows[] = {"n=32 c=1000 h=1", "n=98304 c=512 h=1", "n=12288 c=1024 h=1"};
+    static const char *const tokens[] = {"n=4096 c=768", "n=16384 c=1024", "n=2048 c=4096"};
+    static const char *const heads[] = {"n=8 heads=12 q=512 d=64", "n=32 heads=12 q=128 d=64", "n=8 heads=16 q=1024 d=64"};
     static const char *const kinds[] = {"gpu-norm", "gpu-act", "gpu-pool"};
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes && (!d->choice->quick || i < 3); i++) {
             for (size_t kind = 0; kind < 3; kind++) add_precisions(d, kinds[kind], shapes[i], passes[pass], false, 1);
         }
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) add_precisions(d, "gpu-softmax", rows[i], passes[pass], false, 1);
+        for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) add_precisions(d, "gpu-layernorm", tokens[i], passes[pass], false, 1);
+        for (size_t i = 0; i < sizeof heads / sizeof *heads && (!d->choice->quick || i < 2); i++)
+            add_precisions(d, "gpu-attention", heads[i], passes[pass], false, 1);
     }
 }
 
@@ -149,7 +154,7 @@ static void add_memory(const struct drawer *d) {
         for (long bytes = 1l << 16; bytes <= 1l << 26; bytes *= 32)
             add(d, "gpu-host", dl_arena_printf(arena, "bytes=%ld", bytes), ways[i], DL_CAL_GPU, 1);
     }
-    for (long bytes = 1l << 22; bytes <= 1l << 27; bytes *= 32)
+    for (long bytes = 1l << 20; bytes <= 1l << 26; bytes *= 8)
         add(d, "gpu-update", dl_arena_printf(arena, "bytes=%ld", bytes), "momentum", DL_CAL_GPU, 1);
 }
 
