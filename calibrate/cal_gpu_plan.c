@@ -220,6 +220,20 @@ static void add_sizes(const struct drawer *d, const char *probe, int64_t ranks, 
     }
 }
 
+/* MPI from and to device memory: between two GPUs of this node, and between one of each of two, three, ... nodes. */
+static void add_messages(const struct drawer *d) {
+    static const char *const probes[] = {"gpu-pingpong", "gpu-allreduce"};
+    const long largest = d->choice->quick ? 16l << 20 : 128l << 20;
+    for (int i = 0; i < 2; i++) {
+        for (long bytes = 8; bytes <= largest; bytes *= 8) {
+            if (d->choice->gpus > 1)
+                add(d, probes[i], dl_arena_printf(d->adder->arena, "bytes=%ld ranks=%lld", bytes, (long long)d->choice->ranks), "shm", DL_CAL_SHM, 1);
+            for (int64_t n = 2; n <= d->choice->nodes; n = i == 0 ? d->choice->nodes + 1 : 2 * n)
+                add(d, probes[i], dl_arena_printf(d->adder->arena, "bytes=%ld ranks=%lld", bytes, (long long)n), "net", DL_CAL_NET, 1);
+        }
+    }
+}
+
 static void add_collectives(const struct drawer *d) {
     static const char *const others[] = {"nccl-reducescatter", "nccl-allgather", "nccl-broadcast", "nccl-alltoall"};
     const int64_t gpus = d->choice->gpus, nodes = d->choice->nodes;
@@ -246,4 +260,5 @@ void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_a
     add_layers(&d);
     add_workload(&d);
     add_collectives(&d);
+    add_messages(&d);
 }

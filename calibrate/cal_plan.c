@@ -36,6 +36,8 @@ const struct dl_cal_probe dl_cal_probes[] = {
     {"broadcast", "MPI broadcast, over nodes", DL_CAL_PROGRAM_MPI},
     {"reducescatter", "MPI reduce-scatter, over nodes", DL_CAL_PROGRAM_MPI},
     {"alltoall", "MPI all-to-all, over nodes", DL_CAL_PROGRAM_MPI},
+    {"gpu-pingpong", "MPI point to point, device buffers", DL_CAL_PROGRAM_MPI},
+    {"gpu-allreduce", "MPI all-reduce, device buffers", DL_CAL_PROGRAM_MPI},
     {"gpu-gemm", "matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
     {"gpu-batch", "batches of matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
     {"gpu-copy", "device memory bandwidth", DL_CAL_PROGRAM_CUDA},

@@ -149,10 +149,13 @@ static enum dl_code hear(int rank, void *bytes, size_t size, struct dl_err *err)
 
 enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, struct dl_err *err) {
     static const double GRACE_S = 2; /* the ranks began to wait at nearly the same time */
+    static const double VERDICT_S = 10; /* until rank 0 has heard all, and ends */
     const double limit_s = dl_meet_patience_s();
     double word = 0;
     if (dl_meeting.rank != 0) {
-        put(connections[0], &word, sizeof word); /* "here I am, waiting too" */
+        put(connections[0], &word, sizeof word); /* "here I am, waiting too"; who ended now would look dead */
+        if (!speaks(0, limit_s + VERDICT_S))
+            return dl_fail(err, DL_ERR_BACKEND, "rank 0 of %d hangs: %s has not ended after %.0f s", dl_meeting.ranks, what, limit_s);
         return dl_fail(err, DL_ERR_BACKEND, "rank %d of %d: %s has not ended after %.0f s", dl_meeting.rank, dl_meeting.ranks, what, limit_s);
     }
     for (int rank = 1; rank < dl_meeting.ranks; rank++) {

@@ -175,6 +175,38 @@ if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe
     says 'two ranks on each of two nodes: two samples' [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
 fi
 
+# ---- MPI from device memory; the MPI here knows of no GPU, and the fake's memory is the host's ----
+if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe-mpi" ] && mpirun --version 2> /dev/null | grep -q 'Open MPI'; then
+    real_mpi=$(dirname "$fakes")/dlmodel-probe-mpi
+    messages() { # messages SCENE ARGS...: two ranks
+        FAKE_CUDA=$1 FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl vader,self \
+            -np 2 "$real_mpi" --points gpu-pingpong 'bytes=4000 ranks=2' shm 0.02 gpu-allreduce 'bytes=4000 ranks=2' shm 0.02 > "$work/out" 2> "$work/err" < /dev/null
+        status=$?
+    }
+    DLMODEL_MPI_CUDA=0 && export DLMODEL_MPI_CUDA
+    messages -
+    check 'MPI without GPUs' 0
+    says 'MPI without GPUs: both are left out with the reason' [ "$(grep -c 'does not take device buffers' "$work/out")" -eq 2 ]
+    DLMODEL_MPI_CUDA=1
+    messages -
+    check 'MPI from device memory is right' 0
+    says 'MPI from device memory: two samples' [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+    messages wrong
+    says 'MPI from device memory that is wrong' grep -q 'a message arrived changed' "$work/err"
+    messages nodevice
+    has 'MPI without a device' 'no GPU is visible'
+    cp "$real_mpi" "$work/bin/"
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes run calibrate --list
+    has '--list: MPI was asked' 'gpu-pingpong +yes'
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes run calibrate --quick --budget 1 --only gpu-allreduce,allreduce -o "$work/mpi.json"
+    check 'calibrate: MPI from device memory' 0
+    says 'the profile has it' [ "$(grep -c '"buffers": *"device"' "$work/mpi.json")" -eq 1 ]
+    rm -f "$work/bin/dlmodel-probe-mpi"
+    unset DLMODEL_MPI_CUDA
+else
+    echo 'skip MPI from device memory: no Open MPI here'
+fi
+
 # ---- topology ----
 mkdir -p "$work/sys/bus/pci/devices" "$work/sys/class/infiniband" "$work/sys/class/net" "$work/sys/module/nvidia_peermem"
 adapter() { # adapter NAME PATH RATE: a verbs adapter below /sys/devices
