@@ -147,7 +147,7 @@ $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) $(LIBS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) -ldl $(LIBS)
 $(BUILD)/dlmodel-probe-cuda: $(PROBE_CUDA) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDA_LIBS) -ldl $(LIBS)
 $(BUILD)/dlmodel-probe-cudnn: $(PROBE_CUDNN) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
@@ -157,7 +157,7 @@ $(BUILD)/dlmodel-probe-nccl: $(PROBE_NCCL) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_
 
 # The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
 FAKE := $(BUILD)/fake_cuda
-FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1)
+FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1 libcuda.so.1)
 FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
 $(FAKE)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
@@ -179,11 +179,13 @@ $(FAKE)/libnccl.so: $(FAKE)/tests/fake_cuda/fake_nccl.o $(FAKE)/libfakegpu.so
 	$(call fake_library,-lfakegpu)
 $(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
 	$(call fake_library)
+$(FAKE)/libcuda.so.1: $(FAKE)/tests/fake_cuda/fake_driver.o
+	$(call fake_library)
 fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
 $(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probe_cuda*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lcublas -lcublasLt)
 $(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probe_cudnn*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lcudnn)
+	$(call fake_program,-lcudnn -lcublas)
 $(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probe_nccl*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 
