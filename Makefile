@@ -72,6 +72,9 @@ LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 # The reader of ONNX files is generated from the messages' description.
 ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/onnx.pb-c.o)
 LIBRARY_OBJECTS += $(ONNX_OBJECT)
+# `help theory` prints the manual that the program was built with.
+THEORY_OBJECT := $(BUILD)/predict/theory_text.o
+LIBRARY_OBJECTS += $(THEORY_OBJECT)
 LIBS += $(PROTOBUF_C_LIBS)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
@@ -140,6 +143,11 @@ $(BUILD)/predict/onnx.pb-c.c: predict/onnx.proto
 $(ONNX_OBJECT): $(BUILD)/predict/onnx.pb-c.c $(BUILD)/flags
 	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(BUILD)/predict $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
+$(BUILD)/predict/theory_text.c: predict/theory.awk docs/theory.md model/README.md
+	$(Q)mkdir -p $(BUILD)/predict
+	$(call say,AWK,$@) awk -f $^ > $@
+$(THEORY_OBJECT): $(BUILD)/predict/theory_text.c $(BUILD)/flags
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
@@ -252,18 +260,22 @@ plots: all ## the figures of docs/gallery.md, into docs/img
 
 install: all ## PREFIX and DESTDIR are honoured
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
-	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
 	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/ || exit 1; done
 	for f in $$(find data -type f); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
+	for c in $$($(BUILD)/dlmodel help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
+	  $(BUILD)/dlmodel help --man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-$$c.1 || exit 1; done
 	$(BUILD)/dlmodel help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+	$(BUILD)/dlmodel help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
 
 uninstall: ## removes what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/bin/dlmodel $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-*.1 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
 
 dist: ## source archive of what is committed
 	git archive --prefix=dlmodel-$(VERSION)/ -o dlmodel-$(VERSION).tar.gz HEAD
