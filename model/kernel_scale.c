@@ -48,7 +48,7 @@ bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
 
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device, enum dl_precision precision,
                           const struct dl_kernel *kernel) {
-    double scale = scales->by_op[kernel->op];
+    double scale = scales->op_scale[kernel->op];
     if (kernel->op != DL_OP_CONV) return scale;
     if (isfinite(scales->workspace_bytes) && strcmp(device->kind, "gpu") == 0) scale *= dl_kernel_workspace_factor(device, precision, kernel, scales->workspace_bytes);
     if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel)) scale *= device->direct_conv_scale;

@@ -8,7 +8,7 @@
 #include "model/layer.h"
 
 struct dl_kernel_scales {
-    double by_op[DL_OPS];   /* factors on time, by enum dl_op */
+    double op_scale[DL_OPS];   /* factors on time, by enum dl_op */
     double workspace_bytes; /* device memory that a convolution may work in; INFINITY: no limit */
 };
 

@@ -74,7 +74,7 @@ void dl_explain_limits(const struct dl_inputs *inputs, const struct dl_predictio
     const struct dl_device *device = row->system->device;
     struct dl_prediction base;
     double base_s[DL_EXPLAIN_LIMITS] = {0};
-    *out = (struct dl_explain_limits){.arithmetic = "arithmetic", .gain = NAN, .peak_gain = NAN, .part_gain = {NAN, NAN, NAN}};
+    *out = (struct dl_explain_limits){.arithmetic = "arithmetic", .gain_ratio = NAN, .peak_ratio = NAN, .part_ratio = {NAN, NAN, NAN}};
     const bool compared = predict_fp32(inputs, row, arena, &base);
     count(row->prediction, compared ? &base : NULL, out, base_s);
     if (strcmp(out->arithmetic, "matrix units") == 0 && device->vendor != NULL && strcmp(device->vendor, "nvidia") == 0) {
@@ -82,10 +82,10 @@ void dl_explain_limits(const struct dl_inputs *inputs, const struct dl_predictio
     }
     if (!compared || out->layers == 0) return;
     out->precision = dl_precision_names[row->plan->precision];
-    out->gain = base.iteration_s / row->prediction->iteration_s;
-    out->peak_gain = dl_device_peak(device, row->plan->precision) / dl_device_peak(device, DL_FP32);
+    out->gain_ratio = base.iteration_s / row->prediction->iteration_s;
+    out->peak_ratio = dl_device_peak(device, row->plan->precision) / dl_device_peak(device, DL_FP32);
     for (int l = 0; l < DL_EXPLAIN_LIMITS; l++) {
-        if (out->count[l] > 0 && base_s[l] > 0) out->part_gain[l] = base_s[l] / out->time_s[l];
+        if (out->count[l] > 0 && base_s[l] > 0) out->part_ratio[l] = base_s[l] / out->time_s[l];
     }
 }
 
@@ -109,8 +109,8 @@ const char *dl_explain_limits_text(struct dl_arena *arena, const struct dl_expla
                                         share * limits->time_s[DL_EXPLAIN_LATENCY]);
     if (limits->precision == NULL || first == NULL) return first;
     return dl_arena_printf(arena, "%s%s is %.1fx as fast as fp32, peak rates %.1fx: layers that %s limit%s, layers that memory bandwidth limits%s\n",
-                           first, limits->precision, limits->gain, limits->peak_gain, limits->arithmetic,
-                           gain_text(arena, limits->part_gain[DL_EXPLAIN_ARITHMETIC]), gain_text(arena, limits->part_gain[DL_EXPLAIN_MEMORY]));
+                           first, limits->precision, limits->gain_ratio, limits->peak_ratio, limits->arithmetic,
+                           gain_text(arena, limits->part_ratio[DL_EXPLAIN_ARITHMETIC]), gain_text(arena, limits->part_ratio[DL_EXPLAIN_MEMORY]));
 }
 
 void dl_explain_limits_json(struct dl_json_writer *w, const struct dl_explain_limits *limits) {
@@ -125,12 +125,12 @@ void dl_explain_limits_json(struct dl_json_writer *w, const struct dl_explain_li
         dl_jw_integer(w, "layers", limits->count[l]);
         dl_jw_number(w, "value_s", limits->time_s[l]);
         dl_jw_number(w, "share", limits->time_s[l] / sum_s);
-        if (limits->precision != NULL) dl_jw_number(w, "speedup_over_fp32", limits->part_gain[l]);
+        if (limits->precision != NULL) dl_jw_number(w, "speedup_over_fp32", limits->part_ratio[l]);
         dl_jw_end(w);
     }
     if (limits->precision != NULL) {
-        dl_jw_number(w, "speedup_over_fp32", limits->gain);
-        dl_jw_number(w, "peak_ratio_over_fp32", limits->peak_gain);
+        dl_jw_number(w, "speedup_over_fp32", limits->gain_ratio);
+        dl_jw_number(w, "peak_ratio_over_fp32", limits->peak_ratio);
     }
     dl_jw_end(w);
 }

@@ -15,8 +15,8 @@ struct dl_explain_limits {
     double time_s[DL_EXPLAIN_LIMITS];    /* of those layers */
     const char *arithmetic;              /* "arithmetic", or "tensor cores", "matrix units" */
     const char *precision;               /* not fp32 and compared with it; NULL: nothing to compare */
-    double gain, peak_gain;              /* time of an iteration in fp32 / here; peak rates here / fp32 */
-    double part_gain[DL_EXPLAIN_LIMITS]; /* the same for the layers of each limit; NAN: none */
+    double gain_ratio, peak_ratio;              /* time of an iteration in fp32 / here; peak rates here / fp32 */
+    double part_ratio[DL_EXPLAIN_LIMITS]; /* the same for the layers of each limit; NAN: none */
 };
 
 /* From the row's terms; predicts the same plan in fp32 besides when the precision is another and the device has both. */

@@ -48,15 +48,15 @@ static void release(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct dl_layer layer = {.kind = dl_layer_kind_find(cases[i].kind), .groups = cases[i].groups};
         const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, DL_FP32, &layer);
-        check_close(s.by_op[DL_OP_CONV], cases[i].conv, 1e-12);
-        check_close(s.by_op[DL_OP_STREAM], cases[i].stream, 1e-12);
-        check_close(s.by_op[DL_OP_GEMM], 1, 0);
+        check_close(s.op_scale[DL_OP_CONV], cases[i].conv, 1e-12);
+        check_close(s.op_scale[DL_OP_STREAM], cases[i].stream, 1e-12);
+        check_close(s.op_scale[DL_OP_GEMM], 1, 0);
         check_close(s.workspace_bytes, 100, 0);
     }
     f.framework.conv_workspace_bytes = NAN;
     const struct dl_layer relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
     assert_true(isinf(dl_kernel_scales(&f.framework, DL_MIXED, &relu).workspace_bytes));
-    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &relu).by_op[DL_OP_STREAM], 1, 0); /* mixed_stream_scale: not given */
+    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &relu).op_scale[DL_OP_STREAM], 1, 0); /* mixed_stream_scale: not given */
     dl_arena_free(&f.arena);
 }
 
