@@ -17,6 +17,11 @@ static bool is_one_of(const char *name, const char *const *names) {
     return false;
 }
 
+/* 1x7, 7x1, 1x3: neither one point nor a square. Only convolutions emit kernels that this counts for. */
+static bool has_unequal_sides(const struct dl_layer *layer) {
+    return layer->out.dims == 2 && layer->kernel[DL_DIMS - 2] != layer->kernel[DL_DIMS - 1];
+}
+
 /* Layers that frameworks compose of many small kernels unless they ship a fused one have a factor of their own. */
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *f, enum dl_precision precision, const struct dl_layer *layer) {
     static const char *const composed[] = {"layernorm", "gelu", "softmax", "dropout", "attention", "loss", NULL};
@@ -25,10 +30,12 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *f, enum dl_p
     double conv = mixed ? f->mixed_conv_scale : f->conv_scale, stream = mixed ? f->mixed_stream_scale : f->stream_scale;
     if (layer->groups > 1) conv = mixed ? f->mixed_grouped_scale : f->grouped_scale;
     if (is_one_of(kind, composed)) stream = mixed ? f->mixed_composed_scale : f->composed_scale;
+    conv = or_one(conv);
+    if (has_unequal_sides(layer)) conv *= or_one(f->unequal_scale);
     stream = or_one(stream);
     if (strcmp(kind, "loss") == 0) stream *= or_one(f->loss_scale);
     if (strcmp(kind, "batchnorm") == 0) stream *= or_one(f->norm_scale);
-    return (struct dl_kernel_scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = or_one(conv), [DL_OP_STREAM] = stream},
+    return (struct dl_kernel_scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv, [DL_OP_STREAM] = stream},
                                      dl_workspace_limit_bytes(f)};
 }
 

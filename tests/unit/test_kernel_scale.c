@@ -53,6 +53,12 @@ static void release(void **state) {
         check_close(s.op_scale[DL_OP_GEMM], 1, 0);
         check_close(s.workspace_bytes, 100, 0);
     }
+    /* Unequal sides at 2 besides: 3. */
+    f.framework.unequal_scale = 2;
+    struct dl_layer row = {.kind = dl_layer_kind_find("conv"), .groups = 1, .kernel = {1, 1, 7}, .out = {.dims = 2}};
+    check_close(dl_kernel_scales(&f.framework, DL_FP32, &row).op_scale[DL_OP_CONV], 3, 1e-12);
+    row.kernel[1] = 7;
+    check_close(dl_kernel_scales(&f.framework, DL_FP32, &row).op_scale[DL_OP_CONV], 1.5, 1e-12);
     f.framework.conv_workspace_bytes = NAN;
     const struct dl_layer relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
     assert_true(isinf(dl_kernel_scales(&f.framework, DL_MIXED, &relu).workspace_bytes));
