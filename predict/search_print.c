@@ -14,7 +14,7 @@ static const struct dl_column columns[] = {
     {"strategy", "strategy", "", DL_COLUMN_STRING, 0, 0},     {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
     {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},          {"dp", "dp", "", DL_COLUMN_INTEGER, 0, 0},
     {"tp", "tp", "", DL_COLUMN_INTEGER, 0, 0},                {"pp", "pp", "", DL_COLUMN_INTEGER, 0, 0},
-    {"sp", "sp", "", DL_COLUMN_INTEGER, 0, 0},                {"ep", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"sp", "sp", "", DL_COLUMN_INTEGER, 0, 0},                {"ep", "ep", "", DL_COLUMN_INTEGER, 0, 0},
     {"micro_batch_samples", "micro", "", DL_COLUMN_NUMBER, 0, 0}, {"schedule", "schedule", "", DL_COLUMN_STRING, 0, 0},
     {"virtual_stages", "v", "", DL_COLUMN_INTEGER, 0, 0},     {"recompute", "recompute", "", DL_COLUMN_STRING, 0, 0},
     {"sequence_parallel", "seq", "", DL_COLUMN_INTEGER, 0, 0}, {"zero", "zero", "", DL_COLUMN_INTEGER, 0, 0},

@@ -35,6 +35,22 @@ check 'search --tp 4' 0
 hasnt 'other tensor ranks' '"tp": ?([1235-9]|[0-9]{2})'
 hasnt 'other recomputation' '"recompute": ?"(none|selective)"'
 
+# A mixture of experts: spread over ranks, and refused where it cannot be.
+moe='gpt:layers=4,hidden=1024,heads=16,seq=512,vocab=51200,experts=8,topk=2'
+run search --system dgx-a100-80 --nodes 2 --workload "$moe" --global-batch 32 --precision mixed --optimizer adam --csv --top 64
+check 'search of a mixture' 0
+has 'expert ranks' '^expert,'
+run explain --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 8 --global-batch 32 --precision mixed
+check 'explain of a mixture' 0
+has 'tokens to experts' 'tokens to experts and back.*F-TF-EXPERT'
+has 'gradients of experts' "experts' gradients"
+run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 16 --global-batch 32
+check 'more expert ranks than experts' 2 'only 8 experts'
+run predict --system dgx-a100-80 --nodes 2 --workload "$gpt" --framework megatron --ep 2 --global-batch 32
+check 'expert ranks without experts' 2 'has no experts to spread'
+run predict --system dgx-a100-80 --nodes 2 --workload "$moe,topk=9" --framework megatron --global-batch 32
+check 'more choices than experts' 2 'at most the 8 experts'
+
 # A convolutional network: its splits and their products with data parallelism.
 network() { run search --system abci-v100 --nodes 4 --workload resnet50 --framework chainermn --global-batch 64 --threads 1 "$@"; }
 network --csv --top 64

@@ -36,8 +36,8 @@ struct scene {
 
 static void random_scene(struct scene *s) {
     static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64}, nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
-    static struct dl_override overrides[5];
-    static char text[5][32];
+    static struct dl_override overrides[6];
+    static char text[6][32];
     const int64_t h = pick(heads, 4);
     fake_make(&s->f);
     snprintf(text[0], sizeof text[0], "%lld", (long long)pick(layers, 5));
@@ -45,9 +45,10 @@ static void random_scene(struct scene *s) {
     snprintf(text[2], sizeof text[2], "%lld", (long long)(h * 64));
     snprintf(text[3], sizeof text[3], "%lld", (long long)pick(tokens, 3));
     snprintf(text[4], sizeof text[4], "%lld", (long long)1000);
-    static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab"};
-    for (int i = 0; i < 5; i++) overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
-    load_name("gpt", overrides, 5, &s->f.arena, &s->workload);
+    snprintf(text[5], sizeof text[5], "%s", random_unit() < 0.2 ? "4" : "0");
+    static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab", "experts"};
+    for (int i = 0; i < 6; i++) overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
+    load_name("gpt", overrides, 6, &s->f.arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = random_unit() < 0.8;
@@ -89,24 +90,32 @@ static void predict_one(const struct scene *s, struct dl_plan plan, struct best 
     dl_arena_free(&arena);
 }
 
+static bool has_experts(const struct scene *s) {
+    for (int i = 0; i < s->workload.layer_count; i++) {
+        if (s->workload.layers[i].experts > 0) return true;
+    }
+    return false;
+}
+
 /* All plans by plain loops over everything, most of them impossible and refused. */
 static void brute_force(const struct scene *s, struct best *best) {
     memset(best, 0, sizeof *best);
     struct dl_plan p = s->request.fixed;
     const int64_t devices = s->request.nodes[0] * 4, batch = (int64_t)p.global_batch_samples;
-    p.strategy = dl_strategy_find("3d");
     p.nodes = s->request.nodes[0];
     p.recompute_open = false;
-    p.ep = 1;
-    for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.tp * p.sp <= devices; p.sp++) for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
-        if (devices % (p.tp * p.sp * p.pp) != 0) continue;
-        p.dp = devices / (p.tp * p.sp * p.pp);
-        if (batch % p.dp != 0) continue;
-        for (int64_t b = 1; b <= batch / p.dp; b++) for (int seq = 0; seq < 2; seq++) for (int shard = 0; shard < 4; shard++)
+    const int64_t experts = has_experts(s) ? 4 : 1;
+    for (p.ep = 1; p.ep <= experts; p.ep *= 2) for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.tp * p.sp <= devices; p.sp++)
+    for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
+        if (devices % (p.tp * p.sp * p.pp * p.ep) != 0) continue;
+        p.dp = devices / (p.tp * p.sp * p.pp * p.ep);
+        p.strategy = dl_strategy_find(p.ep > 1 ? "expert" : "3d");
+        if (batch % (p.dp * p.ep) != 0) continue;
+        for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++) for (int seq = 0; seq < 2; seq++) for (int shard = 0; shard < 4; shard++)
         for (int r = 0; r < 3; r++) for (int schedule = 0; schedule < DL_ASYNC; schedule++) for (int64_t v = 1; v <= 6; v++)
         for (int mapping = 0; mapping < 2; mapping++) {
             if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
-            if (shard > 0 && (!s->f.framework.shards || p.dp * p.sp == 1)) continue;
+            if (shard > 0 && (!s->f.framework.shards || p.dp * p.sp * p.ep == 1)) continue;
             if (p.pp == 1 && schedule != DL_1F1B) continue;
             p.micro_batch_samples = (double)b;
             p.sequence_parallel = seq;
