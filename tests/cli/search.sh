@@ -48,7 +48,7 @@ run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatro
 check 'more expert ranks than experts' 2 'only 8 experts'
 run predict --system dgx-a100-80 --nodes 2 --workload "$gpt" --framework megatron --ep 2 --global-batch 32
 check 'expert ranks without experts' 2 'has no experts to spread'
-run predict --system dgx-a100-80 --nodes 2 --workload "$moe,topk=9" --framework megatron --global-batch 32
+run predict --system dgx-a100-80 --nodes 2 --workload "${moe%2}9" --framework megatron --global-batch 32
 check 'more choices than experts' 2 'at most the 8 experts'
 
 # A convolutional network: its splits and their products with data parallelism.
