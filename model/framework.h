@@ -25,9 +25,10 @@ struct dl_framework {
     double pack_bytes;                       /* TF; 0: one pack */
     double big_key_elements;                 /* MXNet: keys of at least this many elements are split over servers */
     double message_s;                        /* host cost of one message or RPC */
+    double staged_message_s;                 /* the same where device memory goes through the host; 0: as message_s */
     double message_copy_bytes_per_s;         /* serialisation and host copies per message stream */
     double collective_launch_s;              /* host cost of one collective */
-    double negotiation_s;                    /* per cycle and rank count: base of the control round */
+    double negotiation_s;                    /* control round of a cycle, per doubling of nodes */
     /* host */
     double dispatch_s;                       /* host time to issue one layer's operation (Python, executor) */
     double iteration_s;                      /* fixed host cost of an iteration (session run, optimizer loop) */
@@ -54,6 +55,8 @@ struct dl_framework {
      * device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
     bool asynchronous;                       /* workers do not wait for each other: no step is of one set of weights */
     bool feeds_pageable, feeds_whole_batch;  /* input from pageable memory; to the first device, which passes parts on */
+    bool feeds_each_device;                  /* the whole batch goes to every device, which keeps its part */
+    bool weights_on_device;                  /* central weights live on the first device; else on the host */
     double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
     double conv_scale, grouped_scale, stream_scale, composed_scale;
     double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;

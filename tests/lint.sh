@@ -42,7 +42,7 @@ tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch
 update_launches_per_tensor forward_macs forward_macs_per_sample grid parts spatial_dims
 '"$transformers"
 #   plain ratios and factors
-factors='memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
+factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
 unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain narrow_gain pointwise_gain grouped_gain
 batch_exponent_3x3'
 #   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
