@@ -4,6 +4,7 @@
 
 #include "model/memory.h"
 #include "model/predict_parts.h"
+#include "model/shared_host.h"
 #include "model/workspace.h"
 
 struct sink {
@@ -24,6 +25,14 @@ static const char *limit_of(const struct dl_pass_cost *cost) {
     return names[most];
 }
 
+/* ", ..." of a pass whose device shares its host, else "". */
+static const char *sharing_of(const struct sink *s) {
+    const struct dl_shared_host shared = dl_shared_host(s->parts->system, s->parts->plan);
+    if (shared.arithmetic <= 1 && shared.memory <= 1 && shared.slices <= 1) return "";
+    return dl_arena_printf(s->parts->arena, ", %.0f devices of a host (F-SHARED-HOST: arithmetic x %.3g, memory x %.3g, turns x %.3g)",
+                           shared.devices, shared.arithmetic, shared.memory, shared.slices);
+}
+
 static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {
     if (cost->time_s <= 0) return;
     struct dl_arena *arena = s->parts->arena;
@@ -31,8 +40,8 @@ static void put_pass(struct sink *s, const char *name, const char *group, const 
                .name = dl_arena_printf(arena, "%s %s", name, group),
                .group = group,
                .formula = cost->formula,
-               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s", cost->flop / 1e9,
-                                         cost->bytes / 1e6, cost->launches, limit_of(cost)),
+               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s%s", cost->flop / 1e9,
+                                         cost->bytes / 1e6, cost->launches, limit_of(cost), sharing_of(s)),
                .origin = cost->origin_device == NULL ? cost->origin
                          : dl_arena_printf(arena, "%s from %s", cost->origin, cost->origin_device),
                .start_s = start_s,

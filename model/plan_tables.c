@@ -14,6 +14,7 @@
 #include "model/cost.h"
 #include "model/input.h"
 #include "model/modelpar.h"
+#include "model/shared_host.h"
 #include "model/stats.h"
 
 enum { NO_SPLIT = -1, FIRST_SLOTS = 1024 };
@@ -215,7 +216,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     }
     DL_TRY(dl_plan_complete(tables->system, tables->workload, tables->framework, plan, err));
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || tables->framework->single_process || plan->micro_batch_samples > 0) return keep_whole(tables, plan, err);
+    if (kind == -2 || tables->whole || dl_shared_host_matters(tables->system) || tables->framework->single_process || plan->micro_batch_samples > 0) return keep_whole(tables, plan, err);
     const int64_t parts = parts_of(plan, kind);
     const struct key split = split_key(plan, kind, parts), group = group_key(plan, kind, parts);
     if (find(&tables->splits, &split) != NULL && find(&tables->groups, &group) != NULL) return DL_OK;

@@ -10,6 +10,7 @@
 #include "model/input.h"
 #include "model/memory.h"
 #include "model/predict_parts.h"
+#include "model/shared_host.h"
 #include "model/stats.h"
 
 enum dl_library dl_replica_library(const struct dl_system *system, const struct dl_framework *framework,
@@ -67,7 +68,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0,
         .iteration_host_s = framework->iteration_s,
-        .slowdown_frac = framework->overlap_slowdown_frac,
+        .slowdown_frac = fmax(framework->overlap_slowdown_frac, dl_shared_host_stop_frac(parts->system, parts->plan)),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
     };
@@ -190,13 +191,30 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
     p->memory.total_bytes += replica->buffer_bytes / (1 - replica->request->framework->fragmentation_frac);
 }
 
+/* What the devices of a host take from each other; the costs of one alone stay as they are. F-SHARED-HOST */
+static enum dl_code share_host(const struct dl_system *system, const struct dl_plan *plan, const struct dl_workload *workload,
+                               const struct dl_cost *alone, struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
+    const struct dl_shared_host shared = dl_shared_host(system, plan);
+    *out = *alone;
+    if (shared.arithmetic <= 1 && shared.memory <= 1 && shared.slices <= 1) return DL_OK;
+    out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
+    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
+    for (int i = 0; i < workload->layer_count; i++) {
+        dl_shared_host_scale(&shared, &out->layers[i].forward);
+        dl_shared_host_scale(&shared, &out->layers[i].backward);
+    }
+    dl_shared_host_scale(&shared, &out->update);
+    return DL_OK;
+}
+
 /* Seconds that one device alone would take for the samples of the replica, / the devices that share them. */
-static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts, double *out,
-                                    struct dl_err *err) {
+static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts, const struct dl_cost *own,
+                                    double *out, struct dl_err *err) {
     const struct run alone = {.one_device = true};
     struct dl_timeline single;
     if (replica->parts <= 1) {
-        DL_TRY(run_timeline(parts, parts->cost, &alone, &single, err));
+        DL_TRY(run_timeline(parts, own, &alone, &single, err));
         *out = single.period_s;
         return DL_OK;
     }
@@ -219,9 +237,10 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_arena *arena = request->arena;
     struct dl_plan plan = replica->plan;
     plan.batch_per_device_samples = replica->samples;
-    struct dl_cost cost;
+    struct dl_cost alone, cost;
     const double at_once = plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
-    DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &cost, err));
+    DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &alone, err));
+    DL_TRY(share_host(system, &plan, workload, &alone, arena, &cost, err));
     struct dl_timeline with_comm, without_comm;
     struct dl_parts parts = {.system = system, .workload = workload, .framework = framework, .plan = &plan, .cost = &cost,
                              .with_comm = &with_comm, .without_comm = &without_comm, .arena = arena};
@@ -233,8 +252,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     with_comm.comm_s += layer_comm_s;
     DL_TRY(join_messages(replica, &cost, &with_comm, err));
     /* Who updates on servers does so with one device too: the reference for the efficiency leaves the update out as well. */
-    if (with_comm.exchange.update_remote) memset(&cost.update, 0, sizeof cost.update);
-    DL_TRY(single_device_s(replica, &parts, &single_s, err));
+    if (with_comm.exchange.update_remote) memset(&cost.update, 0, sizeof cost.update), alone.update = cost.update;
+    DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
     DL_TRY(run_timeline(&parts, &cost, &quiet, &without_comm, err));
 
     struct dl_prediction p = {0};

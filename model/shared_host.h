@@ -1,0 +1,31 @@
+/* shared_host.h - CPU devices of one host share it: execution units of cores that are threads of one, clocks, memory; and the
+ * cores themselves when there are more devices than cores (F-SHARED-HOST). Virtual nodes of a test bed are one host.
+ *
+ * Not modelled: which layers find their data in a cache of their own core.
+ */
+#ifndef DL_MODEL_SHARED_HOST_H
+#define DL_MODEL_SHARED_HOST_H
+
+#include "model/cost.h"
+#include "model/plan.h"
+#include "model/system.h"
+
+/* How much longer work takes when all devices of a host work than when one does; each at least 1. */
+struct dl_shared_host {
+    double devices;    /* of the plan that are on one host */
+    double arithmetic; /* of work that arithmetic or latency bounds */
+    double memory;     /* of work that memory bandwidth bounds */
+    double slices;     /* cores that the devices want / cores of the host: above 1 they take turns */
+};
+
+/* F-SHARED-HOST. Only CPU devices; arithmetic and memory only where calibrate measured them (device.together_slowdown). */
+struct dl_shared_host dl_shared_host(const struct dl_system *system, const struct dl_plan *plan);
+/* Whether plans of this system can differ in it. */
+bool dl_shared_host_matters(const struct dl_system *system);
+void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_cost *cost);
+
+/* Share of compute that stands still while the host's library communicates: messages that never leave the host are copied by
+ * the cores that compute. 0 where there is an adapter, or a device that is no CPU. F-SLOWDOWN. */
+double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_plan *plan);
+
+#endif
