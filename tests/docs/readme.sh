@@ -21,12 +21,21 @@ if [ "$lines" -lt 250 ]; then echo 'ok the README is short'; else echo "not ok t
 # The commands of the README run, but for those that measure or draw (they have tests of their own).
 mkdir -p "$SCRATCH/bin"
 ln -sf "$DLMODEL" "$SCRATCH/bin/dlmodel"
+mkdir -p "$SCRATCH/at" # they write files
+ln -sfn "$PWD/data" "$SCRATCH/at/data"
 sed -n '/^## Use it/,/^## /p' README.md | sed -n '/^```/,/^```/p' | grep '^dlmodel' | sed 's/ *#.*//' | grep -vE '^dlmodel (calibrate|plot)' > "$SCRATCH/commands"
 while IFS= read -r line; do
-    if PATH=$SCRATCH/bin:$PATH sh -c "$line" > /dev/null 2> "$SCRATCH/err" < /dev/null; then
+    if (cd "$SCRATCH/at" && PATH=$SCRATCH/bin:$PATH sh -c "$line") > /dev/null 2> "$SCRATCH/err" < /dev/null; then
         echo "ok README: $line"
     else
         echo "not ok README: $line"
         cat "$SCRATCH/err"
     fi
 done < "$SCRATCH/commands"
+
+# Figures of the gallery are there, and docs/figures.sh makes them.
+lost=
+for image in $(grep -ohE '(docs/)?img/[a-z-]+\.(svg|png)' README.md docs/gallery.md | sed 's|^docs/||' | sort -u); do
+    [ -s "docs/$image" ] && grep -q "out/${image#img/}" docs/figures.sh || lost="$lost $image"
+done
+if [ -z "$lost" ]; then echo 'ok figures of the gallery'; else echo "not ok figures of the gallery:$lost"; fi
