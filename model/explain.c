@@ -25,12 +25,10 @@ static const char *limit_of(const struct dl_pass_cost *cost) {
     return names[most];
 }
 
-/* ", ..." of a pass whose device shares its host, else "". */
+/* ", ..." of a pass whose device shares its host, else "". F-SHARED-HOST */
 static const char *sharing_of(const struct sink *s) {
     const struct dl_shared_host shared = dl_shared_host(s->parts->system, s->parts->plan);
-    if (shared.arithmetic <= 1 && shared.memory <= 1 && shared.slices <= 1) return "";
-    return dl_arena_printf(s->parts->arena, ", %.0f devices of a host (F-SHARED-HOST: arithmetic x %.3g, memory x %.3g, turns x %.3g)",
-                           shared.devices, shared.arithmetic, shared.memory, shared.slices);
+    return shared.arithmetic > 1 || shared.memory > 1 || shared.slices > 1 ? ", on a shared host" : "";
 }
 
 static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/input.h"
+#include "model/layer_times.h"
 #include "model/memory.h"
 #include "model/predict_parts.h"
 #include "model/shared_host.h"
@@ -21,6 +22,11 @@ enum dl_library dl_replica_library(const struct dl_system *system, const struct 
     int library = 0;
     while (dl_library_names[library] != NULL && strcmp(dl_library_names[library], name) != 0) library++;
     return (enum dl_library)library;
+}
+
+double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan) {
+    if (dl_known(system->jitter_frac) || plan->layer_times == NULL) return system->jitter_frac;
+    return dl_layer_times_jitter_frac(plan->layer_times, plan->batch_per_device_samples);
 }
 
 /* Gradients in backward order: reverse order of registration, tied parameters once. */
@@ -108,8 +114,9 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     p->comm_s = fmax(parts->with_comm->comm_s, p->exposed_comm_s);
     p->overhead_s = fmax(0, quiet_s - (p->compute_s - parts->with_comm->slowdown_s));
     const bool waits = !parts->framework->asynchronous && strcmp(parts->framework->behaviour, "ideal") != 0;
-    if (devices > 1 && dl_known(parts->system->jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
-        p->overhead_s += parts->system->jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
+    const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
+    if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
+        p->overhead_s += jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
     }
     struct dl_input_time input = dl_input_compute(parts->system, parts->workload, parts->framework, plan);
     input.feed_s += replica->input_extra_s;

@@ -1,7 +1,5 @@
 /* shared_host.h - CPU devices of one host share it: execution units of cores that are threads of one, clocks, memory; and the
  * cores themselves when there are more devices than cores (F-SHARED-HOST). Virtual nodes of a test bed are one host.
- *
- * Not modelled: which layers find their data in a cache of their own core.
  */
 #ifndef DL_MODEL_SHARED_HOST_H
 #define DL_MODEL_SHARED_HOST_H
@@ -14,8 +12,9 @@
 struct dl_shared_host {
     double devices;    /* of the plan that are on one host */
     double arithmetic; /* of work that arithmetic or latency bounds */
-    double memory;     /* of work that memory bandwidth bounds */
+    double memory;     /* of work that memory bandwidth bounds and a cache does not hold */
     double slices;     /* cores that the devices want / cores of the host: above 1 they take turns */
+    double cache_bytes; /* a device's share of the last cache */
 };
 
 /* F-SHARED-HOST. Only CPU devices; arithmetic and memory only where calibrate measured them (device.together_slowdown). */

@@ -4,6 +4,7 @@
 
 #include "model/strategy.h"
 #include "predict/compare.h"
+#include "model/layer_times.h"
 #include "predict/compare_cause.h"
 #include "predict/inputs.h"
 
@@ -177,6 +178,16 @@ static enum dl_code read_counts(const struct runs *r, int row, struct run *run, 
     return DL_OK;
 }
 
+/* Times of its layers that a profiler measured; NULL: none. */
+static const struct dl_layer_times *layers_for(const struct dl_data *data, const struct run *run) {
+    for (int i = 0; i < data->layer_times_count; i++) {
+        const struct dl_layer_times *t = data->layer_times[i];
+        const bool fits = dl_layer_times_fit(t, run->workload, run->framework, run->system->device, run->plan.precision);
+        if (fits && dl_layer_times_known(t, run->workload) > 0) return t;
+    }
+    return NULL;
+}
+
 static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
     memset(run, 0, sizeof *run);
     struct dl_plan *plan = &run->plan;
@@ -203,6 +214,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     plan->optimizer = (enum dl_optimizer)optimizer;
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
+    if (code == DL_OK) plan->layer_times = layers_for(r->data, run);
     if (code == DL_OK && optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
     else if (code != DL_OK) {
