@@ -225,6 +225,7 @@ demo: ## set up, build, and do the main job on this machine
 
 accuracy: all ## print the accuracy table, and put it into README.md
 	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
+	$(Q)sh tests/cpu_accuracy.sh $(BUILD)/dlmodel README.md
 
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept

@@ -6,6 +6,7 @@
 #include "predict/compare.h"
 #include "predict/compare_fit.h"
 #include "predict/compare_markdown.h"
+#include "predict/compare_repeats.h"
 #include "predict/inputs.h"
 #include "predict/layer_inputs.h"
 #include "predict/where.h"
@@ -13,6 +14,7 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"markdown", 0, NULL, "What", "every row as a Markdown table, with the likely cause where a run is slower than its interval", false},
+    {"median", 0, NULL, "What", "repeats of a run count once, with the median of what was measured", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
     {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
@@ -264,6 +266,10 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     for (int i = 0; i < count; i++) {
         DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &csvs[count + i], err));
+        if (dl_option_given(options, "median")) {
+            struct dl_csv all = csvs[count + i];
+            DL_TRY(dl_compare_join_repeats(&all, context->arena, &csvs[count + i], err));
+        }
         left += csvs[count + i].row_count;
     }
     if (left == 0) return dl_fail(err, DL_ERR_USAGE, "--where: no row of the files has these values");

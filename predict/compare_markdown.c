@@ -31,7 +31,8 @@ const char *dl_compare_markdown(const struct dl_comparison *c, const struct dl_e
         const char *unit = row->unit != NULL ? row->unit : "";
         const char *devices = row->devices > 0 ? dl_arena_printf(arena, "%lld", (long long)row->devices) : "-";
         const char *error = dl_known(row->error_pct) ? dl_arena_printf(arena, "%+.1f %%", row->error_pct) : "-";
-        const char *remark = row->skipped ? dl_arena_printf(arena, "not predicted: %s", row->why != NULL ? row->why : "?") : row->cause;
+        const char *remark = row->skipped ? dl_arena_printf(arena, "not predicted: %s", row->why != NULL ? row->why : "?")
+                             : row->cause != NULL ? row->cause : row->remark;
         const char *parts[] = {cell(arena, row->id), devices, number(arena, row->measured, unit), number(arena, row->predicted, unit), error,
                                cell(arena, row->bottleneck), cell(arena, remark)};
         for (int k = 0; k < 7; k++) {

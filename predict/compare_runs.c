@@ -5,6 +5,7 @@
 #include "model/strategy.h"
 #include "predict/compare.h"
 #include "model/layer_times.h"
+#include "model/shared_host.h"
 #include "predict/compare_cause.h"
 #include "predict/inputs.h"
 
@@ -318,6 +319,9 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
+        const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
+        if (shared.slices > 1) out->remark = dl_arena_printf(r->arena, "oversubscribed %.3g times: %.0f devices take turns on a host for %.3g", shared.slices,
+                                                             shared.devices, shared.devices / shared.slices);
         *kept = p; /* its numbers; what it points to is freed */
         kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
         kept->comm_algorithm = kept->comm_protocol = NULL;
@@ -351,7 +355,7 @@ static void find_causes(const struct runs *r, const struct run *all, const struc
             if (all[k].plan.nodes == 1 && n > node && all[i].plan.nodes > 1) node = n, s.node_ratio = other;
             if (n > fewer) fewer = n, s.fewer_ratio = other;
         }
-        rows[i].cause = dl_compare_cause(&s, r->arena);
+        rows[i].cause = rows[i].remark != NULL ? rows[i].remark : dl_compare_cause(&s, r->arena);
     }
 }
 
