@@ -220,7 +220,7 @@ static void share_host(struct dl_cal_maker *m) {
     if (h->virtual_nodes > 0) m->out->nodes = h->virtual_nodes, m->out->nodes_share_host = true;
     else if (devices > 1 && m->out->has_intra) m->out->devices_per_node = devices;
     if (devices < 2) return;
-    if (one != NULL && all != NULL) d->together_slowdown = fmax(1, all->median_s / one->median_s);
+    if (one != NULL && all != NULL) d->together_ratio = fmax(1, all->median_s / one->median_s);
     if (copies == NULL) return;
     const double together = (double)devices * 2 * dl_cal_shape_number(copies->shape, "bytes") / copies->median_s;
     m->out->host.memory_bandwidth_bytes_per_s = fmax(together, d->memory_bandwidth_bytes_per_s);

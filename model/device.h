@@ -25,7 +25,7 @@ struct dl_device {
     double l2_bytes;                     /* last-level cache; NAN: unknown */
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
-    double together_slowdown;            /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
+    double together_ratio;            /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
     double kernel_latency_s;             /* shortest kernel, start to end, on the device */
     double kernel_gap_s;                 /* between two queued kernels on the device */
     double launch_s;                     /* host time to queue one kernel with the bare runtime */

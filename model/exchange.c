@@ -44,7 +44,7 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
                            request->system->name, dl_library_names[request->library]);
         }
     }
-    const double slices = dl_shared_host(request->system, plan).slices; /* of the cores that copy and sum */
+    const double slices = dl_shared_host(request->system, plan).turns_ratio; /* of the cores that copy and sum */
     t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
@@ -70,7 +70,7 @@ double dl_exchange_device_stream_s(const struct dl_exchange_request *request, do
     struct dl_kernel_time t;
     dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
     const struct dl_shared_host shared = dl_shared_host(request->system, request->plan);
-    return dl_known(t.time_s) ? t.time_s * shared.memory * shared.slices : 0;
+    return dl_known(t.time_s) ? t.time_s * shared.memory_ratio * shared.turns_ratio : 0;
 }
 
 double dl_exchange_host_copy_s(const struct dl_exchange_request *request, double bytes, bool pinned) {

@@ -28,7 +28,7 @@ static const char *limit_of(const struct dl_pass_cost *cost) {
 /* ", ..." of a pass whose device shares its host, else "". F-SHARED-HOST */
 static const char *sharing_of(const struct sink *s) {
     const struct dl_shared_host shared = dl_shared_host(s->parts->system, s->parts->plan);
-    return shared.arithmetic > 1 || shared.memory > 1 || shared.slices > 1 ? ", on a shared host" : "";
+    return shared.arithmetic_ratio > 1 || shared.memory_ratio > 1 || shared.turns_ratio > 1 ? ", on a shared host" : "";
 }
 
 static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {

@@ -203,7 +203,7 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_p
                                const struct dl_cost *alone, struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
     const struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
-    if (shared.arithmetic <= 1 && shared.memory <= 1 && shared.slices <= 1) return DL_OK;
+    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return DL_OK;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
     if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);

@@ -10,14 +10,14 @@
 
 /* How much longer work takes when all devices of a host work than when one does; each at least 1. */
 struct dl_shared_host {
-    double devices;    /* of the plan that are on one host */
-    double arithmetic; /* of work that arithmetic or latency bounds */
-    double memory;     /* of work that memory bandwidth bounds and a cache does not hold */
-    double slices;     /* cores that the devices want / cores of the host: above 1 they take turns */
+    double device_count;    /* of the plan that are on one host */
+    double arithmetic_ratio; /* of work that arithmetic or latency bounds */
+    double memory_ratio;     /* of work that memory bandwidth bounds and a cache does not hold */
+    double turns_ratio;     /* cores that the devices want / cores of the host: above 1 they take turns */
     double cache_bytes; /* a device's share of the last cache */
 };
 
-/* F-SHARED-HOST. Only CPU devices; arithmetic and memory only where calibrate measured them (device.together_slowdown). */
+/* F-SHARED-HOST. Only CPU devices; arithmetic and memory only where calibrate measured them (device.together_ratio). */
 struct dl_shared_host dl_shared_host(const struct dl_system *system, const struct dl_plan *plan);
 /* Whether plans of this system can differ in it. */
 bool dl_shared_host_matters(const struct dl_system *system);

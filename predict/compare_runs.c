@@ -320,8 +320,8 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
         const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
-        if (shared.slices > 1) out->remark = dl_arena_printf(r->arena, "oversubscribed %.3g times: %.0f devices take turns on a host for %.3g", shared.slices,
-                                                             shared.devices, shared.devices / shared.slices);
+        if (shared.turns_ratio > 1) out->remark = dl_arena_printf(r->arena, "oversubscribed %.3g times: %.0f devices take turns on a host for %.3g", shared.turns_ratio,
+                                                             shared.device_count, shared.device_count / shared.turns_ratio);
         *kept = p; /* its numbers; what it points to is freed */
         kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
         kept->comm_algorithm = kept->comm_protocol = NULL;
