@@ -211,7 +211,7 @@ bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
-validate: all ## TensorFlow, Keras, MXNet, Horovod from PyPI on the Slurm test bed (network, an hour)
+validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 12 minutes, quiet machine)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
 
 validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly

@@ -10,11 +10,11 @@
 
 /* How much longer work takes when all devices of a host work than when one does; each at least 1. */
 struct dl_shared_host {
-    double device_count;    /* of the plan that are on one host */
+    double device_count;     /* of the plan that are on one host */
     double arithmetic_ratio; /* of work that arithmetic or latency bounds */
     double memory_ratio;     /* of work that memory bandwidth bounds and a cache does not hold */
-    double turns_ratio;     /* cores that the devices want / cores of the host: above 1 they take turns */
-    double cache_bytes; /* a device's share of the last cache */
+    double turns_ratio;      /* cores that the devices want / cores of the host: above 1 they take turns */
+    double cache_bytes;      /* a device's share of the last cache */
 };
 
 /* F-SHARED-HOST. Only CPU devices; arithmetic and memory only where calibrate measured them (device.together_ratio). */
