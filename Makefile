@@ -208,7 +208,13 @@ $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES) $(ONNX_OBJECT
 	  $(if $(HAVE_PROTOBUF_C),-DDL_HAVE_PROTOBUF_C -I$(BUILD) $(BUILD)/predict/onnx.pb-c.c) $< $(filter-out predict/import_workload.c \
 	  predict/import_collectives.c predict/import_times.c,$(wildcard predict/import_*.c)) $(wildcard model/*.c) -o $@ $(LIBS)
 
-tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
+# Calls that fail, for tests/cli/faults.sh.
+FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
+$(FAULT_LIBRARY): tests/fault/fault.c
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) -std=c11 -O1 -Wall -Wextra -shared -fPIC $< -o $@ -ldl
+
+tests: $(FAULT_LIBRARY) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
 
 check: ## set up, build, run all tests, then again under ASan and UBSan
 	$(Q)$(MAKE) --no-print-directory deps
