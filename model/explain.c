@@ -135,7 +135,7 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_plain(&s, "packing and unpacking", "communication", "F-KERNEL-STREAM", "read and write of all bytes twice", "model",
               t->exchange.device_copy_s);
     put_plain(&s, "before forward", "communication", "F-FW-BUCKETS", "broadcast of buffers", "model", t->exchange.prologue_s);
-    put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "replicate_s x devices", "framework file",
+    put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "message_s of each copy, replicate_s x devices", "framework file",
               t->exchange.host_s);
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
     put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE", "(p - 1) steps of the slowest stage", "model",

@@ -9,6 +9,7 @@
 
 #include "model/input.h"
 #include "model/memory.h"
+#include "model/nccl.h"
 #include "model/predict_parts.h"
 #include "model/stats.h"
 
@@ -53,21 +54,29 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
 /* What goes on beside the layers' kernels in a run of the timeline. */
 struct run { bool exchange, one_device; const double *after_forward_s, *before_backward_s; struct dl_replica_profile *profile; };
 
+/* F-SLOWDOWN: the framework's share, or the device's where its few units also run the collectives' kernels. */
+static double slowdown_frac(const struct dl_parts *parts) {
+    const double own = parts->system->device->collective_slowdown_frac;
+    const bool kernels = dl_replica_library(parts->system, parts->framework, parts->plan) == DL_LIB_NCCL;
+    return kernels && dl_known(own) ? fmax(own, parts->framework->overlap_slowdown_frac) : parts->framework->overlap_slowdown_frac;
+}
+
 static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost, const struct run *run,
                                  struct dl_timeline *out, struct dl_err *err) {
     const struct dl_framework *framework = parts->framework;
     const struct dl_device *device = parts->system->device;
     const double sharing = framework->single_process && !run->one_device ? (double)parts->plan->devices_per_node : 1;
     const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
+    struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
         .behaviour = run->exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
         .exchange = {.system = parts->system, .workload = parts->workload, .framework = framework, .plan = parts->plan,
-                     .library = dl_replica_library(parts->system, framework, parts->plan), .arena = parts->arena},
+                     .library = dl_replica_library(parts->system, framework, parts->plan), .memo = &memo, .arena = parts->arena},
         .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0,
         .iteration_host_s = framework->iteration_s,
-        .slowdown_frac = framework->overlap_slowdown_frac,
+        .slowdown_frac = slowdown_frac(parts),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
     };

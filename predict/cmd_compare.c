@@ -24,7 +24,7 @@ static const struct dl_option *const tables[] = {compare_options, dl_output_opti
 static const char *const examples[] = {
     "dlmodel compare data/runs/tensorflow_2017.csv --rows",
     "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
-    "dlmodel compare data/runs/keras_aws.csv --fit replicate_s=0.01",
+    "dlmodel compare data/runs/keras_aws.csv --fit message_s=0.0001",
     NULL,
 };
 

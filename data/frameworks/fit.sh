@@ -85,8 +85,8 @@ release horovod-mxnet '' 'mixed_stream_scale=1' framework=horovod-mxnet $one $al
 for f in tensorflow-ps tensorflow-mirrored; do
     release $f '1.1' 'conv_scale=1 stream_scale=1' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e'
 done
-# Keras: what one process does for each device.
-release keras-multi-gpu '' 'replicate_s=0.02 feed_bytes_per_s=1e9' framework=keras-multi-gpu
+# Keras: its unfused graph, from one device. What the copies cost is not fitted: SOURCES.md, keras-aws-cifar.
+release keras-multi-gpu '' 'stream_scale=1' framework=keras-multi-gpu $one $alone
 
 # How much the devices of a job differ from step to step (F-STRAGGLER): one value for all systems, from the scaling alone (--anchor)
 # of three sources that agree on it. And what NCCL attains between Azure's nodes of 2018 (sockets), from the P100 runs.
@@ -97,5 +97,7 @@ runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
 systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json
 echo "jitter_frac $jitter; NCCL between Azure nodes $rate byte/s"
-# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle.
-release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-3' framework=horovod-tensorflow
+# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle; between nodes that costs time.
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-2' framework=horovod-tensorflow system=azure-nc24r-k80,azure-nc24rs-p100 --anchor
+# What computes beside NCCL's kernels on a K80: from the NCCL runs there. The file holds the bound, 1.
+fit 'device.collective_slowdown_frac=0.5' system=azure-nc24r-k80 backend=nccl --anchor
