@@ -45,7 +45,7 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
 {
     struct dl_kernel conv = {.op = DL_OP_CONV, .pass = pass, .batch = batch, .in_channels = in_channels,
                              .out_channels = out_channels, .groups = groups};
-    double in_points = 1.0, out_points = 1.0, taps = 1.0;
+    double in_points = 1.0, out_points = 1.0, taps = 1.0, touched = 1.0;
     for (int d = 0; d < DL_DIMS; d++) {
         conv.in[d] = in[d];
         conv.kernel[d] = kernel[d];
@@ -56,6 +56,7 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
         double room = in[d] + 2.0 * pad[d] - reach;
         conv.out[d] = room >= 0.0 && stride[d] > 0.0 ? floor(room / stride[d]) + 1.0 : 0.0;
         in_points *= in[d];
+        if (d < DL_DIMS - 1 && stride[d] > kernel[d]) touched *= kernel[d] / stride[d];
         out_points *= conv.out[d];
         taps *= kernel[d];
     }
@@ -63,8 +64,9 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
     double x = batch * in_channels * in_points, y = batch * out_channels * out_points;
     double w = out_channels * group_channels * taps;
     conv.flop = 2.0 * y * group_channels * taps;
-    /* Each pass reads two of {x, y, w} (or their gradients) and writes the third. */
-    conv.read_elements = pass == DL_FORWARD ? x + w : pass == DL_BACKWARD_DATA ? y + w : x + y;
+    /* Each pass reads two of {x, y, w} (or their gradients) and writes the third. Rows that a stride longer than the kernel leaves
+     * out are not read; points of a row are, with their neighbours. */
+    conv.read_elements = pass == DL_FORWARD ? x * touched + w : pass == DL_BACKWARD_DATA ? y + w : x * touched + y;
     conv.write_elements = pass == DL_FORWARD ? y : pass == DL_BACKWARD_DATA ? x : w;
     conv.launches = 1.0;
     return conv;
