@@ -39,6 +39,7 @@ static const struct parameter PARAMETERS[] = {
     {AT(unaligned_gain), false, {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}}},
     {AT(m_trans_gain), false, {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
     {AT(n_trans_gain), false, {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(half_3x3), false, {{0, 0}, {0, 0}, {30, 0.8}, {0, 0}}},
     {AT(gain_3x3), false, {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}}},
     {AT(gain_5x5), false, {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}}},
     {AT(stride_exponent), true, {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}}},

@@ -207,7 +207,7 @@ static double fit_form(struct process *p, const struct form *form, const struct 
     for (; form->features[p->axes] != NULL; p->axes++) {
         surface->features[p->axes] = form->features[p->axes];
         int axis = axis_named(set->op, form->features[p->axes]);
-        for (size_t i = 0; i < p->n; i++) features[p->axes * p->n + i] = dl_surface_feature(&set->shapes[i], axis);
+        for (size_t i = 0; i < p->n; i++) features[p->axes * p->n + i] = (double)set->shapes[i].features[axis];
         gsl_vector_set(theta, p->axes, log(LENGTH_MEDIAN[p->distance]));
     }
     gsl_vector_set(theta, p->axes, log(SIGNAL_MEDIAN));

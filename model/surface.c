@@ -33,6 +33,7 @@ static const struct dl_field surface_fields[] = {
     WITH_DEFAULT(half_n, 0.0, 0.0, 1e9, "length of its other side that runs at half rate"),
     WITH_DEFAULT(half_k, 0.0, 0.0, 1e9, "length of the summed side that runs at half rate"),
     WITH_DEFAULT(half_waves, 0.0, 0.0, 1e9, "tiles of 128 x 64 a unit that run at half rate"),
+    WITH_DEFAULT(half_3x3, 0.0, 0.0, 1e9, "3x3, stride 1: channels whose transforms take as long as their products"),
     WITH_DEFAULT(unaligned_gain, 1.0, 1e-3, 1e3, "rate factor: 2-byte operands whose sides are no multiples of 8"),
     WITH_DEFAULT(m_trans_gain, 1.0, 1e-3, 1e3, "rate factor: operand of the longer side stored with k contiguous"),
     WITH_DEFAULT(n_trans_gain, 1.0, 1e-3, 1e3, "rate factor: operand of the other side stored with k contiguous"),
@@ -136,16 +137,23 @@ static int unnamed_axis(const struct dl_surface *surface, int f)
 
 enum dl_code dl_surface_pack(struct dl_surface *surface, struct dl_arena *arena, struct dl_err *err)
 {
-    static const float FAR = 1e9F; /* its covariance with anything vanishes */
+    static const float FAR = 1e9F;            /* its covariance with anything vanishes */
+    static const double DOMAIN_MARGIN = 1.0; /* octaves outside the samples' box that are no extrapolation yet */
     int n = surface->weight_count, axes = surface->length_count;
     int row = (n + DL_SURFACE_WIDTH - 1) / DL_SURFACE_WIDTH * DL_SURFACE_WIDTH;
     surface->packed = NULL;
     if (n == 0) return DL_OK;
     float *packed = dl_arena_alloc(arena, (size_t)row * (size_t)(axes + 1), sizeof *packed);
     if (packed == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int f = 0; f < DL_AXES; f++) {
+        surface->axes[f] = 0;
+        surface->per_length[f] = surface->low[f] = surface->high[f] = 0.0F;
+    }
     for (int f = 0; f < axes; f++) {
         surface->axes[f] = surface->feature_count > 0 ? axis_of(surface->op, surface->features[f]) : unnamed_axis(surface, f);
-        surface->per_length[f] = 1.0 / surface->lengths[f];
+        surface->per_length[f] = (float)(1.0 / surface->lengths[f]);
+        surface->low[f] = (float)((surface->domain_low[f] - DOMAIN_MARGIN) / surface->lengths[f]);
+        surface->high[f] = (float)((surface->domain_high[f] + DOMAIN_MARGIN) / surface->lengths[f]);
         for (int i = 0; i < row; i++) packed[f * row + i] = i < n ? (float)surface->points[f * n + i] : FAR;
     }
     for (int i = 0; i < row; i++) packed[axes * row + i] = i < n ? (float)surface->weights[i] : 0.0F;

@@ -6,7 +6,7 @@
  *   t = base(kernel) exp(offset + sum_i weights_i / (1 + d(x, points_i)))          x: features(kernel) / lengths
  *   d(x, p) = sum_f (x_f - p_f)^2, or sum_f |x_f - p_f| where times change in steps (distance)
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
- *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
+ *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves) (1 + half_3x3 (1/channels + 1/filters) where 3x3)
  *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
  * g the product of the gains that apply (Winograd, alignment, stride, whole waves, ...). flop count channels padded for matrix units
@@ -25,6 +25,8 @@
 #include "model/kernel.h"
 
 enum { DL_FEATURES_MAX = 10, DL_SURFACE_WIDTH = 16 }; /* WIDTH: samples that are evaluated at a time */
+/* Places in dl_surface_shape.features that the base reads too; the last two are not among the features. */
+enum { DL_AXIS_CHANNELS = 2, DL_AXIS_FILTERS = 3, DL_AXIS_STRIDE = 5, DL_AXIS_BATCH_PADDING = 10, DL_AXIS_STEPS = 11, DL_AXES = 16 };
 enum { DL_DISTANCE_SQUARES, DL_DISTANCE_MAGNITUDES };
 
 struct dl_surface {
@@ -39,6 +41,8 @@ struct dl_surface {
     double half_waves;
     double unaligned_gain;         /* 2-byte operands: a side that is no multiple of 8 */
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
+    double half_3x3;               /* 3x3, stride 1: Winograd's transforms take half_3x3 (1 / channels + 1 / filters) as long as
+                                    * its products */
     double gain_3x3, gain_5x5;     /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
     double stride_exponent;        /* rate falls with (stride area)^-exponent */
     double batch_exponent_3x3;     /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent: Winograd kernels
@@ -66,8 +70,8 @@ struct dl_surface {
     int64_t samples;           /* how many kernels it was fitted to */
     const char *source;
     /* made by dl_surface_pack; without it a surface is its base alone */
-    int axes[DL_FEATURES_MAX];         /* of the features */
-    double per_length[DL_FEATURES_MAX];
+    int axes[DL_AXES];                 /* of the features */
+    float per_length[DL_AXES], low[DL_AXES], high[DL_AXES]; /* 1 / length; the domain with its margin, over the length */
     const float *packed;               /* points, then weights, in rows of `packed_row` that a wide machine loads whole */
     int packed_row;
 };
@@ -86,19 +90,16 @@ extern const struct dl_schema dl_surface_set_schema; /* "dlmodel-surfaces" */
 /* What a surface sees of a kernel. */
 struct dl_surface_shape {
     enum dl_op op;
-    double flop, bytes, m, n, k, waves, stride_area;
-    double count, units;      /* products in one call; units of the device */
-    double batch, positions, channels, filters, taps; /* convolution; channels and filters of one group, 0 for GEMM */
-    double batch_padding;     /* batch padded to a multiple of 16 / batch */
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;
+    double flop, bytes, m, n, k, waves;
+    double count, units;       /* products in one call; units of the device */
+    double channels, filters;  /* of one group; 0 for GEMM */
     double launches;
+    float features[DL_AXES];   /* log2 of the quantities, by axis: the place in dl_surface_features[op] */
 };
 
 /* Names of the features of an operation (enum dl_op), NULL at the end; a feature's place here is its axis. */
 extern const char *const *const dl_surface_features[];
-
-/* Coordinate of a kernel on an axis of its operation: log2 of the quantity. */
-double dl_surface_feature(const struct dl_surface_shape *shape, int axis);
 
 /* bytes_per_element: of the operands; unit_count: SMs or cores, DL_ABSENT counts as 1. */
 void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,

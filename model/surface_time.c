@@ -8,39 +8,22 @@
 #include "model/surface_math.h"
 #include "model/surface_tiles.h"
 
-/* Half-rate size over the size. */
-static double half_over(double half, double size)
+/* `size` padded to a multiple. */
+static double padded_to(double size, double multiple)
 {
-    return half > 0.0 ? half / dl_larger(size, 1e-9) : 0.0;
-}
-
-/* `size` padded to a multiple, over itself. */
-static double padding(double size, double multiple)
-{
-    return size > 0.0 ? dl_whole_up(size / multiple) * multiple / size : 1.0;
-}
-
-static double stride_exponent(const struct dl_surface *surface, const struct dl_surface_shape *shape)
-{
-    static const double REFERENCE = 256.0; /* channels */
-    double exponent = surface->stride_exponent;
-    if (surface->stride_channels_exponent != 0.0)
-        exponent += surface->stride_channels_exponent * dl_log2_near(dl_larger(shape->channels, 1.0) / REFERENCE);
-    if (surface->stride_filters_exponent != 0.0)
-        exponent += surface->stride_filters_exponent * dl_log2_near(dl_larger(shape->filters, 1.0) / REFERENCE);
-    return exponent;
+    return dl_whole_up(size / multiple) * multiple;
 }
 
 /* Octaves by which the powers lower the rate. */
 static double slower_octaves(const struct dl_surface *surface, const struct dl_surface_shape *shape)
 {
-    double slower = 0.0;
-    if (shape->batch_padding > 1.0) slower += surface->batch_exponent_3x3 * dl_log2_near(shape->batch_padding);
-    if (shape->stride_area > 1.0) slower += stride_exponent(surface, shape) * dl_log2_near(shape->stride_area);
-    if (surface->wave_exponent != 0.0)
-        slower += surface->wave_exponent *
-                  dl_log2_near(dl_tile_steps(shape->m, shape->n, shape->count, shape->units, dl_tile_usual));
-    return slower;
+    static const double REFERENCE = 8.0; /* 256 channels */
+    const float *log2s = shape->features;
+    double stride_exponent = surface->stride_exponent +
+                             surface->stride_channels_exponent * ((double)log2s[DL_AXIS_CHANNELS] - REFERENCE) +
+                             surface->stride_filters_exponent * ((double)log2s[DL_AXIS_FILTERS] - REFERENCE);
+    return surface->batch_exponent_3x3 * (double)log2s[DL_AXIS_BATCH_PADDING] + stride_exponent * (double)log2s[DL_AXIS_STRIDE] +
+           surface->wave_exponent * (double)log2s[DL_AXIS_STEPS];
 }
 
 static double gain_of(const struct dl_surface *surface, const struct dl_surface_shape *shape)
@@ -60,15 +43,22 @@ static double gain_of(const struct dl_surface *surface, const struct dl_surface_
 
 static double compute_time(const struct dl_surface *surface, const struct dl_surface_scale *scale, const struct dl_surface_shape *shape)
 {
-    /* Inverse efficiency: products and sums of half / size, so that time never falls as a side grows. */
-    double sides = (1.0 + half_over(surface->half_m * scale->half, shape->m)) *
-                   (1.0 + half_over(surface->half_n * scale->half, shape->n));
-    double slowness = (1.0 + half_over(surface->half_k * scale->half, shape->k)) * (sides + half_over(surface->half_waves, shape->waves));
-    double slower = slower_octaves(surface, shape);
-    if (slower != 0.0) slowness *= exp2(slower);
-    if (surface->channel_multiple > 1.0)
-        slowness *= padding(shape->channels, surface->channel_multiple) * padding(shape->filters, surface->channel_multiple);
-    return shape->flop * slowness / (surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
+    /* Inverse efficiency: products and sums of half / size, so that time never falls as a side grows; over one denominator. */
+    double tile = dl_tile_usual.m * dl_tile_usual.n;
+    double sides = (shape->m + surface->half_m * scale->half) * (shape->n + surface->half_n * scale->half) +
+                   surface->half_waves * tile * shape->units / shape->count; /* half_waves / waves, times m n */
+    double above = sides * (shape->k + surface->half_k * scale->half), below = shape->m * shape->n * shape->k;
+    if (shape->op == DL_OP_CONV) {
+        double slower = slower_octaves(surface, shape);
+        if (slower != 0.0) above *= exp2(slower);
+        if (shape->fast_3x3 && !shape->narrow)
+            above *= 1.0 + surface->half_3x3 * (shape->channels + shape->filters) / (shape->channels * shape->filters);
+        if (surface->channel_multiple > 1.0) {
+            above *= padded_to(shape->channels, surface->channel_multiple) * padded_to(shape->filters, surface->channel_multiple);
+            below *= shape->channels * shape->filters;
+        }
+    }
+    return shape->flop * above / (below * surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
 }
 
 double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
@@ -88,12 +78,6 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
     return latency_s + longer_s * dl_cube_root_near(1.0 + ratio * ratio * ratio);
 }
 
-/* Eight samples at a time: GCC's and clang's vector type, lowered to what the machine has. */
-typedef float lanes __attribute__((vector_size(32)));
-typedef float lanes_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t lane_bits __attribute__((vector_size(32)));
-enum { LANES = 8 };
-
 /* The same operations in the same order with and without AVX (no fused multiply-add), so results do not depend on the
  * machine. Sanitizers and clang get the plain version. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -103,46 +87,58 @@ enum { LANES = 8 };
 #define WIDE
 #endif
 #define INLINE static inline __attribute__((always_inline))
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 9")
+#else
+#define UNROLL
+#endif
 
 struct sums {
     double weighted; /* sum of weights k, k = 1 / (1 + distance) */
     double nearest;  /* largest k */
+    bool outside;    /* of the samples' box */
 };
 
 /* Adds the difference of one feature as it counts in the distance. By pointer: no vector crosses a call. */
-INLINE void add_apart(lanes *sum, const float *point, float x, bool magnitudes)
+INLINE void add_apart(dl_lanes *sum, const float *point, float x, bool magnitudes)
 {
-    const lane_bits no_sign = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
-    const lanes apart = *(const lanes_in_memory *)point - x;
-    *sum += magnitudes ? (lanes)((lane_bits)apart & no_sign) : (lanes)(apart * apart);
+    const dl_lane_bits no_sign = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
+    const dl_lanes apart = *(const dl_lanes_in_memory *)point - x;
+    *sum += magnitudes ? (dl_lanes)((dl_lane_bits)apart & no_sign) : (dl_lanes)(apart * apart);
 }
 
-INLINE void keep_smaller(lanes *least, const lanes *value)
+INLINE void keep_smaller(dl_lanes *least, const dl_lanes *value)
 {
-    const lane_bits smaller = *value < *least;
-    *least = (lanes)(((lane_bits)*value & smaller) | ((lane_bits)*least & ~smaller));
+    const dl_lane_bits smaller = *value < *least;
+    *least = (dl_lanes)(((dl_lane_bits)*value & smaller) | ((dl_lane_bits)*least & ~smaller));
 }
 
 INLINE struct sums sum_weights(const struct dl_surface *surface, const float *x, int axes, bool magnitudes)
 {
-    const lanes one = {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
-    lanes sum = {0.0F}, least = one * 1e30F;
+    const dl_lanes one = {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+    dl_lanes sum = {0.0F}, least = one * 1e30F;
     const int row = surface->packed_row;
     for (int i = 0; i < row; i += DL_SURFACE_WIDTH) {
-        lanes a = one, b = one;
+        dl_lanes a = one, b = one;
         const float *point = surface->packed + i;
-        for (int f = 0; f < axes; f++, point += row) {
+        UNROLL for (int f = 0; f < axes; f++, point += row) {
             add_apart(&a, point, x[f], magnitudes);
-            add_apart(&b, point + LANES, x[f], magnitudes);
+            add_apart(&b, point + DL_LANES, x[f], magnitudes);
         }
-        sum += *(const lanes_in_memory *)point / a + *(const lanes_in_memory *)(point + LANES) / b;
+        sum += *(const dl_lanes_in_memory *)point / a + *(const dl_lanes_in_memory *)(point + DL_LANES) / b;
         keep_smaller(&least, &a);
         keep_smaller(&least, &b);
     }
+    dl_lane_bits outside = {0};
+    for (int f = 0; f < DL_AXES; f += DL_LANES) {
+        const dl_lanes at = *(const dl_lanes_in_memory *)(x + f);
+        outside |= (at < *(const dl_lanes_in_memory *)(surface->low + f)) | (at > *(const dl_lanes_in_memory *)(surface->high + f));
+    }
+    outside[0] |= outside[4], outside[1] |= outside[5], outside[2] |= outside[6], outside[3] |= outside[7];
     float low = least[0];
-    for (int i = 1; i < LANES; i++) low = least[i] < low ? least[i] : low;
+    for (int i = 1; i < DL_LANES; i++) low = least[i] < low ? least[i] : low;
     float total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-    return (struct sums){(double)total, 1.0 / (double)low};
+    return (struct sums){(double)total, 1.0 / (double)low, (outside[0] | outside[1] | outside[2] | outside[3]) != 0};
 }
 
 /* One loop for each usual number of features, which the compiler can then unroll. */
@@ -160,30 +156,22 @@ WIDE static struct sums correction(const struct dl_surface *surface, const float
     BY_AXES(false)
 }
 
-/* Outside the samples' box by more than this many octaves: extrapolated. */
-static const double DOMAIN_MARGIN = 1.0;
-
 void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_scale *scale,
                      const struct dl_surface_shape *shape, struct dl_kernel_time *out)
 {
     double base_s = dl_surface_base(surface, scale, shape, &out->limit);
-    out->extrapolated = false;
     if (surface->packed == NULL) {
         out->time_s = base_s * exp(surface->offset);
         out->sigma_log = dl_larger(surface->base_sigma_log, surface->sigma_log);
         out->extrapolated = true;
         return;
     }
-    float x[DL_FEATURES_MAX];
-    for (int f = 0; f < surface->length_count; f++) {
-        double feature = dl_surface_feature(shape, surface->axes[f]);
-        x[f] = (float)(feature * surface->per_length[f]);
-        if (feature < surface->domain_low[f] - DOMAIN_MARGIN || feature > surface->domain_high[f] + DOMAIN_MARGIN)
-            out->extrapolated = true;
-    }
+    float x[DL_AXES] = {0.0F};
+    for (int f = 0; f < surface->length_count; f++) x[f] = shape->features[surface->axes[f]] * surface->per_length[f];
     struct sums sums = correction(surface, x);
     /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper bound). */
     double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
     out->time_s = base_s * exp(surface->offset + sums.weighted);
     out->sigma_log = sqrt(surface->sigma_log * surface->sigma_log + unexplained * unexplained);
+    out->extrapolated = sums.outside;
 }
