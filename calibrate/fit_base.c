@@ -39,7 +39,6 @@ static const struct parameter PARAMETERS[] = {
     {AT(unaligned_gain), false, {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}}},
     {AT(m_trans_gain), false, {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
     {AT(n_trans_gain), false, {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(half_3x3), false, {{0, 0}, {0, 0}, {30, 0.8}, {0, 0}}},
     {AT(gain_3x3), false, {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}}},
     {AT(gain_5x5), false, {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}}},
     {AT(stride_exponent), true, {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}}},
@@ -49,6 +48,9 @@ static const struct parameter PARAMETERS[] = {
     {AT(wave_exponent), true, {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}}},
     {AT(stride_channels_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
     {AT(stride_filters_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
+    {AT(tile_exponent), true, {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}}},
+    {AT(tile_64_gain), false, {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}}},
+    {AT(tile_32_gain), false, {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}}},
     {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}}},
 };
 /* clang-format on */
@@ -142,6 +144,13 @@ static struct prior cpu_prior(int p, struct prior usual)
     return offset == AT(half_m) || offset == AT(half_n) || offset == AT(half_k) ? CPU_SIDE : CPU_GAIN;
 }
 
+/* Not on matrix units, whose libraries take other and larger tiles. */
+static bool is_tile_parameter(int p)
+{
+    size_t offset = PARAMETERS[p].offset;
+    return offset == AT(tile_exponent) || offset == AT(tile_64_gain) || offset == AT(tile_32_gain);
+}
+
 static enum kind kind_of(const struct dl_fit_set *set)
 {
     if (set->op != DL_OP_CONV) return GEMM;
@@ -155,6 +164,8 @@ static void prepare(struct problem *problem)
     for (int p = 0; p < PARAMETER_COUNT; p++) {
         struct prior prior = PARAMETERS[p].prior[kind];
         if (problem->set->own_cpu) prior = cpu_prior(p, prior);
+        if (problem->set->channel_multiple > 1.0 && is_tile_parameter(p))
+            prior = (struct prior){PARAMETERS[p].is_exponent ? 0.0 : 1.0, 0.0};
         problem->median[p] = prior.median;
         problem->sd[p] = prior.sd;
     }

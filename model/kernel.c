@@ -83,7 +83,7 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
  * (the same as the priors of calibrate/fit_base.c). base_sigma_log: 90th percentile of |log error| / 1.645 when those
  * devices are predicted this way: 0.2 to 0.6 (median 0.33) for products, 0.3 to 0.7 (0.5) for convolutions. */
 #define SAME_FOR_ALL                                                                                            \
-    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .padded_pointwise_gain = 1.0,              \
+    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .tile_64_gain = 1.0, .tile_32_gain = 1.0, .padded_pointwise_gain = 1.0,              \
     .m_trans_gain = 1.0, .n_trans_gain = 1.0, .unaligned_gain = 0.9
 static const struct dl_surface GENERIC_GEMM = {
     SAME_FOR_ALL, .op = DL_OP_GEMM, .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,

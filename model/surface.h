@@ -6,7 +6,7 @@
  *   t = base(kernel) exp(offset + sum_i weights_i / (1 + d(x, points_i)))          x: features(kernel) / lengths
  *   d(x, p) = sum_f (x_f - p_f)^2, or sum_f |x_f - p_f| where times change in steps (distance)
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
- *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves) (1 + half_3x3 (1/channels + 1/filters) where 3x3)
+ *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
  * g the product of the gains that apply (Winograd, alignment, stride, whole waves, ...). flop count channels padded for matrix units
@@ -41,8 +41,6 @@ struct dl_surface {
     double half_waves;
     double unaligned_gain;         /* 2-byte operands: a side that is no multiple of 8 */
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
-    double half_3x3;               /* 3x3, stride 1: Winograd's transforms take half_3x3 (1 / channels + 1 / filters) as long as
-                                    * its products */
     double gain_3x3, gain_5x5;     /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
     double stride_exponent;        /* rate falls with (stride area)^-exponent */
     double batch_exponent_3x3;     /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent: Winograd kernels
@@ -54,6 +52,8 @@ struct dl_surface {
     double wave_exponent;          /* and with (dl_tile_steps of 128 x 64)^-exponent */
     double stride_channels_exponent, stride_filters_exponent; /* stride_exponent rises by these with each octave of
                                     * channels, filters above 256 */
+    double tile_exponent;          /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole tiles and waves / needed, of */
+    double tile_64_gain, tile_32_gain; /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two at these shares of the rate */
     double channel_multiple;       /* matrix units work on channels and filters padded to this multiple (8), else 1 */
     double base_sigma_log;         /* standard deviation of log(t / base): uncertainty far from every sample */
     /* correction; empty when there were too few samples */
@@ -93,6 +93,7 @@ struct dl_surface_shape {
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;
     double flop, bytes, m, n, k, waves;
     double count, units;       /* products in one call; units of the device */
+    double tile_excess[3];     /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual, dl_tile_narrow */
     double channels, filters;  /* of one group; 0 for GEMM */
     double launches;
     float features[DL_AXES];   /* log2 of the quantities, by axis: the place in dl_surface_features[op] */

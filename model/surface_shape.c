@@ -75,13 +75,16 @@ static void conv_features_of(const struct dl_kernel *kernel, double positions, d
     s->features[FILTERS] = at_least_1(s->filters);
     s->features[TAPS] = at_least_1(taps);
     s->features[STRIDE] = at_least_1(stride_area);
-    s->features[EXCESS] = at_least_1(dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_large));
+    s->tile_excess[0] = dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_large);
+    s->tile_excess[1] = dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_usual);
+    s->tile_excess[2] = dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_narrow);
+    s->features[EXCESS] = at_least_1(s->tile_excess[0]);
     s->features[WAVES] = s->waves > 1e-30 ? (float)s->waves : 1.0F;
     s->features[SQUARE_3X3] = flag(s->fast_3x3);
     s->features[PADDING] = flag(s->padded);
     s->features[BATCH_PADDING] =
         s->fast_3x3 ? at_least_1(dl_whole_up(kernel->batch * (1.0 / IMAGE_TILE)) * IMAGE_TILE / kernel->batch) : 1.0F;
-    s->features[STEPS] = (float)dl_tile_steps(s->m, s->n, s->count, s->units, dl_tile_usual);
+    s->features[STEPS] = (float)dl_tile_steps(s->tile_excess[1], s->waves);
     for (int i = STEPS + 1; i < DL_AXES; i++) s->features[i] = 1.0F;
 }
 

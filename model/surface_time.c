@@ -26,6 +26,14 @@ static double slower_octaves(const struct dl_surface *surface, const struct dl_s
            surface->wave_exponent * (double)log2s[DL_AXIS_STEPS];
 }
 
+/* Octaves by which whole tiles, of the best size, are slower than the smooth loss of the sides. */
+static double tile_octaves(const struct dl_surface *surface, const struct dl_surface_shape *shape, double smooth)
+{
+    double best = dl_smaller(shape->tile_excess[0], dl_smaller(shape->tile_excess[1] / surface->tile_64_gain,
+                                                               shape->tile_excess[2] / surface->tile_32_gain));
+    return dl_log2_near(best / smooth);
+}
+
 static double gain_of(const struct dl_surface *surface, const struct dl_surface_shape *shape)
 {
     double gain = 1.0;
@@ -50,9 +58,9 @@ static double compute_time(const struct dl_surface *surface, const struct dl_sur
     double above = sides * (shape->k + surface->half_k * scale->half), below = shape->m * shape->n * shape->k;
     if (shape->op == DL_OP_CONV) {
         double slower = slower_octaves(surface, shape);
+        if (surface->tile_exponent != 0.0)
+            slower += surface->tile_exponent * tile_octaves(surface, shape, sides / (shape->m * shape->n));
         if (slower != 0.0) above *= exp2(slower);
-        if (shape->fast_3x3 && !shape->narrow)
-            above *= 1.0 + surface->half_3x3 * (shape->channels + shape->filters) / (shape->channels * shape->filters);
         if (surface->channel_multiple > 1.0) {
             above *= padded_to(shape->channels, surface->channel_multiple) * padded_to(shape->filters, surface->channel_multiple);
             below *= shape->channels * shape->filters;
