@@ -1,5 +1,5 @@
 /* kernel.c - kernels from shapes, and the choice of what times them: a fitted surface of the device, one borrowed from
- * a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE and F-KERNEL-STREAM here, F-KERNEL-SURFACE in surface.c.
+ * a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE and F-KERNEL-STREAM here, F-KERNEL-SURFACE in surface_time.c.
  * Not modelled: overlap of kernels on one device, clock changes, the launch gap (host side: framework files).
  */
 #include "model/kernel.h"

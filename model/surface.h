@@ -8,6 +8,8 @@
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
  *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
+ * where tile_exponent a > 0 the factor of the sides and waves, s, is s^(1 - a) q^a (whole tiles: surface_tiles.h)
+ *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
  * g the product of the gains that apply (Winograd, alignment, stride, whole waves, ...). flop count channels padded for matrix units
  * (cuDNN's tensor-core kernels need multiples of 8). The cube is a smooth maximum (at most 26 % above it, where both
@@ -59,7 +61,7 @@ struct dl_surface {
     /* correction; empty when there were too few samples */
     int distance;                      /* DL_DISTANCE_* */
     double offset;                     /* mean of log(t / base) over the samples; absent: 0 */
-    const char **features; int feature_count; /* names, as in dl_surface_features; absent: the first kind's (dl_surface_pack) */
+    const char **features; int feature_count; /* names, as in dl_surface_features; absent: see dl_surface_pack */
     double *lengths; int length_count; /* length scale of each feature */
     double *points; int point_count;   /* features / lengths of the samples, one feature after the other */
     double *weights; int weight_count; /* one a sample: point_count = length_count * weight_count */

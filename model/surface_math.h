@@ -18,9 +18,8 @@ static inline double dl_whole_up(double x) {
 }
 
 /* log2 of a positive, normal number, to 1e-11; exact for powers of two. ln m = 2 atanh((m - 1) / (m + 1)), m within
- * sqrt(1/2)..sqrt(2), by its power series. */
+ * sqrt(1/2)..sqrt(2), by its power series; 2.885 is 2 / ln 2. */
 static inline double dl_log2_near(double x) {
-    const double per_ln2 = 2.8853900817779268; /* 2 / ln 2 */
     const uint64_t root_half = 0x3fe6a09e667f3bcdu, one = 0x3ff0000000000000u, exponent_bits = 0xfff0000000000000u;
     uint64_t bits;
     double m;
@@ -30,7 +29,7 @@ static inline double dl_log2_near(double x) {
     memcpy(&m, &bits, sizeof m);
     const double s = (m - 1) / (m + 1), q = s * s;
     return (double)(int)(scaled >> 52) - 1023 +
-           per_ln2 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q * (1.0 / 11 + q / 13))))));
+           2.8853900817779268 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q * (1.0 / 11 + q / 13))))));
 }
 
 /* Cube root of u in 1..2, to 1e-9: a parabola (to 1e-3), then one of Halley's steps, which cubes the error. */
