@@ -91,7 +91,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests bench validate validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests fuzzers bench validate validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -193,12 +193,9 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES) $(ONNX_OBJECT)
-	$(Q)mkdir -p $(@D)
-	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
-	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-	  $(if $(HAVE_PROTOBUF_C),-DDL_HAVE_PROTOBUF_C -I$(BUILD) $(BUILD)/predict/onnx.pb-c.c) $< $(filter-out predict/import_workload.c \
-	  predict/import_collectives.c predict/import_times.c,$(wildcard predict/import_*.c)) $(wildcard model/*.c) -o $@ $(LIBS)
+# Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIBRARY_OBJECTS)
+	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
 
 tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
 
@@ -242,9 +239,11 @@ cov: ## line and branch coverage of the tests (needs gcovr)
 	  -f dlmodel.c --exclude 'calibrate/probe_.*' --html-details build-cov/coverage.html -s | tail -n 4; echo 'Each line: build-cov/coverage.html'
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
-	+$(Q)$(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
-	$(Q)for f in $(FUZZ_PROGRAMS); do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p $(BUILD)/corpus/$$n; \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
+	$(Q)for f in build-fuzz/tests/fuzz/fuzz_*[a-z]; do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p build-fuzz/corpus/$$n; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+fuzzers: $(FUZZ_PROGRAMS)
 
 plots: all ## the figures of the demo, in build/plots
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh

@@ -15,8 +15,8 @@ static const char DEEPBENCH[] = "deepbench";
 static const struct rule rules[] = {
     {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL, NULL}, /* -g 8 */
     {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
-    /* traces of 2023 (mem) */
-    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, "2.18.3"},
+    /* its container has torch 2.0.1, hence NCCL 2.14.3 (key "vtrain") */
+    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, "2.14.3"},
     {"NCCL", "DGX-1 cluster (4 EDR", "InfiniBand", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
     {"NCCL", "4 servers x 8 V100 (2 NVLinks), one EDR", "InfiniBand", "v100-8x-edr", NULL, NULL, false, false, NULL, NULL},
     {"NCCL", "2 nodes x 4 V100, 2x EDR", "InfiniBand", "abci-v100", NULL, NULL, false, false, NULL, NULL},

@@ -51,18 +51,22 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
     time->extrapolated = reading->extrapolated;
 }
 
+/* `wanted`: what the library runs on the rank set asked for, whose ratio the samples shall tell; NULL: as on their own. */
 static enum dl_code read_set(const struct dl_system *system, const struct dl_coll_measured *m, dl_library_time_fn *model,
-                             const struct dl_collective_request *request, struct dl_coll_reading *out, struct dl_err *err) {
-    const struct dl_coll_base base = dl_coll_samples_base(system, m, model, request, request->bytes);
+                             const struct dl_collective_request *request, const struct dl_collective_time *wanted,
+                             struct dl_coll_reading *out, struct dl_err *err) {
+    struct dl_coll_base base = dl_coll_samples_base(system, m, model, request, request->bytes);
+    if (wanted != NULL && base.algorithm != NULL) base.algorithm = wanted->algorithm, base.protocol = wanted->protocol;
     return dl_coll_samples_read(system, m, model, request, &base, out, err);
 }
 
 /* Between the rank sets on both sides by log ranks, or the one there is. */
 static enum dl_code read_ranks(const struct dl_system *system, const struct nearest *near, dl_library_time_fn *model,
-                               const struct dl_collective_request *request, struct dl_coll_reading *out, struct dl_err *err) {
+                               const struct dl_collective_request *request, const struct dl_collective_time *wanted,
+                               struct dl_coll_reading *out, struct dl_err *err) {
     struct dl_coll_reading fewer = {0}, more = {0};
-    if (near->fewer != NULL) DL_TRY(read_set(system, near->fewer, model, request, &fewer, err));
-    if (near->more != NULL) DL_TRY(read_set(system, near->more, model, request, &more, err));
+    if (near->fewer != NULL) DL_TRY(read_set(system, near->fewer, model, request, wanted, &fewer, err));
+    if (near->more != NULL) DL_TRY(read_set(system, near->more, model, request, wanted, &more, err));
     double doublings = near->fewer_log2 < near->more_log2 ? near->fewer_log2 : near->more_log2;
     if (near->fewer == NULL)
         *out = more;
@@ -99,11 +103,11 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system, const struct 
         const struct dl_coll_base none = {1.0, NULL, NULL};
         DL_TRY(dl_coll_samples_read(system, near.exact, model, request, &none, &reading, err));
     } else if (near.exact != NULL) {
-        DL_TRY(read_set(system, near.exact, model, request, &reading, err));
+        DL_TRY(read_set(system, near.exact, model, request, NULL, &reading, err));
         if (!plain) DL_TRY(model(system, request, &wanted, err));
     } else {
         DL_TRY(model(system, &as_run, &wanted, err));
-        DL_TRY(read_ranks(system, &near, model, request, &reading, err));
+        DL_TRY(read_ranks(system, &near, model, request, &wanted, &reading, err));
     }
     if (!(wanted.time_s > 0.0)) return DL_OK;
     if (near.exact != NULL && plain)

@@ -6,6 +6,7 @@
 static const double FLOOR_SIGMA_LOG = 0.02;    /* run-to-run spread that samples of one session do not show (mem) */
 static const double INTERVAL_Z = 1.96;         /* low_s..high_s is a 95 % interval */
 static const double FAR_LOG = 2.1;             /* a sample of the same algorithm is asked no further than 8 times the size */
+static const double TREND_DAMPING = 0.4; /* of a trend's slope, with every doubling beyond the samples (Gardner and McKenzie 1985) */
 static const double SIGMA_PER_DOUBLING = 0.05; /* growth of the error beyond the samples with each doubling (mem) */
 
 static double sample_sigma(const struct dl_coll_sample *sample) {
@@ -65,6 +66,13 @@ static struct point next_of(const struct walk *walk, int k, int step, const stru
     return (struct point){.index = -1};
 }
 
+/* Does sample k tell of `base`, in its algorithm and protocol? */
+static bool told_by(const struct walk *walk, int k, const struct dl_coll_base *base) {
+    if (base->algorithm == NULL) return true;
+    const struct point point = point_at(walk, k);
+    return point.base.algorithm == NULL || same(&point.base, base);
+}
+
 static double slope(const struct point *a, const struct point *b) {
     return b->x_log > a->x_log ? (b->ratio_log - a->ratio_log) / (b->x_log - a->x_log) : 0.0;
 }
@@ -86,14 +94,31 @@ static double cubic(const struct point p[4], double x_log) {
     return p[1].ratio_log + t * (start + t * (3.0 * rise - 2.0 * start - end + t * (start + end - 2.0 * rise)));
 }
 
+/* Beyond the samples of one algorithm: from the last one on, the trend of the last two, damped with each doubling, so that
+ * it ends at 0.4 / 0.6 of a doubling's slope, and no further than the last two are apart. */
+static double damped(const struct point *before, const struct point *last, double x_log) {
+    const double log_2 = 0.69314718055994531;
+    if (before->index < 0) return last->ratio_log;
+    const double doublings = fabs(x_log - last->x_log) / log_2, apart = last->ratio_log - before->ratio_log;
+    const double per_doubling = apart * log_2 / fmax(log_2 / 16.0, fabs(last->x_log - before->x_log));
+    const double reach = TREND_DAMPING * (1.0 - pow(TREND_DAMPING, doublings)) / (1.0 - TREND_DAMPING);
+    return last->ratio_log + copysign(fmin(fabs(per_doubling * reach), fabs(apart)), apart);
+}
+
 static double read_between(const struct walk *walk, int above, double x_log, const struct dl_coll_base *base) {
     struct point p[4] = {{.index = -1}, next_of(walk, above - 1, -1, base), next_of(walk, above, 1, base), {.index = -1}};
     if (p[1].index >= 0 && p[2].index >= 0) {
         p[0] = next_of(walk, p[1].index - 1, -1, base), p[3] = next_of(walk, p[2].index + 1, 1, base);
         return cubic(p, x_log);
     }
-    if (p[1].index >= 0 && x_log - p[1].x_log < FAR_LOG) return p[1].ratio_log;
-    if (p[2].index >= 0 && p[2].x_log - x_log < FAR_LOG) return p[2].ratio_log;
+    if (p[1].index >= 0 && x_log - p[1].x_log < FAR_LOG) {
+        p[0] = next_of(walk, p[1].index - 1, -1, base);
+        return damped(&p[0], &p[1], x_log);
+    }
+    if (p[2].index >= 0 && p[2].x_log - x_log < FAR_LOG) {
+        p[3] = next_of(walk, p[2].index + 1, 1, base);
+        return damped(&p[3], &p[2], x_log);
+    }
     p[1] = next_of(walk, above - 1, -1, NULL), p[2] = next_of(walk, above, 1, NULL);
     if (p[1].index < 0) return p[2].ratio_log;
     if (p[2].index < 0) return p[1].ratio_log;
@@ -128,7 +153,7 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system, const struct d
     int above = 0;
     if (count == 0 && measured->piece_count == 0) return dl_fail(err, DL_ERR_INPUT, "a measured collective without samples");
     while (above < count && measured->samples[above].bytes < bytes) above++;
-    if (above < count && !(measured->samples[above].bytes > bytes)) { /* measured at this size */
+    if (above < count && !(measured->samples[above].bytes > bytes) && told_by(&walk, above, base)) { /* measured at this size */
         *out = (struct dl_coll_reading){log(measured->samples[above].time_s / base->time_s),
                                         sample_sigma(&measured->samples[above]), false, false};
         return DL_OK;

@@ -29,6 +29,9 @@ static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {[DL_COLL_ALL_REDUCE
                                                              [DL_COLL_ALL_GATHER] = {110, 18.3},
                                                              [DL_COLL_REDUCE_SCATTER] = {91, 15.2}};
 
+/* Attained rate of the links over the one that NCCL takes them to have. NCCL's caps are in its own rates. */
+static double attained(const struct dl_nccl_graph *graph) { return graph->attained_frac > 0.0 ? graph->attained_frac : 1.0; }
+
 static int span_of_nodes(double nodes) { return nodes <= 1.0 ? 0 : nodes <= 2.0 ? 1 : 2; }
 
 /* S / correction. With `monotone`, at least the value at the end of the bin below. */
@@ -46,18 +49,19 @@ static double ring_bus(int version, const struct dl_nccl_graph *graph, enum dl_c
                        enum dl_nccl_protocol protocol)
 {
     double bus = graph->channels * graph->ring_bytes_per_s / 1e9, per_node = graph->ranks / graph->nodes;
+    double frac = attained(graph);
     int span = span_of_nodes(graph->nodes), generation = (int)graph->generation;
-    if (generation == DL_NCCL_AMPERE && version >= 700 && version < 1800) bus = dl_least(bus, 235.0);
+    if (generation == DL_NCCL_AMPERE && version >= 700 && version < 1800) bus = dl_least(bus, frac * 235.0);
     if (protocol == DL_NCCL_LL) {
         double cap = generation == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span] : ll_max[generation][span];
         bus /= version >= 2100 ? 2.0 : 4.0;
-        return version >= 800 ? dl_least(bus, cap) : bus;
+        return version >= 800 ? dl_least(bus, frac * cap) : bus;
     }
     if (protocol == DL_NCCL_LL128) {
         double cap = version < 700   ? ll128_old_caps[op].total
                      : version < 800 ? graph->channels * ll128_old_caps[op].per_channel
                                      : graph->channels * ring_ll128_cap[generation];
-        return dl_least(bus * (per_node < 2.0 && version < 2300 ? 0.7 : 0.92), cap);
+        return dl_least(bus * (per_node < 2.0 && version < 2300 ? 0.7 : 0.92), frac * cap);
     }
     return bus;
 }
@@ -68,14 +72,14 @@ static double tree_bus(int version, const struct dl_nccl_graph *graph, enum dl_n
     double cap = version < 600   ? (span == 0 ? 90.0 : 70.0)
                  : version < 800 ? (span <= 1 ? 110.0 : 80.0)
                                  : graph->tree_channels * tree_cap[generation][span];
-    double bus = dl_least(0.92 * graph->tree_channels * graph->tree_bytes_per_s / 1e9, cap);
+    double frac = attained(graph), bus = dl_least(0.92 * graph->tree_channels * graph->tree_bytes_per_s / 1e9, frac * cap);
     if (protocol == DL_NCCL_LL) {
         double ll_cap = generation == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span] : ll_max[generation][span];
-        return version >= 800 ? dl_least(bus / 3.8, ll_cap) : bus / 3.8;
+        return version >= 800 ? dl_least(bus / 3.8, frac * ll_cap) : bus / 3.8;
     }
     if (protocol == DL_NCCL_LL128) {
         double share = graph->nodes <= 1.0 ? 7.0 / 9.0 : 120.0 / 128.0;
-        return dl_least(bus * share, graph->tree_channels * tree_ll128_cap[generation][span]);
+        return dl_least(bus * share, frac * graph->tree_channels * tree_ll128_cap[generation][span]);
     }
     return bus;
 }
@@ -212,7 +216,7 @@ bool dl_nccl_choose(int version, const struct dl_nccl_version *row, const struct
                     enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol, struct dl_cost_parts *out)
 {
     bool found = false;
-    double best_s = 0.0;
+    double best_s = 0.0, frac = attained(graph);
     /* Beyond tree and ring only what this graph could have; the loop runs for every prediction. */
     bool extra = graph->nvls || graph->collnet || (version >= 2300 && graph->ranks <= graph->nodes);
     int first = op == DL_COLL_ALL_REDUCE ? DL_NCCL_TREE : DL_NCCL_RING,
@@ -225,7 +229,7 @@ bool dl_nccl_choose(int version, const struct dl_nccl_version *row, const struct
             if (!dl_nccl_cost(version, row, graph, op, (enum dl_nccl_algorithm)a, (enum dl_nccl_protocol)p, bytes,
                               monotone, &cost))
                 continue;
-            double time_s = cost.latency_s + cost.bandwidth_s;
+            double time_s = cost.latency_s + frac * cost.bandwidth_s; /* as NCCL sees it */
             if (found && time_s >= best_s) continue;
             found = true, best_s = time_s, *out = cost;
             *algorithm = (enum dl_nccl_algorithm)a, *protocol = (enum dl_nccl_protocol)p;

@@ -42,6 +42,7 @@ struct dl_nccl_graph {
     double channels, tree_channels;
     double ring_bytes_per_s, tree_bytes_per_s; /* of one channel */
     double net_latency_s;                      /* of the adapter, in addition to NCCL's constant */
+    double attained_frac;                      /* rate of the links that limit / what NCCL takes it for; 0: 1 */
     enum dl_nccl_generation generation;
     bool nvlink;                         /* devices of a node talk over NVLink, else PCIe */
     bool amd_host, ll128, nvls, collnet; /* LL128 is safe on all paths; switch reduction; in-network reduction */
@@ -54,7 +55,7 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
                   enum dl_collective_op op, enum dl_nccl_algorithm algorithm, enum dl_nccl_protocol protocol,
                   double bytes, bool monotone, struct dl_cost_parts *out);
 
-/* The cheapest of those that exist and are not excluded by force_* (-1: free); false: none. */
+/* The cheapest, as NCCL's own rates of its links have it, of those that exist and are not excluded by force_* (-1: free); false: none. */
 bool dl_nccl_choose(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                     enum dl_collective_op op, double bytes, int force_algorithm, int force_protocol, bool monotone,
                     enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol, struct dl_cost_parts *out);

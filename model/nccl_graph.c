@@ -1,6 +1,6 @@
 /* nccl_graph.c - F-NCCL-GRAPH: channels and their bandwidth from the links of a system, and the time of every operation
- * as NCCL runs it. Choice and time use the attained bandwidth of the links. Two departures from NCCL's table, both
- * physics: a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over
+ * as NCCL runs it. The time uses the attained bandwidth of the links, the choice inside a node the one that NCCL takes
+ * for granted. Two departures from NCCL's table, both physics: a ring between two nodes is held to the adapters' rate, and a tree between two nodes moves each byte over
  * the network once each way (measured bus bandwidth above line rate; maintainers confirm it). */
 #include "model/nccl.h"
 #include "model/net_share.h"
@@ -18,6 +18,10 @@ struct link_rate {
 static const struct link_rate link_rates[] = {
     {"nvlink1", 18e9}, {"nvlink2", 22.5e9}, {"nvlink3", 19.3e9}, {"nvlink4", 20.6e9}, {"nvlink5", 40.1e9}};
 static const double generation_rate[DL_NCCL_GENERATIONS] = {22.5e9, 19.3e9, 20.6e9, 40.1e9};
+/* What NCCL takes a link for (SM70_NVLINK_BW and its like in topo.h; key "nccl-tuning"). */
+static const double assumed_rate[DL_NCCL_GENERATIONS] = {20e9, 20e9, 20.6e9, 40.1e9};
+static const double ASSUMED_PASCAL = 18e9, ASSUMED_VOLTA_BEFORE_2_18 = 21e9;
+static const double ASSUMED_FRAC[2] = {0.8, 1.25}; /* outside: another link than the one that NCCL knows */
 static const double VERBS_LATENCY_S =
     1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
 static const double DUPLICATE_BYTES_PER_S = 25e9; /* search.cc doubles channels from this intra-node rate on */
@@ -76,6 +80,18 @@ const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system,
     return known.row;
 }
 
+/* Attained over assumed rate of one NVLink. A prediction (not as_run) keeps to 1 and more, where the time never falls as
+ * NCCL switches. */
+static double attained_frac(const struct dl_nccl_known *known, double rate, bool as_run)
+{
+    double assumed = known->before_volta ? ASSUMED_PASCAL
+                     : known->generation == DL_NCCL_VOLTA && known->number < 1800
+                         ? ASSUMED_VOLTA_BEFORE_2_18
+                         : assumed_rate[known->generation];
+    double frac = rate / assumed;
+    return dl_least(ASSUMED_FRAC[1], dl_most(as_run ? ASSUMED_FRAC[0] : 1.0, frac));
+}
+
 static double link_rate(const struct dl_link *link, enum dl_nccl_generation generation)
 {
     if (!isnan(link->channel_bandwidth_bytes_per_s)) return link->channel_bandwidth_bytes_per_s;
@@ -87,6 +103,7 @@ static double link_rate(const struct dl_link *link, enum dl_nccl_generation gene
 /* Ring and tree of one node, over `devices` of it: channels and total rate. */
 struct inside {
     double channels, tree_channels, ring_bytes_per_s, tree_bytes_per_s;
+    double link_bytes_per_s; /* of one NVLink; 0: no such thing */
     bool nvlink;
 };
 
@@ -120,15 +137,15 @@ static struct inside inside_edges(const struct dl_system *system, const struct d
     }
     bool attained = all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s);
     double rate = attained ? link->bandwidth_bytes_per_s / link->ring_channels[all] : link_rate(link, generation);
-    if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, true};
+    if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, rate, true};
     double host = host_path(system, link);
     /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves each byte once each
      * way over every link, which is 2(n-1)/n of a ring's bus rate; the others as a ring does. */
     if (connected) {
         double count = (double)devices, bus = request->op == DL_COLL_ALL_REDUCE ? rate * 2.0 * (count - 1.0) / count : rate;
-        return (struct inside){1.0, 1.0, bus, 0.0, true};
+        return (struct inside){1.0, 1.0, bus, 0.0, 0.0, true};
     }
-    return (struct inside){1.0, 1.0, host, host, false};
+    return (struct inside){1.0, 1.0, host, host, 0.0, false};
 }
 
 static struct inside inside_uniform(const struct dl_system *system, const struct dl_collective_request *request,
@@ -154,7 +171,7 @@ static struct inside inside_uniform(const struct dl_system *system, const struct
                       : nvlink           ? floor(total / link_rate(link, generation) + 0.5)
                                          : 1.0;
     if (channels < 1.0) channels = 1.0;
-    return (struct inside){channels, channels, total, total, nvlink};
+    return (struct inside){channels, channels, total, total, nvlink ? total / channels : 0.0, nvlink};
 }
 
 double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter)
@@ -195,7 +212,7 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
 enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl_collective_request *request,
                                  struct dl_nccl_graph *out, struct dl_err *err)
 {
-    struct inside inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, false};
+    struct inside inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, 0.0, false};
     const struct dl_nccl_known known = known_of(system);
     const enum dl_nccl_generation generation = (enum dl_nccl_generation)known.generation;
     if (request->ranks_per_node > 1) {
@@ -221,6 +238,9 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                                   .ll128 = !known.before_volta && (inside.nvlink || request->ranks_per_node == 1),
                                   .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
     graph.amd_host = known.amd_host;
+    graph.attained_frac = 1.0;
+    if (request->nodes == 1 && inside.link_bytes_per_s > 0.0)
+        graph.attained_frac = attained_frac(&known, inside.link_bytes_per_s, request->as_run);
     if (request->nodes > 1) DL_TRY(between(system, request, &inside, &graph, err));
     *out = graph;
     return DL_OK;

@@ -32,6 +32,7 @@ static const char *const examples[] = {
 static const struct dl_plot_kind kinds[] = {
     {"scaling", "throughput against devices: measured, predicted with its interval, ideal", dl_plot_scaling},
     {"breakdown", "parts of an iteration against nodes", dl_plot_breakdown},
+    {"memory", "memory of a device by part, against its capacity", dl_plot_memory},
     {"error", "signed error of every compared row, by source", dl_plot_error},
     {"roofline", "layers of a workload on their device's roofline", dl_plot_roofline},
     {"kernels", "predicted against measured kernel times", dl_plot_kernels},
@@ -139,9 +140,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_plot = {
     .name = "plot",
     .summary = "scaling, breakdown of an iteration, errors: as a picture or in the terminal",
-    .usage = "scaling|breakdown|error|alphabeta|roofline|kernels [FILE.csv...] [options]",
+    .usage = "scaling|breakdown|memory|error|alphabeta|roofline|kernels [FILE.csv...] [options]",
     .purpose = "Draws with gnuplot. 'scaling FILE...' sets predictions beside measured runs; without files it draws predictions "
-               "for --nodes. 'breakdown' stacks the parts of an iteration. 'error FILE...' shows how far predictions are from "
+               "for --nodes. 'breakdown' stacks the parts of an iteration, 'memory' those of a device's memory. 'error FILE...' shows how far predictions are from "
                "measurements, by --by. 'alphabeta FILE...' draws collectives against size with their alpha-beta pieces, the model's switches "
                "and residuals; without files those of the profile --system. 'roofline' sets the layers of a workload on the roofline of the "
                "system's device, 'kernels FILE...' predicted beside measured kernel times. With files, --system, --workload, --framework, --precision and --where choose rows; "

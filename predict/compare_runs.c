@@ -307,6 +307,9 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
         *kept = p; /* its numbers; what it points to is freed */
+        kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
+        kept->comm_algorithm = kept->comm_protocol = NULL;
+        out->modelled = (struct dl_modelled){run->system, run->workload, run->framework, &run->plan, kept};
     }
     dl_arena_free(&arena);
     if (code != DL_OK && !out->skipped) *err = inner;

@@ -35,6 +35,12 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
       if (r < 0.999999 || r > 1.000001) wrong = 1; n++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the pieces add up to the iteration' '^2 0$'
+run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 2 --csv
+check 'memory as numbers' 0
+awk -F, 'NR > 1 { sum = $4 + $5 + $6 + $7 + $8 + $9 + $10; if (sum / $11 < 0.999999 || sum / $11 > 1.000001 || $12 != 17179869184) wrong++; n++ }
+    END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'the parts of memory add up' '^2 0$'
 run plot error "$runs" --csv
 check 'error as numbers' 0
 has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
@@ -70,7 +76,7 @@ check 'kernels without files' 2 'needs tables of kernel times'
 run plot kernels "$runs"
 check 'kernels of runs' 2 'is no kernel'
 run plot
-check 'no kind' 2 'scaling, breakdown, error'
+check 'no kind' 2 'scaling, breakdown, memory'
 run plot scalling "$runs"
 check 'unknown kind' 2 "did you mean 'scaling'"
 run plot scaling "$runs"

@@ -21,9 +21,11 @@ if [ "$lines" -lt 250 ]; then echo 'ok the README is short'; else echo "not ok t
 # The commands of the README run, but for those that measure or draw (they have tests of their own).
 mkdir -p "$SCRATCH/bin"
 ln -sf "$DLMODEL" "$SCRATCH/bin/dlmodel"
+mkdir -p "$SCRATCH/at" # they write files
+ln -sfn "$PWD/data" "$SCRATCH/at/data"
 sed -n '/^## Use it/,/^## /p' README.md | sed -n '/^```/,/^```/p' | grep '^dlmodel' | sed 's/ *#.*//' | grep -vE '^dlmodel (calibrate|plot)' > "$SCRATCH/commands"
 while IFS= read -r line; do
-    if PATH=$SCRATCH/bin:$PATH sh -c "$line" > /dev/null 2> "$SCRATCH/err" < /dev/null; then
+    if (cd "$SCRATCH/at" && PATH=$SCRATCH/bin:$PATH sh -c "$line") > /dev/null 2> "$SCRATCH/err" < /dev/null; then
         echo "ok README: $line"
     else
         echo "not ok README: $line"

@@ -1,0 +1,86 @@
+/* Where NCCL leaves LL128 for Simple on the NVLinks of a V100 cube mesh: by its own rate of a link (21 GB/s), not by the
+ * attained 22.4. By hand, 2.14.3, 8 GPUs, 6 rings: LL128 10 + 14 * 1.9 = 36.6 us at 0.92 of the bus, Simple 8.4 + 14 * 3.4 =
+ * 56.0 us; 19.4 us = S * 1.75 / 126 GB/s * (1 / 0.92 - 1), S = 16.06e6 bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/data.h"
+#include "model/nccl.h"
+#include "tests/check.h"
+
+static const struct dl_system *load(const char *name, struct dl_arena *arena) {
+    static char directory[512];
+    const char *root = getenv("DLMODEL_ROOT");
+    snprintf(directory, sizeof directory, "%s/data", root != NULL ? root : ".");
+    const char *directories[] = {directory};
+    const struct dl_data data = {.directories = directories, .directory_count = 1};
+    const struct dl_system *system;
+    struct dl_err err = {0};
+    if (dl_data_system(&data, name, arena, &system, &err) != DL_OK) fail_msg("%s", err.message);
+    return system;
+}
+
+static double switch_bytes(const struct dl_system *system, int64_t devices, bool as_run) {
+    double last = 0;
+    for (double bytes = 65536; bytes < 64e6; bytes *= 1.001) {
+        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = bytes, .nodes = 1,
+                                                .ranks_per_node = devices, .flows_per_adapter = 1, .as_run = as_run};
+        struct dl_collective_time t;
+        assert_int_equal(dl_collective_time(system, &r, &t, NULL), DL_OK);
+        if (strcmp(t.protocol, "LL128") == 0) last = bytes;
+        if (strcmp(t.protocol, "Simple") == 0) return last;
+    }
+    return HUGE_VAL;
+}
+
+/* Bus bandwidth of the published traces (collectives/published.csv, vTrain) jumps between these two sizes. */
+static void switches_where_measured(void **state) {
+    (void)state;
+    static const struct { int devices; double below_mib, from_mib; } jumps[] = {{3, 1, 2}, {4, 4, 8}, {6, 2, 4}, {7, 8, 16}, {8, 8, 16}};
+    struct dl_arena arena = {0};
+    struct dl_system system = *load("dgx1-v100", &arena);
+    system.nccl_version = "2.14.3", system.collective_count = 0;
+    for (size_t i = 0; i < sizeof jumps / sizeof jumps[0]; i++) {
+        const double at = switch_bytes(&system, jumps[i].devices, true) / 1048576.0;
+        assert_true(at >= jumps[i].below_mib && at < jumps[i].from_mib);
+    }
+    const double eight = switch_bytes(&system, 8, true);
+    assert_true(eight > 16.06e6 / 1.002 && eight < 16.06e6 * 1.002);
+    dl_arena_free(&arena);
+}
+
+/* A prediction never falls with size at such a switch, nor with a faster link. */
+static void a_switch_never_makes_it_faster(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-a100-80", "dgx1-p100", "dgx-h100"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct dl_system system = *load(names[i], &arena), faster = system;
+        system.collective_count = faster.collective_count = 0;
+        faster.intra.bandwidth_bytes_per_s *= 1.1;
+        double last_s = 0;
+        for (double bytes = 1024; bytes < 1e9; bytes *= 1.01) {
+            const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = bytes, .nodes = 1,
+                                                    .ranks_per_node = 4, .flows_per_adapter = 1};
+            struct dl_collective_time t, u;
+            assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+            assert_int_equal(dl_collective_time(&faster, &r, &u, NULL), DL_OK);
+            assert_true(t.time_s >= last_s);
+            assert_true(u.time_s <= t.time_s * (1 + 1e-12));
+            last_s = t.time_s;
+        }
+    }
+    dl_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(switches_where_measured), cmocka_unit_test(a_switch_never_makes_it_faster)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
