@@ -245,7 +245,7 @@ fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 fuzzers: $(FUZZ_PROGRAMS)
 
-plots: all ## the figures of the demo, in build/plots
+plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh
 
 install: all ## PREFIX and DESTDIR are honoured

@@ -6,6 +6,7 @@
 
 array pieces[7] = ['weights', 'gradients', 'optimizer', 'activations', 'workspace', 'exchange buffers', 'context, fragmentation']
 array colors[7] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xF7DFA5, 0xD55E00, 0xFFFFFF]
+array patterns[7] = [3, 3, 3, 3, 3, 4, 3] # hatched: told apart in grey too
 up_to(piece) = sum [c=4:3+piece] column(c) / unit_bytes
 
 set xlabel xtitle
@@ -28,7 +29,7 @@ if (text) {
 } else {
     if (full) { set arrow from graph 0, first capacity to graph 1, first capacity nohead front linecolor rgb '#D55E00' dashtype (10,5) linewidth 2 }
     if (full && capacity > most) { set yrange [0:1.08 * capacity] }
-    plot for [p=7:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle solid 1 border linecolor rgb black \
+    plot for [p=7:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle pattern patterns[p] border linecolor rgb black \
              linecolor rgb colors[p] dashtype 1 linewidth 0.6 title pieces[p], \
          NaN with lines linecolor rgb '#D55E00' dashtype (10,5) linewidth 2 title (full ? sprintf('capacity: %.1f %s', capacity, unit) : '')
 }

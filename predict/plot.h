@@ -1,6 +1,6 @@
 /* plot.h - figures: a table of numbers with groups and titles, drawn by a script of plots/ that gnuplot runs.
  *
- * A kind of figure is one row of the table in cmd_plot.c, one plot_KIND.c that fills the table and one plots/KIND.gp
+ * A kind of figure is one row of the table in cmd_plot.c, one plot_KIND.c that fills the table and one script of plots/
  * that draws it. The scripts hold no numbers of their own.
  */
 #ifndef DL_PREDICT_PLOT_H
@@ -27,7 +27,7 @@ struct dl_figure {
 };
 
 struct dl_plot_kind {
-    const char *name, *summary;
+    const char *name, *summary, *script; /* plots/SCRIPT.gp */
     enum dl_code (*build)(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                           struct dl_err *err);
 };
@@ -48,6 +48,25 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
                              struct dl_err *err);
 enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                                struct dl_err *err);
+
+enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                                struct dl_err *err);
+enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                                struct dl_err *err);
+enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                              struct dl_err *err);
+enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                            struct dl_err *err);
+
+/* The table that plots/scaling.gp draws: throughputs against devices, by group. */
+struct dl_plot_point {
+    int group;
+    const char *label, *id;
+    int64_t devices;
+    double measured, predicted, low, high, ideal_samples_per_s; /* samples/s; NAN: none */
+};
+void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
+enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point, struct dl_err *err);
 
 /* What tells runs apart but for the number of devices; each is a column of a table of runs. */
 enum dl_plot_key {

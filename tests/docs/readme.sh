@@ -32,3 +32,10 @@ while IFS= read -r line; do
         cat "$SCRATCH/err"
     fi
 done < "$SCRATCH/commands"
+
+# Figures of the gallery are there, and docs/figures.sh makes them.
+lost=
+for image in $(grep -ohE '(docs/)?img/[a-z-]+\.(svg|png)' README.md docs/gallery.md | sed 's|^docs/||' | sort -u); do
+    [ -s "docs/$image" ] && grep -q "out/${image#img/}" docs/figures.sh || lost="$lost $image"
+done
+if [ -z "$lost" ]; then echo 'ok figures of the gallery'; else echo "not ok figures of the gallery:$lost"; fi
