@@ -72,6 +72,9 @@ LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 # The reader of ONNX files is generated from the messages' description.
 ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/onnx.pb-c.o)
 LIBRARY_OBJECTS += $(ONNX_OBJECT)
+# `help theory` prints the manual that the program was built with.
+THEORY_OBJECT := $(BUILD)/predict/theory_text.o
+LIBRARY_OBJECTS += $(THEORY_OBJECT)
 LIBS += $(PROTOBUF_C_LIBS)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
@@ -140,6 +143,11 @@ $(BUILD)/predict/onnx.pb-c.c: predict/onnx.proto
 $(ONNX_OBJECT): $(BUILD)/predict/onnx.pb-c.c $(BUILD)/flags
 	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(BUILD)/predict $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
+$(BUILD)/predict/theory_text.c: predict/theory.awk docs/theory.md model/README.md
+	$(Q)mkdir -p $(BUILD)/predict
+	$(call say,AWK,$@) awk -f $^ > $@
+$(THEORY_OBJECT): $(BUILD)/predict/theory_text.c $(BUILD)/flags
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
@@ -147,7 +155,7 @@ $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) $(LIBS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) -ldl $(LIBS)
 $(BUILD)/dlmodel-probe-cuda: $(PROBE_CUDA) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDA_LIBS) -ldl $(LIBS)
 $(BUILD)/dlmodel-probe-cudnn: $(PROBE_CUDNN) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
@@ -157,7 +165,7 @@ $(BUILD)/dlmodel-probe-nccl: $(PROBE_NCCL) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_
 
 # The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
 FAKE := $(BUILD)/fake_cuda
-FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1)
+FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1 libcuda.so.1)
 FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
 $(FAKE)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
@@ -179,11 +187,13 @@ $(FAKE)/libnccl.so: $(FAKE)/tests/fake_cuda/fake_nccl.o $(FAKE)/libfakegpu.so
 	$(call fake_library,-lfakegpu)
 $(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
 	$(call fake_library)
+$(FAKE)/libcuda.so.1: $(FAKE)/tests/fake_cuda/fake_driver.o
+	$(call fake_library)
 fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
 $(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probe_cuda*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lcublas -lcublasLt)
 $(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probe_cudnn*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lcudnn)
+	$(call fake_program,-lcudnn -lcublas)
 $(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probe_nccl*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 
@@ -250,18 +260,22 @@ plots: all ## the figures of docs/gallery.md, into docs/img
 
 install: all ## PREFIX and DESTDIR are honoured
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
-	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
 	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/ || exit 1; done
 	for f in $$(find data -type f); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
+	for c in $$($(BUILD)/dlmodel help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
+	  $(BUILD)/dlmodel help --man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-$$c.1 || exit 1; done
 	$(BUILD)/dlmodel help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+	$(BUILD)/dlmodel help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
 
 uninstall: ## removes what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/bin/dlmodel $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-*.1 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
 
 dist: ## source archive of what is committed
 	git archive --prefix=dlmodel-$(VERSION)/ -o dlmodel-$(VERSION).tar.gz HEAD

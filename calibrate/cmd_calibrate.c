@@ -390,7 +390,10 @@ const struct dl_command dl_cmd_calibrate = {
     .purpose =
         "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of this node with probe "
         "programs, "
-        "fits them, and writes the profile 'local' that predict uses by default. With --nodes N, inside a Slurm or PBS allocation "
+        "fits them, and writes the profile 'local' that predict uses by default. Where there are GPUs and dlmodel was built with "
+        "CUDA, they are the devices: products, convolutions, normalisation, attention and other layers in every precision that "
+        "they have, optimizer step, copies, launches, NCCL's and MPI's messages between them; --list says what can run here, "
+        "and why the rest cannot. With --nodes N, inside a Slurm or PBS allocation "
         "or with --hostfile, also the network: every pair of nodes is tried first, and a node that does not answer, or is slow with "
         "every partner, is named and left out. Finished samples are kept in PROFILE.journal: "
         "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new one is complete.",

@@ -167,8 +167,8 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
         if (fuses && dl_cost_fused(workload, i)) continue;
         const struct scales scales = kernel_scales(framework, plan->precision, layer);
         layers[i].forward = pass_cost(device, plan->precision, layer, &scales, forward, 1, batch);
-        layers[i].backward = pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);
-        add_recomputation(&layers[i], layer, plan->recompute);
+        if (!layer->detached) layers[i].backward = pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);
+        if (!layer->detached) add_recomputation(&layers[i], layer, plan->recompute);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE, "device %s has no rate for %s (layer %s); choose another --precision or "
                            "add the rate to its file", device->name, dl_precision_names[plan->precision], layer->name);

@@ -15,6 +15,12 @@ struct dl_rate {
     const char *source;
 };
 
+struct dl_work_factor { /* F-KERNEL-WORK */
+    int work, pass, precision; /* enum dl_work, dl_pass, dl_precision */
+    double factor;             /* measured / what the surface of all kinds says */
+    const char *source;
+};
+
 struct dl_device {
     const char *name, *summary, *source; /* source: key of data/SOURCES.md, for every number without its own */
     const char *kind;                    /* "gpu" or "cpu" */
@@ -33,6 +39,7 @@ struct dl_device {
     double workspace_bytes;              /* default workspace limit of the convolution library */
     struct dl_rate *rates; int rate_count;
     struct dl_surface *surfaces; int surface_count; /* fitted; ordered as in the file */
+    struct dl_work_factor *works; int work_count; /* kinds of work that a calibration measured by themselves */
     const char *surfaces_from;           /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
     const struct dl_device *borrowed;    /* loaded from surfaces_from (not in the file) */
     struct dl_map_entry *sources; int source_count; /* key -> source of single members */

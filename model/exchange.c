@@ -12,6 +12,15 @@ enum dl_code dl_exchange_messages(const struct dl_exchange_request *request, int
     return DL_OK;
 }
 
+/* Was the library measured on device memory (calibrate, with an MPI that takes it)? */
+static bool takes_device_memory(const struct dl_system *system, enum dl_library library) {
+    for (int i = 0; i < system->collective_count; i++) {
+        const struct dl_coll_measured *m = &system->collectives[i];
+        if (m->buffers != NULL && strcmp(m->buffers, "device") == 0 && strcmp(m->library, dl_library_names[library]) == 0) return true;
+    }
+    return false;
+}
+
 enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, enum dl_collective_op op, double bytes,
                                     struct dl_message *message, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
@@ -22,6 +31,7 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
     const struct dl_collective_request wanted = {
         .op = op,
         .library = request->library,
+        .algorithm = request->library == DL_LIB_COPY ? request->framework->copy_pattern : NULL,
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
@@ -29,13 +39,14 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
         .group_size = groups > 1 ? plan->dp : 0,
         .group_stride = stride,
         .concurrent = groups,
+        .memo = request->memo,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
-    /* Host libraries see device memory only after a copy out, and the result goes back. */
+    /* Most host libraries see device memory only after a copy out, and the result goes back. */
     const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
     double staging_s = 0;
-    if (host_library && strcmp(request->system->device->kind, "gpu") == 0) {
+    if (host_library && strcmp(request->system->device->kind, "gpu") == 0 && !takes_device_memory(request->system, request->library)) {
         staging_s = 2 * dl_exchange_host_copy_s(request, bytes, true);
         if (!dl_known(staging_s)) {
             return dl_fail(err, DL_ERR_INPUT, "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",

@@ -19,6 +19,7 @@ struct dl_framework {
     const char *name, *summary, *source, *release;
     const char *behaviour;         /* row of dl_framework_behaviours */
     const char *library;           /* collective library: "nccl", "mpi", "gloo", "grpc", "ps-lite", "copy", "mlsl" */
+    const char *copy_pattern;      /* of library "copy": "star", "ring", ...; NULL: star */
     /* gradient exchange */
     double bucket_bytes, first_bucket_bytes; /* DDP, FSDP */
     double fusion_bytes, cycle_s;            /* Horovod */
@@ -63,12 +64,15 @@ struct dl_framework {
     bool mixed_fuses_elementwise;            /* in mixed precision; fuses_elementwise otherwise */
     /* splits within layers (model/modelpar.h): how activations go between the devices of one replica */
     const char *activation_library;          /* library of these collectives; NULL: the framework's own */
+    const char *reduce_library;              /* of those that sum; NULL: activation_library */
     const char *halo_library;                /* of halos; NULL: activation_library */
     const char *filter_backward;             /* how filter parallelism sums gradients: a row of dl_collective_op_names */
+    bool channel_detached;                   /* channel parallelism's sums end the graph: nothing before the last one is trained */
     double activation_s, activation_peer_s;  /* host time of one blocking collective: fixed, and per device of the group */
     double halo_message_s;                   /* host time of one halo message */
     double staged_above_bytes;               /* larger activations go through host memory; NAN: none */
     double staged_bytes_per_s;               /* rate of that, both ways together, per device */
+    double staged_sum_bytes_per_s;           /* the same where they are summed; NAN: staged_bytes_per_s */
     double spatial_dims;                     /* dimensions that are split at most; 0: all */
     bool activation_direct;                  /* activation_library moves device memory itself */
     bool halo_overlaps;                      /* inner positions are computed while halos travel */
@@ -82,6 +86,7 @@ struct dl_framework {
     bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
     bool shards;                             /* ZeRO stages */
     double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
+    double softmax_matrices, softmax_keys;   /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any */
 };
 
 extern const struct dl_schema dl_framework_schema;

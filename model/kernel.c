@@ -1,5 +1,6 @@
 /* kernel.c - kernels from shapes, and the choice of what times them: a fitted surface of the device, one borrowed from
- * a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE and F-KERNEL-STREAM here, F-KERNEL-SURFACE in surface.c.
+ * a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE, F-KERNEL-STREAM and F-KERNEL-WORK here, F-KERNEL-SURFACE in
+ * surface.c.
  * Not modelled: overlap of kernels on one device, clock changes, the launch gap (host side: framework files).
  */
 #include "model/kernel.h"
@@ -13,6 +14,7 @@
 
 const char *const dl_precision_names[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
+const char *const dl_work_names[] = {"any", "batchnorm", "layernorm", "activation", "pooling", "softmax", "attention", NULL};
 const char *const dl_op_names[] = {"gemm", "conv", "stream", NULL};
 
 double dl_precision_bytes(enum dl_precision precision)
@@ -268,8 +270,23 @@ static bool is_depthwise(const struct dl_kernel *kernel)
     return kernel->op == DL_OP_CONV && kernel->groups > 1.0 && kernel->groups >= kernel->in_channels;
 }
 
-void dl_kernel_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
-                    struct dl_kernel_time *out)
+/* F-KERNEL-WORK: what samples of one kind of work (layer normalisation, softmax, a whole attention) took, over what the
+ * surface that all kinds share says of the same samples. A kind without samples in a precision takes those of the next
+ * one; gradients of weights go with those of data. */
+static double work_factor(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel)
+{
+    const enum dl_pass pass = kernel->pass == DL_BACKWARD_WEIGHTS ? DL_BACKWARD_DATA : kernel->pass;
+    if (kernel->work == DL_WORK_ANY) return 1.0;
+    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++)
+        for (int i = 0; i < device->work_count; i++) {
+            const struct dl_work_factor *w = &device->works[i];
+            if (w->work == (int)kernel->work && w->pass == (int)pass && w->precision == (int)*p) return w->factor;
+        }
+    return 1.0;
+}
+
+static void shape_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
+                       struct dl_kernel_time *out)
 {
     double elements = kernel->read_elements + kernel->write_elements;
     double bytes = elements * dl_precision_bytes(precision) + kernel->extra_bytes;
@@ -292,6 +309,13 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
         stream_time(device, kernel, bytes, 1.0, out);
     else
         roofline_time(device, precision, kernel, out);
+}
+
+void dl_kernel_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
+                    struct dl_kernel_time *out)
+{
+    shape_time(device, precision, kernel, out);
+    if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 
 double dl_kernel_workspace_bytes(const struct dl_kernel *kernel)

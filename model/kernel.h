@@ -30,9 +30,14 @@ enum dl_op {
 };
 extern const char *const dl_op_names[]; /* "gemm","conv","stream", NULL */
 
+/* What a kernel is for, where a calibration tells such kernels apart (F-KERNEL-WORK); ANY: it does not. */
+enum dl_work { DL_WORK_ANY, DL_WORK_BATCHNORM, DL_WORK_LAYERNORM, DL_WORK_ACTIVATION, DL_WORK_POOLING, DL_WORK_SOFTMAX, DL_WORK_ATTENTION, DL_WORKS };
+extern const char *const dl_work_names[]; /* "any","batchnorm","layernorm","activation","pooling","softmax","attention", NULL */
+
 struct dl_kernel {
     enum dl_op op;
     enum dl_pass pass;
+    enum dl_work work;
     /* DL_OP_GEMM */
     double m, n, k, count;
     bool a_trans, b_trans;

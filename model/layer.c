@@ -136,6 +136,7 @@ void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, dou
     if (!(read_elements + write_elements + extra_bytes > 0.0)) return;
     struct dl_kernel kernel = dl_kernel_stream(emit->pass, flop, read_elements, write_elements);
     kernel.extra_bytes = extra_bytes;
+    kernel.work = emit->layer->kind->work;
     dl_emit_kernel(emit, kernel);
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/input.h"
 #include "model/memory.h"
+#include "model/nccl.h"
 #include "model/predict_parts.h"
 #include "model/stats.h"
 
@@ -66,11 +67,12 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     const struct dl_device *device = parts->system->device;
     const double sharing = framework->single_process && !run->one_device ? (double)parts->plan->devices_per_node : 1;
     const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
+    struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
         .behaviour = run->exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
         .exchange = {.system = parts->system, .workload = parts->workload, .framework = framework, .plan = parts->plan,
-                     .library = dl_replica_library(parts->system, framework, parts->plan), .arena = parts->arena},
+                     .library = dl_replica_library(parts->system, framework, parts->plan), .memo = &memo, .arena = parts->arena},
         .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0,
         .iteration_host_s = framework->iteration_s,

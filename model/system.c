@@ -106,6 +106,7 @@ static const struct dl_field collective_fields[] = {
     STRING(struct dl_coll_measured, library_version, false, "of the library"),
     STRING(struct dl_coll_measured, operation, true, "all_reduce, ..."),
     STRING(struct dl_coll_measured, source, false, "key of SOURCES.md; absent: the system's"),
+    STRING(struct dl_coll_measured, buffers, false, "device: from and to device memory; absent: the library's usual"),
     INTEGER(struct dl_coll_measured, nodes, 1, 1e9, true, "that took part"),
     INTEGER(struct dl_coll_measured, ranks, 1, 1e9, true, "that took part"),
     LIST(struct dl_coll_measured, samples, sample_count, &sample_schema, "ascending bytes"),

@@ -41,6 +41,7 @@ struct dl_coll_sample { double bytes, time_s, low_s, high_s; };
 struct dl_coll_base { double time_s; const char *algorithm, *protocol; };
 struct dl_coll_measured {
     const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
+    const char *buffers; /* of a host library: "device", when it took the devices' memory itself; NULL: the host's */
     int64_t nodes, ranks;
     struct dl_coll_sample *samples; int sample_count; /* ascending bytes */
     struct dl_piece *pieces; int piece_count;         /* fit, for sizes beyond the samples */

@@ -76,6 +76,12 @@ struct dl_layer dl_tf_layer_at(const struct dl_tf *tf, const struct dl_tf_layer 
 double dl_tf_kept_bytes(const struct dl_tf *tf, const struct dl_tf_layer *layer, const struct dl_tf_split *split,
                         enum dl_recompute recompute);
 
+/* What softmax costs besides, where a fused kernel does not take the scores of `samples`; the number of kernels, 0 or all.
+ * F-TF-SOFTMAX */
+enum { DL_TF_SOFTMAX_KERNELS = 4 };
+int dl_tf_softmax_kernels(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer,
+                          enum dl_pass pass, double samples, struct dl_kernel out[DL_TF_SOFTMAX_KERNELS]);
+
 /* Where a group of ranks lies: every `stride`-th device from one on. */
 struct dl_tf_group { int64_t ranks, stride; };
 /* Of an axis (DL_AXIS_* of strategy.h); data: dp x ep x sp ranks that hold the same parameters (experts: dp x sp). */

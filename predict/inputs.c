@@ -99,6 +99,16 @@ static enum dl_code check_release(struct dl_context *context, const char *name, 
     return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
 }
 
+static enum dl_code unknown_strategy(const char *given, struct dl_err *err) {
+    const char *names[64], *near;
+    int count = 0;
+    for (; dl_strategies[count] != NULL && count < 63; count++) names[count] = dl_strategies[count]->name;
+    names[count] = NULL;
+    near = dl_suggest(given, names);
+    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%.60s\"; did you mean \"%s\"?", given, near);
+    return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%.60s\"; see 'dlmodel list strategies'", given);
+}
+
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
@@ -107,7 +117,7 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
     plan->strategy = strategy == NULL ? NULL : dl_strategy_find(strategy);
     if (strategy != NULL && plan->strategy == NULL) {
-        return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
+        return unknown_strategy(strategy, err);
     }
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
     DL_TRY(dl_option_choice(options, "optimizer", dl_optimizer_names, &optimizer, err));

@@ -243,6 +243,28 @@ static void one_rank_is_data(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-TF-HIDE: a host that needs as long as the device makes the pass 2^(1/8) = 1.0905 times as long; a host of half that, 1.0005 times. */
+static void host_and_device(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_err err = {0};
+    struct dl_tf_cell cell;
+    const struct dl_tf_split s = split(1, 1, 1, 1);
+    g.f.framework.dispatch_s = 0;
+    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    const struct dl_tf_pass alone = cell.forward[DL_TF_BODY];
+    check_close(alone.step_s, alone.device_s + alone.launches * 1e-6, 1e-12);
+    const double factors[] = {1, 0.5}, wanted[] = {1.090507732665258, 1.0004874488165387};
+    g.f.device.launch_s = 0;
+    for (int i = 0; i < 2; i++) {
+        g.f.framework.dispatch_s = factors[i] * alone.step_s / alone.launches;
+        assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        check_close(cell.forward[DL_TF_BODY].step_s / alone.step_s, wanted[i], 1e-9);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* What cannot be says why and what is nearest. */
 static void impossible(void **state) {
     (void)state;
@@ -275,7 +297,7 @@ int main(void) {
         cmocka_unit_test(finds_the_stack),   cmocka_unit_test(activations_of_a_layer), cmocka_unit_test(states_of_zero),
         cmocka_unit_test(volumes_of_zero),   cmocka_unit_test(volumes_of_tensor),      cmocka_unit_test(groups_of_ranks),
         cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),         cmocka_unit_test(one_rank_is_data),
-        cmocka_unit_test(impossible),
+        cmocka_unit_test(host_and_device),   cmocka_unit_test(impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
