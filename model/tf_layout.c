@@ -107,7 +107,6 @@ static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
         const double p = out->parameters[i], gradients = p * gradient_width(tf);
         memset(m, 0, sizeof *m);
         m->weights_bytes = p * used / (out->shard >= 3 ? n : 1) + p * master / (out->shard >= 1 ? n : 1);
-        if (out->shard >= 3 && n > 1) m->weights_bytes += 2 * unit;
         m->gradients_bytes = gradients / (out->shard >= 2 ? n : 1);
         m->optimizer_bytes = p * dl_memory_optimizer_bytes(tf->optimizer) / (out->shard >= 1 ? n : 1);
         if (n > 1) {
@@ -115,6 +114,7 @@ static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
             else if (dl_known(framework->bucket_bytes)) {
                 m->buffers_bytes = out->shard > 0 ? fmin(framework->bucket_bytes, gradients) : gradients;
             }
+            if (out->shard >= 3) m->buffers_bytes += 2 * unit; /* gathered parameters of the layer at work and of the next */
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
         m->context_bytes = known_or_zero(tf->system->device->context_bytes) + framework->context_bytes;
