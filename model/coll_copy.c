@@ -52,14 +52,25 @@ bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-/* Links of the graph between device 0 and another. */
-static int64_t links_to(const struct dl_link *intra, int64_t device) {
+/* Links of the graph between two devices. */
+static int64_t links_between(const struct dl_link *intra, int64_t a, int64_t b) {
     int64_t links = 0;
     for (int e = 0; e < intra->edge_count; e++) {
         const struct dl_edge *edge = &intra->edges[e];
-        if ((edge->from == 0 && edge->to == device) || (edge->to == 0 && edge->from == device)) links += edge->links;
+        if ((edge->from == a && edge->to == b) || (edge->to == a && edge->from == b)) links += edge->links;
     }
     return links;
+}
+
+/* Devices of different sockets: behind different host links, joined by the bridge. */
+static bool apart(const struct dl_link *intra, int64_t a, int64_t b) {
+    return intra->peer_group > 0 && a / intra->peer_group != b / intra->peer_group;
+}
+
+/* Bytes per second from one device to another through the host. */
+static double host_path_bytes_per_s(const struct dl_system *system, const struct paths *paths, int64_t a, int64_t b) {
+    if (!apart(&system->intra, a, b)) return paths->host_bytes_per_s;
+    return fmin(paths->host_bytes_per_s, system->intra.cross_bandwidth_bytes_per_s);
 }
 
 int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices) {
@@ -67,8 +78,7 @@ int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices) 
     if (!system->has_intra || !intra->peer_to_peer) return devices - 1;
     int64_t staged = 0;
     for (int64_t d = 1; d < devices; d++) {
-        const bool apart = intra->peer_group > 0 && d >= intra->peer_group;
-        if (intra->edge_count > 0 ? links_to(intra, d) == 0 : apart) staged++;
+        if (intra->edge_count > 0 ? links_between(intra, 0, d) == 0 : apart(intra, 0, d)) staged++;
     }
     return staged;
 }
@@ -79,14 +89,12 @@ static double graph_star_s_per_byte(const struct dl_system *system, int64_t devi
     const struct dl_link *intra = &system->intra;
     double direct = 0.0, staged = 0.0;
     for (int64_t d = 1; d < devices; d++) {
-        const int64_t links = links_to(intra, d);
+        const int64_t links = links_between(intra, 0, d);
         if (links > 0) {
             direct = fmax(direct, 1.0 / ((double)links * paths->link_bytes_per_s));
             continue;
         }
-        double rate = paths->host_bytes_per_s;
-        if (intra->peer_group > 0 && d >= intra->peer_group) rate = fmin(rate, intra->cross_bandwidth_bytes_per_s);
-        staged += 1.0 / rate;
+        staged += 1.0 / host_path_bytes_per_s(system, paths, 0, d);
     }
     return isnan(staged) ? NAN : fmax(direct, staged);
 }
@@ -103,6 +111,29 @@ bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double b
         if (!isnan(graph_s)) out_s = one_s = graph_s;
     }
     *out = (struct dl_cost_parts){COPY_S, fmax(out_s, one_s), others};
+    return true;
+}
+
+bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
+    struct paths paths;
+    *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
+    if (devices <= 1) return true;
+    if (!paths_of(system, devices, &paths)) return false;
+    double slowest = INFINITY;
+    for (int64_t d = 0; d < devices; d++) {
+        const int64_t next = (d + 1) % devices;
+        double rate = paths.pair_bytes_per_s;
+        if (!isnan(paths.link_bytes_per_s)) {
+            const int64_t links = links_between(&system->intra, d, next);
+            rate = links > 0 ? (double)links * paths.link_bytes_per_s : host_path_bytes_per_s(system, &paths, d, next);
+        } else if (apart(&system->intra, d, next) && !isnan(system->intra.cross_bandwidth_bytes_per_s)) {
+            rate = fmin(rate, system->intra.cross_bandwidth_bytes_per_s);
+        }
+        slowest = isnan(rate) ? NAN : fmin(slowest, rate);
+    }
+    if (isnan(slowest)) return false;
+    double steps = 2.0 * ((double)devices - 1.0), hop_s = system->has_intra ? system->intra.latency_s : NAN;
+    *out = (struct dl_cost_parts){steps * (isnan(hop_s) ? COPY_S : hop_s), steps / (double)devices * bytes / slowest, steps};
     return true;
 }
 
@@ -156,6 +187,7 @@ enum dl_code dl_copy_time(const struct dl_system *system, const struct dl_collec
                     {"tree", "F-COPY-TREE", dl_copy_tree_cost, false},
                     {"host", "F-COPY-HOST", dl_copy_host_cost, false},
                     {"sharded", "F-COPY-SHARDED", dl_copy_sharded_cost, true},
+                    {"ring", "F-COPY-RING", dl_copy_ring_cost, true},
                     {"hierarchical", "F-COPY-HIERARCHICAL", dl_copy_hierarchical_cost, true}};
     const struct pattern *pattern = patterns, *end = patterns + sizeof patterns / sizeof patterns[0];
     if (request->nodes > 1)
@@ -163,7 +195,7 @@ enum dl_code dl_copy_time(const struct dl_system *system, const struct dl_collec
                        (long long)request->nodes);
     while (request->algorithm != NULL && pattern < end && strcmp(pattern->name, request->algorithm) != 0) pattern++;
     if (pattern == end)
-        return dl_fail(err, DL_ERR_USAGE, "no copy pattern '%s'; expected star, tree, host, sharded or hierarchical",
+        return dl_fail(err, DL_ERR_USAGE, "no copy pattern '%s'; expected star, tree, host, sharded, ring or hierarchical",
                        request->algorithm);
     int64_t devices = request->op == DL_COLL_P2P ? 2 : request->ranks_per_node;
     struct dl_cost_parts cost = {0.0, 0.0, 0.0};

@@ -21,6 +21,8 @@ int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices);
 bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
 /* F-COPY-SHARDED: each device owns S/g: gathers its part from the others, sums, and hands it back (all-reduce). */
 bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
+/* F-COPY-RING: one ring in the order of the devices' numbers, whatever joins neighbours: NCCL 1, in one process (all-reduce). */
+bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
 /* F-COPY-HIERARCHICAL: stars in two halves, the heads exchange, stars back (all-reduce; TensorFlow on DGX-1). */
 bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes,
                                struct dl_cost_parts *out);

@@ -33,6 +33,7 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
     const struct dl_collective_request wanted = {
         .op = op,
         .library = request->library,
+        .algorithm = request->library == DL_LIB_COPY ? request->framework->copy_pattern : NULL,
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,

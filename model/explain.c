@@ -167,7 +167,7 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
     put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE", "(p - 1) steps of the slowest stage", "model",
               p->bubble_s);
-    put_plain(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP", "dispatch_s, iteration_s, jitter_frac",
+    put_plain(&s, "launch gaps, host, stragglers", "overhead", parts->plan->backup_workers > 0 ? "F-BACKUP" : "F-HOST-GAP", "dispatch_s, iteration_s, jitter_frac",
               "framework and system file", p->overhead_s);
     put_memory(&s, p);
     p->terms = s.terms;

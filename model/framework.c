@@ -61,6 +61,7 @@ static const struct dl_field framework_fields[] = {
     STRING(release, true, "release whose constants these are"),
     STRING(behaviour, true, "how gradients are exchanged: a row of `list behaviours`"),
     STRING(library, true, "collective library on GPUs: nccl, mpi, gloo, grpc, ps-lite, copy, mlsl"),
+    STRING(copy_pattern, false, "how library copy sums: star (default), tree, host, sharded, ring or hierarchical"),
     STRING(cpu_library, false, "collective library on CPUs; absent: this mode needs GPUs"),
     NUMBER(bucket_bytes, 1, 1e12, DL_UNIT_BYTE, "gradient bucket is closed at this size"),
     NUMBER(first_bucket_bytes, 1, 1e12, DL_UNIT_BYTE, "the first bucket is closed at this size"),

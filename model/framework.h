@@ -19,6 +19,7 @@ struct dl_framework {
     const char *name, *summary, *source, *release;
     const char *behaviour;         /* row of dl_framework_behaviours */
     const char *library;           /* collective library: "nccl", "mpi", "gloo", "grpc", "ps-lite", "copy", "mlsl" */
+    const char *copy_pattern;      /* of library "copy": "star", "ring", ...; NULL: star */
     /* gradient exchange */
     double bucket_bytes, first_bucket_bytes; /* DDP, FSDP */
     double fusion_bytes, cycle_s;            /* Horovod */

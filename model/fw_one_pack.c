@@ -2,7 +2,7 @@
  *
  * F-FW-PACKS. pack_bytes = 0: one pack, so that the all-reduce starts after the last gradient and nothing overlaps. Otherwise a
  * new pack begins when the previous one exceeds pack_bytes, and a pack starts when its last member is ready. Concatenation and
- * splitting read and write all bytes twice. Source: tf-source (cross_device_ops.py, cross_device_utils.py).
+ * splitting read and write all bytes of packs of several tensors twice. Source: tf-source (cross_device_ops.py, cross_device_utils.py).
  */
 #include <math.h>
 #include <stddef.h>
@@ -33,11 +33,13 @@ static int fill_packs(const struct dl_exchange_request *r, struct dl_message *me
 static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exchange *out, struct dl_err *err) {
     DL_TRY(dl_exchange_messages(r, fill_packs(r, NULL), out, err));
     fill_packs(r, out->messages);
+    double copied_bytes = 0;
     for (int p = 0; p < out->message_count; p++) {
         struct dl_message *pack = &out->messages[p];
         DL_TRY(dl_exchange_collective(r, DL_COLL_ALL_REDUCE, pack->bytes, pack, err));
+        if (pack->count > 1) copied_bytes += pack->bytes;
     }
-    out->device_copy_s = dl_exchange_device_stream_s(r, 4 * r->total_bytes);
+    out->device_copy_s = dl_exchange_device_stream_s(r, 4 * copied_bytes);
     return DL_OK;
 }
 

@@ -4,7 +4,8 @@
  * layer) and pushes every gradient as it is computed; the server adds the workers' gradients and updates; the step ends when
  * all are applied. No fusion: one message a variable each way. On one node the server is the host (variables on the CPU, copies
  * over PCIe) or, with placement "gpu", the devices themselves. Source: tf-source (device_setter.py), tf-benchmarks.
- * Not modelled here: asynchronous updates, backup workers.
+ * Spare workers (--backup-workers) pull and push as the others do; what is theirs alone, who is waited for and which samples
+ * count, is in replica.c (F-BACKUP). Not modelled here: asynchronous updates.
  */
 #include <math.h>
 #include <stddef.h>

@@ -157,6 +157,16 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
         warn(p, dl_arena_printf(arena, "asynchronous: gradients meet weights that are %lld updates newer on average; the rate says "
                                 "nothing about convergence", (long long)plan->nodes - 1), false);
     }
+    if (plan->backup_workers > 0) {
+        warn(p, dl_arena_printf(arena, "backup workers: gradients of %lld of %lld workers (%.0f %%) are dropped each step; samples/s counts "
+                                "the others", (long long)plan->backup_workers, (long long)plan->nodes,
+                                100 * (double)plan->backup_workers / (double)plan->nodes), false);
+    }
+    const double room = plan->batch_per_device_samples * (double)(plan->nodes * plan->devices_per_node);
+    if (plan->strategy == dl_strategy_find("data") && room > plan->global_batch_samples * (1 + 1e-9) && plan->dp > 1) {
+        warn(p, dl_arena_printf(arena, "%.0f samples do not go evenly into %lld devices: those with %.0f set the pace",
+                                plan->global_batch_samples, (long long)plan->dp, plan->batch_per_device_samples), false);
+    }
     if (!p->fits) {
         const double at_once = plan->micro_batch_samples > 0 ? plan->micro_batch_samples : plan->batch_per_device_samples;
         const char *advice = plan->strategy == NULL || strcmp(plan->strategy->name, "data") == 0

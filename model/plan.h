@@ -44,6 +44,7 @@ struct dl_plan {
     double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
     double decode_s_per_sample;           /* on one core; 0: not counted */
     double decode_workers;                /* per device; 0: all cores of the node */
+    int64_t backup_workers;               /* of the nodes: a synchronous step goes on without so many, the slowest */
     bool first_epoch;                     /* nothing is in the page cache yet */
     const struct dl_layer_times *layer_times; /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
     double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */

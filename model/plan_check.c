@@ -107,6 +107,14 @@ static enum dl_code check_framework(const struct dl_system *system, const struct
     if (framework->single_node && plan->nodes > 1) {
         return dl_fail(err, DL_ERR_USAGE, "%s runs inside one node: use --nodes 1", framework->name);
     }
+    if (plan->backup_workers > 0 && strcmp(framework->behaviour, "parameter-server") != 0) {
+        return dl_fail(err, DL_ERR_USAGE, "%s: backup workers belong to TensorFlow's synchronous parameter servers: use "
+                       "--framework tensorflow-ps", framework->name);
+    }
+    if (plan->backup_workers >= plan->nodes && plan->backup_workers > 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--backup-workers %lld: at most %lld of %lld nodes, one worker each, can be spare",
+                       (long long)plan->backup_workers, (long long)plan->nodes - 1, (long long)plan->nodes);
+    }
     const char *why = behaviour->refuse == NULL ? NULL : behaviour->refuse(system, plan);
     if (why != NULL) return dl_fail(err, DL_ERR_USAGE, "%s: %s", framework->name, why);
     return DL_OK;

@@ -34,6 +34,8 @@ struct dl_term {
     const char *lane;     /* "compute", "communication", "host", "copy"; NULL */
 };
 
+struct dl_mixed_group; /* mixed.h */
+
 struct dl_prediction {
     double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
@@ -49,6 +51,7 @@ struct dl_prediction {
     struct dl_term *terms; int term_count; /* only when asked for */
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes; int comm_messages;
+    const struct dl_mixed_group *groups; int group_count; /* of a job on nodes of different kinds (mixed.h), in the arena */
 };
 
 struct dl_predict_options { bool terms; };

@@ -116,6 +116,14 @@ static void sum_compute(const struct dl_parts *parts, struct dl_prediction *p) {
     p->compute_s = p->forward_s + p->backward_s + p->update_s;
 }
 
+/* Mean of the device that all wait for, in standard deviations of a step. F-BACKUP: with spare workers (one a node), the last
+ * device of the last node that counts. */
+static double slowest_sigmas(const struct dl_plan *plan) {
+    const double nodes = (double)plan->nodes, each = (double)plan->devices_per_node;
+    if (plan->backup_workers <= 0) return dl_normal_expected_max(nodes * each);
+    return fmax(0, dl_normal_expected_order(nodes - (double)plan->backup_workers, nodes, each));
+}
+
 static void sum_iteration(const struct dl_parts *parts, const struct dl_replica *replica, double single_s, struct dl_prediction *p) {
     const struct dl_plan *plan = parts->plan;
     const double devices = (double)(plan->nodes * plan->devices_per_node);
@@ -126,7 +134,7 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     const bool waits = !parts->framework->asynchronous && strcmp(parts->framework->behaviour, "ideal") != 0;
     const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
     if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
-        p->overhead_s += jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
+        p->overhead_s += jitter_frac * slowest_sigmas(plan) * p->compute_s;
     }
     struct dl_input_time input = dl_input_compute(parts->system, parts->workload, parts->framework, plan);
     input.feed_s += replica->input_extra_s;
@@ -139,8 +147,9 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     alone.nodes = alone.devices_per_node = 1;
     const struct dl_input_time one = dl_input_compute(parts->system, replica->request->workload, parts->framework, &alone);
     const double single_input_s = one.feed_s + (prefetch ? fmax(0, one.pipeline_s - single_s * replica->parts) : one.pipeline_s);
-    p->scaling_efficiency = (single_s + single_input_s / replica->parts) / p->iteration_s;
-    p->throughput_samples_per_s = plan->global_batch_samples / p->iteration_s;
+    const double used = 1 - (double)plan->backup_workers / (double)plan->nodes; /* gradients of spare workers are dropped */
+    p->scaling_efficiency = used * (single_s + single_input_s / replica->parts) / p->iteration_s;
+    p->throughput_samples_per_s = used * plan->global_batch_samples / p->iteration_s;
     const double samples = plan->dataset_samples > 0 ? plan->dataset_samples : parts->workload->epoch_samples;
     p->epoch_s = samples / p->throughput_samples_per_s; /* NAN when unknown */
 }

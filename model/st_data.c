@@ -20,7 +20,7 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
         .request = request,
         .workload = request->workload,
         .plan = *plan,
-        .samples = plan->batch_per_device_samples,
+        .samples = ceil(plan->batch_per_device_samples - 1e-9), /* the fullest device sets the pace */
         .parts = 1,
         .exchange = plan->nodes * plan->devices_per_node > 1,
     };

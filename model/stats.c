@@ -213,3 +213,32 @@ double dl_normal_expected_max(double k)
     }
     return sum;
 }
+
+/* P(at least `rank` of `count` values are below), each with probability exp(log_below): the sum over how many are not. */
+static double at_least(double rank, double count, double log_below, double above)
+{
+    double log_term = count * log_below, sum = exp(log_term);
+
+    for (double j = 0; j < count - rank; j++) {
+        log_term += log((count - j) / (j + 1)) + log(above) - log_below;
+        sum += exp(log_term);
+    }
+    return sum;
+}
+
+double dl_normal_expected_order(double rank, double count, double size)
+{
+    const double limit = 12, step = 1.0 / 64;
+    double sum = 0;
+
+    if (!(rank >= 1) || !(rank <= count) || !(size >= 1)) return (double)NAN;
+    /* E[X] = int_0^inf (1 - G) - int_-inf^0 G */
+    for (int i = (int)(-limit / step); i <= (int)(limit / step); i++) {
+        double x = i * step, log_below = size * log(0.5 * erfc(-x / sqrt(2.0)));
+        double above = -expm1(log_below), below = above > 0 ? at_least(rank, count, log_below, above) : 1;
+
+        if (i <= 0) sum -= (i == 0 ? 0.5 : 1) * below * step;
+        if (i >= 0) sum += (i == 0 ? 0.5 : 1) * (1 - below) * step;
+    }
+    return sum;
+}

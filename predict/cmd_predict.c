@@ -5,6 +5,7 @@
 
 #include "model/strategy.h"
 #include "predict/inputs.h"
+#include "predict/mixed_inputs.h"
 #include "predict/rows.h"
 #include "predict/trace.h"
 
@@ -12,10 +13,11 @@ static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output", "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {dl_input_options, predict_options, dl_output_options, NULL};
+static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, predict_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes 1-16*2 --json",
+    "dlmodel predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 --split balanced --framework pytorch-ddp",
     "dlmodel predict --system dgx1-v100 --workload resnet50 --precision mixed --batch-per-device 256 --set links.intra.bandwidth=50GB/s",
     NULL,
 };
@@ -81,7 +83,9 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "results");
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
-        dl_rows_json(&w, &row);
+        dl_rows_json_open(&w, &row);
+        dl_mixed_json(&w, &results->rows[i].prediction);
+        dl_jw_end(&w);
     }
     dl_jw_end(&w);
     dl_jw_array(&w, "skipped");
@@ -171,7 +175,7 @@ static void note_all(struct dl_context *context, const struct results *results) 
 
 static const char *batch_text(struct dl_context *context, const struct dl_inputs *inputs, const struct results *results) {
     const struct dl_plan *plan = &results->rows[0].plan;
-    if (inputs->plan.global_batch_samples > 0) {
+    if (inputs->plan.global_batch_samples > 0 || inputs->mixed != NULL) {
         return dl_arena_printf(context->arena, "%.0f samples in all", plan->global_batch_samples);
     }
     double low = plan->batch_per_device_samples, high = low;
@@ -213,10 +217,15 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
     const char *measured = inputs->system->measured_on == NULL ? "" :
         dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at, inputs->system->measured_on);
     const char *text = dl_table_text(&table);
+    const struct result *best = best_of(results);
+    if (text != NULL && inputs->mixed != NULL) {
+        const char *groups = dl_mixed_text(context->arena, &(best != NULL ? best : &results->rows[0])->prediction);
+        text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
+    }
     return context->output(options, text == NULL ? NULL :
         dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
                         dl_precision_names[plan->precision], strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
-                        inputs->system->device->name, measured, text, sentence(context, options, results)), err);
+                        inputs->mixed != NULL ? "several devices" : inputs->system->device->name, measured, text, sentence(context, options, results)), err);
 }
 
 static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs, const struct results *results,

@@ -210,6 +210,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_option_integer(options, "threads", 1, 256, &threads, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    if (inputs.plan.backup_workers > 0) return dl_fail(err, DL_ERR_USAGE, "--backup-workers: search does not look at spare workers; use predict");
     if (inputs.max_batch) return dl_fail(err, DL_ERR_USAGE, "--batch-per-device max: search takes a number, or --global-batch");
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     DL_TRY(read_request(options, &inputs, report.framework, &request, err));

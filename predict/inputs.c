@@ -11,6 +11,7 @@
 #include "model/strategy.h"
 #include "predict/dataset.h"
 #include "predict/layer_inputs.h"
+#include "predict/mixed_inputs.h"
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What", "system; default: this machine's profile (local), else iris-v100", false},
@@ -34,6 +35,7 @@ const struct dl_option dl_input_options[] = {
     {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
     {"ep", 0, "N", "Plan", "expert-parallel ranks of a mixture of experts, e.g. gpt:...,experts=8,topk=2,capacity=1.25", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
+    {"backup-workers", 0, "N", "Plan", "tensorflow-ps: nodes, one worker each, that a synchronous step does not wait for", false},
     {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
     {"zero", 0, "STAGE", "Plan", "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) over data ranks", false},
@@ -146,6 +148,7 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         DL_TRY(dl_option_integer(options, counts[i].name, 1, 100000000, counts[i].value, err));
     }
+    DL_TRY(dl_option_integer(options, "backup-workers", 0, 100000000, &plan->backup_workers, err));
     out->max_batch = batch != NULL && strcmp(batch, "max") == 0;
     if (!out->max_batch) {
         DL_TRY(dl_option_number(options, "batch-per-device", DL_UNIT_COUNT, 1, 1e7, &plan->batch_per_device_samples, err));
@@ -239,7 +242,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     }
     DL_TRY(read_plan(options, out, err));
     DL_TRY(read_dataset(context, options, &out->plan, err));
-    DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
+    DL_TRY(dl_mixed_load(context, &data, options, out, err));
+    if (out->mixed == NULL) DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
     data.release = dl_option_text(options, "release");
     DL_TRY(load_frameworks(context, &data, framework == NULL ? "all" : framework, out, err));
     DL_TRY(check_release(context, data.release, out, err));
@@ -269,6 +273,10 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     const struct dl_predict_options options = {.terms = terms};
     plan.nodes = nodes;
     plan.layer_times = dl_layer_inputs_for(inputs, framework);
+    if (inputs->mixed != NULL) {
+        if (inputs->max_batch) return dl_fail(err, DL_ERR_USAGE, "--batch-per-device max: not with --mixed-nodes; give a number");
+        return dl_mixed_predict(inputs->mixed, inputs->workload, framework, &plan, &options, arena, plan_out, out, err);
+    }
     if (inputs->max_batch) {
         plan.batch_per_device_samples = 1;
         DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
@@ -395,5 +403,6 @@ const char *dl_inputs_command(struct dl_context *context, const struct dl_option
         line = dl_arena_printf(context->arena, "%s --%s%s%s", line, o->name, o->argument != NULL ? " " : "",
                                o->argument != NULL ? quoted(context->arena, options->given[i].value) : "");
     }
-    return dl_arena_printf(context->arena, "%s --framework %s --nodes %" PRId64, line, framework, nodes);
+    line = dl_arena_printf(context->arena, "%s --framework %s", line, framework);
+    return dl_option_given(options, "mixed-nodes") ? line : dl_arena_printf(context->arena, "%s --nodes %" PRId64, line, nodes);
 }

@@ -9,6 +9,8 @@ extern const struct dl_option dl_input_options[];
 
 enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16 };
 
+struct dl_mixed_job; /* model/mixed.h */
+
 struct dl_inputs {
     const struct dl_system *system;
     const struct dl_workload *workload;
@@ -18,6 +20,7 @@ struct dl_inputs {
     int64_t nodes[DL_MAX_LIST];
     size_t node_count;
     struct dl_plan plan;           /* without nodes */
+    const struct dl_mixed_job *mixed; /* --mixed-nodes; NULL: one system */
     bool max_batch;                /* --batch-per-device max */
     bool strict;
     const char *system_name, *workload_name;

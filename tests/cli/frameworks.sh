@@ -33,6 +33,18 @@ if jq -e --slurpfile p "$SCRATCH/out" '
 else
     bad 'the trace adds up to the printed breakdown' "$(head -c 300 "$SCRATCH/t.json")"
 fi
+if jq -e '(.traceEvents | length > 10) and (.traceEvents | all(
+        (.name | type == "string") and (.pid | type == "number") and
+        (if .ph == "X" then (.tid | type == "number") and (.ts | type == "number") and (.dur | type == "number") and .dur >= 0
+         elif .ph == "M" then (.name | IN("process_name", "thread_name", "process_sort_index", "thread_sort_index")) and
+                              (.args | type == "object") else false end))) and
+    ([.traceEvents[] | select(.ph == "X") | [.pid, .tid]] | unique) as $used |
+    ([.traceEvents[] | select(.ph == "M" and .name == "thread_name") | [.pid, .tid]] | unique) as $named |
+    ($used - $named | length == 0)' "$SCRATCH/t.json" > /dev/null; then
+    echo 'ok the trace is in the format of trace viewers: complete events and metadata, every lane named'
+else
+    bad 'the trace is in the format of trace viewers' "$(head -c 300 "$SCRATCH/t.json")"
+fi
 run predict -n 2 -s iris-v100 -f pytorch-ddp --trace "$SCRATCH/none/t.json"
 check 'a trace that cannot be written' 5
 
@@ -63,3 +75,50 @@ has 'they are compared' 'alexnet'
 run compare data/runs/paradl_abci.csv --where strategy=data
 check 'causes' 0
 has 'runs that fall short have a likely cause' 'Slower than predicted, and why|inside the predicted'
+
+run predict -n 8 -s iris-v100 -f tensorflow-ps --backup-workers 2
+check 'spare workers say what is dropped' 0 '2 of 8 workers .25 %. are dropped'
+run predict -n 8 -s iris-v100 -f tensorflow-ps --backup-workers 8
+check 'not all workers are spare' 2 'at most 7 of 8 nodes'
+run predict -n 8 -s iris-v100 -f pytorch-ddp --backup-workers 1
+check 'spare workers belong to parameter servers' 2 'use --framework tensorflow-ps'
+run explain -n 8 -s iris-v100 -f tensorflow-ps --backup-workers 2
+has 'spare workers in explain' 'F-BACKUP'
+run search -n 2 -s iris-v100 -w resnet50 -B 64 --backup-workers 1
+check 'search does not look at spare workers' 2 'use predict'
+run predict -n 1-8*8 -s iris-v100 -f pytorch-ddp -B 100
+check 'samples that do not go evenly' 0 '100 samples do not go evenly into 32 devices: those with 4 set the pace'
+
+run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --json -q
+check 'nodes of two kinds' 0
+if jq -e '.results[0] as $r | $r.groups as [$fast, $slow] |
+    $r.nodes == 8 and $r.devices == 64 and $fast.samples == 1024 and $slow.samples == 1024 and $slow.busy_frac == 1 and
+    $fast.busy_frac < 1 and $r.iteration_s == $slow.iteration_s and
+    (($r.throughput_samples_per_s * $r.iteration_s - 2048) | fabs) < 1e-6' "$SCRATCH/out" > /dev/null; then
+    echo 'ok equal batches: the slowest group sets the pace'
+else
+    bad 'equal batches: the slowest group sets the pace' "$(head -c 300 "$SCRATCH/out")"
+fi
+cp "$SCRATCH/out" "$SCRATCH/equal"
+run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --split balanced --json -q
+if jq -e --slurpfile e "$SCRATCH/equal" '.results[0] as $r | $r.groups as [$fast, $slow] |
+    $fast.samples + $slow.samples == 2048 and $fast.samples > $slow.samples and
+    $r.throughput_samples_per_s > 1.1 * $e[0].results[0].throughput_samples_per_s' "$SCRATCH/out" > /dev/null; then
+    echo 'ok balanced batches: faster, every sample placed'
+else
+    bad 'balanced batches: faster, every sample placed' "$(head -c 300 "$SCRATCH/out")"
+fi
+run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
+has 'groups in the table' 'dgx1-p100 .*p100_sxm2 .*4'
+run explain --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
+has 'groups in explain' 'F-MIXED'
+run predict --mixed-nodes dgx1-v100:4 -s iris-v100
+check 'mixed nodes and a system' 2 'takes the place of --system and --nodes'
+run predict --mixed-nodes dgx1-v100
+check 'mixed nodes without a number' 2 'expected SYSTEM:NODES'
+run predict --mixed-nodes dgx1-v100:4,nowhere:2
+check 'mixed nodes of no system' 2 'nowhere'
+run predict --split balanced
+check 'a split of nothing' 2 'goes with --mixed-nodes'
+run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f megatron -w gpt2
+check 'mixed nodes are data-parallel' 2 'go with data parallelism'

@@ -223,6 +223,31 @@ static void keras_weights_on_a_device(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* NCCL 1 on a chain of NVLinks 0-1-2-3, peer groups of two: the ring closes from 3 to 0 through the host and the bridge of 6 GB/s,
+ * which sets the pace: 60 MB x 6/4 / 6 GB/s = 15 ms and 6 hops of 2 us. Tensors go one by one as they come, nothing is packed. */
+static void a_ring_in_order(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
+    struct dl_edge edges[] = {{0, 1, 1, NULL}, {1, 2, 1, NULL}, {2, 3, 1, NULL}, {0, 2, 1, NULL}, {1, 3, 1, NULL}};
+    make(&b, 2, sizes, ready);
+    b.fake.plan.nodes = 1;
+    struct dl_link *intra = &b.fake.system.intra;
+    intra->edges = edges, intra->edge_count = 5, intra->peer_group = 2, intra->cross_bandwidth_bytes_per_s = 6e9;
+    dl_topology_fill(intra, 4);
+    b.request.library = DL_LIB_COPY;
+    b.fake.framework.copy_pattern = "ring";
+    b.fake.framework.pack_bytes = 1, b.fake.framework.overlaps_backward = true;
+    run(&b, "packed");
+    assert_int_equal(b.exchange.message_count, 2);
+    assert_string_equal(b.exchange.messages[0].formula, "F-COPY-RING");
+    check_close(b.exchange.messages[0].ready_s, 1, 1e-12);
+    check_close(b.exchange.messages[0].bandwidth_s, 15e-3, 1e-12);
+    check_close(b.exchange.messages[0].latency_s, 12e-6, 1e-12);
+    check_close(b.exchange.device_copy_s, 0, 0);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Two tensors of one layer go together. */
 static void caffe_layers(void **state) {
     (void)state;
@@ -252,7 +277,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks), cmocka_unit_test(horovod_agrees_and_copies),  cmocka_unit_test(packs),
         cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers),
-        cmocka_unit_test(keras_central_weights), cmocka_unit_test(keras_weights_on_a_device), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(keras_central_weights), cmocka_unit_test(keras_weights_on_a_device), cmocka_unit_test(a_ring_in_order), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

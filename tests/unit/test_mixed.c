@@ -1,0 +1,217 @@
+/* Jobs on nodes of different kinds, spare workers, samples that do not go evenly into devices. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/mixed.h"
+#include "model/stats.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+
+/* A fast and a slow system: half the rate and bandwidth, twice the latencies; a slower network on the fast one. */
+struct pair { struct dl_fake fast, slow; struct dl_mixed_group groups[2]; struct dl_mixed_job job; };
+
+static void make_pair(struct pair *p) {
+    fake_make(&p->fast);
+    fake_make(&p->slow);
+    p->slow.rate.peak_flop_per_s /= 2;
+    p->slow.device.memory_bandwidth_bytes_per_s /= 2;
+    p->slow.device.kernel_latency_s *= 2;
+    p->fast.system.inter.bandwidth_bytes_per_s = 6e9;
+    p->fast.system.name = "fast", p->slow.system.name = "slow";
+    p->groups[0] = (struct dl_mixed_group){.system = &p->fast.system, .nodes = 3};
+    p->groups[1] = (struct dl_mixed_group){.system = &p->slow.system, .nodes = 1};
+    p->job = (struct dl_mixed_job){.groups = p->groups, .group_count = 2};
+}
+
+static void free_pair(struct pair *p) {
+    dl_arena_free(&p->fast.arena);
+    dl_arena_free(&p->slow.arena);
+}
+
+static enum dl_code mixed(struct pair *p, double samples, struct dl_prediction *out, struct dl_err *err) {
+    struct dl_plan plan = p->fast.plan, complete;
+    plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
+    plan.batch_per_device_samples = 0;
+    plan.global_batch_samples = samples;
+    return dl_mixed_predict(&p->job, &p->fast.workload, &p->fast.framework, &plan, NULL, &p->fast.arena, &complete, out, err);
+}
+
+/* The step of 4 nodes all of one kind over the slow network. */
+static double step_s(struct pair *p, bool slow, double batch) {
+    struct dl_system system = slow ? p->slow.system : p->fast.system;
+    struct dl_plan plan = p->fast.plan;
+    struct dl_prediction out;
+    struct dl_err err = {0};
+    system.inter = p->fast.system.inter;
+    plan.nodes = 4, plan.dp = 0, plan.devices_per_node = 4;
+    plan.batch_per_device_samples = batch, plan.global_batch_samples = 0;
+    assert_int_equal(dl_plan_complete(&system, &p->fast.workload, &p->fast.framework, &plan, &err), DL_OK);
+    assert_int_equal(dl_predict(&system, &p->fast.workload, &p->fast.framework, &plan, NULL, &p->fast.arena, &out, &err), DL_OK);
+    return out.iteration_s;
+}
+
+/* 16 devices, 80000 samples: 5000 a device, and the slow ones set the pace. F-MIXED */
+static void equal_batches_wait_for_the_slowest(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_prediction out;
+    struct dl_err err = {0};
+    make_pair(&p);
+    assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
+    const double fast_s = step_s(&p, false, 5000), slow_s = step_s(&p, true, 5000);
+    assert_true(slow_s > 1.2 * fast_s);
+    check_close(out.iteration_s, slow_s, 1e-12);
+    check_close(out.throughput_samples_per_s, 80000 / slow_s, 1e-12);
+    assert_int_equal(out.group_count, 2);
+    check_close(out.groups[0].samples, 60000, 1e-12);
+    check_close(out.groups[1].samples, 20000, 1e-12);
+    check_close(out.groups[0].iteration_s, fast_s, 1e-12);
+    check_close(out.groups[0].busy_frac, fast_s / slow_s, 1e-12);
+    check_close(out.groups[1].busy_frac, 1, 1e-12);
+    free_pair(&p);
+}
+
+/* Every split in whole samples, tried out: none is faster. 12 fast and 4 slow devices. */
+static void balanced_is_the_best_of_all_splits(void **state) {
+    (void)state;
+    const double counts[] = {80003, 8003, 1600, 17, 16};
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        struct pair p;
+        struct dl_prediction equal, out;
+        struct dl_err err = {0};
+        make_pair(&p);
+        assert_int_equal(mixed(&p, counts[c], &equal, &err), DL_OK);
+        p.job.balanced = true;
+        assert_int_equal(mixed(&p, counts[c], &out, &err), DL_OK);
+        double best_s = INFINITY;
+        const double most = (counts[c] - 4) / 12; /* the slow devices have one each at least */
+        for (double fast = fmax(1, floor(0.8 * counts[c] / 16)); fast <= ceil(most); fast++) {
+            const double slow = fmax(1, ceil((counts[c] - 12 * fast) / 4));
+            best_s = fmin(best_s, fmax(step_s(&p, false, fast), step_s(&p, true, slow)));
+        }
+        check_close(out.iteration_s, best_s, 1e-9);
+        assert_true(out.iteration_s <= equal.iteration_s * (1 + 1e-12));
+        check_close(out.groups[0].samples + out.groups[1].samples, counts[c], 1e-12);
+        for (int g = 0; g < 2; g++) {
+            const double devices = g == 0 ? 12 : 4, batch = out.groups[g].batch_per_device_samples;
+            assert_true(batch >= 1 && batch == floor(batch));
+            assert_true(out.groups[g].samples <= devices * batch && out.groups[g].samples > devices * (batch - 1) - 1e-9);
+        }
+        free_pair(&p);
+    }
+}
+
+/* One kind in two groups is a plain job, balanced or not. */
+static void the_same_nodes_twice_change_nothing(void **state) {
+    (void)state;
+    for (int balanced = 0; balanced < 2; balanced++) {
+        struct pair p;
+        struct dl_prediction out;
+        struct dl_err err = {0};
+        make_pair(&p);
+        p.groups[1].system = p.groups[0].system;
+        p.job.balanced = balanced == 1;
+        assert_int_equal(mixed(&p, 8000, &out, &err), DL_OK);
+        check_close(out.iteration_s, step_s(&p, false, 500), 1e-12);
+        check_close(out.groups[0].samples, 6000, 1e-12);
+        free_pair(&p);
+    }
+}
+
+static void what_is_refused(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_prediction out;
+    struct dl_err err = {0};
+    make_pair(&p);
+    assert_int_equal(mixed(&p, 15, &out, &err), DL_ERR_USAGE); /* 16 devices */
+    p.groups[0].nodes = 5000;
+    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_ERR_USAGE); /* it has 1024 */
+    assert_non_null(strstr(err.message, "fast has 1024 nodes"));
+    p.groups[0].nodes = 3;
+    p.fast.plan.strategy = dl_strategy_find("filter");
+    assert_int_equal(mixed(&p, 8000, &out, &err), DL_ERR_USAGE);
+    assert_non_null(strstr(err.message, "data parallelism"));
+    p.fast.plan.strategy = NULL;
+    p.fast.framework.asynchronous = true;
+    assert_int_equal(mixed(&p, 8000, &out, &err), DL_ERR_USAGE);
+    free_pair(&p);
+}
+
+/* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the 4th 0.49502, the middle of 3 is
+ * 0; the largest of pairs: of 2 pairs the largest of 4. F-BACKUP */
+static void order_statistics(void **state) {
+    (void)state;
+    check_close(dl_normal_expected_order(3, 4, 1), 0.2970113823, 1e-6);
+    check_close(dl_normal_expected_order(4, 5, 1), 0.4950189705, 1e-6);
+    check_close(dl_normal_expected_order(1, 2, 1), -0.5641895835, 1e-6);
+    assert_true(fabs(dl_normal_expected_order(2, 3, 1)) < 1e-9);
+    check_close(dl_normal_expected_order(2, 2, 2), 1.0293753730, 1e-6);
+    check_close(dl_normal_expected_order(1024, 1024, 1), dl_normal_expected_max(1024), 1e-3);
+    check_close(dl_normal_expected_order(64, 64, 8), dl_normal_expected_max(512), 1e-3);
+    assert_true(isnan(dl_normal_expected_order(5, 4, 1)) && isnan(dl_normal_expected_order(0, 4, 1)));
+    assert_true(dl_normal_expected_order(90, 100, 4) < dl_normal_expected_order(91, 100, 4));
+}
+
+/* 8 workers of 4 devices, 2 spare: waiting for the 6th of 8 largest of 4 instead of the largest of 32; 6/8 of the samples count. */
+static void spare_workers(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_prediction all, spare;
+    fake_make(&f);
+    f.framework.behaviour = "parameter-server";
+    f.framework.library = "grpc";
+    f.framework.message_copy_bytes_per_s = NAN;
+    f.system.jitter_frac = 0.05;
+    f.plan.nodes = 8, f.plan.dp = 0;
+    assert_int_equal(fake_predict(&f, &all), DL_OK);
+    f.plan.backup_workers = 2;
+    assert_int_equal(fake_predict(&f, &spare), DL_OK);
+    const double saved = 0.05 * (dl_normal_expected_max(32) - dl_normal_expected_order(6, 8, 4)) * all.compute_s;
+    assert_true(saved > 0);
+    check_close(all.overhead_s - spare.overhead_s, saved, 1e-9);
+    check_close(spare.throughput_samples_per_s, 0.75 * all.throughput_samples_per_s * all.iteration_s / spare.iteration_s, 1e-12);
+    bool said = false;
+    for (int i = 0; i < spare.warning_count; i++) said = said || strstr(spare.warnings[i], "2 of 8 workers (25 %)") != NULL;
+    assert_true(said);
+    f.plan.backup_workers = 8;
+    assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
+    f.plan.backup_workers = 1;
+    f.framework.behaviour = "bucketed";
+    f.framework.library = "nccl";
+    assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
+    dl_arena_free(&f.arena);
+}
+
+/* 10 samples on 4 devices: two have 3. The step is that of 3 a device, the rate that of 10. */
+static void samples_that_do_not_go_evenly(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_prediction odd, three;
+    fake_make(&f);
+    f.plan.nodes = 1, f.plan.dp = 0;
+    f.plan.batch_per_device_samples = 3, f.plan.global_batch_samples = 0;
+    assert_int_equal(fake_predict(&f, &three), DL_OK);
+    f.plan.dp = 0;
+    f.plan.batch_per_device_samples = 0, f.plan.global_batch_samples = 10;
+    assert_int_equal(fake_predict(&f, &odd), DL_OK);
+    check_close(odd.iteration_s, three.iteration_s, 1e-12);
+    check_close(odd.throughput_samples_per_s, 10 / three.iteration_s, 1e-12);
+    bool said = false;
+    for (int i = 0; i < odd.warning_count; i++) said = said || strstr(odd.warnings[i], "10 samples do not go evenly into 4 devices") != NULL;
+    assert_true(said);
+    dl_arena_free(&f.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_batches_wait_for_the_slowest), cmocka_unit_test(balanced_is_the_best_of_all_splits),
+        cmocka_unit_test(the_same_nodes_twice_change_nothing), cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(order_statistics), cmocka_unit_test(spare_workers), cmocka_unit_test(samples_that_do_not_go_evenly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
