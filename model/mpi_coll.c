@@ -204,8 +204,9 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     }
     dl_coll_set(out, cost);
     out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
-    if (algorithm == DL_MPI_NONOVERLAPPING) /* how its broadcast goes, which the rules change with size */
-        out->protocol = dl_mpi_other_names[dl_mpi_other_choice(kind, DL_COLL_BROADCAST, ranks, request->bytes).algorithm];
+    if (algorithm == DL_MPI_NONOVERLAPPING && /* a broadcast from the root to all, among trees at smaller and larger sizes */
+        dl_mpi_other_choice(kind, DL_COLL_BROADCAST, ranks, request->bytes).algorithm == DL_MPI_LINEAR)
+        out->protocol = "linear broadcast";
     return DL_OK;
 }
 
