@@ -10,6 +10,7 @@ ifeq ($(origin CC),default)
 endif
 PKG_CONFIG ?= pkg-config
 CUDA_HOME ?= /usr/local/cuda
+PYTHON ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 V ?= 0
 DEVELOPER ?= 0
@@ -72,6 +73,9 @@ LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 # The reader of ONNX files is generated from the messages' description.
 ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/onnx.pb-c.o)
 LIBRARY_OBJECTS += $(ONNX_OBJECT)
+# `help theory` prints the manual that the program was built with.
+THEORY_OBJECT := $(BUILD)/predict/theory_text.o
+LIBRARY_OBJECTS += $(THEORY_OBJECT)
 LIBS += $(PROTOBUF_C_LIBS)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
@@ -91,7 +95,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests bench validate validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests fuzzers bench validate validate-net validate-gpu demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -140,6 +144,11 @@ $(BUILD)/predict/onnx.pb-c.c: predict/onnx.proto
 $(ONNX_OBJECT): $(BUILD)/predict/onnx.pb-c.c $(BUILD)/flags
 	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(BUILD)/predict $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
+$(BUILD)/predict/theory_text.c: predict/theory.awk docs/theory.md model/README.md
+	$(Q)mkdir -p $(BUILD)/predict
+	$(call say,AWK,$@) awk -f $^ > $@
+$(THEORY_OBJECT): $(BUILD)/predict/theory_text.c $(BUILD)/flags
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
@@ -147,7 +156,7 @@ $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) $(LIBS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(MPI_LIBS) -ldl $(LIBS)
 $(BUILD)/dlmodel-probe-cuda: $(PROBE_CUDA) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(CUDA_LIBS) -ldl $(LIBS)
 $(BUILD)/dlmodel-probe-cudnn: $(PROBE_CUDNN) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
@@ -157,7 +166,7 @@ $(BUILD)/dlmodel-probe-nccl: $(PROBE_NCCL) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_
 
 # The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
 FAKE := $(BUILD)/fake_cuda
-FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1)
+FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1 libcuda.so.1)
 FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
 $(FAKE)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
@@ -179,11 +188,13 @@ $(FAKE)/libnccl.so: $(FAKE)/tests/fake_cuda/fake_nccl.o $(FAKE)/libfakegpu.so
 	$(call fake_library,-lfakegpu)
 $(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
 	$(call fake_library)
+$(FAKE)/libcuda.so.1: $(FAKE)/tests/fake_cuda/fake_driver.o
+	$(call fake_library)
 fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
 $(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probe_cuda*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lcublas -lcublasLt)
 $(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probe_cudnn*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lcudnn)
+	$(call fake_program,-lcudnn -lcublas)
 $(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probe_nccl*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 
@@ -193,14 +204,17 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LIBRARY_SOURCES) $(ONNX_OBJECT)
-	$(Q)mkdir -p $(@D)
-	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
-	$(call say,FUZZ,$@) clang -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-	  $(if $(HAVE_PROTOBUF_C),-DDL_HAVE_PROTOBUF_C -I$(BUILD) $(BUILD)/predict/onnx.pb-c.c) $< $(filter-out predict/import_workload.c \
-	  predict/import_collectives.c predict/import_times.c,$(wildcard predict/import_*.c)) $(wildcard model/*.c) -o $@ $(LIBS)
+# Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIBRARY_OBJECTS)
+	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
 
-tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
+# Calls that fail, for tests/cli/faults.sh.
+FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
+$(FAULT_LIBRARY): tests/fault/fault.c
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) -std=c11 -O1 -Wall -Wextra -shared -fPIC $< -o $@ -ldl
+
+tests: $(FAULT_LIBRARY) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
 
 check: ## set up, build, run all tests, then again under ASan and UBSan
 	$(Q)$(MAKE) --no-print-directory deps
@@ -214,12 +228,15 @@ bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
-validate: all ## TensorFlow, Keras, MXNet, Horovod from PyPI on the Slurm test bed (network, an hour)
+validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 12 minutes, quiet machine)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
 
 validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly
 	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(abspath $(BUILD))/net sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
 	$(Q)DL_NET_SAMPLES=$(BUILD)/net/samples $(BUILD)/tests/unit/test_network
+
+validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates and predictions against PyTorch (half an hour)
+	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(abspath $(BUILD)/dlmodel) --out $(BUILD)/gpu
 
 demo: ## set up, build, and do the main job on this machine
 	$(Q)$(MAKE) --no-print-directory deps
@@ -228,6 +245,7 @@ demo: ## set up, build, and do the main job on this machine
 
 accuracy: all ## print the accuracy table, and put it into README.md
 	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
+	$(Q)sh tests/cpu_accuracy.sh $(BUILD)/dlmodel README.md
 
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
@@ -242,27 +260,33 @@ cov: ## line and branch coverage of the tests (needs gcovr)
 	  -f dlmodel.c --exclude 'calibrate/probe_.*' --html-details build-cov/coverage.html -s | tail -n 4; echo 'Each line: build-cov/coverage.html'
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
-	+$(Q)$(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
-	$(Q)for f in $(FUZZ_PROGRAMS); do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p $(BUILD)/corpus/$$n; \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
+	$(Q)for f in build-fuzz/tests/fuzz/fuzz_*[a-z]; do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p build-fuzz/corpus/$$n; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+fuzzers: $(FUZZ_PROGRAMS)
 
-plots: all ## the figures of the demo, in build/plots
+plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh
 
 install: all ## PREFIX and DESTDIR are honoured
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
-	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
 	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/ || exit 1; done
 	for f in $$(find data -type f); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
+	for c in $$($(BUILD)/dlmodel help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
+	  $(BUILD)/dlmodel help --man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-$$c.1 || exit 1; done
 	$(BUILD)/dlmodel help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+	$(BUILD)/dlmodel help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
 
 uninstall: ## removes what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/bin/dlmodel $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
+	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-*.1 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
 
 dist: ## source archive of what is committed
 	git archive --prefix=dlmodel-$(VERSION)/ -o dlmodel-$(VERSION).tar.gz HEAD

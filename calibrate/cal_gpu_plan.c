@@ -127,12 +127,17 @@ static void add_convolutions(const struct drawer *d) {
 static void add_layers(const struct drawer *d) {
     static const char *const shapes[] = {"n=32 c=64 h=56", "n=32 c=256 h=14", "n=32 c=64 h=112", "n=8 c=512 h=7", "n=32 c=256 h=56"};
     static const char *const rows[] = {"n=32 c=1000 h=1", "n=98304 c=512 h=1", "n=12288 c=1024 h=1"};
+    static const char *const tokens[] = {"n=4096 c=768", "n=16384 c=1024", "n=2048 c=4096"};
+    static const char *const heads[] = {"n=8 heads=12 q=512 d=64", "n=32 heads=12 q=128 d=64", "n=8 heads=16 q=1024 d=64"};
     static const char *const kinds[] = {"gpu-norm", "gpu-act", "gpu-pool"};
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes && (!d->choice->quick || i < 3); i++) {
             for (size_t kind = 0; kind < 3; kind++) add_precisions(d, kinds[kind], shapes[i], passes[pass], false, 1);
         }
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) add_precisions(d, "gpu-softmax", rows[i], passes[pass], false, 1);
+        for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) add_precisions(d, "gpu-layernorm", tokens[i], passes[pass], false, 1);
+        for (size_t i = 0; i < sizeof heads / sizeof *heads && (!d->choice->quick || i < 2); i++)
+            add_precisions(d, "gpu-attention", heads[i], passes[pass], false, 1);
     }
 }
 
@@ -149,7 +154,7 @@ static void add_memory(const struct drawer *d) {
         for (long bytes = 1l << 16; bytes <= 1l << 26; bytes *= 32)
             add(d, "gpu-host", dl_arena_printf(arena, "bytes=%ld", bytes), ways[i], DL_CAL_GPU, 1);
     }
-    for (long bytes = 1l << 22; bytes <= 1l << 27; bytes *= 32)
+    for (long bytes = 1l << 20; bytes <= 1l << 26; bytes *= 8)
         add(d, "gpu-update", dl_arena_printf(arena, "bytes=%ld", bytes), "momentum", DL_CAL_GPU, 1);
 }
 
@@ -215,6 +220,20 @@ static void add_sizes(const struct drawer *d, const char *probe, int64_t ranks, 
     }
 }
 
+/* MPI from and to device memory: between two GPUs of this node, and between one of each of two, three, ... nodes. */
+static void add_messages(const struct drawer *d) {
+    static const char *const probes[] = {"gpu-pingpong", "gpu-allreduce"};
+    const long largest = d->choice->quick ? 16l << 20 : 128l << 20;
+    for (int i = 0; i < 2; i++) {
+        for (long bytes = 8; bytes <= largest; bytes *= 8) {
+            if (d->choice->gpus > 1)
+                add(d, probes[i], dl_arena_printf(d->adder->arena, "bytes=%ld ranks=%lld", bytes, (long long)d->choice->ranks), "shm", DL_CAL_SHM, 1);
+            for (int64_t n = 2; n <= d->choice->nodes; n = i == 0 ? d->choice->nodes + 1 : 2 * n)
+                add(d, probes[i], dl_arena_printf(d->adder->arena, "bytes=%ld ranks=%lld", bytes, (long long)n), "net", DL_CAL_NET, 1);
+        }
+    }
+}
+
 static void add_collectives(const struct drawer *d) {
     static const char *const others[] = {"nccl-reducescatter", "nccl-allgather", "nccl-broadcast", "nccl-alltoall"};
     const int64_t gpus = d->choice->gpus, nodes = d->choice->nodes;
@@ -241,4 +260,5 @@ void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_a
     add_layers(&d);
     add_workload(&d);
     add_collectives(&d);
+    add_messages(&d);
 }

@@ -26,7 +26,7 @@ static enum dl_pass pass_of(const struct dl_raw_sample *s) {
     return is(s->pass, "bwd_data") ? DL_BACKWARD_DATA : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS : DL_FORWARD;
 }
 
-static enum dl_precision precision_of(const struct dl_raw_sample *s) {
+enum dl_precision dl_cal_gpu_precision(const struct dl_raw_sample *s) {
     for (int i = 0; i < DL_PRECISIONS; i++) {
         if (is(s->precision, dl_precision_names[i])) return (enum dl_precision)i;
     }
@@ -44,27 +44,33 @@ static struct dl_kernel convolution(const struct dl_raw_sample *s) {
                           dilations);
 }
 
-/* Elements as the layers of model/ count them: layer_norm.c, layer_act.c, layer_pool.c. */
+/* Elements as the layers of model/ count them: layer_norm.c, layer_act.c, layer_pool.c, cost.c. */
 static bool streamed(const struct dl_raw_sample *s, struct dl_kernel *out) {
     const bool backward = is(s->pass, "bwd_data");
     const enum dl_pass pass = backward ? DL_BACKWARD_DATA : DL_FORWARD;
     const double n = number(s, "n") * number(s, "c") * number_or(s, "h", 1) * number_or(s, "h", 1);
+    const double words = number(s, "bytes") / 4;
     if (is(s->probe, "gpu-norm"))
         *out = dl_kernel_stream(pass, 5 * n, backward ? 4 * n : 2 * n, n);
     else if (is(s->probe, "gpu-act") || is(s->probe, "gpu-softmax"))
         *out = dl_kernel_stream(pass, n, backward ? 2 * n : n, n);
+    else if (is(s->probe, "gpu-layernorm")) {
+        *out = dl_kernel_stream(pass, 8 * n, backward ? 2 * n : n, n);
+        out->extra_bytes = 8 * number(s, "n");
+    } else if (is(s->probe, "gpu-update"))
+        *out = dl_kernel_stream(DL_UPDATE, 2 * words, 4 * words, 2 * words); /* two calls: four arrays read, two written */
     else if (is(s->probe, "gpu-pool")) {
         const double side = floor((number(s, "h") - 1) / 2) + 1, pooled = number(s, "n") * number(s, "c") * side * side;
         *out = dl_kernel_stream(pass, n, backward ? pooled : n, backward ? n : pooled);
         out->extra_bytes = 8 * pooled;
     } else if (is(s->probe, "gpu-copy"))
-        *out = dl_kernel_stream(pass, 0, number(s, "bytes") / 4 * (is(s->pass, "axpy") ? 2 : 1), number(s, "bytes") / 4);
+        *out = dl_kernel_stream(pass, 0, words * (is(s->pass, "axpy") ? 2 : 1), words);
     else
         return false;
     return true;
 }
 
-static bool kernel_of(const struct dl_raw_sample *s, struct dl_kernel *out) {
+bool dl_cal_gpu_kernel(const struct dl_raw_sample *s, struct dl_kernel *out) {
     if (is(s->probe, "gpu-gemm") || is(s->probe, "gpu-batch")) {
         *out = dl_kernel_gemm(DL_FORWARD, number(s, "m"), number(s, "n"), number(s, "k"), number_or(s, "b", 1));
         out->a_trans = number_or(s, "ta", 0) > 0;
@@ -81,10 +87,10 @@ double dl_cal_gpu_work(const struct dl_raw_sample *s) {
     if (s->probe == NULL) return NAN;
     if (strncmp(s->probe, "gpu-", 4) != 0) return strncmp(s->probe, "nccl-", 5) == 0 ? number(s, "bytes") : NAN;
     if (is(s->probe, "gpu-host")) return number(s, "bytes");
-    if (is(s->probe, "gpu-update")) return 6 * number(s, "bytes");
-    if (!kernel_of(s, &kernel)) return NAN;
+    if (is(s->probe, "gpu-attention")) return dl_cal_gpu_attention_flop(s);
+    if (!dl_cal_gpu_kernel(s, &kernel)) return NAN;
     if (kernel.op != DL_OP_STREAM) return kernel.flop;
-    return (kernel.read_elements + kernel.write_elements) * dl_precision_bytes(precision_of(s)) + kernel.extra_bytes;
+    return (kernel.read_elements + kernel.write_elements) * dl_precision_bytes(dl_cal_gpu_precision(s)) + kernel.extra_bytes;
 }
 
 bool dl_cal_gpu_measured(const struct dl_cal_journal *journal) {
@@ -183,8 +189,9 @@ static void gather(struct dl_cal_maker *m) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
-        if (!kernel_of(s, &k->kernel)) continue;
-        k->precision = precision_of(s);
+        /* Rows that are summed are no plain streams: they have a factor over the surface (cal_gpu_work.c), and no part in it. */
+        if (is(s->probe, "gpu-layernorm") || is(s->probe, "gpu-softmax") || !dl_cal_gpu_kernel(s, &k->kernel)) continue;
+        k->precision = dl_cal_gpu_precision(s);
         k->time_s = s->median_s;
         m->kernel_count++;
     }
@@ -228,5 +235,5 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
                     dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%", quality.samples,
                                     quality.folds > 0 ? "cross-validated" : "in-sample", 100 * quality.median_ape, 100 * quality.p90_ape));
     }
-    return DL_OK;
+    return dl_cal_gpu_works(m, err);
 }

@@ -128,9 +128,19 @@ static void assume_network(struct dl_cal_maker *m) {
     m->out->has_inter = m->out->has_links = true;
 }
 
+static bool there(const struct dl_cal_maker *m, const char *operation, int64_t nodes, int64_t ranks) {
+    for (int i = 0; i < m->out->collective_count; i++) {
+        const struct dl_coll_measured *c = &m->out->collectives[i];
+        if (is(c->library, "mpi") && is(c->operation, operation) && c->nodes == nodes && (ranks == 0 || c->ranks == ranks)) return true;
+    }
+    return false;
+}
+
+/* Between devices where MPI takes their memory, else between hosts: the first of a kind and rank set stays. */
 static enum dl_code make_collective(struct dl_cal_maker *m, const char *probe, const char *operation, const char *transport,
                                     int64_t nodes, int64_t ranks, struct dl_err *err) {
     struct messages got;
+    if (there(m, operation, nodes, ranks)) return DL_OK;
     DL_TRY(collect(m, probe, transport, ranks, &got, err));
     if (got.count < 2 || m->out->collective_count == DL_CAL_COLLECTIVES_MAX) return DL_OK;
     struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
@@ -138,6 +148,7 @@ static enum dl_code make_collective(struct dl_cal_maker *m, const char *probe, c
                                    .library_version = dl_cal_journal_find(m->journal, "mpi"),
                                    .operation = operation,
                                    .source = "measured",
+                                   .buffers = strncmp(probe, "gpu-", 4) == 0 ? "device" : NULL,
                                    .nodes = nodes,
                                    .ranks = got.ranks,
                                    .samples = got.samples,
@@ -165,12 +176,14 @@ static size_t rank_sets(const struct dl_cal_maker *m, const char *probe, int64_t
 
 /* Over shared memory, how the ranks of one node talk; over the network, one rank on each node. */
 static enum dl_code make_collectives(struct dl_cal_maker *m, struct dl_err *err) {
-    static const char *const names[][2] = {{"allreduce", "all_reduce"},
+    static const char *const names[][2] = {{"gpu-allreduce", "all_reduce"},
+                                           {"allreduce", "all_reduce"},
                                            {"allgather", "all_gather"},
                                            {"broadcast", "broadcast"},
                                            {"reducescatter", "reduce_scatter"},
                                            {"alltoall", "all_to_all"}};
     enum { SETS = 24 };
+    DL_TRY(make_collective(m, "gpu-allreduce", "all_reduce", "shm", 1, 0, err));
     DL_TRY(make_collective(m, "allreduce", "all_reduce", "shm", 1, 0, err));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int64_t sets[SETS + 1];

@@ -1,5 +1,6 @@
 /* cal_tools.c - see the header. */
 #include "calibrate/cal_tools.h"
+#include "calibrate/cal_launch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,6 +87,31 @@ static void does_not_run(struct dl_cal_tools *tools, enum dl_cal_program program
     }
 }
 
+static struct dl_cal_report *report_of(struct dl_cal_tools *tools, const char *probe) {
+    for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
+        if (strcmp(dl_cal_probes[i].name, probe) == 0) return &tools->probes[i];
+    }
+    return NULL;
+}
+
+/* Whether MPI takes device memory, only MPI knows: where there is a GPU, one rank is asked. */
+static enum dl_code ask_device_buffers(struct survey *s, struct dl_err *err) {
+    static const char *const names[] = {"gpu-pingpong", "gpu-allreduce"};
+    struct dl_cal_tools *tools = s->tools;
+    struct dl_cal_ending ending;
+    const char *no_gpu = dl_cal_unavailable_probe(tools, "gpu-gemm");
+    size_t n = 0;
+    if (report_of(tools, names[0])->unavailable != NULL) return DL_OK;
+    for (int i = 0; i < 2; i++) report_of(tools, names[i])->unavailable = no_gpu != NULL ? no_gpu : "MPI did not say whether it takes device buffers";
+    if (no_gpu != NULL || tools->mpirun == NULL) return DL_OK;
+    char **argv = dl_cal_local_words(tools, 1, false, 4, s->arena, &n);
+    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    argv[n++] = dl_arena_strdup(s->arena, tools->program[DL_CAL_PROGRAM_MPI]);
+    argv[n++] = dl_arena_strdup(s->arena, "--list");
+    argv[n] = NULL;
+    return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear_survey, s, &ending, err);
+}
+
 double dl_cal_tool_fact(const struct dl_cal_tools *tools, const char *key) {
     for (int i = 0; i < tools->fact_count; i++) {
         if (strcmp(tools->facts[i].key, key) == 0) return strtod(tools->facts[i].value, NULL);
@@ -105,7 +131,7 @@ enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct d
             reason = dl_arena_printf(arena, "%s does not run", dl_cal_program_names[dl_cal_probes[i].program]);
         out->probes[i] = (struct dl_cal_report){dl_cal_probes[i].name, reason};
     }
-    /* MPI programs are asked nothing: they need their launcher, and can do all of theirs. */
+    /* MPI programs need their launcher, and can do all of theirs but messages of GPUs: see below. */
     for (int i = 0; i < DL_CAL_PROGRAMS; i++) {
         struct dl_cal_ending ending;
         if (i == DL_CAL_PROGRAM_MPI || out->program[i] == NULL) continue;
@@ -114,7 +140,7 @@ enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct d
     }
     if (missing_program(out, DL_CAL_PROGRAM_MPI) == NULL && out->mpirun != NULL)
         DL_TRY(ask(out->mpirun, "--version", hear_version, &s, &version, err));
-    return DL_OK;
+    return ask_device_buffers(&s, err);
 }
 
 const char *dl_cal_unavailable_probe(const struct dl_cal_tools *tools, const char *probe) {

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 static const struct dl_probe *const probes[] = {
-    &dl_probe_gpu_conv, &dl_probe_gpu_norm, &dl_probe_gpu_act, &dl_probe_gpu_pool, &dl_probe_gpu_softmax, NULL,
+    &dl_probe_gpu_conv, &dl_probe_gpu_norm, &dl_probe_gpu_act, &dl_probe_gpu_pool, &dl_probe_gpu_softmax,
+    &dl_probe_gpu_layernorm, &dl_probe_gpu_attention, NULL,
 };
 
 enum dl_code dl_cudnn_check(int status, const char *what, struct dl_err *err) {

@@ -4,7 +4,8 @@
 
 #include "calibrate/probe_gpu.h"
 
-extern const struct dl_probe dl_probe_gpu_conv, dl_probe_gpu_norm, dl_probe_gpu_act, dl_probe_gpu_pool, dl_probe_gpu_softmax;
+extern const struct dl_probe dl_probe_gpu_conv, dl_probe_gpu_norm, dl_probe_gpu_act, dl_probe_gpu_pool, dl_probe_gpu_softmax,
+    dl_probe_gpu_layernorm, dl_probe_gpu_attention;
 
 /* cudnnHandle_t, made at the first call. */
 enum dl_code dl_cudnn_open(void **handle, struct dl_err *err);

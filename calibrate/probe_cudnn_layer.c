@@ -1,6 +1,7 @@
 /* probe_cudnn_layer.c - probes of layers that memory bandwidth bounds: "gpu-norm" (batch normalisation in training),
- * "gpu-act" (relu), "gpu-pool" (max, 3x3, stride 2, padding 1), "gpu-softmax". Shape "n= c= h= [prec=]" (softmax: n rows of
- * c numbers), passes fwd and bwd_data. Backward softmax and relu take their y from the pool: the formula holds for any. */
+ * "gpu-layernorm", "gpu-act" (relu), "gpu-pool" (max, 3x3, stride 2, padding 1), "gpu-softmax". Shape "n= c= h= [prec=]"
+ * (layer normalisation and softmax: n rows of c numbers), passes fwd and bwd_data. Layer normalisation is that of one image
+ * whose channels are the rows: the same sums and traffic, with a factor for each row in place of each column. Backward softmax and relu take their y from the pool: the formula holds for any. */
 #include "calibrate/probe_cudnn.h"
 
 #include <cuda_runtime_api.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { NORM, ACT, POOL, SOFTMAX };
+enum kind { NORM, LAYER_NORM, ACT, POOL, SOFTMAX };
 struct layer {
     enum kind kind;
     bool backward;
@@ -18,7 +19,7 @@ struct layer {
     cudnnTensorDescriptor_t x, y, channel;
     cudnnActivationDescriptor_t act;
     cudnnPoolingDescriptor_t pool;
-    int n, c, h, out;
+    int n, c, h, w, out; /* w is h, but for rows */
     size_t in_count, out_count; /* elements of x and y, rounded up for alignment */
     long sets;
     char *first, *room; /* operands; results */
@@ -60,9 +61,10 @@ static enum dl_code describe(struct layer *l, struct dl_err *err) {
     const cudnnDataType_t type = (cudnnDataType_t)dl_cudnn_type(l->precision->type);
     DL_TRY(dl_cudnn_check((int)cudnnCreateTensorDescriptor(&l->x), "input", err));
     DL_TRY(dl_cudnn_check((int)cudnnCreateTensorDescriptor(&l->y), "output", err));
-    DL_TRY(dl_cudnn_check((int)cudnnSetTensor4dDescriptor(l->x, CUDNN_TENSOR_NCHW, type, l->n, l->c, l->h, l->h), "input", err));
-    DL_TRY(dl_cudnn_check((int)cudnnSetTensor4dDescriptor(l->y, CUDNN_TENSOR_NCHW, type, l->n, l->c, l->out, l->out), "output", err));
-    if (l->kind == NORM) {
+    DL_TRY(dl_cudnn_check((int)cudnnSetTensor4dDescriptor(l->x, CUDNN_TENSOR_NCHW, type, l->n, l->c, l->h, l->w), "input", err));
+    DL_TRY(dl_cudnn_check((int)cudnnSetTensor4dDescriptor(l->y, CUDNN_TENSOR_NCHW, type, l->n, l->c, l->out, l->kind == POOL ? l->out : l->w),
+                          "output", err));
+    if (l->kind == NORM || l->kind == LAYER_NORM) {
         DL_TRY(dl_cudnn_check((int)cudnnCreateTensorDescriptor(&l->channel), "channels", err));
         DL_TRY(dl_cudnn_check((int)cudnnDeriveBNTensorDescriptor(l->channel, l->x, CUDNN_BATCHNORM_SPATIAL), "channels", err));
         return make_factors(l, err);
@@ -98,6 +100,7 @@ static enum dl_code forward(const struct layer *l, void *x, void *y, struct dl_e
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     switch (l->kind) {
     case NORM:
+    case LAYER_NORM:
         status = cudnnBatchNormalizationForwardTraining(l->handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, l->x, x, l->y, y, l->channel,
                                                         l->factors, l->factors + c, 1.0, NULL, NULL, EPSILON, NULL, NULL);
         break;
@@ -116,6 +119,7 @@ static enum dl_code backward(const struct layer *l, const struct operands *o, st
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     switch (l->kind) {
     case NORM:
+    case LAYER_NORM:
         status = cudnnBatchNormalizationBackward(l->handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, l->x, o->x, l->y, o->dy, l->x,
                                                  o->result, l->channel, l->factors, l->factors + 2 * c, l->factors + 3 * c, EPSILON, NULL,
                                                  NULL);
@@ -145,9 +149,15 @@ static enum dl_code setup(struct layer *l, const struct dl_point *point, struct 
     l->out = l->kind == POOL ? (l->h + 2 - 3) / 2 + 1 : l->h;
     if (l->n < 1 || l->c < 1 || l->h < 1 || l->precision == NULL || l->precision->type == DL_GPU_F8)
         return dl_fail(err, DL_ERR_SYSTEM, "cannot read the shape '%s'", point->shape);
+    l->w = l->h;
+    if (l->kind == LAYER_NORM) {
+        l->w = l->c;
+        l->c = l->n;
+        l->n = 1;
+    }
     const double images = (double)l->n * l->c;
-    l->in_count = ((size_t)(images * l->h * l->h) + 255) / 256 * 256;
-    l->out_count = ((size_t)(images * l->out * l->out) + 255) / 256 * 256;
+    l->in_count = ((size_t)(images * l->h * l->w) + 255) / 256 * 256;
+    l->out_count = ((size_t)(images * l->out * (l->kind == POOL ? l->out : l->w)) + 255) / 256 * 256;
     DL_TRY(dl_gpu_open(&gpu, err));
     if (gpu->capability < l->precision->capability)
         return dl_fail(err, DL_ERR_SYSTEM, "%s needs compute capability %d.%d", l->precision->name, l->precision->capability / 10,
@@ -180,6 +190,7 @@ static enum dl_code open_kind(enum kind kind, const struct dl_point *point, void
     return code;
 }
 static enum dl_code norm_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_kind(NORM, p, s, e); }
+static enum dl_code layernorm_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_kind(LAYER_NORM, p, s, e); }
 static enum dl_code act_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_kind(ACT, p, s, e); }
 static enum dl_code pool_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_kind(POOL, p, s, e); }
 static enum dl_code softmax_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_kind(SOFTMAX, p, s, e); }
@@ -200,7 +211,7 @@ static double dy_at(const struct layer *l, size_t i) { return x_at(l, l->in_coun
 static double y_at(const struct layer *l, size_t i) { return x_at(l, l->in_count + l->out_count + i); }
 
 static double expect_norm(const struct layer *l, size_t index) {
-    const size_t area = (size_t)l->h * (size_t)l->h, channels = (size_t)l->c, channel = index / area % channels;
+    const size_t area = (size_t)l->h * (size_t)l->w, channels = (size_t)l->c, channel = index / area % channels;
     const double count = (double)l->n * (double)area;
     double mean = 0, square = 0, sum_dy = 0, sum_dy_x = 0;
     for (size_t n = 0; n < (size_t)l->n; n++) {
@@ -262,7 +273,8 @@ static double expect_pool(const struct layer *l, size_t index) {
 
 static double expect(const struct layer *l, size_t index) {
     switch (l->kind) {
-    case NORM: return expect_norm(l, index);
+    case NORM:
+    case LAYER_NORM: return expect_norm(l, index);
     case ACT: return l->backward ? (y_at(l, index) > 0 ? dy_at(l, index) : 0) : fmax(x_at(l, index), 0);
     case POOL: return expect_pool(l, index);
     case SOFTMAX: break;
@@ -275,7 +287,7 @@ static enum dl_code layer_verify(void *state, struct dl_err *err) {
     static const double SLACK = 30; /* a mean and a variance, or exponentials */
     struct layer *l = state;
     const double images = (double)l->n * l->c, side = l->backward ? l->h : l->out;
-    const size_t count = (size_t)(images * side * side);
+    const size_t count = (size_t)(images * side * (l->kind == POOL ? side : l->w));
     uint64_t random = 271;
     DL_TRY(once(l, l->sets - 1, err));
     for (int t = 0; t < SOME; t++) {
@@ -296,6 +308,7 @@ static const char *implementation(const void *state) {
     const struct dl_probe variable = {name,         summary,        1e-3,        dl_gpu_absent,      open, layer_run,          \
                                       layer_verify, implementation, layer_close, dl_gpu_disturbances}
 LAYER(dl_probe_gpu_norm, "gpu-norm", "batch normalisation, cuDNN", norm_open);
+LAYER(dl_probe_gpu_layernorm, "gpu-layernorm", "layer normalisation, cuDNN", layernorm_open);
 LAYER(dl_probe_gpu_act, "gpu-act", "activation (relu), cuDNN", act_open);
 LAYER(dl_probe_gpu_pool, "gpu-pool", "pooling, cuDNN", pool_open);
 LAYER(dl_probe_gpu_softmax, "gpu-softmax", "softmax, cuDNN", softmax_open);

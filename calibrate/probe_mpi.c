@@ -2,8 +2,9 @@
  * round trip) and the collectives. Shape "bytes= ranks=", pass: the transport that the caller chose. `bytes` is the whole buffer
  * of a rank: what it gathers, scatters or sends to all together. Ranks beyond `ranks` sleep until the next point. The time of a
  * block is the slowest rank's, and all ranks know it: they decide alike when to stop. Rank 0 prints.
+ * "gpu-pingpong" and "gpu-allreduce" are the same from and to memory of each rank's GPU, where MPI can (probe_mpi_device.c).
  *   --survey: pairs of nodes (probe_mpi_survey.c). --hello: start and end, to see who can.
- * Not modelled: placement of ranks (the caller binds nothing); device buffers. */
+ * Not modelled: placement of ranks (the caller binds nothing). */
 #include "calibrate/probe_common.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate/probe_mpi_device.h"
 #include "calibrate/probe_mpi_survey.h"
 
 struct exchange {
@@ -20,7 +22,9 @@ struct exchange {
     int share;     /* floats of one rank: count / ranks, rounded up */
     size_t count;  /* of floats, at least 1 */
     double last_s; /* of the last call; all ranks have the same */
-    float *send, *receive;
+    bool device;
+    float *send, *receive;           /* as MPI has them */
+    float *host_send, *host_receive; /* in host memory: the same, or what is copied there and from there */
 };
 
 /* Ranks leave a barrier at different times, up to a message apart, and the first call behind it waits for the last of them: where
@@ -33,11 +37,32 @@ static const char *unavailable(void) { return NULL; }
 
 static void exchange_close(void *state) {
     struct exchange *e = state;
-    free(e->send);
-    free(e->receive);
+    if (e->device) {
+        dl_mpi_device_free(e->send);
+        dl_mpi_device_free(e->receive);
+    }
+    free(e->host_send);
+    free(e->host_receive);
     if (e->comm != MPI_COMM_NULL) MPI_Comm_free(&e->comm);
     current = MPI_COMM_NULL;
     free(e);
+}
+
+static enum dl_code on_device(struct exchange *e, size_t room, struct dl_err *err) {
+    void *send = NULL, *receive = NULL;
+    enum dl_code code = dl_mpi_device_alloc(room * sizeof(float), &send, err);
+    if (code == DL_OK) code = dl_mpi_device_alloc(room * sizeof(float), &receive, err);
+    e->send = send;
+    e->receive = receive;
+    if (code == DL_OK) code = dl_mpi_device_put(e->send, e->host_send, room * sizeof(float), err);
+    return code == DL_OK ? dl_mpi_device_put(e->receive, e->host_receive, room * sizeof(float), err) : code;
+}
+
+/* Before a check: what was received, in host memory. */
+static bool fetch(const struct exchange *e) {
+    struct dl_err err;
+    const size_t room = (size_t)e->share * (size_t)e->ranks + 1;
+    return !e->device || dl_mpi_device_get(e->host_receive, e->receive, room * sizeof(float), &err) == DL_OK;
 }
 
 /* Ranks must fail together, else the others wait for ever. Buffers have room for a whole share of each rank. */
@@ -49,23 +74,29 @@ static enum dl_code exchange_fill(struct exchange *e, const struct dl_point *poi
     e->count = (size_t)e->bytes / sizeof(float);
     e->share = (int)((e->count + (size_t)e->ranks - 1) / (size_t)e->ranks);
     const size_t room = (size_t)e->share * (size_t)e->ranks + 1;
-    e->send = malloc(room * sizeof(float));
-    e->receive = calloc(room, sizeof(float));
-    failed = e->send == NULL || e->receive == NULL;
+    e->host_send = malloc(room * sizeof(float));
+    e->host_receive = calloc(room, sizeof(float));
+    failed = e->host_send == NULL || e->host_receive == NULL;
+    if (!failed) {
+        dl_fill_random(e->host_send, room, (uint64_t)e->rank + 1);
+        if (e->device)
+            failed = on_device(e, room, err) != DL_OK;
+        else
+            e->send = e->host_send, e->receive = e->host_receive;
+    }
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, e->comm);
-    if (any) return dl_fail(err, DL_ERR_SYSTEM, "out of memory for messages %s", point->shape);
-    dl_fill_random(e->send, room, (uint64_t)e->rank + 1);
-    return DL_OK;
+    return any ? dl_fail(err, DL_ERR_SYSTEM, "out of memory for messages %s", point->shape) : DL_OK;
 }
 
 /* DL_ERR_SYSTEM on a rank that has no part in this point: it goes on to the next and waits there. */
-static enum dl_code exchange_open(const struct dl_point *point, void **state, struct dl_err *err) {
+static enum dl_code open_anywhere(bool device, const struct dl_point *point, void **state, struct dl_err *err) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const long wanted = dl_point_number(point, "ranks", ranks);
     struct exchange *e = calloc(1, sizeof *e);
     if (e == NULL) MPI_Abort(MPI_COMM_WORLD, DL_ERR_SYSTEM); /* the others could not be told */
+    e->device = device;
     dl_mpi_gather_ranks();
     if (wanted > ranks) {
         free(e);
@@ -80,6 +111,9 @@ static enum dl_code exchange_open(const struct dl_point *point, void **state, st
         *state = e;
     return code;
 }
+
+static enum dl_code exchange_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_anywhere(false, p, s, e); }
+static enum dl_code device_open(const struct dl_point *p, void **s, struct dl_err *e) { return open_anywhere(true, p, s, e); }
 
 static double slowest(const struct exchange *e, double elapsed) {
     double most = elapsed;
@@ -155,9 +189,9 @@ static enum dl_code agree(const struct exchange *e, bool wrong, const char *what
     return any ? dl_fail(err, DL_ERR_BACKEND, "%s", what) : DL_OK;
 }
 
-/* What `rank` sends, into the own send buffer. */
+/* What `rank` sends, into the own send buffer of the host. */
 static void fill_as(const struct exchange *e, int rank) {
-    dl_fill_random(e->send, (size_t)e->share * (size_t)e->ranks + 1, (uint64_t)rank + 1);
+    dl_fill_random(e->host_send, (size_t)e->share * (size_t)e->ranks + 1, (uint64_t)rank + 1);
 }
 
 /* Rank 0 gets its own message back; rank 1 has that of rank 0. */
@@ -166,7 +200,7 @@ static enum dl_code pingpong_verify(void *state, struct dl_err *err) {
     bool wrong = false;
     if (e->rank < 2) {
         fill_as(e, 0);
-        wrong = memcmp(e->send, e->receive, (size_t)e->bytes / sizeof(float) * sizeof(float)) != 0;
+        wrong = !fetch(e) || memcmp(e->host_send, e->host_receive, (size_t)e->bytes / sizeof(float) * sizeof(float)) != 0;
     }
     return agree(e, wrong, "a message arrived changed", err);
 }
@@ -174,12 +208,12 @@ static enum dl_code pingpong_verify(void *state, struct dl_err *err) {
 /* received[i], i < count, is the sum over ranks of what they have at first + i. */
 static bool is_sum(const struct exchange *e, size_t first, size_t count) {
     double *sum = calloc(count, sizeof *sum);
-    bool wrong = sum == NULL;
+    bool wrong = sum == NULL || !fetch(e);
     for (int r = 0; r < e->ranks && sum != NULL; r++) {
         fill_as(e, r);
-        for (size_t i = 0; i < count; i++) sum[i] += (double)e->send[first + i];
+        for (size_t i = 0; i < count; i++) sum[i] += (double)e->host_send[first + i];
     }
-    for (size_t i = 0; i < count && !wrong; i++) wrong = !(fabs(sum[i] - (double)e->receive[i]) <= 1e-6 * e->ranks);
+    for (size_t i = 0; i < count && !wrong; i++) wrong = !(fabs(sum[i] - (double)e->host_receive[i]) <= 1e-6 * e->ranks);
     free(sum);
     return !wrong;
 }
@@ -201,7 +235,7 @@ static bool has_shares(const struct exchange *e, size_t first) {
     const size_t share = (size_t)e->share;
     for (int r = 0; r < e->ranks; r++) {
         fill_as(e, r);
-        good = good && memcmp(e->send + first, e->receive + share * (size_t)r, share * sizeof(float)) == 0;
+        good = good && memcmp(e->host_send + first, e->host_receive + share * (size_t)r, share * sizeof(float)) == 0;
     }
     return good;
 }
@@ -219,7 +253,7 @@ static enum dl_code alltoall_verify(void *state, struct dl_err *err) {
 static enum dl_code broadcast_verify(void *state, struct dl_err *err) {
     const struct exchange *e = state;
     fill_as(e, 0);
-    const bool wrong = e->rank != 0 && memcmp(e->send, e->receive, e->count * sizeof(float)) != 0;
+    const bool wrong = e->rank != 0 && memcmp(e->host_send, e->host_receive, e->count * sizeof(float)) != 0;
     return agree(e, wrong, "a broadcast arrived changed", err);
 }
 
@@ -242,7 +276,11 @@ PROBE(allgather, "MPI all-gather", 10e-3);
 PROBE(broadcast, "MPI broadcast", 2e-3);
 PROBE(reducescatter, "MPI reduce-scatter", 10e-3);
 PROBE(alltoall, "MPI all-to-all", 10e-3);
-static const struct dl_probe *const probes[] = {&pingpong, &allreduce, &allgather, &broadcast, &reducescatter, &alltoall, NULL};
+static const struct dl_probe gpu_pingpong = {"gpu-pingpong",    "MPI point to point, device buffers", 200e-6, dl_mpi_device_absent, device_open,
+                                             pingpong_run,      pingpong_verify,                      NULL,   exchange_close,       any_preemptions};
+static const struct dl_probe gpu_allreduce = {"gpu-allreduce",   "MPI all-reduce, device buffers", 10e-3, dl_mpi_device_absent, device_open,
+                                              allreduce_run,     allreduce_verify,                 NULL,  exchange_close,       any_preemptions};
+static const struct dl_probe *const probes[] = {&gpu_pingpong, &gpu_allreduce, &pingpong, &allreduce, &allgather, &broadcast, &reducescatter, &alltoall, NULL};
 
 int main(int argc, char **argv) {
     int rank = 0, status = 0;
@@ -255,6 +293,7 @@ int main(int argc, char **argv) {
         dl_mpi_print_hosts();
         status = dl_mpi_survey();
     } else {
+        if (strcmp(what, "--list") == 0) dl_mpi_device_absent(); /* asks all ranks; only rank 0 lists */
         status = dl_probe_main(argc, argv, probes, rank != 0, facts);
     }
     if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);

@@ -40,6 +40,11 @@ enum dl_code dl_meet_max(const struct dl_members *members, double *value, struct
 enum dl_code dl_meet_sum(const struct dl_members *members, double *value, struct dl_err *err);
 /* From rank 0 to all members. */
 enum dl_code dl_meet_tell(const struct dl_members *members, void *bytes, size_t size, struct dl_err *err);
+/* How long a rank may stay silent, or a collective take: 40 s, or DLMODEL_PATIENCE_S. */
+double dl_meet_patience_s(void);
+/* `what` has not ended within the patience: called by every rank that waits for it; rank 0 names the one that does not.
+ * Always DL_ERR_BACKEND. */
+enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, struct dl_err *err);
 /* Has another process ended? Asks the connections without waiting; DL_ERR_BACKEND names it. */
 enum dl_code dl_meet_alive(struct dl_err *err);
 

@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -119,6 +120,55 @@ enum dl_code dl_meet(const struct dl_meeting *meeting, struct dl_err *err) {
     return meeting->rank == 0 ? receive_all(err) : go_to_root(err);
 }
 
+double dl_meet_patience_s(void) {
+    static const double USUAL_S = 40; /* a collective of the largest size over a slow network takes a second or two */
+    const char *text = getenv("DLMODEL_PATIENCE_S");
+    const double wanted_s = text == NULL ? 0 : strtod(text, NULL);
+    return wanted_s > 0 ? wanted_s : USUAL_S;
+}
+
+/* Something can be read from a rank (or its connection has ended) within so long. */
+static bool speaks(int rank, double limit_s) {
+    struct pollfd asked = {.fd = connections[rank], .events = POLLIN};
+    const double end_s = dl_now_s() + limit_s;
+    for (double left_s = limit_s; left_s >= 0; left_s = end_s - dl_now_s()) {
+        const int ready = poll(&asked, 1, (int)(1e3 * left_s));
+        if (ready > 0) return true;
+        if (ready == 0) break;
+    }
+    return false;
+}
+
+/* Rank 0 waits for the others, one after the other; they wait for it without a limit: it may measure without them. */
+static enum dl_code hear(int rank, void *bytes, size_t size, struct dl_err *err) {
+    const double limit_s = dl_meet_patience_s();
+    if (!speaks(rank, limit_s))
+        return dl_fail(err, DL_ERR_BACKEND, "rank %d of %d hangs: it has not answered for %.0f s", rank, dl_meeting.ranks, limit_s);
+    return get(connections[rank], bytes, size) ? DL_OK : gone(rank, err);
+}
+
+enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, struct dl_err *err) {
+    static const double GRACE_S = 2; /* the ranks began to wait at nearly the same time */
+    static const double VERDICT_S = 10; /* until rank 0 has heard all, and ends */
+    const double limit_s = dl_meet_patience_s();
+    double word = 0;
+    if (dl_meeting.rank != 0) {
+        put(connections[0], &word, sizeof word); /* "here I am, waiting too"; who ended now would look dead */
+        if (!speaks(0, limit_s + VERDICT_S))
+            return dl_fail(err, DL_ERR_BACKEND, "rank 0 of %d hangs: %s has not ended after %.0f s", dl_meeting.ranks, what, limit_s);
+        return dl_fail(err, DL_ERR_BACKEND, "rank %d of %d: %s has not ended after %.0f s", dl_meeting.rank, dl_meeting.ranks, what, limit_s);
+    }
+    for (int rank = 1; rank < dl_meeting.ranks; rank++) {
+        if (!dl_is_member(&dl_meeting, members, rank)) continue;
+        if (!speaks(rank, GRACE_S))
+            return dl_fail(err, DL_ERR_BACKEND, "rank %d of %d hangs: %s has not ended after %.0f s, and it alone does not wait for it", rank,
+                           dl_meeting.ranks, what, limit_s);
+        if (!get(connections[rank], &word, sizeof word)) return gone(rank, err);
+    }
+    return dl_fail(err, DL_ERR_BACKEND, "%s has not ended after %.0f s, and every rank waits for it: NCCL or the network hangs (NCCL_DEBUG=INFO tells more)",
+                   what, limit_s);
+}
+
 static enum dl_code exchange(const struct dl_members *members, bool sum, double *value, struct dl_err *err) {
     double all = *value, one = 0;
     const struct dl_members *m = members != NULL ? members : &everyone;
@@ -128,7 +178,7 @@ static enum dl_code exchange(const struct dl_members *members, bool sum, double 
     }
     for (int rank = 1; rank < dl_meeting.ranks; rank++) {
         if (!dl_is_member(&dl_meeting, m, rank)) continue;
-        if (!get(connections[rank], &one, sizeof one)) return gone(rank, err);
+        DL_TRY(hear(rank, &one, sizeof one, err));
         all = sum ? all + one : one > all ? one : all;
     }
     *value = all;

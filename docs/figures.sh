@@ -1,20 +1,26 @@
 #!/bin/sh
-# figures.sh - the figures of the manual, from data/ alone, into $BUILD/plots. Run by `make plots`.
-# Environment: BUILD, the folder with dlmodel (build).
+# figures.sh - the figures of docs/gallery.md, from data/ alone. Run by `make plots`, which puts them into docs/img.
+# Environment: BUILD, the folder with dlmodel (build); OUT, where to (docs/img).
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
-out=$build/plots
+out=${OUT:-docs/img}
 mkdir -p "$out"
-plot() { "$build/dlmodel" plot "$@"; }
+plot() { "$build/dlmodel" -q plot "$@"; }
 
-plot scaling data/runs/dlperf_oneflow.csv --workload resnet50 -o "$out/scaling-v100"
-plot scaling data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o "$out/scaling-p100-k80"
-plot scaling data/runs/tensorflow_2017.csv --workload vgg16 -o "$out/scaling-vgg16"
-plot scaling data/runs/paradl_abci.csv --where strategy=data -o "$out/scaling-1024"
-plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,pytorch-ddp,tensorflow-ps --nodes 1-64*2 -o "$out/frameworks"
-plot breakdown --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-64*2 -o "$out/breakdown"
-plot error data/runs/*.csv -o "$out/error-by-source"
-plot error data/runs/*.csv --by workload -o "$out/error-by-workload"
-plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1 -o "$out/roofline"
-plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o "$out/kernels"
+plot scaling data/runs/dlperf_oneflow.csv --workload resnet50 -o "$out/scaling.svg"
+plot efficiency data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o "$out/efficiency.svg"
+plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,pytorch-ddp,tensorflow-ps --nodes 1-16*2 -o "$out/frameworks.svg"
+plot strategies --system abci-v100 --workload vgg16 --strategy data,spatial,filter,data+spatial,data+filter,data+channel --nodes 1-64*2 -o "$out/strategies.svg"
+plot breakdown --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-16*2 -o "$out/breakdown.svg"
+plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 -o "$out/timeline.svg"
+plot memory --system iris-v100 --workload bert_large --precision mixed --batch-per-device 8 \
+    --framework pytorch-ddp,horovod-pytorch,pytorch-fsdp,deepspeed-zero1,deepspeed-zero2,deepspeed-zero3 --nodes 4 -o "$out/memory.svg"
+plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1 -o "$out/roofline.svg"
+"$build/dlmodel" -q search --system dgx-a100-80 --workload gpt:layers=24,hidden=2048,heads=16 --nodes 4 --global-batch 256 --precision mixed --pareto \
+    --csv > "$out/front.csv"
+plot pareto "$out/front.csv" --title 'GPT of 24 layers, dgx-a100-80, 4 nodes, mixed: the front of time and memory' -o "$out/pareto.svg"
+rm -f "$out/front.csv"
+plot alphabeta data/collectives/published.csv --where library=NCCL --where nodes=1 --where device=V100-SXM2-16GB -o "$out/alphabeta.svg"
+plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o "$out/kernels.png"
+plot error data/runs/*.csv -o "$out/error.png"

@@ -54,6 +54,37 @@ static const struct dl_schema rate_schema = {
     .fields = rate_fields,
 };
 
+#define WORK_CHOICE(member, names, text)                                                                               \
+    {                                                                                                                  \
+        .key = #member, .type = DL_FIELD_CHOICE, .offset = offsetof(struct dl_work_factor, member), .choices = names,  \
+        .required = true, .help = text                                                                                 \
+    }
+static const struct dl_field work_fields[] = {
+    WORK_CHOICE(work, dl_work_names, "kind of work"),
+    WORK_CHOICE(pass, dl_pass_names, "of training"),
+    WORK_CHOICE(precision, dl_precision_names, "of the samples"),
+    {.key = "factor",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_work_factor, factor),
+     .min = 0.01,
+     .max = 100,
+     .unit = DL_UNIT_NONE,
+     .required = true,
+     .help = "time of such kernels over what the surface of all kinds says"},
+    {.key = "source",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_work_factor, source),
+     .help = "key of SOURCES.md; absent: the device's"},
+    {.key = NULL},
+};
+
+static const struct dl_schema work_schema = {
+    .name = "work",
+    .summary = "how much longer one kind of work takes than its surface says",
+    .size = sizeof(struct dl_work_factor),
+    .fields = work_fields,
+};
+
 static const struct dl_field device_fields[] = {
     STRING(name, true, "name of the file"),
     STRING(summary, true, "one line"),
@@ -89,7 +120,10 @@ static const struct dl_field device_fields[] = {
     NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
     NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
+    NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
+           "a CPU's arithmetic while all other devices of the host work too / alone"),
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
+    NUMBER(collective_slowdown_frac, 0, 1, DL_UNIT_NONE, "compute is slower by this while kernels of NCCL run"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that runtime and libraries take"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "default workspace limit of the convolution library"),
@@ -106,7 +140,15 @@ static const struct dl_field device_fields[] = {
      .count_offset = offsetof(struct dl_device, surface_count),
      .child = &dl_surface_schema,
      .help = "fitted kernel times; absent: those of kernels/NAME.json, if there"},
+    {.key = "works",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_device, works),
+     .count_offset = offsetof(struct dl_device, work_count),
+     .child = &work_schema,
+     .help = "kinds of work that were measured by themselves"},
     STRING(surfaces_from, false, "device whose kernel times are borrowed, scaled by the peaks"),
+    NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
+           "time of convolutions without a fast algorithm (1x1, strided, unequal sides) / by borrowed kernel times"),
     {.key = "sources",
      .type = DL_FIELD_MAP,
      .offset = offsetof(struct dl_device, sources),

@@ -15,6 +15,12 @@ struct dl_rate {
     const char *source;
 };
 
+struct dl_work_factor { /* F-KERNEL-WORK */
+    int work, pass, precision; /* enum dl_work, dl_pass, dl_precision */
+    double factor;             /* measured / what the surface of all kinds says */
+    const char *source;
+};
+
 struct dl_device {
     const char *name, *summary, *source; /* source: key of data/SOURCES.md, for every number without its own */
     const char *kind;                    /* "gpu" or "cpu" */
@@ -25,14 +31,18 @@ struct dl_device {
     double l2_bytes;                     /* last-level cache; NAN: unknown */
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
+    double together_ratio;            /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
     double kernel_latency_s;             /* shortest kernel, start to end, on the device */
     double kernel_gap_s;                 /* between two queued kernels on the device */
+    double collective_slowdown_frac;     /* compute slower by this while NCCL's kernels run; NAN: as the framework says */
     double launch_s;                     /* host time to queue one kernel with the bare runtime */
     double context_bytes;                /* memory that the runtime and libraries take */
     double workspace_bytes;              /* default workspace limit of the convolution library */
     struct dl_rate *rates; int rate_count;
     struct dl_surface *surfaces; int surface_count; /* fitted; ordered as in the file */
+    struct dl_work_factor *works; int work_count; /* kinds of work that a calibration measured by themselves */
     const char *surfaces_from;           /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
+    double direct_conv_scale;            /* time of convolutions without a fast algorithm / by borrowed surfaces; NAN: 1. F-DIRECT-CONV */
     const struct dl_device *borrowed;    /* loaded from surfaces_from (not in the file) */
     struct dl_map_entry *sources; int source_count; /* key -> source of single members */
     const char *comment;                 /* choices between sources that disagree; free text */

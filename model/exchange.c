@@ -4,12 +4,23 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/shared_host.h"
+
 enum dl_code dl_exchange_messages(const struct dl_exchange_request *request, int count, struct dl_exchange *out,
                                   struct dl_err *err) {
     out->messages = dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
     if (out->messages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->message_count = count;
     return DL_OK;
+}
+
+/* Was the library measured on device memory (calibrate, with an MPI that takes it)? */
+static bool takes_device_memory(const struct dl_system *system, enum dl_library library) {
+    for (int i = 0; i < system->collective_count; i++) {
+        const struct dl_coll_measured *m = &system->collectives[i];
+        if (m->buffers != NULL && strcmp(m->buffers, "device") == 0 && strcmp(m->library, dl_library_names[library]) == 0) return true;
+    }
+    return false;
 }
 
 enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, enum dl_collective_op op, double bytes,
@@ -33,16 +44,18 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
-    /* Host libraries see device memory only after a copy out, and the result goes back. */
+    /* Most host libraries see device memory only after a copy out, and the result goes back. */
     const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
     double staging_s = 0;
-    if (host_library && strcmp(request->system->device->kind, "gpu") == 0) {
+    if (host_library && strcmp(request->system->device->kind, "gpu") == 0 && !takes_device_memory(request->system, request->library)) {
         staging_s = 2 * dl_exchange_host_copy_s(request, bytes, true);
         if (!dl_known(staging_s)) {
             return dl_fail(err, DL_ERR_INPUT, "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
                            request->system->name, dl_library_names[request->library]);
         }
     }
+    const double slices = dl_shared_host(request->system, plan).turns_ratio; /* of the cores that copy and sum */
+    t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
     message->duration_s = t.time_s + staging_s + request->framework->collective_launch_s;
@@ -66,7 +79,8 @@ double dl_exchange_device_stream_s(const struct dl_exchange_request *request, do
     const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, bytes / 8, bytes / 8); /* half read, half written, fp32 */
     struct dl_kernel_time t;
     dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
-    return dl_known(t.time_s) ? t.time_s : 0;
+    const struct dl_shared_host shared = dl_shared_host(request->system, request->plan);
+    return dl_known(t.time_s) ? t.time_s * shared.memory_ratio * shared.turns_ratio : 0;
 }
 
 double dl_exchange_host_copy_s(const struct dl_exchange_request *request, double bytes, bool pinned) {

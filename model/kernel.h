@@ -30,9 +30,14 @@ enum dl_op {
 };
 extern const char *const dl_op_names[]; /* "gemm","conv","stream", NULL */
 
+/* What a kernel is for, where a calibration tells such kernels apart (F-KERNEL-WORK); ANY: it does not. */
+enum dl_work { DL_WORK_ANY, DL_WORK_BATCHNORM, DL_WORK_LAYERNORM, DL_WORK_ACTIVATION, DL_WORK_POOLING, DL_WORK_SOFTMAX, DL_WORK_ATTENTION, DL_WORKS };
+extern const char *const dl_work_names[]; /* "any","batchnorm","layernorm","activation","pooling","softmax","attention", NULL */
+
 struct dl_kernel {
     enum dl_op op;
     enum dl_pass pass;
+    enum dl_work work;
     /* DL_OP_GEMM */
     double m, n, k, count;
     bool a_trans, b_trans;
@@ -72,10 +77,8 @@ struct dl_kernel_time {
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                     struct dl_kernel_time *out);
 
-/* F-CONV-WORKSPACE: device memory that the fastest algorithm of a convolution works in (Winograd with separate transforms, 3x3
- * and stride 1: 36 numbers for each 4x4 tile of inputs and outputs, and for each filter), 0 for others; and the factor by
- * which its time grows when a framework does not grant that much (the gain that the samples show). */
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel);
+/* F-CONV-WORKSPACE: the factor by which a convolution's time grows when a framework does not grant the memory that its fastest
+ * algorithm works in (dl_kernel_workspace_bytes): the gain that the samples show. */
 double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                                   double limit_bytes);
 

@@ -41,11 +41,12 @@ static int costly_kernels(const struct dl_layer *layer, enum dl_pass pass, doubl
     return emit_elementwise(layer, pass, batch, 10.0, out);
 }
 
-#define DL_ACTIVATION(symbol, kind_name, text, infer_function, kernels_function) \
+#define DL_ACTIVATION(symbol, kind_name, text, work_kind, infer_function, kernels_function) \
     const struct dl_layer_kind symbol = {                                        \
         .name = kind_name,                                                       \
         .summary = text,                                                         \
         .source = "formulas",                                                    \
+        .work = work_kind,                                                       \
         .takes = DL_KEY_IN_PLACE,                                                \
         .inputs_min = 1,                                                         \
         .inputs_max = 1,                                                         \
@@ -53,13 +54,13 @@ static int costly_kernels(const struct dl_layer *layer, enum dl_pass pass, doubl
         .kernels = kernels_function,                                             \
     }
 
-DL_ACTIVATION(dl_layer_relu, "relu", "max(x, 0)", by_output_infer, cheap_kernels);
-DL_ACTIVATION(dl_layer_relu6, "relu6", "min(max(x, 0), 6)", by_output_infer, cheap_kernels);
-DL_ACTIVATION(dl_layer_sigmoid, "sigmoid", "logistic function", by_output_infer, costly_kernels);
-DL_ACTIVATION(dl_layer_tanh, "tanh", "hyperbolic tangent", by_output_infer, costly_kernels);
-DL_ACTIVATION(dl_layer_softmax, "softmax", "softmax over channels", by_output_infer, costly_kernels);
-DL_ACTIVATION(dl_layer_gelu, "gelu", "Gaussian error linear unit", by_input_infer, costly_kernels);
-DL_ACTIVATION(dl_layer_swish, "swish", "x times its sigmoid (SiLU)", by_input_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_relu, "relu", "max(x, 0)", DL_WORK_ACTIVATION, by_output_infer, cheap_kernels);
+DL_ACTIVATION(dl_layer_relu6, "relu6", "min(max(x, 0), 6)", DL_WORK_ACTIVATION, by_output_infer, cheap_kernels);
+DL_ACTIVATION(dl_layer_sigmoid, "sigmoid", "logistic function", DL_WORK_ACTIVATION, by_output_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_tanh, "tanh", "hyperbolic tangent", DL_WORK_ACTIVATION, by_output_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_softmax, "softmax", "softmax over channels", DL_WORK_SOFTMAX, by_output_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_gelu, "gelu", "Gaussian error linear unit", DL_WORK_ACTIVATION, by_input_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_swish, "swish", "x times its sigmoid (SiLU)", DL_WORK_ACTIVATION, by_input_infer, costly_kernels);
 
 static enum dl_code dropout_infer(struct dl_layer *layer, const struct dl_shape *inputs, struct dl_arena *arena,
                                   struct dl_err *err)
@@ -117,6 +118,7 @@ static int loss_kernels(const struct dl_layer *layer, enum dl_pass pass, double 
 
 const struct dl_layer_kind dl_layer_loss = {
     .name = "loss",
+    .work = DL_WORK_SOFTMAX,
     .summary = "softmax cross-entropy, kept in fp32",
     .source = "formulas",
     .inputs_min = 1,

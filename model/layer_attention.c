@@ -143,7 +143,9 @@ static int attention_kernels(const struct dl_layer *layer, enum dl_pass pass, do
         if (pass == DL_FORWARD) emit_flash(&emit, &g, 2);
         if (pass == DL_BACKWARD_DATA) emit_flash(&emit, &g, 5);
     } else {
+        const int joins = emit.count; /* additions of gradients, before its own */
         emit_unfused(&emit, &g);
+        for (int i = joins; i < emit.count; i++) out[i].work = DL_WORK_ATTENTION;
     }
     return emit.count;
 }

@@ -28,6 +28,7 @@ static int batchnorm_kernels(const struct dl_layer *layer, enum dl_pass pass, do
 
 const struct dl_layer_kind dl_layer_batchnorm = {
     .name = "batchnorm",
+    .work = DL_WORK_BATCHNORM,
     .summary = "batch normalization in training; its running statistics are buffers",
     .source = "formulas",
     .inputs_min = 1,
@@ -58,6 +59,7 @@ static int layernorm_kernels(const struct dl_layer *layer, enum dl_pass pass, do
 
 const struct dl_layer_kind dl_layer_layernorm = {
     .name = "layernorm",
+    .work = DL_WORK_LAYERNORM,
     .summary = "layer normalization over the channels of each token",
     .source = "formulas",
     .inputs_min = 1,

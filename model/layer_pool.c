@@ -94,6 +94,7 @@ static enum dl_code adaptive_infer(struct dl_layer *layer, const struct dl_shape
 /* An adaptive pool may be larger than its input (AlexNet on small images): elements are then repeated. */
 const struct dl_layer_kind dl_layer_maxpool = {
     .name = "maxpool",
+    .work = DL_WORK_POOLING,
     .summary = "max pooling; stride defaults to the window",
     .source = "formulas",
     .needs = DL_KEY_KERNEL,
@@ -106,6 +107,7 @@ const struct dl_layer_kind dl_layer_maxpool = {
 
 const struct dl_layer_kind dl_layer_avgpool = {
     .name = "avgpool",
+    .work = DL_WORK_POOLING,
     .summary = "average pooling; stride defaults to the window",
     .source = "formulas",
     .needs = DL_KEY_KERNEL,
@@ -118,6 +120,7 @@ const struct dl_layer_kind dl_layer_avgpool = {
 
 const struct dl_layer_kind dl_layer_global_pool = {
     .name = "global_pool",
+    .work = DL_WORK_POOLING,
     .summary = "mean over all positions",
     .source = "formulas",
     .inputs_min = 1,
@@ -128,6 +131,7 @@ const struct dl_layer_kind dl_layer_global_pool = {
 
 const struct dl_layer_kind dl_layer_adaptive_pool = {
     .name = "adaptive_pool",
+    .work = DL_WORK_POOLING,
     .summary = "average pooling to a given output size",
     .source = "formulas",
     .needs = DL_KEY_SIZE,

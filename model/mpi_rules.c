@@ -222,7 +222,7 @@ struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collecti
 {
     const bool by_block = op == DL_COLL_ALL_GATHER || op == DL_COLL_ALL_TO_ALL || op == DL_COLL_GATHER || op == DL_COLL_SCATTER;
     struct finding f = {.bytes = by_block ? bytes / ranks : bytes};
-    if (kind == DL_MPI_MPICH)
+    if (kind == DL_MPI_MPICH || kind == DL_MPI_INTEL)
         mpich_rules(&f, op, ranks);
     else if (kind == DL_MPI_OPEN_OLD)
         old_rules(&f, op, ranks);

@@ -41,6 +41,7 @@ struct dl_coll_sample { double bytes, time_s, low_s, high_s; };
 struct dl_coll_base { double time_s; const char *algorithm, *protocol; };
 struct dl_coll_measured {
     const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
+    const char *buffers; /* of a host library: "device", when it took the devices' memory itself; NULL: the host's */
     int64_t nodes, ranks;
     struct dl_coll_sample *samples; int sample_count; /* ascending bytes */
     struct dl_piece *pieces; int piece_count;         /* fit, for sizes beyond the samples */
@@ -75,6 +76,7 @@ struct dl_system {
     bool has_profile;
     const struct dl_device *device; /* the one of the two that is in force; set by the loader (data.h) */
     int64_t nodes, devices_per_node;
+    bool nodes_share_host;          /* virtual nodes: all of them are one host, whose cores and memory they share */
     double jitter_frac;             /* standard deviation of a step between devices / its mean; NAN: unknown */
     struct dl_host host; bool has_host;
     struct dl_link intra, inter; bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */

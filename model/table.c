@@ -129,6 +129,13 @@ static const char *cell_text(const struct dl_column *column, const union dl_cell
     return "";
 }
 
+const char *dl_table_cell_text(const struct dl_table *table, int row, int column, struct dl_arena *arena)
+{
+    char buffer[CELL_TEXT];
+
+    return dl_arena_strdup(arena, cell_text(&table->columns[column], cell_at(table, row, column), buffer));
+}
+
 static size_t width_of(const char *text)
 {
     size_t width = 0;

@@ -41,6 +41,8 @@ void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct 
 union dl_cell *dl_table_row(struct dl_table *table); /* a new row of absent cells; NULL when out of memory */
 char *dl_table_text(const struct dl_table *table);   /* for people; NULL when out of memory */
 char *dl_table_csv(const struct dl_table *table);
+/* What dl_table_text() shows in a cell, in the arena; NULL when out of memory. */
+const char *dl_table_cell_text(const struct dl_table *table, int row, int column, struct dl_arena *arena);
 /* The rows as elements of the array that is open in the writer. */
 void dl_table_json(const struct dl_table *table, struct dl_json_writer *writer);
 

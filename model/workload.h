@@ -56,6 +56,7 @@ struct dl_layer {
     /* geometry, as far as the kind uses it */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
     double groups, heads, kv_heads, rows, hidden, tables; /* rows: embedding; hidden: channels that "out" asks for */
+    double experts, held_experts, top_k, capacity; /* mixture of experts: all, computed here, for each token, room / mean share */
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
     double target[DL_DIMS], tokens, scale; /* output extents asked for: "size", "tokens", "scale"; 0: not given */
@@ -72,6 +73,7 @@ struct dl_layer {
     unsigned keeps;                   /* DL_KEEPS_*: what its backward reads, for counting distinct tensors */
     int consumers;                    /* layers whose backward adds to the gradient of this output */
     int tied_to;                      /* layer whose parameters this one shares, or -1 */
+    bool detached;                    /* backward stops after this layer */
     bool first;                       /* reads the workload's input: needs no backward-data */
 };
 
@@ -83,6 +85,7 @@ enum { DL_LAYER_KERNELS = 12 }; /* most kernels one layer emits in one pass */
 struct dl_layer_kind {
     const char *name, *summary, *source;
     unsigned needs, takes;            /* DL_KEY_* of layer.h: keys that its entry must, and besides may have */
+    enum dl_work work;                /* of its bandwidth-bound kernels */
     int inputs_min, inputs_max;
     /* From in-shapes and geometry to out-shape, parameters, MACs, saved activations. */
     enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs, struct dl_arena *arena,

@@ -25,12 +25,13 @@ if (text) {
     set format x ''
     set format y '%.0f'
     set offsets 0, 0, graph 0.08, graph 0.04
+    unset key
     set key inside top left vertical maxrows 12 samplen 2 spacing 1.05 font ',14'
     plot for [g=1:groups] data index g-1 using 3:(us(3)) with lines linetype g dashtype (2,4) linewidth 1.4, \
          for [g=1:groups] data index g-1 using 3:(us(2)) with lines linetype g dashtype 1, \
          for [g=1:groups] data index g-1 using 3:(us(1)) with points linetype g pointsize 1.3 title labels[g].' ('.notes[g].')', \
          for [g=1:groups] data index g-1 using 3:(us(4)) with points linetype g pointtype 2 pointsize 1.1 linewidth 1, \
-         for [g=1:groups] data index g-1 using 3:(us(4)):(column(2) == 4 ? strcol(7) : '') with labels left offset 0.4,-0.8 \
+         for [g=1:groups] data index g-1 using 3:(us(4)):(column(2) == 4 ? strcol(7) : '') with labels left offset 0.4,0.9 \
              font ',11' textcolor linetype g, \
          NaN with points linecolor rgb black pointtype 2 title 'switch of the library, as the model has it'
     set origin 0, 0

@@ -12,7 +12,7 @@ set xlabel xtitle
 set ylabel sprintf('time of an iteration (%s)', unit)
 set yrange [0:*]
 set boxwidth 0.8
-set key horizontal maxrows 3
+set key horizontal maxrows (narrow ? 9 : 3)
 set grid noxtics
 if (slanted) { set xtics rotate by 40 right }
 set offsets 0.3, 0.3, graph 0.04, 0

@@ -17,7 +17,7 @@ do for [g=1:groups] {
 }
 set lmargin (text ? longest + 2 : 0.75 * longest + 3)
 set grid noytics
-set key horizontal maxrows 1
+set key horizontal maxrows (narrow ? 2 : 1)
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb black linewidth 1.5
 set offsets graph 0.02, graph 0.02, 0, 0
 half = 0.38

@@ -4,7 +4,7 @@
 set xlabel 'measured (us)'
 set ylabel 'predicted (us)'
 set logscale xy
-set key horizontal maxrows 3
+set key horizontal maxrows (narrow ? 9 : 3)
 set offsets 0, 0, 0, 0
 set samples 2
 if (text) {

@@ -6,8 +6,8 @@ set xlabel 'arithmetic intensity (flop per byte of memory traffic)'
 set ylabel 'rate (TFLOP/s)'
 set logscale xy
 set format x '%g'
-set key horizontal maxrows 2
-set offsets 0, 0, 0, 0
+set key horizontal maxrows (narrow ? 9 : 2)
+set offsets 0, 0, graph 0.05, graph 0.05
 roof(x) = (x * bandwidth_bytes_per_s < peak_flop_per_s ? x * bandwidth_bytes_per_s : peak_flop_per_s) / 1e12
 set samples 400
 stats data using 4 nooutput

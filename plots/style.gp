@@ -1,7 +1,7 @@
 # style.gp - what all figures share: terminal, fonts, colours, line types. Loaded before the figure's own script.
 #
 # Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf or terminal), columns and lines (size of
-# the text terminal), color (1: colours in the text terminal), title, subtitle, groups (how many), labels and notes (arrays of
+# the text terminal), wide and high (of png and svg, in pixels), color (1: colours in the text terminal), title, subtitle, groups (how many), labels and notes (arrays of
 # their names and of second lines under them).
 # Colours: Okabe and Ito, told apart by the colour blind; line types and point shapes tell the groups apart in grey.
 
@@ -11,8 +11,8 @@ set datafile commentschars ''
 set datafile missing 'NaN'
 
 text = format eq 'terminal'
-if (format eq 'png') { set terminal pngcairo size 1200,800 font 'sans,17' noenhanced linewidth 1.5 }
-if (format eq 'svg') { set terminal svg size 1200,800 font 'sans-serif,17' noenhanced background 'white' linewidth 1.5 }
+if (format eq 'png') { set terminal pngcairo size wide,high font 'sans,17' noenhanced linewidth 1.5 }
+if (format eq 'svg') { set terminal svg size wide,high font 'sans-serif,17' noenhanced background 'white' linewidth 1.5 }
 if (format eq 'pdf') { set terminal pdfcairo size 24cm,16cm font 'sans,14' noenhanced linewidth 1.5 }
 if (text && color) { set terminal dumb size columns,lines noenhanced ansi }
 if (text && !color) { set terminal dumb size columns,lines noenhanced mono }
@@ -34,8 +34,10 @@ set border 3 linewidth 0.8
 set tics nomirror out
 if (text) { set border 15; set tics in } else { set grid linecolor rgb '#DDDDDD' linewidth 0.6 dashtype 1 }
 set autoscale fix
-if (!text) { set xlabel offset 0,0.4 }
-set key outside bottom center vertical Left reverse samplen 3 spacing 1.1 noautotitle maxrows 5
+narrow = !text && format ne 'pdf' && wide < 800 # a small screen: the key in one column
+if (!text) { set xlabel offset 0,(format eq 'svg' ? 0.8 : 0.4) }
+set key outside bottom center vertical Left reverse samplen 3 spacing 1.1 noautotitle maxrows (narrow ? 14 : 5)
+if (format eq 'svg') { set key title ' ' font ',8' } # keeps the key away from the axis' title
 if (text) {
     # letters A to F for points; a line holds less of the key
     set key maxrows 9 samplen 4

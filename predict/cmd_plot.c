@@ -21,6 +21,8 @@ static const char *const examples[] = {
     "dlmodel plot scaling data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o scaling.png",
     "dlmodel plot scaling --system iris-v100 --workload vgg16 --framework horovod-tensorflow,tensorflow-ps --nodes 1-64*2",
     "dlmodel plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1-64*2 -o breakdown",
+    "dlmodel plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 -o timeline.svg",
+    "dlmodel plot strategies --system abci-v100 --workload vgg16 --strategy data,spatial,filter,channel --nodes 1-16*2",
     "dlmodel plot error data/runs/*.csv -o error.svg",
     "dlmodel plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework pytorch-ddp --nodes 1",
     "dlmodel plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o kernels",
@@ -30,13 +32,18 @@ static const char *const examples[] = {
 
 /* A kind is one row here, one plot_KIND.c and one plots/KIND.gp. */
 static const struct dl_plot_kind kinds[] = {
-    {"scaling", "throughput against devices: measured, predicted with its interval, ideal", dl_plot_scaling},
-    {"breakdown", "parts of an iteration against nodes", dl_plot_breakdown},
-    {"error", "signed error of every compared row, by source", dl_plot_error},
-    {"roofline", "layers of a workload on their device's roofline", dl_plot_roofline},
-    {"kernels", "predicted against measured kernel times", dl_plot_kernels},
-    {"alphabeta", "collectives against size: samples, fit, switches, residuals", dl_plot_alphabeta},
-    {NULL, NULL, NULL},
+    {"scaling", "throughput against devices: measured, predicted with its interval, ideal", "scaling", dl_plot_scaling},
+    {"efficiency", "the same as a share of linear scaling from the smallest run", "efficiency", dl_plot_efficiency},
+    {"strategies", "throughput against devices by strategy (--strategy a,b,c or all)", "scaling", dl_plot_strategies},
+    {"breakdown", "parts of an iteration against nodes", "breakdown", dl_plot_breakdown},
+    {"timeline", "one iteration: device, network and what overlaps", "timeline", dl_plot_timeline},
+    {"memory", "memory of a device by part, against its capacity", "memory", dl_plot_memory},
+    {"roofline", "layers of a workload on their device's roofline", "roofline", dl_plot_roofline},
+    {"pareto", "front of time and memory that a search found", "pareto", dl_plot_pareto},
+    {"error", "signed error of every compared row, by source", "error", dl_plot_error},
+    {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
+    {"alphabeta", "collectives against size: samples, fit, switches, residuals", "alphabeta", dl_plot_alphabeta},
+    {NULL, NULL, NULL, NULL},
 };
 
 struct picture { const char *path; enum dl_plot_format format; }; /* path NULL: stdout */
@@ -125,7 +132,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     for (int i = 0; i < count; i++) {
         char *bytes;
         size_t length;
-        DL_TRY(dl_plot_render(context, &figure, kind->name, pictures[i].format, &bytes, &length, err));
+        DL_TRY(dl_plot_render(context, &figure, kind->script, pictures[i].format, &bytes, &length, err));
         if (length > 0 && bytes[0] == '\f') { /* the text terminal begins with a new page */
             bytes++;
             length--;
@@ -139,13 +146,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_plot = {
     .name = "plot",
     .summary = "scaling, breakdown of an iteration, errors: as a picture or in the terminal",
-    .usage = "scaling|breakdown|error|alphabeta|roofline|kernels [FILE.csv...] [options]",
-    .purpose = "Draws with gnuplot. 'scaling FILE...' sets predictions beside measured runs; without files it draws predictions "
-               "for --nodes. 'breakdown' stacks the parts of an iteration. 'error FILE...' shows how far predictions are from "
-               "measurements, by --by. 'alphabeta FILE...' draws collectives against size with their alpha-beta pieces, the model's switches "
-               "and residuals; without files those of the profile --system. 'roofline' sets the layers of a workload on the roofline of the "
-               "system's device, 'kernels FILE...' predicted beside measured kernel times. With files, --system, --workload, --framework, --precision and --where choose rows; "
-               "values may be lists (a,b).",
+    .usage = "KIND [FILE.csv...] [options]",
+    .purpose = "Draws with gnuplot. KIND is one of: scaling, efficiency (with files measured runs beside predictions, without files "
+               "predictions for --nodes), strategies (--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one iteration), "
+               "memory (of a device by part), roofline (layers on that of the system's device), pareto FILE (front that search --pareto --csv wrote), "
+               "error FILE... (by --by), kernels FILE... (predicted beside measured times), alphabeta FILE... (collectives against size with their "
+               "alpha-beta pieces, the model's switches and residuals; without files those of the profile --system). With files, --system, "
+               "--workload, --framework, --precision and --where choose rows; values may be lists (a,b).",
     .examples = examples,
     .options = tables,
     .run = run,

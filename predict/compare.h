@@ -4,6 +4,16 @@
 
 #include "model/command.h"
 #include "model/csv.h"
+#include "model/predict.h"
+
+/* What a row of runs became. Of the prediction the numbers alone: its terms and warnings are gone. */
+struct dl_modelled {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    const struct dl_prediction *prediction;
+};
 
 struct dl_compared {
     const char *id, *source, *system, *unit;
@@ -13,9 +23,11 @@ struct dl_compared {
     const char *framework, *workload;      /* runs */
     int64_t devices;
     const char *cause;                     /* why a run is slower than its interval, likely; NULL */
+    const char *remark;                    /* what to know of the prediction; NULL */
     bool skipped;
     const char *why;                       /* of a skipped row */
     double samples_per_iteration;          /* runs: of all devices; NAN when not predicted */
+    struct dl_modelled modelled;           /* runs; all NULL when not predicted */
 };
 
 struct dl_comparison {

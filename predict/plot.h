@@ -1,6 +1,6 @@
 /* plot.h - figures: a table of numbers with groups and titles, drawn by a script of plots/ that gnuplot runs.
  *
- * A kind of figure is one row of the table in cmd_plot.c, one plot_KIND.c that fills the table and one plots/KIND.gp
+ * A kind of figure is one row of the table in cmd_plot.c, one plot_KIND.c that fills the table and one script of plots/
  * that draws it. The scripts hold no numbers of their own.
  */
 #ifndef DL_PREDICT_PLOT_H
@@ -9,7 +9,7 @@
 #include "predict/compare.h"
 #include "predict/inputs.h"
 
-enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 4 };
+enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 5 };
 
 struct dl_plot_parameter { /* a variable of the script: text when there is one, else the number */
     const char *name, *text;
@@ -23,10 +23,11 @@ struct dl_figure {
     int group_count;
     const char *title, *subtitle;
     struct dl_plot_parameter parameters[DL_PLOT_PARAMETERS + 1]; /* ends with name NULL */
+    int width, height;                  /* of PNG and SVG; 0: 1200 x 800 */
 };
 
 struct dl_plot_kind {
-    const char *name, *summary;
+    const char *name, *summary, *script; /* plots/SCRIPT.gp */
     enum dl_code (*build)(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                           struct dl_err *err);
 };
@@ -36,6 +37,8 @@ enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options
                              struct dl_err *err);
 enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                                struct dl_err *err);
+enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                            struct dl_err *err);
 enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                            struct dl_err *err);
 
@@ -45,6 +48,25 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
                              struct dl_err *err);
 enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                                struct dl_err *err);
+
+enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                                struct dl_err *err);
+enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                                struct dl_err *err);
+enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                              struct dl_err *err);
+enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
+                            struct dl_err *err);
+
+/* The table that plots/scaling.gp draws: throughputs against devices, by group. */
+struct dl_plot_point {
+    int group;
+    const char *label, *id;
+    int64_t devices;
+    double measured, predicted, low, high, ideal_samples_per_s; /* samples/s; NAN: none */
+};
+void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
+enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point, struct dl_err *err);
 
 /* What tells runs apart but for the number of devices; each is a column of a table of runs. */
 enum dl_plot_key {
@@ -83,6 +105,11 @@ struct dl_plot_predictions {
  * No files may be given. */
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options, const char *kind,
                              struct dl_plot_predictions *out, struct dl_err *err);
+
+/* Bars of predictions, at most DL_PLOT_BARS: fills groups, title and two parameters (xtitle, slanted) of the figure. */
+struct dl_plot_bar { int group; const char *label; double position; };
+enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions, struct dl_plot_bar *bars,
+                          struct dl_figure *out, struct dl_err *err);
 
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);

@@ -23,17 +23,16 @@ static const struct dl_column columns[] = {
 };
 enum { GROUP, LABEL, POSITION, PIECES, ITERATION = 9, FRAMEWORK = 12, NODES };
 
-static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r, int group, const char *label,
-                            double position, struct dl_err *err) {
+static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r, const struct dl_plot_bar *bar, struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
     const double values[] = {p->forward_s, p->backward_s, p->compute_s - p->forward_s - p->backward_s, p->exposed_comm_s,
                              p->exposed_input_s, p->overhead_s + p->bubble_s, p->iteration_s, p->iteration_low_s,
                              p->iteration_high_s};
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL || label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    cells[GROUP].integer = group;
-    cells[LABEL].string = label;
-    cells[POSITION].number = position;
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    cells[GROUP].integer = bar->group;
+    cells[LABEL].string = bar->label;
+    cells[POSITION].number = bar->position;
     for (int i = 0; i < 9; i++) cells[PIECES + i].number = values[i] > 0 ? values[i] : 0; /* rounding below 0 */
     cells[FRAMEWORK].string = r->framework->name;
     cells[NODES].integer = r->plan.nodes;
@@ -43,39 +42,18 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_predict
 enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                                struct dl_err *err) {
     struct dl_plot_predictions p = {.count = 0};
+    struct dl_plot_bar bars[DL_PLOT_BARS];
     DL_TRY(dl_plot_predict(context, options, "breakdown", &p, err));
-    if (p.count > DL_PLOT_BARS) {
-        return dl_fail(err, DL_ERR_USAGE, "%d bars and a figure holds %d; give fewer --nodes or --framework a,b,c", p.count,
-                       (int)DL_PLOT_BARS);
-    }
-    const bool one = p.rows[0].framework == p.rows[p.count - 1].framework;
+    DL_TRY(dl_plot_bars(context, &p, bars, out, err));
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    const bool same_nodes = !one && p.inputs.node_count == 1;
     double longest_s = 0;
     for (int i = 0; i < p.count; i++) {
-        const struct dl_plot_prediction *r = &p.rows[i];
-        if (i == 0 || r->framework != p.rows[i - 1].framework) out->labels[out->group_count++] = r->framework->name;
-        const char *label = same_nodes ? r->framework->name
-                          : one ? dl_arena_printf(context->arena, "%lld", (long long)r->plan.nodes)
-                                : dl_arena_printf(context->arena, "%s, %lld", r->framework->name, (long long)r->plan.nodes);
-        DL_TRY(add_bar(&out->table, r, out->group_count, label, i + 1 + 0.5 * (out->group_count - 1), err));
-        longest_s = fmax(longest_s, r->prediction.iteration_high_s);
+        DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
+        longest_s = fmax(longest_s, p.rows[i].prediction.iteration_high_s);
     }
-    const struct dl_plan *plan = &p.rows[0].plan;
-    const bool global = p.inputs.plan.global_batch_samples > 0;
-    out->title = dl_arena_printf(context->arena, "%s, %s, %s, %.0f samples %s%s%s", p.inputs.workload->name, p.inputs.system->name,
-                                 dl_precision_names[plan->precision],
-                                 global ? plan->global_batch_samples : plan->batch_per_device_samples,
-                                 global ? "in all" : "per device", one ? ", " : "", one ? out->labels[0] : "");
     out->subtitle = "predicted iteration with its 80 % interval";
-    if (same_nodes) {
-        out->title = dl_arena_printf(context->arena, "%s, %lld node%s", out->title, (long long)plan->nodes,
-                                     plan->nodes == 1 ? "" : "s");
-    }
     const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
-    out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "us" : "ms"};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "unit_s", .number = seconds ? 1 : micro ? 1e-6 : 1e-3};
-    out->parameters[2] = (struct dl_plot_parameter){.name = "xtitle", .text = one ? "nodes" : same_nodes ? "" : "framework, nodes"};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "slanted", .number = one ? 0 : 1};
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "us" : "ms"};
+    out->parameters[3] = (struct dl_plot_parameter){.name = "unit_s", .number = seconds ? 1 : micro ? 1e-6 : 1e-3};
+    return DL_OK;
 }

@@ -149,10 +149,10 @@ static void canvas_size(int64_t *columns, int64_t *lines) {
     *lines = window("LINES", terminal && size.ws_row > 1 ? size.ws_row - 1 : 0, 30, 20, 60);
 }
 
-struct arguments { const char *words[48]; int count; bool failed; };
+struct arguments { const char *words[64]; int count; bool failed; };
 
 static void add(struct arguments *a, const char *word) {
-    if (word == NULL || a->count == 47) a->failed = true;
+    if (word == NULL || a->count == 63) a->failed = true;
     else a->words[a->count++] = word;
 }
 
@@ -180,6 +180,8 @@ static void describe(struct arguments *a, const struct dl_context *context, cons
     set(a, arena, "format", quoted(arena, dl_plot_formats[format], '\''));
     set(a, arena, "columns", dl_arena_printf(arena, "%" PRId64, columns));
     set(a, arena, "lines", dl_arena_printf(arena, "%" PRId64, lines));
+    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 1200));
+    set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 800));
     set(a, arena, "color", context->color ? "1" : "0");
     set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
     set(a, arena, "subtitle", quoted(arena, figure->subtitle == NULL ? "" : figure->subtitle, '\''));
@@ -194,7 +196,7 @@ static void describe(struct arguments *a, const struct dl_context *context, cons
 /* gnuplot with the three files as its standard streams; its exit status in *status_out. */
 static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, FILE *messages, int *status_out,
                                 struct dl_err *err) {
-    char *words[48];
+    char *words[64];
     for (int i = 0; i <= a->count; i++) words[i] = (char *)(uintptr_t)a->words[i]; /* posix_spawn does not change them */
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions) != 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

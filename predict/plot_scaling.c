@@ -22,25 +22,18 @@ static const struct dl_column columns[] = {
 };
 enum { GROUP, LABEL, DEVICES, MEASURED, PREDICTED, LOW, HIGH, IDEAL, ID };
 
-struct point {
-    int group;
-    int64_t devices;
-    double measured, predicted, low, high;
-    const char *id;
-};
-
 static int by_group_and_devices(const void *a, const void *b) {
-    const struct point *x = a, *y = b;
+    const struct dl_plot_point *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->devices != y->devices) return x->devices < y->devices ? -1 : 1;
     return strcmp(x->id, y->id);
 }
 
 /* Samples per second and device of the smallest run: measured where it is, else predicted. */
-static double per_device(const struct point *points, int count, int group) {
-    const struct point *base = NULL;
+static double per_device(const struct dl_plot_point *points, int count, int group) {
+    const struct dl_plot_point *base = NULL;
     for (int i = 0; i < count; i++) {
-        const struct point *p = &points[i];
+        const struct dl_plot_point *p = &points[i];
         if (p->group != group || !(dl_known(p->measured) || dl_known(p->predicted))) continue;
         const bool first = base == NULL || p->devices < base->devices;
         if (first || (p->devices == base->devices && !dl_known(base->measured) && dl_known(p->measured))) base = p;
@@ -49,22 +42,33 @@ static double per_device(const struct point *points, int count, int group) {
     return (dl_known(base->measured) ? base->measured : base->predicted) / (double)base->devices;
 }
 
-static enum dl_code fill(struct dl_context *context, struct dl_figure *figure, struct point *points, int count,
+void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena) {
+    dl_table_init(table, arena, columns, sizeof columns / sizeof columns[0]);
+}
+
+enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point, struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    cells[GROUP].integer = point->group;
+    cells[LABEL].string = point->label;
+    cells[DEVICES].integer = point->devices;
+    cells[MEASURED].number = point->measured;
+    cells[PREDICTED].number = point->predicted;
+    cells[LOW].number = point->low;
+    cells[HIGH].number = point->high;
+    cells[IDEAL].number = point->ideal_samples_per_s;
+    cells[ID].string = point->id;
+    return DL_OK;
+}
+
+static enum dl_code fill(struct dl_context *context, struct dl_figure *figure, struct dl_plot_point *points, int count,
                          struct dl_err *err) {
     qsort(points, (size_t)count, sizeof *points, by_group_and_devices);
-    dl_table_init(&figure->table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    dl_plot_scaling_table(&figure->table, context->arena);
     for (int i = 0; i < count; i++) {
-        union dl_cell *cells = dl_table_row(&figure->table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        cells[GROUP].integer = points[i].group;
-        cells[LABEL].string = figure->labels[points[i].group - 1];
-        cells[DEVICES].integer = points[i].devices;
-        cells[MEASURED].number = points[i].measured;
-        cells[PREDICTED].number = points[i].predicted;
-        cells[LOW].number = points[i].low;
-        cells[HIGH].number = points[i].high;
-        cells[IDEAL].number = per_device(points, count, points[i].group) * (double)points[i].devices;
-        cells[ID].string = points[i].id;
+        points[i].label = figure->labels[points[i].group - 1];
+        points[i].ideal_samples_per_s = per_device(points, count, points[i].group) * (double)points[i].devices;
+        DL_TRY(dl_plot_scaling_add(&figure->table, &points[i], err));
     }
     return DL_OK;
 }
@@ -180,7 +184,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
     if (groups > DL_PLOT_CURVES) return too_many(&runs, groups, varies, err);
     out->group_count = groups;
     DL_TRY(name_groups(context, &runs, varies, out, err));
-    struct point *points = dl_arena_alloc(context->arena, (size_t)runs.count, sizeof *points);
+    struct dl_plot_point *points = dl_arena_alloc(context->arena, (size_t)runs.count, sizeof *points);
     if (points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, unpredicted = 0;
     const char *why = NULL;
@@ -193,7 +197,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
         if (runs.rows[i].group == 0) continue;
         const bool time = strcmp(c->unit, "s") == 0;
         const double samples = c->samples_per_iteration;
-        points[count++] = (struct point){
+        points[count++] = (struct dl_plot_point){
             .group = runs.rows[i].group, .devices = c->devices, .id = c->id,
             .measured = time ? samples / c->measured : c->measured, .predicted = time ? samples / c->predicted : c->predicted,
             .low = time ? samples / c->high : c->low, .high = time ? samples / c->low : c->high,
@@ -233,7 +237,7 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
     struct dl_plot_predictions p = {.count = 0};
     DL_TRY(dl_plot_predict(context, options, "scaling", &p, err));
     const struct dl_plot_prediction *chosen[DL_PLOT_CURVES];
-    struct point *points = dl_arena_alloc(context->arena, (size_t)p.count, sizeof *points);
+    struct dl_plot_point *points = dl_arena_alloc(context->arena, (size_t)p.count, sizeof *points);
     if (points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0;
     out->group_count = fastest(context, &p, chosen);
@@ -243,7 +247,7 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
             const struct dl_plot_prediction *r = &p.rows[i];
             if (r->framework != chosen[g]->framework) continue;
             const double samples = r->plan.global_batch_samples;
-            points[count++] = (struct point){
+            points[count++] = (struct dl_plot_point){
                 .group = g + 1, .devices = r->plan.nodes * r->plan.devices_per_node, .id = "", .measured = NAN,
                 .predicted = r->prediction.throughput_samples_per_s, .low = samples / r->prediction.iteration_high_s,
                 .high = samples / r->prediction.iteration_low_s,

@@ -59,7 +59,7 @@ static const char *job_list(const struct dl_run_list *runs, int from, int to, st
     return list;
 }
 
-static void take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting) {
+void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting) {
     for (char *line = text; line != NULL && *line != 0;) {
         char *newline = strchr(line, '\n'), *at = line;
         if (newline != NULL) *newline = 0;
@@ -98,7 +98,7 @@ static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, stru
             return dl_fail(err, DL_ERR_BACKEND, "sacct failed: %s", *result.words != 0 ? result.words : "it did not say why");
         }
         const int before = out->count;
-        take_lines(out, capacity, result.out, true);
+        dl_slurm_take_lines(out, capacity, result.out, true);
         if (out->count > before) qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
     }
     return DL_OK;
@@ -114,7 +114,7 @@ static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_j
     if (result.exit_status != 0) {
         return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s", *result.words != 0 ? result.words : "it did not say why");
     }
-    take_lines(&queue, capacity, result.out, false);
+    dl_slurm_take_lines(&queue, capacity, result.out, false);
     const int known = out->count;
     for (int i = 0; i < queue.count && out->count < capacity; i++) {
         const struct dl_job_states sorted = {.jobs = out->jobs, .count = known};

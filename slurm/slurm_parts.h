@@ -40,6 +40,9 @@ struct dl_job_states { struct dl_job_state *jobs; int count; };
 /* sacct of all runs that have a job; squeue where sacct does not know them yet. DL_ERR_BACKEND: sacct failed. */
 enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting, struct dl_arena *arena, struct dl_job_states *out,
                              struct dl_err *err);
+/* Reads lines of "ID|STATE" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into out->jobs, which has room for `capacity`; lines
+ * without a state are left out. `text` is cut up and kept. */
+void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting);
 const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states, const char *job_id); /* NULL: unknown */
 bool dl_slurm_state_final(const char *state);
 

@@ -89,7 +89,7 @@ feature CUDA CUDA "${CUDA:-auto}" 'set CUDA_HOME to the CUDA toolkit' "$cuda_fla
 #include <cublas_v2.h>
 int main(void) { int n = 0; cublasHandle_t h; (void)h; return (int)cudaGetDeviceCount(&n) < 0; }
 C
-feature cuDNN CUDNN "${CUDNN:-auto}" 'install cuDNN into CUDA_HOME' "$cuda_flags" "$cuda_libs -lcudnn -lcudart" <<'C'
+feature cuDNN CUDNN "${CUDNN:-auto}" 'install cuDNN into CUDA_HOME' "$cuda_flags" "$cuda_libs -lcudnn -lcublas -lcudart" <<'C'
 #include <cudnn.h>
 int main(void) { return cudnnGetVersion() == 0; }
 C

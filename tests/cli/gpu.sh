@@ -111,13 +111,19 @@ for p in '' ' prec=tf32' ' prec=mixed' ' prec=bf16'; do
     done
     for pass in fwd bwd_data; do
         probe - 1 cudnn --points gpu-norm "n=4 c=6 h=9$p" $pass 0.002 gpu-act "n=4 c=6 h=9$p" $pass 0.002 gpu-pool "n=4 c=6 h=9$p" $pass 0.002 \
-            gpu-softmax "n=30 c=101 h=1$p" $pass 0.002
+            gpu-softmax "n=30 c=101 h=1$p" $pass 0.002 gpu-layernorm "n=40 c=96$p" $pass 0.002 gpu-attention "n=2 heads=3 q=24 d=16$p" $pass 0.002
         check "layers $pass$p are right" 0
-        says "layers $pass$p are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 4 ]
+        says "layers $pass$p are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 6 ]
     done
 done
 probe wrong 1 cudnn --points gpu-conv 'n=2 c=16 f=24 h=14 r=3 s=1 p=1' fwd 0.002
 check 'a convolution that is wrong' 6 'wrong result'
+for shape in 'gpu-layernorm:n=40 c=96' 'gpu-attention:n=2 heads=3 q=24 d=16'; do
+    for pass in fwd bwd_data; do
+        probe wrong 1 cudnn --points "${shape%%:*}" "${shape#*:}" $pass 0.002
+        check "$shape $pass that is wrong" 6 'wrong result'
+    done
+done
 unset FAKE_CUDA_CAPABILITY
 
 # ---- NCCL ----
@@ -131,7 +137,15 @@ has 'more ranks than there are' '"skipped".*4 ranks on 1 nodes'
 FAKE_RANK=1 FAKE_CALL=7 && export FAKE_RANK FAKE_CALL
 probe die 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
 check 'a rank that dies' 6 'rank 1 of 3 .* was ended by signal 9'
-unset FAKE_RANK FAKE_CALL
+FAKE_CALL=7 DLMODEL_PATIENCE_S=1 && export FAKE_CALL DLMODEL_PATIENCE_S
+probe mute 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
+check 'a rank that hangs in a collective is named' 6 'rank 1 of 3 hangs: .* after 1 s'
+probe late 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
+check 'a rank that does not join' 6 'a communicator was not made'
+probe stopped 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
+check 'a rank that hangs between collectives is named' 6 'rank 1 of 3 hangs: it has not answered for 1 s'
+unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
+rm -f "$work"/fake-nccl-* # of ranks that never met
 probe wrong 2 nccl --spawn 2 --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01
 check 'a collective that is wrong' 6 'wrong result'
 probe - 2 nccl --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01
@@ -159,6 +173,38 @@ if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe
     status=$?
     check 'two ranks on each of two nodes' 0
     says 'two ranks on each of two nodes: two samples' [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+fi
+
+# ---- MPI from device memory; the MPI here knows of no GPU, and the fake's memory is the host's ----
+if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe-mpi" ] && mpirun --version 2> /dev/null | grep -q 'Open MPI'; then
+    real_mpi=$(dirname "$fakes")/dlmodel-probe-mpi
+    messages() { # messages SCENE ARGS...: two ranks
+        FAKE_CUDA=$1 FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl vader,self \
+            -np 2 "$real_mpi" --points gpu-pingpong 'bytes=4000 ranks=2' shm 0.02 gpu-allreduce 'bytes=4000 ranks=2' shm 0.02 > "$work/out" 2> "$work/err" < /dev/null
+        status=$?
+    }
+    DLMODEL_MPI_CUDA=0 && export DLMODEL_MPI_CUDA
+    messages -
+    check 'MPI without GPUs' 0
+    says 'MPI without GPUs: both are left out with the reason' [ "$(grep -c 'does not take device buffers' "$work/out")" -eq 2 ]
+    DLMODEL_MPI_CUDA=1
+    messages -
+    check 'MPI from device memory is right' 0
+    says 'MPI from device memory: two samples' [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+    messages wrong
+    says 'MPI from device memory that is wrong' grep -q 'a message arrived changed' "$work/err"
+    messages nodevice
+    has 'MPI without a device' 'no GPU is visible'
+    cp "$real_mpi" "$work/bin/"
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes run calibrate --list
+    has '--list: MPI was asked' 'gpu-pingpong +yes'
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes run calibrate --quick --budget 1 --only gpu-allreduce,allreduce -o "$work/mpi.json"
+    check 'calibrate: MPI from device memory' 0
+    says 'the profile has it' [ "$(grep -c '"buffers": *"device"' "$work/mpi.json")" -eq 1 ]
+    rm -f "$work/bin/dlmodel-probe-mpi"
+    unset DLMODEL_MPI_CUDA
+else
+    echo 'skip MPI from device memory: no Open MPI here'
 fi
 
 # ---- topology ----
@@ -296,22 +342,65 @@ gpu - 2 calibrate --quick --resume -o "$profile"
 check '--resume completes' 0
 says '--resume keeps the samples' [ "$(grep -c '"median_s"' "$profile")" -gt "$kept" ]
 
-# Killed at any moment
+# A rank hangs, then all is well again
 rm -f "$profile"
-whole=1
-some=gpu-gemm,nccl-allreduce
-for pause in 0.15 0.3 0.5; do
-    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes PATH=$work/path "$DLMODEL" calibrate --quick --budget 0.5 --only $some --resume \
-        -o "$profile" > /dev/null 2>&1 < /dev/null &
+FAKE_RANK=1 FAKE_CALL=400 DLMODEL_PATIENCE_S=2 && export FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
+gpu mute 2 calibrate --quick --budget 0.5 --only nccl-allreduce,nccl-broadcast -o "$profile"
+check 'a rank hangs' 6 'rank 1 of 2 hangs.*--resume goes on'
+unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
+gpu - 2 calibrate --quick --resume -o "$profile"
+check 'after a rank that hung --resume completes' 0
+
+# 20 times killed at another moment, each after at least one more sample
+rm -f "$profile"
+some=gpu-gemm,gpu-batch,gpu-norm,gpu-layernorm,gpu-copy,nccl-allreduce,nccl-broadcast
+finished() { grep -c '"sample"' "$journal" 2> /dev/null; }
+before=0 lost=0 round=0
+while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes PATH=$work/path "$DLMODEL" calibrate --quick --budget 40 --only $some --resume -o "$profile" \
+        > /dev/null 2>&1 < /dev/null &
     pid=$!
-    sleep $pause
-    kill -9 $pid
+    tries=0
+    while [ $tries -lt 400 ] && kill -0 $pid 2> /dev/null; do
+        now=$(finished)
+        [ "${now:-0}" -gt "$before" ] && break
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    sleep "0.0$((round * 7 % 10))"
+    kill -9 $pid 2> /dev/null
     wait $pid 2> /dev/null
-    [ -e "$profile" ] && whole=0
+    [ -e "$profile" ] && break
+    now=$(finished)
+    [ "${now:-0}" -lt "$before" ] && lost=$((lost + 1))
+    before=${now:-0}
+    round=$((round + 1))
 done
-says 'kill -9: no profile from half of the samples' [ $whole -eq 1 ]
-gpu - 2 calibrate --quick --budget 0.5 --only $some --resume -o "$profile"
+status=$round
+says 'kill -9: 20 times, and no profile from some of the samples' [ $round -eq 20 ]
+says 'kill -9: no finished sample is lost' [ $lost -eq 0 ]
+rm -f "$work"/fake-nccl-*
+gpu - 2 calibrate --quick --resume -o "$profile"
 check 'kill -9: --resume completes' 0
+says 'kill -9: every sample once' [ "$(grep -c '"median_s"' "$profile")" -ge "$before" -a \
+    -z "$(grep -E '"(probe|shape|pass)"' "$profile" | paste - - - 2> /dev/null | sort | uniq -d)" ]
+gpu - 1 predict --system "$profile" --workload resnet50 --framework pytorch-ddp --nodes 1
+check 'kill -9: predict takes the profile' 0
+
+# Places that cannot be written
+gpu - 1 calibrate --quick --budget 0.2 --only gpu-gemm -o /proc/nowhere/p.json
+check 'a directory that cannot be made' 5 '/proc'
+mkdir -p "$work/tiny"
+if [ "$(id -u)" -eq 0 ] && PATH=$usual mount -t tmpfs -o size=8k tmpfs "$work/tiny" 2> /dev/null; then
+    gpu - 1 calibrate --quick --budget 0.2 --only gpu-gemm -o "$work/tiny/p.json"
+    check 'a file system that fills up' 5 'tiny/p.json.*No space left'
+    PATH=$usual mount -o remount,ro "$work/tiny"
+    gpu - 1 calibrate --quick --budget 0.2 --only gpu-gemm -o "$work/tiny/q.json"
+    check 'a read-only file system' 5 'tiny/q.json.*[Rr]ead-only'
+    PATH=$usual umount "$work/tiny"
+else
+    echo 'skip a full and a read-only file system: mounting one is not allowed here'
+fi
 
 # Without a GPU the CPU part is done, and what was left out is said
 if [ -x "$work/bin/dlmodel-probe-cpu" ] && "$work/bin/dlmodel-probe-cpu" --list | grep -Eq '"name":"(gemm|matmul)"\}' && [ -z "${SANITIZED-}" ]; then

@@ -35,6 +35,12 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
       if (r < 0.999999 || r > 1.000001) wrong = 1; n++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the pieces add up to the iteration' '^2 0$'
+run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 2 --csv
+check 'memory as numbers' 0
+awk -F, 'NR > 1 { sum = $4 + $5 + $6 + $7 + $8 + $9 + $10; if (sum / $11 < 0.999999 || sum / $11 > 1.000001 || $12 != 17179869184) wrong++; n++ }
+    END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'the parts of memory add up' '^2 0$'
 run plot error "$runs" --csv
 check 'error as numbers' 0
 has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
@@ -64,13 +70,52 @@ check 'alphabeta of runs' 3 'expected a table of collectives'
 run plot alphabeta --system iris-v100
 check 'alphabeta without samples' 2 'no series of two sizes'
 
+run plot efficiency "$runs" --workload resnet50 --system dgx1-p100 --where batch_per_device=64 --csv
+check 'efficiency as numbers' 0
+awk -F, 'NR > 1 { n++; if (!($6 <= $5 && $5 <= $7)) wrong = 1; if (n == 1) { if ($4 != 1 || $5 != 1 || $6 != 1 || $7 != 1) wrong = 1 }
+    else if (!($4 > 0.5 && $4 < 1.1 && $5 > 0.5 && $5 < 1.1)) wrong = 1 } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'the smallest run has 100 %, and no interval' '^4 0$'
+run plot strategies --system abci-v100 --workload vgg16 --strategy data,filter,spatial --nodes 1-4*2 --csv
+check 'strategies as numbers' 0
+cut -d, -f2 "$work/out" | sort -u | tr '\n' ' ' > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'one curve a strategy' '^data filter label spatial $'
+run plot strategies --system abci-v100 --workload vgg16 --strategy expert --nodes 1
+check 'a strategy that cannot be' 2 'no strategy of "expert" can run this'
+run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --csv
+check 'a timeline as numbers' 0
+cp "$work/out" "$work/timeline.csv"
+run predict --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --csv
+# Messages never overlap on the network; the parts end where the iteration does.
+awk -F, 'NR == FNR { if (FNR == 1) for (i = 1; i <= NF; i++) if ($i == "iteration_s") at = i; if (FNR == 2) whole = $at; next }
+    FNR > 1 { if ($1 == 2 && $3 < last - 1e-9) overlap = 1; if ($1 == 2) last = $4; if ($1 == 3) end = $4; lanes[$2] = 1 }
+    END { d = end / whole - 1; print ((d < 1e-6 && d > -1e-6) ? "whole" : "cut"), overlap + 0, ("device" in lanes) + ("network" in lanes) + ("parts" in lanes) }' \
+    "$work/out" "$work/timeline.csv" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'the parts are the iteration' '^whole 0 3$'
+run plot timeline --framework pytorch-ddp --nodes 1,2 --csv
+check 'a timeline of two plans' 2 'one number of nodes'
+run search --system dgx-a100-80 --workload gpt:layers=8,hidden=1024,heads=16 --nodes 1 --global-batch 64 --precision mixed --pareto --csv
+cp "$work/out" "$work/front.csv"
+run plot pareto "$work/front.csv" --csv
+check 'a front as numbers' 0
+awk -F, 'BEGIN { n = 0 } NR > 1 && $5 == 1 { m[n] = $3; t[n++] = $4 } END { for (i = 0; i < n; i++) for (k = 0; k < n; k++) if (m[k] < m[i] && t[k] < t[i]) beaten = 1
+    print (n > 3), beaten + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'nothing on the front is beaten' '^1 0$'
+run plot pareto "$runs"
+check 'a front of runs' 3 'search --pareto --csv'
+run plot pareto
+check 'a front of nothing' 2 'search --pareto --csv -o FILE'
+
 # What is wrong with the question
 run plot kernels
 check 'kernels without files' 2 'needs tables of kernel times'
 run plot kernels "$runs"
 check 'kernels of runs' 2 'is no kernel'
 run plot
-check 'no kind' 2 'scaling, breakdown, error'
+check 'no kind' 2 'scaling, efficiency, strategies, breakdown'
 run plot scalling "$runs"
 check 'unknown kind' 2 "did you mean 'scaling'"
 run plot scaling "$runs"
@@ -114,6 +159,16 @@ run plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp
 magic 'PNG of a roofline' "$work/roofline.png" 89504e470d0a1a0a
 run plot kernels data/kernels/deepbench_gemm.csv --where device=V100 -o "$work/kernels.svg"
 magic 'SVG of kernels' "$work/kernels.svg" 3c3f786d6c
+for kind in timeline memory efficiency strategies; do
+    run plot $kind --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 -o "$work/$kind.svg"
+    check "$kind as SVG" 0
+    magic "SVG of $kind" "$work/$kind.svg" 3c3f786d6c
+    run plot $kind --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2
+    check "$kind in the terminal" 0
+done
+run plot pareto "$work/front.csv" -o "$work/front.png"
+check 'a front as PNG' 0
+magic 'PNG of a front' "$work/front.png" 89504e470d0a1a0a
 run plot error "$runs" --by workload -o "$work/error.png"
 check 'error as PNG' 0
 magic 'PNG of errors' "$work/error.png" 89504e470d0a1a0a

@@ -63,7 +63,7 @@ static double product(const struct fake_op *op, size_t index) {
         sum += fake_load(op->in[0], op->in_type, a0 + (op->n[8] ? l + i * lda : i + l * lda), op->sequence) *
                fake_load(op->in[1], op->in_type, b0 + (op->n[9] ? j + l * ldb : l + j * ldb), op->sequence);
     }
-    return sum;
+    return op->f[0] * sum;
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
@@ -74,7 +74,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     const double flop = 2.0 * m * n * k * count, size = (double)fake_bytes(type_of(type_a));
     (void)algorithm;
-    if (handle == NULL || type_a != type_b || *(const float *)alpha < 1 || *(const float *)beta > 0 || ldc != m) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (handle == NULL || type_a != type_b || *(const float *)beta > 0 || ldc != m) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (fake_capability() < 80 && (tf32 || type_a == CUDA_R_16BF)) return CUBLAS_STATUS_ARCH_MISMATCH;
     fake_kernel(flop, size * count * ((double)m * k + (double)k * n + (double)m * n), type_of(type_a), tf32, m, n, k);
     fake_record((struct fake_op){.out = c,
@@ -83,7 +83,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                  .in_type = type_of(type_a),
                                  .value = product,
                                  .in = {a, b},
-                                 .n = {m, n, k, lda, ldb, (long)stride_a, (long)stride_b, (long)stride_c, ta == CUBLAS_OP_T, tb == CUBLAS_OP_T}});
+                                 .n = {m, n, k, lda, ldb, (long)stride_a, (long)stride_b, (long)stride_c, ta == CUBLAS_OP_T, tb == CUBLAS_OP_T},
+                                 .f = {(double)*(const float *)alpha}});
     return CUBLAS_STATUS_SUCCESS;
 }
 

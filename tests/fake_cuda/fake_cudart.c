@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/fake_cuda/fake_gpu.h"
 #include "tests/fake_cuda/fake_memory.h"
@@ -20,6 +21,7 @@ static struct pinned {
     size_t bytes;
 } pinned[16];
 static bool own_context;
+static int chosen; /* device */
 
 static size_t total_memory(void) { return fake_plays("small") ? (size_t)160 << 20 : (size_t)16 << 30; }
 
@@ -49,6 +51,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
     return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
+    chosen = device;
     return device < fake_number("FAKE_CUDA_COUNT", 1) ? start() : cudaErrorInvalidValue;
 }
 cudaError_t cudaGetLastError(void) { return cudaSuccess; }
@@ -168,6 +171,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t *out) {
+    while (fake_plays("stopped") && chosen == fake_number("FAKE_RANK", 1)) sleep(1);
     *out = calloc(1, sizeof **out);
     return *out == NULL ? cudaErrorMemoryAllocation : cudaSuccess;
 }

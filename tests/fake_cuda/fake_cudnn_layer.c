@@ -194,18 +194,30 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, 
 
 /* ---- softmax over all but the first extent; in: x or y, dy ---- */
 
+/* Sums over the row that was asked for last: a product behind a softmax asks for every element of a row. */
+static struct {
+    unsigned sequence;
+    size_t first;
+    double most, sum;
+} of_row;
 static double soft(const struct fake_op *op, size_t i) {
     const size_t row = (size_t)(op->n[1] * op->n[2] * op->n[3]), first = i / row * row;
-    double most = -INFINITY, sum = 0;
-    for (size_t j = first; j < first + row; j++) most = fmax(most, in(op, 0, j));
-    for (size_t j = first; j < first + row; j++) sum += exp(in(op, 0, j) - most);
-    return exp(in(op, 0, i) - most) / sum;
+    if (of_row.sequence != op->sequence || of_row.first != first) {
+        double most = -INFINITY, sum = 0;
+        for (size_t j = first; j < first + row; j++) most = fmax(most, in(op, 0, j));
+        for (size_t j = first; j < first + row; j++) sum += exp(in(op, 0, j) - most);
+        of_row.sequence = op->sequence, of_row.first = first, of_row.most = most, of_row.sum = sum;
+    }
+    return exp(in(op, 0, i) - of_row.most) / of_row.sum;
 }
 static double soft_back(const struct fake_op *op, size_t i) {
     const size_t row = (size_t)(op->n[1] * op->n[2] * op->n[3]), first = i / row * row;
-    double dot = 0;
-    for (size_t j = first; j < first + row; j++) dot += in(op, 0, j) * in(op, 1, j);
-    return in(op, 0, i) * (in(op, 1, i) - dot);
+    if (of_row.sequence != op->sequence || of_row.first != first) {
+        double dot = 0;
+        for (size_t j = first; j < first + row; j++) dot += in(op, 0, j) * in(op, 1, j);
+        of_row.sequence = op->sequence, of_row.first = first, of_row.sum = dot;
+    }
+    return in(op, 0, i) * (in(op, 1, i) - of_row.sum);
 }
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, const void *alpha,
                                   cudnnTensorDescriptor_t xd, const void *x, const void *beta, cudnnTensorDescriptor_t yd, void *y) {

@@ -6,7 +6,7 @@
  * What it plays is chosen by the environment:
  *   FAKE_CUDA             nodriver, nodevice, exclusive, busy (a process is there), shared (one comes), hot (throttled),
  *                         wrong (every result is), small (128 MiB of memory), die (NCCL: rank FAKE_RANK is killed at its
- *                         FAKE_CALL-th collective), mute (that rank never answers)
+ *                         FAKE_CALL-th collective), mute (that rank never answers), late (nor joins), stopped (hangs before that)
  *   FAKE_CUDA_COUNT       devices (1)       FAKE_CUDA_CAPABILITY  70 (default), 80, 90
  *   FAKE_CUDA_LINKS       mesh (NVLink 2 between all, default for more than one device), switch, none
  */

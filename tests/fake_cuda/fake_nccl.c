@@ -62,6 +62,9 @@ static void pause_ms(long ms) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t *out, int ranks, ncclUniqueId id, int rank) {
     if (ranks > MOST || rank >= ranks) return ncclInvalidArgument;
+    if (fake_plays("late") && rank == fake_number("FAKE_RANK", 1)) {
+        for (;;) pause_ms(900);
+    }
     struct ncclComm *c = calloc(1, sizeof *c);
     const int fd = open(id.internal, O_RDWR | O_CLOEXEC);
     if (c == NULL || fd < 0) return ncclSystemError;

@@ -1,0 +1,21 @@
+# pareto.gp - what does a shorter iteration cost in memory?
+# Columns: 1 group, 2 strategy, 3 memory in bytes, 4 iteration in s, 5 nothing beats it in time and memory (1) or only for its
+# fewer devices (0), 6 devices, 7 the plan. Written to standard output.
+
+gib(c) = column(c) / 1073741824.
+best(k, v) = (column(5) == k ? v : NaN)
+set logscale x 2
+set logscale y 10
+set xlabel 'memory of one device (GiB)'
+set ylabel 'iteration (s)'
+set format y '%g'
+set format x '%g'
+set key horizontal maxrows (narrow ? 8 : 2)
+set offsets graph 0.03, graph 0.03, graph 0.05, graph 0.05
+if (text) {
+    plot for [g=1:groups] data index g-1 using (gib(3)):4 with points linetype g title labels[g]
+} else {
+    plot data using (best(1, gib(3))):4 smooth unique with fsteps linecolor rgb grey dashtype 1 linewidth 1.2 title 'front', \
+         for [g=1:groups] data index g-1 using (best(1, gib(3))):4 with points linetype g pointsize 1.5 title labels[g], \
+         for [g=1:groups] data index g-1 using (best(0, gib(3))):4 with points linetype g pointtype 6 pointsize 0.9
+}
