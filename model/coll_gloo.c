@@ -31,7 +31,7 @@ enum dl_code dl_gloo_time(const struct dl_system *system, const struct dl_collec
 {
     const char *algorithm = request->algorithm != NULL ? request->algorithm : "ring";
     struct dl_coll_links links;
-    if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_time(system, request, out, err);
+    if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_plain_time(system, request, out, err);
     double ranks = (double)request->nodes * (double)request->ranks_per_node;
     DL_TRY(dl_coll_links(system, request, request->bytes / ranks, &links, err));
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG, out->limit = request->nodes > 1 ? "inter" : "intra";

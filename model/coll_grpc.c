@@ -15,7 +15,7 @@ enum dl_code dl_grpc_time(const struct dl_system *system, const struct dl_collec
     double ranks = (double)request->nodes * (double)request->ranks_per_node;
     DL_TRY(dl_coll_links(system, request, request->bytes / ranks, &links, err));
     if (request->op != DL_COLL_ALL_REDUCE) {
-        DL_TRY(dl_mpi_time(system, request, out, err));
+        DL_TRY(dl_mpi_plain_time(system, request, out, err));
         out->latency_s += out->steps * RPC_S;
         out->time_s = out->latency_s + out->bandwidth_s;
         return DL_OK;

@@ -78,6 +78,10 @@ typedef enum dl_code dl_library_time_fn(const struct dl_system *system, const st
                                         struct dl_collective_time *out, struct dl_err *err);
 dl_library_time_fn dl_nccl_time, dl_mpi_time, dl_gloo_time, dl_grpc_time, dl_pslite_time, dl_copy_time, dl_mlsl_time;
 
+/* All but all-reduce with the same algorithm at every size, for libraries that have no rules of MPI's kind: binomial trees, rings,
+ * pairwise exchange. */
+dl_library_time_fn dl_mpi_plain_time;
+
 /* The model of a library. */
 dl_library_time_fn *dl_coll_library(enum dl_library library);
 

@@ -1,5 +1,6 @@
 /* mpi_coll.c - see mpi_coll.h. Decision rules: key "openmpi-coll" (coll_tuned_decision_fixed.c) and "mpich-coll". */
 #include "model/mpi_coll.h"
+#include "model/mpi_rules.h"
 
 #include <string.h>
 
@@ -139,34 +140,31 @@ static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double 
         messages};
 }
 
-/* Binomial reduce and broadcast: lg(nodes) levels outside, one flow a node at a time. With one rank a node and messages of
- * 1 MiB and more, Open MPI 4.1 takes stars instead: a root that receives from all others in turn up to 4 nodes, one that
- * sends to all others up to 8 (measured with Open MPI 4.1.4 between 2, 3, 4 and 8 hosts, tests/net: reduce 1, 2, 3, 3
- * messages, broadcast 1, 2, 3, 7; 5 to 7 hosts were not looked at). */
-static struct dl_cost_parts nonoverlapping_cost(const struct dl_coll_links *links, double bytes)
+/* A reduce and a broadcast, each as its own rules have it. Messages between 2, 3, 4 and 8 hosts from 1 MiB on, measured with Open
+ * MPI 4.1.4 (tests/net): reduce 1, 2, 3, 3, broadcast 1, 2, 3, 7; 5 together between 4 hosts at 512 KiB. */
+static struct dl_cost_parts nonoverlapping_cost(enum dl_mpi_kind kind, const struct dl_coll_links *links, double bytes)
 {
-    const double star_bytes = 1048576.0; /* 5 messages at 512 KiB, 6 from 1 MiB on, 4 hosts */
-    double in = dl_lg_ceil(links->per_node), up = dl_lg_ceil(links->nodes), down = up;
-    if (links->per_node == 1.0 && bytes >= star_bytes) {
-        if (links->nodes <= 4.0) up = links->nodes - 1.0;
-        if (links->nodes <= 8.0) down = links->nodes - 1.0;
-    }
-    return (struct dl_cost_parts){2.0 * in * links->intra.alpha_s + (up + down) * links->inter.alpha_s,
-                                  bytes * (2.0 * in * links->intra.beta_s_per_byte +
-                                           (up + down) * links->inter.beta_s_per_byte +
-                                           (in + up) * links->inter.gamma_s_per_byte),
-                                  2.0 * in + up + down};
+    const struct dl_mpi_choice up = dl_mpi_other_choice(kind, DL_COLL_REDUCE, links->ranks, bytes);
+    const struct dl_mpi_choice down = dl_mpi_other_choice(kind, DL_COLL_BROADCAST, links->ranks, bytes);
+    const struct dl_cost_parts reduce = dl_mpi_other_cost(DL_COLL_REDUCE, &up, links, bytes);
+    struct dl_cost_parts broadcast = dl_mpi_other_cost(DL_COLL_BROADCAST, &down, links, bytes);
+    /* A chain's last rank, which the broadcast reaches first, begins the next call at once: 4 hops, not 5, each 0.5 ms, a call of
+     * 4 KiB between 4 hosts (as above). */
+    if (up.algorithm == DL_MPI_PIPELINE)
+        broadcast.latency_s = dl_least(broadcast.latency_s, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
+    return (struct dl_cost_parts){reduce.latency_s + broadcast.latency_s, reduce.bandwidth_s + broadcast.bandwidth_s,
+                                  reduce.steps + broadcast.steps};
 }
 
-struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_algorithm algorithm, const struct dl_coll_links *links,
-                                            double bytes)
+struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_kind kind, enum dl_mpi_algorithm algorithm,
+                                            const struct dl_coll_links *links, double bytes)
 {
     bool few = bytes < 4.0 * links->ranks;
     switch (algorithm) {
     case DL_MPI_RING: return few ? doubling_cost(links, bytes) : ring_cost(links, bytes, 0.0);
     case DL_MPI_SEGMENTED: return few ? doubling_cost(links, bytes) : ring_cost(links, bytes, MEBIBYTE);
     case DL_MPI_RABENSEIFNER: return rabenseifner_cost(links, bytes);
-    case DL_MPI_NONOVERLAPPING: return nonoverlapping_cost(links, bytes);
+    case DL_MPI_NONOVERLAPPING: return nonoverlapping_cost(kind, links, bytes);
     default: return doubling_cost(links, bytes);
     }
 }
@@ -198,87 +196,83 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     }
     struct dl_coll_links links;
     DL_TRY(dl_coll_links(system, request, message_bytes(algorithm, ranks, request->bytes), &links, err));
-    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(algorithm, &links, request->bytes);
+    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(kind, algorithm, &links, request->bytes);
     double time_s = cost.latency_s + cost.bandwidth_s;
     /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what
      * the message just below the switch costs. */
     for (int guard = 0; below > 0.0 && guard < RULES && !request->as_run; guard++) {
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH || kind == DL_MPI_INTEL ? below : at, &below);
-        struct dl_cost_parts before = dl_mpi_all_reduce_cost(other, &links, at);
+        struct dl_cost_parts before = dl_mpi_all_reduce_cost(kind, other, &links, at);
         if (before.latency_s + before.bandwidth_s <= time_s) continue;
         time_s = before.latency_s + before.bandwidth_s, cost = before;
     }
     dl_coll_set(out, cost);
     out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
+    if (algorithm == DL_MPI_NONOVERLAPPING && /* a broadcast from the root to all, among trees at smaller and larger sizes */
+        dl_mpi_other_choice(kind, DL_COLL_BROADCAST, ranks, request->bytes).algorithm == DL_MPI_LINEAR)
+        out->protocol = "linear broadcast";
     return DL_OK;
 }
 
-/* A tree or sweep whose in-node and between-node parts follow one after the other. */
-static struct dl_cost_parts levels(const struct dl_collective_algorithm *row, const struct dl_coll_links *links,
-                                   double in_bytes, double out_bytes)
+/* Point to point and halos: the slowest link that is there. */
+static struct dl_cost_parts near_cost(enum dl_collective_op op, const struct dl_coll_links *links, double bytes)
 {
-    struct dl_hockney latency[2] = {{links->intra.alpha_s, 0, 0}, {links->inter.alpha_s, 0, 0}};
-    double in_s = row->time_s(&links->intra, links->per_node, in_bytes, 0.0);
-    double out_s = row->time_s(&links->inter, links->nodes, out_bytes, 0.0);
-    double alpha_s =
-        row->time_s(&latency[0], links->per_node, 0.0, 0.0) + row->time_s(&latency[1], links->nodes, 0.0, 0.0);
-    return (struct dl_cost_parts){alpha_s, in_s + out_s - alpha_s,
-                                  dl_lg_ceil(links->per_node) + dl_lg_ceil(links->nodes)};
+    const struct dl_hockney *link = links->nodes > 1.0 ? &links->inter : &links->intra;
+    double count = op == DL_COLL_P2P ? 1.0 : dl_least(2.0, links->ranks - 1.0);
+    return (struct dl_cost_parts){count * link->alpha_s, count * bytes * link->beta_s_per_byte, count};
 }
 
-/* Others: the usual algorithm of both families for large messages, by level. */
-static struct dl_cost_parts other_cost(enum dl_collective_op op, const struct dl_coll_links *links, double bytes,
-                                       const struct dl_collective_algorithm **row)
+/* As all_reduce(): the time at a switch of the rules is kept where they drop to a cheaper algorithm. */
+static enum dl_code others(const struct dl_system *system, const struct dl_collective_request *request,
+                           struct dl_collective_time *out, struct dl_err *err)
 {
-    double out_share = (links->ranks - links->per_node) / links->ranks,
-           in_share = (links->per_node - 1.0) / links->ranks;
-    switch (op) {
-    case DL_COLL_BROADCAST: *row = &dl_coll_binomial_broadcast; break;
-    case DL_COLL_REDUCE: *row = &dl_coll_binomial_reduce; break;
-    case DL_COLL_ALL_GATHER: *row = &dl_coll_ring_all_gather; break;
-    case DL_COLL_REDUCE_SCATTER: *row = &dl_coll_ring_reduce_scatter; break;
-    case DL_COLL_GATHER: *row = &dl_coll_binomial_gather; break;
-    case DL_COLL_SCATTER: *row = &dl_coll_binomial_scatter; break;
-    case DL_COLL_HALO: *row = &dl_coll_halo; break;
-    case DL_COLL_ALL_TO_ALL: *row = &dl_coll_pairwise; break;
-    default: *row = &dl_coll_p2p;
+    enum { SWITCHES = 12 };
+    const enum dl_mpi_kind kind = dl_mpi_kind_of(system->mpi);
+    struct dl_coll_links links;
+    DL_TRY(dl_coll_links(system, request, request->bytes, &links, err));
+    if (request->op == DL_COLL_P2P || request->op == DL_COLL_HALO) {
+        dl_coll_set(out, near_cost(request->op, &links, request->bytes));
+        out->algorithm = request->op == DL_COLL_P2P ? "direct" : "neighbours";
+        out->formula = request->op == DL_COLL_P2P ? dl_coll_p2p.formula : dl_coll_halo.formula;
+        return DL_OK;
     }
-    if (op == DL_COLL_ALL_TO_ALL) /* all ranks of a node send out at once through its adapters */
-        return (struct dl_cost_parts){
-            (links->per_node - 1.0) * links->intra.alpha_s + (links->ranks - links->per_node) * links->inter.alpha_s,
-            bytes * (in_share * links->intra.beta_s_per_byte +
-                     out_share * links->per_node * links->inter.beta_s_per_byte * links->bisection),
-            links->ranks - 1.0};
-    if (op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER) { /* half of a ring all-reduce */
-        struct dl_cost_parts ring = ring_cost(links, bytes, 0.0);
-        double sums = (links->ranks - 1.0) / links->ranks * bytes * links->inter.gamma_s_per_byte;
-        ring.bandwidth_s = (ring.bandwidth_s - sums) / 2.0 + (op == DL_COLL_REDUCE_SCATTER ? sums : 0.0);
-        ring.latency_s /= 2.0, ring.steps /= 2.0;
-        return ring;
+    struct dl_mpi_choice choice = dl_mpi_other_choice(kind, request->op, links.ranks, request->bytes);
+    if (request->algorithm != NULL) { /* imposed */
+        int imposed = 0;
+        while (imposed < DL_MPI_OTHERS && strcmp(dl_mpi_other_names[imposed], request->algorithm) != 0) imposed++;
+        choice = (struct dl_mpi_choice){(enum dl_mpi_other)imposed, 0.0, 0.0};
+        if (!dl_mpi_other_serves(choice.algorithm, request->op))
+            return dl_fail(err, DL_ERR_USAGE, "MPI has no %s '%s'", dl_collective_op_names[request->op], request->algorithm);
     }
-    if (op == DL_COLL_P2P || op == DL_COLL_HALO) { /* the slowest link that is there */
-        const struct dl_hockney *link = links->nodes > 1.0 ? &links->inter : &links->intra;
-        double count = op == DL_COLL_P2P ? 1.0 : dl_least(2.0, links->ranks - 1.0);
-        return (struct dl_cost_parts){count * link->alpha_s, count * bytes * link->beta_s_per_byte, count};
+    out->algorithm = dl_mpi_other_names[choice.algorithm], out->formula = "F-MPI-OTHER";
+    struct dl_cost_parts cost = dl_mpi_other_cost(request->op, &choice, &links, request->bytes);
+    for (int guard = 0; choice.below_bytes > 0.0 && guard < SWITCHES && !request->as_run; guard++) {
+        const double at = choice.below_bytes * (1.0 - 1e-12);
+        choice = dl_mpi_other_choice(kind, request->op, links.ranks, at);
+        const struct dl_cost_parts before = dl_mpi_other_cost(request->op, &choice, &links, at);
+        if (before.latency_s + before.bandwidth_s > cost.latency_s + cost.bandwidth_s) cost = before;
     }
-    return levels(*row, links, op == DL_COLL_GATHER || op == DL_COLL_SCATTER ? bytes / links->nodes : bytes, bytes);
+    dl_coll_set(out, cost);
+    return DL_OK;
 }
 
 enum dl_code dl_mpi_time(const struct dl_system *system, const struct dl_collective_request *request,
                          struct dl_collective_time *out, struct dl_err *err)
 {
     out->sigma_log = 0.35; /* 247 published rows, as nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90 % / 1.645 = 0.25 */
-    if (request->op == DL_COLL_ALL_REDUCE) {
-        DL_TRY(all_reduce(system, request, out, err));
-    } else {
-        const struct dl_collective_algorithm *row = NULL;
-        struct dl_coll_links links;
-        DL_TRY(dl_coll_links(system, request, request->bytes, &links, err));
-        dl_coll_set(out, other_cost(request->op, &links, request->bytes, &row));
-        const char *dot = strchr(row->name, '.');
-        out->algorithm = dot + 1, out->formula = row->formula;
-    }
+    DL_TRY(request->op == DL_COLL_ALL_REDUCE ? all_reduce(system, request, out, err) : others(system, request, out, err));
     out->limit = request->nodes > 1 ? "inter" : "intra";
     return DL_OK;
+}
+
+enum dl_code dl_mpi_plain_time(const struct dl_system *system, const struct dl_collective_request *request,
+                               struct dl_collective_time *out, struct dl_err *err)
+{
+    static const char *const plain[DL_COLL_OPS] = {
+        [DL_COLL_BROADCAST] = "binomial", [DL_COLL_REDUCE] = "binomial",        [DL_COLL_GATHER] = "binomial",     [DL_COLL_SCATTER] = "binomial",
+        [DL_COLL_ALL_GATHER] = "ring",    [DL_COLL_REDUCE_SCATTER] = "ring",    [DL_COLL_ALL_TO_ALL] = "pairwise"};
+    struct dl_collective_request imposed = *request;
+    imposed.algorithm = plain[request->op];
+    return dl_mpi_time(system, &imposed, out, err);
 }

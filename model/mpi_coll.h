@@ -28,7 +28,7 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
 
 /* F-MPI-COST: cost of an all-reduce algorithm over nodes; elements of 4 bytes (with fewer of them than ranks, the rings
  * do as Open MPI does: recursive doubling). */
-struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_algorithm algorithm, const struct dl_coll_links *links,
-                                            double bytes);
+struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_kind kind, enum dl_mpi_algorithm algorithm,
+                                            const struct dl_coll_links *links, double bytes);
 
 #endif

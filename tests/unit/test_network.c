@@ -209,8 +209,10 @@ static void algorithms_are_told_apart(void **state) {
 
 /* alpha 1 ms, beta 1 us/byte, sums at 4 GB/s (no host is known), 1 MiB: T = 1e-3 + 1.048576 s; 1 MiB is summed in 0.262144 ms.
  * Recursive doubling of 3 ranks: 1 to its neighbour, 1 exchange, 1 back: 3 T, 2 sums. Of 4: 2 T, 2 sums.
- * Reduce, then broadcast: with 4 ranks two stars, 6 T and 3 sums; of 1 byte less, two binomial trees: 4 messages, 2 sums;
- * with 8 ranks 3 up, 7 down: 10 T, 3 sums; with 16, 4 and 4: 8 T, 4 sums. */
+ * Reduce, then broadcast, each by its rules. 4 ranks: a star (3 messages, whose latencies overlap but for 0.5 us each), 3 sums, and
+ * a chain, 3 T. Of 4 bytes less: a binomial tree
+ * up, 2 T and 2 sums, a star down. 8 ranks: 3 T and 3 sums, 7 messages of a star. 16: 4 T and 4 sums, then a scatter and an
+ * all-gather, 4 messages and 15/16 of the bytes each. */
 static void algorithms_of_open_mpi_by_hand(void **state) {
     (void)state;
     struct dl_fake f;
@@ -223,10 +225,12 @@ static void algorithms_of_open_mpi_by_hand(void **state) {
     f.system.inter.piece_count = 1;
     check_close(predicted(&f.system, "recursive_doubling", bytes, 3), 3 * one_s + 2 * sum_s, 1e-9);
     check_close(predicted(&f.system, "recursive_doubling", bytes, 4), 2 * one_s + 2 * sum_s, 1e-9);
-    check_close(predicted(&f.system, "nonoverlapping", bytes, 4), 6 * one_s + 3 * sum_s, 1e-9);
-    check_close(predicted(&f.system, "nonoverlapping", bytes - 4, 4), 4 * (one_s - 4e-6) + 2 * sum_s, 1e-6);
-    check_close(predicted(&f.system, "nonoverlapping", bytes, 8), 10 * one_s + 3 * sum_s, 1e-9);
-    check_close(predicted(&f.system, "nonoverlapping", bytes, 16), 8 * one_s + 4 * sum_s, 1e-9);
+    const double bytes_s = 1.048576, less_s = one_s - 4e-6;
+    check_close(predicted(&f.system, "nonoverlapping", bytes, 4), 1e-3 + 2 * 0.5e-6 + 3 * bytes_s + 3 * sum_s + 3 * one_s, 1e-9);
+    check_close(predicted(&f.system, "nonoverlapping", bytes - 4, 4),
+                2 * less_s + 2 * sum_s + 1e-3 + 2 * 0.5e-6 + 3 * (bytes_s - 4e-6), 1e-6);
+    check_close(predicted(&f.system, "nonoverlapping", bytes, 8), 3 * one_s + 3 * sum_s + 1e-3 + 6 * 0.5e-6 + 7 * bytes_s, 1e-9);
+    check_close(predicted(&f.system, "nonoverlapping", bytes, 16), 4 * one_s + 4 * sum_s + 8e-3 + 2 * 15.0 / 16 * bytes_s, 1e-9);
     dl_arena_free(&f.arena);
 }
 
