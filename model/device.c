@@ -147,6 +147,8 @@ static const struct dl_field device_fields[] = {
      .child = &work_schema,
      .help = "kinds of work that were measured by themselves"},
     STRING(surfaces_from, false, "device whose kernel times are borrowed, scaled by the peaks"),
+    NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
+           "time of convolutions without a fast algorithm (1x1, strided, unequal sides) / by borrowed kernel times"),
     {.key = "sources",
      .type = DL_FIELD_MAP,
      .offset = offsetof(struct dl_device, sources),

@@ -125,11 +125,11 @@ export DLMODEL_LOCAL=$work/system.json
         echo
         echo 'Other frameworks, compute anchored by the run of one task (the error of scaling; four tasks share two cores):'
         echo
-        "$DLMODEL" compare "$work/others.csv" --set system.devices_per_node=4 --anchor --markdown 2> /dev/null
+        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --markdown 2> /dev/null
         echo
         echo 'The same from the calibration alone:'
         echo
-        "$DLMODEL" compare "$work/others.csv" --set system.devices_per_node=4 --markdown 2> /dev/null
+        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --markdown 2> /dev/null
     fi
     grep -h '"event":"fail"' "$work"/others/*/*.jsonl "$work"/torch*/*/*.jsonl 2> /dev/null | sed 's/.*"text":"/did not run: /; s/"}$//' | sort | uniq -c
     cat "$failures"
