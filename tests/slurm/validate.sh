@@ -126,6 +126,8 @@ export DLMODEL_LOCAL=$work/system.json
         echo 'Other frameworks, compute anchored by the run of one task (the error of scaling; four tasks share two cores):'
         echo
         "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --markdown 2> /dev/null
+        printf 'Two tasks: m'
+        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --where nodes=1,2 --markdown 2> /dev/null | sed -n 's/^Mean/ean/p'
         echo
         echo 'The same from the calibration alone:'
         echo
