@@ -208,7 +208,13 @@ $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIBRARY_OBJECTS)
 	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
 
-tests: $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
+# Calls that fail, for tests/cli/faults.sh.
+FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
+$(FAULT_LIBRARY): tests/fault/fault.c
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) -std=c11 -O1 -Wall -Wextra -shared -fPIC $< -o $@ -ldl
+
+tests: $(FAULT_LIBRARY) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
 
 check: ## set up, build, run all tests, then again under ASan and UBSan
 	$(Q)$(MAKE) --no-print-directory deps
