@@ -32,7 +32,7 @@ install mxnet 'mxnet==1.9.1' 'numpy==1.23.5'
 install horovod.tensorflow --no-build-isolation 'horovod==0.28.1' # built against the TensorFlow that is there
 there() { "$python" -c "import $1" > /dev/null 2>&1; }
 
-begin=$SECONDS
+begin=$SECONDS left_out=0
 "$DLMODEL" -q calibrate --quick --cores 1 --virtual-nodes 4 -o "$work/system.json" > "$work/calibrate.log" 2>&1 || { cat "$work/calibrate.log"; exit 6; }
 trap 'bash tests/slurm/testbed.sh stop "$work/bed"' EXIT
 bash tests/slurm/testbed.sh start "$work/bed" 4 || exit 6
@@ -43,7 +43,7 @@ one() { # one SITE FOLDER ARGS...: a job, and its end
     local site=$1 folder=$2
     shift 2
     if [ $((SECONDS - begin)) -gt "$VALIDATE_SECONDS" ]; then
-        say "left out, time is up: $*"
+        left_out=$((left_out + 1))
         return
     fi
     DLMODEL_SITE=$work/$site.json "$DLMODEL" -q slurm submit --dir "$work/$folder" --time 120s "$@" > /dev/null || { say "not submitted: $*"; return; }
@@ -125,14 +125,17 @@ export DLMODEL_LOCAL=$work/system.json
         echo
         echo 'Other frameworks, compute anchored by the run of one task (the error of scaling; four tasks share two cores):'
         echo
-        "$DLMODEL" compare "$work/others.csv" --anchor --markdown 2> /dev/null
+        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --markdown 2> /dev/null
+        printf 'Two tasks: m'
+        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --where nodes=1,2 --markdown 2> /dev/null | sed -n 's/^Mean/ean/p'
         echo
         echo 'The same from the calibration alone:'
         echo
-        "$DLMODEL" compare "$work/others.csv" --markdown 2> /dev/null
+        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --markdown 2> /dev/null
     fi
-    DLMODEL_SITE=$work/others.json "$DLMODEL" slurm status --dir "$work/others" --csv 2> /dev/null | grep -i 'fail' | sed 's/^/did not run: /'
+    grep -h '"event":"fail"' "$work"/others/*/*.jsonl "$work"/torch*/*/*.jsonl 2> /dev/null | sed 's/.*"text":"/did not run: /; s/"}$//' | sort | uniq -c
     cat "$failures"
+    [ "$left_out" -eq 0 ] || echo "left out, $VALIDATE_SECONDS s were up: $left_out jobs"
     echo
     echo "took $((SECONDS - begin)) s; $(grep -h 'runs complete' "$work/collect.log" | tr '\n' ' ')"
 } | tee "$work/table.md"

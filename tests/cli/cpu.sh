@@ -1,0 +1,81 @@
+#!/bin/sh
+# CPU nodes: runs compared with profiled layers, their medians and Markdown; a device of a few cores; cores that are shared.
+. tests/cli/lib.sh
+here=tests/fixtures/slurm work=$SCRATCH/cpu
+mkdir -p "$work"
+layers="--layers $here/pytorch_cpu_lenet.layers.json --layers $here/pytorch_cpu_squeezenet1_1.layers.json --layers $here/pytorch_cpu_resnet18.layers.json"
+with() { # with ARGS...: the profile of the test bed
+    DLMODEL_LOCAL=$PWD/$here/pytorch_cpu_system.json run "$@"
+}
+
+# shellcheck disable=SC2086
+with compare $here/pytorch_cpu_runs.csv --median --markdown $layers
+check 'compare --markdown' 0
+has 'a row for each run' '^\| pytorch-ddp-resnet18-64x64-n2x1-b8 \| 2 \| [0-9.]+ ms \| [0-9.]+ ms \| [-+][0-9.]+ % \| compute \| '
+has 'shared cores are said' 'n4x1-b64 \| 4 \| .*oversubscribed 2 times: 4 devices take turns on a host for 2'
+has 'errors over all' '^Mean absolute error over 9 rows: '
+# shellcheck disable=SC2086
+with compare $here/pytorch_cpu_runs.csv --where nodes=1,2 --json $layers
+check 'every repeat without --median' 0
+rows=$(grep -c '"id": ' "$SCRATCH/out")
+if [ "$rows" -eq 18 ]; then echo 'ok eighteen rows'; else bad 'eighteen rows' "$rows"; fi
+with compare $here/pytorch_cpu_runs.csv --layers $here/none.json
+check 'layers that are not there' 3 'none.json'
+
+# The median of three repeats, and cells that would break a table.
+{
+    echo 'id,source,system,framework,workload,nodes,devices_per_node,batch_per_device,metric,value,unit'
+    echo 'a|b-r1,s,dgx1-v100,pytorch-ddp,resnet50,1,1,32,iteration,0.4,s'
+    echo 'a|b-r2,s,dgx1-v100,pytorch-ddp,resnet50,1,1,32,iteration,0.1,s'
+    echo 'a|b-r3,s,dgx1-v100,pytorch-ddp,resnet50,1,1,32,iteration,0.2,s'
+    echo 'other,s,dgx1-v100,pytorch-ddp,resnet50,1,2,32,iteration,0.3,s'
+} > "$work/repeats.csv"
+run compare "$work/repeats.csv" --median --markdown
+check 'repeats' 0
+has 'the median' '^\| a\\\|b \| 1 \| 200 ms \|'
+has 'a run without repeats' '^\| other \| 2 \| 300 ms \|'
+
+# Four one-core devices on two cores; sharing stands in explain.
+lenet="--workload lenet --batch-per-device 64 --framework pytorch-ddp --layers $here/pytorch_cpu_lenet.layers.json"
+# shellcheck disable=SC2086
+with predict --system local --nodes 4 --devices-per-node 1 $lenet
+check 'oversubscribed cores' 0 '4 devices of 1 cores on a host of 2: oversubscribed 2 times.*no more than 2'
+# shellcheck disable=SC2086
+with predict --system local --nodes 2 --devices-per-node 1 --strict $lenet
+if grep -q oversubscribed "$SCRATCH/err"; then bad 'two fit' 'oversubscribed'; else echo 'ok two fit'; fi
+# shellcheck disable=SC2086
+with explain --system local --nodes 2 --devices-per-node 1 --set device.together_ratio=1.5 $lenet
+check 'explain on a shared host' 0
+has 'it says so' 'conv1 forward .*on a shared host'
+
+# Traces of one batch are repeats; what of a CPU's iteration lies in no layer is the update's.
+trace() { # trace FILE FORWARD BACKWARD STEP: microseconds of conv1, and of the whole iteration
+    printf '{"traceEvents": [{"ph": "X", "name": "ProfilerStep#0", "ts": 0, "dur": %s}, {"ph": "X", "name": "layer:conv1:forward", "ts": 1, "dur": %s},\n' "$4" "$2" > "$1"
+    printf '{"ph": "X", "name": "layer:conv1:backward", "ts": 50000, "dur": %s}, {"ph": "X", "name": "update", "ts": 90000, "dur": 10}]}\n' "$3" >> "$1"
+}
+trace "$work/one.json" 1000 2000 100000
+trace "$work/two.json" 3000 4000 120000
+run import trace "$work/one.json" "$work/two.json" --workload lenet --batch 64,64 --device any
+check 'two traces of one batch' 0
+has 'mean of forward' '"forward_s": 0.002,?$'
+has 'mean of backward' '"backward_s": 0.003,?$'
+has 'the rest of the iteration' '"update_s": 0.105,?$'
+
+# A device of one core, and of the cores that the process is bound to.
+run calibrate --cores 100000 --dry-run
+check 'more cores than there are' 2 'cores'
+cores=$(nproc)
+run calibrate --quick --cores 1 --virtual-nodes 3 --only beside --budget 0.5 --gpus 0 -o "$work/one-core.json"
+if [ "$status" -eq 6 ] && grep -qE 'beside|OpenBLAS|oneDNN|arithmetic' "$SCRATCH/err"; then echo "# the probe beside cannot run here: $(tail -n 1 "$SCRATCH/err")"; exit 0; fi
+check 'calibrate --cores 1' 0
+cp "$work/one-core.json" "$SCRATCH/out"
+has 'one core a device' '"unit_count": 1,'
+has 'nodes of one host' '"nodes_share_host": true'
+has 'as many as were said' '"nodes": 3,'
+if [ "$cores" -ge 2 ]; then has 'how devices slow each other down' '"together_ratio": [1-9]'; else hasnt 'one core has no neighbours' 'together_ratio'; fi
+first=$(taskset -pc $$ | sed 's/.*: //; s/[,-].*//')
+status=0
+taskset -c "$first" "$DLMODEL" calibrate --quick --only stream --budget 0.3 --gpus 0 -o "$work/bound.json" > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null || status=$?
+check 'calibrate under taskset' 0
+cp "$work/bound.json" "$SCRATCH/out"
+has 'its device is the core it may use' '"unit_count": 1,'
