@@ -32,7 +32,7 @@ const struct dl_option dl_input_options[] = {
     {"tp", 0, "N", "Plan", "tensor-, filter- or channel-parallel ranks", false},
     {"pp", 0, "N", "Plan", "pipeline stages", false},
     {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
-    {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
+    {"ep", 0, "N", "Plan", "expert-parallel ranks of a mixture of experts, e.g. gpt:...,experts=8,topk=2,capacity=1.25", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
     {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
