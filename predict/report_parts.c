@@ -35,6 +35,26 @@ struct dl_options dl_report_with(const struct dl_options *options, const char *n
     return own;
 }
 
+/* A drawing of characters in place, without empty lines before and after it and blanks at the ends of lines. */
+static const char *trimmed(char *text) {
+    char *to = text, *begin = text;
+    for (const char *line = text + (text[0] == '\f'); *line != 0;) {
+        const size_t length = strcspn(line, "\n");
+        const char *next = line + length + (line[length] != 0);
+        size_t kept = length;
+        while (kept > 0 && line[kept - 1] == ' ') kept--;
+        if (kept > 0 || to != begin) {
+            if (to != begin) *to++ = '\n';
+            memmove(to, line, kept);
+            to += kept;
+        }
+        line = next;
+    }
+    *to = 0;
+    while (to > begin && to[-1] == '\n') *--to = 0;
+    return begin;
+}
+
 enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script, const char *caption, struct dl_err *err) {
     char *wide, *narrow;
     size_t length;
@@ -43,7 +63,7 @@ enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, cons
         struct dl_context plain = *r->context;
         plain.color = false;
         DL_TRY(dl_plot_render(&plain, figure, script, DL_PLOT_TERMINAL, &wide, &length, err));
-        dl_document_drawing(&r->page, wide + (wide[0] == '\f'), caption);
+        dl_document_drawing(&r->page, trimmed(wide), caption);
         return DL_OK;
     }
     figure->width = WIDE_WIDTH, figure->height = WIDE_HEIGHT;

@@ -113,19 +113,21 @@ static enum dl_code tables(struct dl_report *r, const struct answer *a, struct d
 static enum dl_code pictures(struct dl_report *r, const struct answer *a, const struct dl_options *options, struct dl_err *err) {
     struct dl_arena *arena = r->context->arena;
     const char *name = a->best->framework->name;
+    const struct dl_plan *plan = &a->best->plan;
+    const bool split = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 || plan->ep > 1; /* a device has parts of layers */
     const struct dl_options best = dl_report_with(options, "framework", name);
     const struct dl_options last = dl_report_with(&best, "nodes", dl_arena_printf(arena, "%" PRId64, a->best->plan.nodes));
     const struct dl_options every = dl_report_with(options, "nodes", dl_arena_printf(arena, "%" PRId64, a->best->plan.nodes));
     dl_document_section(&r->page, "Where the time goes");
     DL_TRY(dl_report_figure(r, &best, dl_plot_breakdown, "breakdown", dl_arena_printf(arena, "Parts of an iteration of %s by number of nodes. "
                             "Communication that hides behind computation is not in the bars.", name), err));
-    DL_TRY(dl_report_figure(r, &last, dl_plot_roofline, "roofline", dl_arena_printf(arena, "Layers on the roofline of %s: far below the roof is time "
+    if (!split) DL_TRY(dl_report_figure(r, &last, dl_plot_roofline, "roofline", dl_arena_printf(arena, "Layers on the roofline of %s: far below the roof is time "
                             "that better kernels or larger batches could save.", a->all->inputs.system->device->name), err));
     dl_document_section(&r->page, "Memory");
     DL_TRY(dl_report_figure(r, a->all->inputs.framework_count > 1 ? &every : &best, dl_plot_memory, "memory",
                             "Memory of one device by part, and its capacity.", err));
     const double batch = a->best->prediction.max_batch_samples;
-    if (dl_known(batch)) dl_document_paragraph(&r->page, dl_arena_printf(arena, "The largest batch that fits is %.0f samples per device.", batch));
+    if (dl_known(batch) && !split) dl_document_paragraph(&r->page, dl_arena_printf(arena, "The largest batch that fits is %.0f samples per device.", batch));
     return DL_OK;
 }
 

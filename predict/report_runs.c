@@ -6,7 +6,7 @@
 #include "model/stats.h"
 #include "predict/report.h"
 
-enum { SHOWN_RUNS = 60, SHOWN_CAUSES = 12, SHOWN_LIMITS = 4, SHOWN_PAIRS = 8, MACHINES = 12 };
+enum { SHOWN_RUNS = 60, SHOWN_CAUSES = 12, SHOWN_LIMITS = 4, SHOWN_PAIRS = 8, MACHINES = 40, DETAILED = 3, NAMED = 3 };
 
 struct runs { struct dl_plot_runs all; struct dl_comparison compared; int predicted, inside; double median_pct; };
 
@@ -42,10 +42,12 @@ static int values_of(const struct runs *x, int key, const char **out, int max) {
     return count;
 }
 
-static const char *joined(struct dl_arena *arena, const char *const *values, int count) {
-    const char *text = "";
-    for (int i = 0; i < count && text != NULL; i++) text = dl_plot_join(arena, text, values[i]);
-    return text;
+/* Values of a key for a title: three of them and "others". */
+static const char *named(struct dl_arena *arena, const struct runs *x, int key) {
+    const char *values[NAMED + 1], *text = "";
+    const int count = values_of(x, key, values, NAMED + 1);
+    for (int i = 0; i < count && i < NAMED && text != NULL; i++) text = dl_plot_join(arena, text, values[i]);
+    return count <= NAMED || text == NULL ? text : dl_arena_printf(arena, "%s and others", text);
 }
 
 /* "compute in 30 runs, inter-link in 12" */
@@ -78,17 +80,57 @@ static enum dl_code answer(struct dl_report *r, const struct runs *x) {
     return DL_OK;
 }
 
-static enum dl_code machines(struct dl_report *r, const struct runs *x, bool calibration, struct dl_err *err) {
-    const struct dl_system *done[MACHINES];
+/* Distinct machines of the runs that were predicted, at most MACHINES. */
+static int machines_of(const struct runs *x, const struct dl_modelled **out) {
     int count = 0;
     for (int i = 0; i < x->all.count && count < MACHINES; i++) {
         const struct dl_modelled *m = &row_of(x, i)->modelled;
         bool known = m->system == NULL;
-        for (int k = 0; k < count && !known; k++) known = strcmp(done[k]->name, m->system->name) == 0;
-        if (known) continue;
-        done[count++] = m->system;
-        if (calibration) DL_TRY(dl_report_calibration(r, m->system, err));
-        else DL_TRY(dl_report_system(r, m->system, m->plan->precision, err));
+        for (int k = 0; k < count && !known; k++) known = strcmp(out[k]->system->name, m->system->name) == 0;
+        if (!known) out[count++] = m;
+    }
+    return count;
+}
+
+static const struct dl_column machine_columns[] = {
+    {"system", "system", "", DL_COLUMN_STRING, 0, 0}, {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+    {"devices", "devices of a node", "", DL_COLUMN_INTEGER, 0, 0}, {"device", "device", "", DL_COLUMN_STRING, 0, 0},
+    {"memory", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824, 3}, {"intra", "inside a node", "GB/s", DL_COLUMN_NUMBER, 1e9, 3},
+    {"inter", "between nodes", "GB/s", DL_COLUMN_NUMBER, 1e9, 3}, {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+};
+
+static enum dl_code machine_table(struct dl_report *r, const struct dl_modelled **list, int count, struct dl_err *err) {
+    struct dl_table table;
+    dl_table_init(&table, r->context->arena, machine_columns, sizeof machine_columns / sizeof machine_columns[0]);
+    for (int i = 0; i < count; i++) {
+        const struct dl_system *s = list[i]->system;
+        union dl_cell *c = dl_table_row(&table);
+        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        c[0].string = s->name;
+        c[1].integer = s->nodes;
+        c[2].integer = s->devices_per_node;
+        c[3].string = s->device->name;
+        c[4].number = s->device->memory_bytes;
+        c[5].number = s->has_intra ? s->intra.bandwidth_bytes_per_s : NAN;
+        c[6].number = s->has_inter ? s->inter.bandwidth_bytes_per_s : NAN;
+        c[7].string = s->measured_on != NULL ? "measured" : s->source;
+    }
+    dl_document_table(&r->page, &table, "The machines; bandwidths are per direction, between nodes of one adapter.");
+    return DL_OK;
+}
+
+/* A few machines are described one by one, many in a table. */
+static enum dl_code machines(struct dl_report *r, const struct runs *x, bool calibration, struct dl_err *err) {
+    const struct dl_modelled *list[MACHINES];
+    const int count = machines_of(x, list);
+    if (count > DETAILED && !calibration) return machine_table(r, list, count, err);
+    if (count > DETAILED) {
+        dl_document_paragraph(&r->page, "These are too many to describe here: dlmodel report --system NAME tells how well one is known.");
+        return DL_OK;
+    }
+    for (int i = 0; i < count; i++) {
+        if (calibration) DL_TRY(dl_report_calibration(r, list[i]->system, err));
+        else DL_TRY(dl_report_system(r, list[i]->system, list[i]->plan->precision, err));
     }
     return DL_OK;
 }
@@ -215,13 +257,13 @@ static enum dl_code limits(struct dl_report *r, const struct runs *x, struct dl_
 enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err) {
     struct dl_arena *arena = r->context->arena;
     struct runs *x = dl_arena_alloc(arena, 1, sizeof *x);
-    const char *systems[6], *workloads[6], *sources[6];
+    const char *sources[2];
     if (x == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_plot_runs_read(r->context, &r->options, true, &x->all, err));
     DL_TRY(measure(r, x, err));
-    const char *what = joined(arena, workloads, values_of(x, DL_KEY_WORKLOAD, workloads, 6)), *where = joined(arena, systems, values_of(x, DL_KEY_SYSTEM, systems, 6));
+    const char *what = named(arena, x, DL_KEY_WORKLOAD), *where = named(arena, x, DL_KEY_SYSTEM);
     dl_document_begin(&r->page, arena, r->page.markdown, title != NULL ? title : dl_arena_printf(arena, "Measured runs of %s on %s", what, where),
-                      dl_arena_printf(arena, "%s from %s", dl_report_count(arena, x->all.count, "run"), joined(arena, sources, values_of(x, DL_KEY_SOURCE, sources, 6))));
+                      dl_arena_printf(arena, "%s from %s", dl_report_count(arena, x->all.count, "run"), named(arena, x, DL_KEY_SOURCE)));
     DL_TRY(answer(r, x));
     dl_document_section(&r->page, "The machines");
     DL_TRY(machines(r, x, false, err));
@@ -234,7 +276,7 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
     dl_document_section(&r->page, "How far off is it?");
     DL_TRY(dl_report_errors(r, &x->compared, "Error of the predictions, absolute but for the bias.", err));
     const struct dl_options by = dl_option_given(&r->options, "by") ? r->options
-        : dl_report_with(&r->options, "by", values_of(x, DL_KEY_SOURCE, sources, 6) > 1 ? "source" : "workload");
+        : dl_report_with(&r->options, "by", values_of(x, DL_KEY_SOURCE, sources, 2) > 1 ? "source" : "workload");
     if (x->predicted > 0) DL_TRY(dl_report_figure(r, &by, dl_plot_error, "error", "Signed error of every run.", err));
     dl_document_section(&r->page, "How well the machines are known");
     DL_TRY(machines(r, x, true, err));

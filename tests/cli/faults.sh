@@ -5,7 +5,7 @@
 . tests/cli/lib.sh
 work=$SCRATCH
 library=$(dirname "$DLMODEL")/tests/fault/libfault.so
-[ -z "${SANITIZED-}" ] || { echo '# sanitizers have their own allocator: faults were not injected'; exit 0; }
+[ -z "${SANITIZED-}" ] || { echo 'skip faults: sanitizers have an allocator of their own'; exit 0; }
 [ -f "$library" ] || { echo "not ok there is no $library"; exit 1; }
 root=$PWD
 export DLMODEL_DATA="$root/data"

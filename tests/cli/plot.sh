@@ -81,8 +81,8 @@ check 'strategies as numbers' 0
 cut -d, -f2 "$work/out" | sort -u | tr '\n' ' ' > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'one curve a strategy' '^data filter label spatial $'
-run plot strategies --system abci-v100 --workload vgg16 --strategy expert --nodes 1
-check 'a strategy that cannot be' 2 'no strategy of "expert" can run this'
+run plot strategies --system abci-v100 --workload vgg16 --strategy mlsl-hybrid --nodes 1
+check 'a strategy that cannot be' 2 'no strategy of "mlsl-hybrid" can run this'
 run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --csv
 check 'a timeline as numbers' 0
 cp "$work/out" "$work/timeline.csv"
