@@ -51,6 +51,7 @@ struct dl_plan {
     bool recompute_open;                  /* nobody said whether to recompute: as the framework does by default */
     int64_t shard;                        /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies zero1..3 imply it */
     enum dl_mapping mapping;
+    int64_t shard_group;                  /* hybrid sharding: states are shared out among so many neighbouring data ranks; 0: all */
 };
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "model/exchange.h"
 #include "model/strategy.h"
+#include "model/tf.h"
 
 enum { MAX_DEVICES = 100000000 };
 
@@ -163,6 +164,9 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
         return dl_fail(err, DL_ERR_USAGE, "--zero: goes with strategies tensor, data+tensor, 3d and expert; strategies zero1, zero2 and "
                        "zero3 are data parallelism alone");
+    }
+    if (plan->shard_group > 0 && plan->strategy->check != dl_tf_check) {
+        return dl_fail(err, DL_ERR_USAGE, "--zero-group: goes with sharded states: strategies zero1 to zero3, or --zero 1 to 3");
     }
     return plan->strategy->check == NULL ? DL_OK : plan->strategy->check(system, workload, framework, plan, err);
 }

@@ -75,7 +75,7 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
                     if ((!splits && pp > 1) || (fixed->pp > 0 && pp != fixed->pp) || (devices / inner) % pp != 0) continue;
                     const int64_t dp = devices / inner / pp;
                     struct dl_tf_split split = {.tp = tp, .sp = s->sp.value[c], .ep = s->ep.value[e], .pp = pp, .dp = dp, .nodes = nodes,
-                                                .devices_per_node = each, .mapping = fixed->mapping};
+                                                .devices_per_node = each, .mapping = fixed->mapping, .shard_group = fixed->shard_group};
                     if (fixed->dp > 0 && dp != fixed->dp) continue;
                     if (fmod(s->tf.stack, (double)pp) != 0) s->rejected_count[DL_NOT_LAYERS]++;
                     else if (batch % (dp * split.ep) != 0) s->rejected_count[DL_NOT_BATCH]++;
@@ -312,6 +312,8 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_tf_layout *
 
 static bool tries_shard(const struct dl_search *s, const struct dl_tf_split *split, int shard) {
     const struct dl_search_request *r = &s->request;
+    const int64_t group = r->fixed.shard_group;
+    if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0)) return false;
     if (!r->any_shard) return shard == (int)r->fixed.shard;
     if (shard == 0) return !s->tf.plain; /* search_network.c has it */
     return r->framework->shards && split->dp * split->ep * split->sp > 1;

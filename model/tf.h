@@ -69,6 +69,7 @@ struct dl_tf_split {
     int64_t tp, sp, ep, pp, dp, nodes, devices_per_node;
     enum dl_mapping mapping;
     bool sequence_parallel;
+    int64_t shard_group;              /* data ranks that share states out; 0: all */
 };
 
 /* The layer with its shapes and tensors at the split. */
@@ -128,6 +129,7 @@ struct dl_tf_layout {
     struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
     struct dl_collective_time tied;   /* gradient of the embedding between first and last stage */
     double gradient_bytes, gather_bytes;
+    double shard_ranks;               /* that states are shared out among: replicas, or those of a group (hybrid sharding) */
     double expert_parameters, expert_replicas; /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
     struct dl_collective_time expert_reduce, expert_gather; /* the experts' part of reduce and gather */
     double expert_gradient_bytes, expert_gather_bytes; /* of gradient_bytes, gather_bytes */

@@ -82,7 +82,7 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
     const struct dl_tf_parts *t = s->t;
     struct dl_arena *arena = t->arena;
     const double parameters = fmax(t->layout.parameters[0], t->layout.parameters[1]);
-    const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g", parameters, t->layout.shard, t->layout.replicas);
+    const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g", parameters, t->layout.shard, t->layout.shard_ranks);
     put(s, "weights", "memory", "F-TF-STATES", inputs, "workload file", m->weights_bytes, NAN, NULL);
     put(s, "gradients", "memory", "F-TF-STATES", inputs, "workload file", m->gradients_bytes, NAN, NULL);
     put(s, "optimizer", "memory", "F-TF-STATES", inputs, "workload file", m->optimizer_bytes, NAN, NULL);

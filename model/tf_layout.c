@@ -5,6 +5,8 @@
  * mapping says. A group of R ranks at stride S has min(R, g/S) of them on a node of g devices; all like groups communicate at
  * once and share the adapters (F-COLL-TOGETHER). A message between stages crosses nodes when their ranks do.
  * Experts of e expert ranks are held by every e-th data rank: N/e ranks add up their gradients and share their states.
+ * Hybrid sharding shares states out among g neighbouring data ranks: N above is g; gradients are reduce-scattered among g, and
+ * the shares of S/g all-reduced among the N/g ranks that hold the same (F-TF-HYBRID).
  * F-TF-BORDER: a stage sends b s h / t elements of each micro-batch to the next, and gets as many gradients back.
  * F-TF-STATES: bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments o:
  * none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and two layers' weights in use.
@@ -108,7 +110,7 @@ static double known_or_zero(double value) { return dl_known(value) ? value : 0; 
 
 /* What a rank has of p parameters that are shared out among those that hold them. */
 static double shared_out(const struct dl_tf_layout *layout, double p) {
-    return (p - layout->expert_parameters) / layout->replicas + layout->expert_parameters / layout->expert_replicas;
+    return (p - layout->expert_parameters) / layout->shard_ranks + layout->expert_parameters / layout->expert_replicas;
 }
 
 static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
@@ -146,6 +148,29 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
     *to = sum;
 }
 
+/* F-TF-HYBRID: gradients summed over all data ranks so that each has its share; parameters gathered from those that share them out. */
+static enum dl_code sum_gradients(const struct dl_tf *tf, const struct dl_tf_layout *l, double bytes, struct dl_collective_time *out,
+                                  struct dl_err *err) {
+    struct dl_tf_group group = dl_tf_group_of(&l->split, DL_AXIS_DP);
+    const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
+    if (l->shard == 0) return dl_tf_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
+    struct dl_collective_time between;
+    group.ranks = shares;
+    DL_TRY(dl_tf_collective(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes, out, err));
+    if (copies <= 1) return DL_OK;
+    const struct dl_tf_group across = {copies, group.stride * shares};
+    DL_TRY(dl_tf_collective(tf, &l->split, across, DL_COLL_ALL_REDUCE, bytes / (double)shares, &between, err));
+    add_time(out, &between);
+    return DL_OK;
+}
+
+static enum dl_code gather_parameters(const struct dl_tf *tf, const struct dl_tf_layout *l, double bytes, struct dl_collective_time *out,
+                                      struct dl_err *err) {
+    struct dl_tf_group group = dl_tf_group_of(&l->split, DL_AXIS_DP);
+    group.ranks = (int64_t)l->shard_ranks;
+    return dl_tf_collective(tf, &l->split, group, DL_COLL_ALL_GATHER, bytes, out, err);
+}
+
 /* The experts' share of the exchange, after that of all others. */
 static enum dl_code exchange_experts(const struct dl_tf *tf, struct dl_tf_layout *out, double width, struct dl_err *err) {
     const struct dl_tf_split *s = &out->split;
@@ -170,21 +195,19 @@ static enum dl_code exchange_experts(const struct dl_tf *tf, struct dl_tf_layout
 /* F-TF-DATA: gradients of the fullest stage, all-reduced, or reduce-scattered with the parameters gathered afterwards. */
 static enum dl_code exchange(const struct dl_tf *tf, struct dl_tf_layout *out, struct dl_err *err) {
     const struct dl_tf_split *s = &out->split;
-    const struct dl_tf_group data = dl_tf_group_of(s, DL_AXIS_DP);
     const double width = dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
     const double body = part_elements(tf, s, DL_TF_BODY) - out->expert_parameters / out->stage_layers;
     double elements = fmax(out->parameters[0], out->parameters[1]) - out->expert_parameters;
     if (out->shard >= 3) {
-        DL_TRY(dl_tf_collective(tf, s, data, DL_COLL_ALL_GATHER, body * width, &out->unit_gather, err));
-        DL_TRY(dl_tf_collective(tf, s, data, DL_COLL_REDUCE_SCATTER, body * gradient_width(tf), &out->unit_reduce, err));
+        DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
+        DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce, err));
         elements -= out->stage_layers * body; /* the embedding and the head go by themselves */
     }
     out->gradient_bytes = elements * gradient_width(tf);
     out->gather_bytes = elements * width;
     if (elements > 0) {
-        const enum dl_collective_op op = out->shard > 0 ? DL_COLL_REDUCE_SCATTER : DL_COLL_ALL_REDUCE;
-        DL_TRY(dl_tf_collective(tf, s, data, op, out->gradient_bytes, &out->reduce, err));
-        if (out->shard > 0) DL_TRY(dl_tf_collective(tf, s, data, DL_COLL_ALL_GATHER, out->gather_bytes, &out->gather, err));
+        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, err));
+        if (out->shard > 0) DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }
     DL_TRY(exchange_experts(tf, out, width, err));
     if (s->pp > 1 && tf->tied_elements > 0) {
@@ -209,6 +232,7 @@ enum dl_code dl_tf_layout_make(const struct dl_tf *tf, const struct dl_tf_split 
     out->split = *split;
     out->shard = shard;
     out->replicas = (double)(split->dp * split->ep * split->sp);
+    out->shard_ranks = split->shard_group > 0 && shard > 0 ? fmin((double)split->shard_group, out->replicas) : out->replicas;
     count_parameters(tf, out);
     DL_TRY(exchange(tf, out, err));
     out->buckets = bucket_count(tf, out);

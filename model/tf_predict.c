@@ -34,7 +34,8 @@ static enum dl_code check_divides(const char *option, int64_t ranks, double whol
 struct dl_tf_split dl_tf_split_of(const struct dl_plan *plan) {
     return (struct dl_tf_split){.tp = plan->tp, .sp = plan->sp, .ep = plan->ep, .pp = plan->pp, .dp = plan->dp, .nodes = plan->nodes,
                                 .devices_per_node = plan->devices_per_node, .mapping = plan->mapping,
-                                .sequence_parallel = plan->sequence_parallel && plan->tp > 1};
+                                .sequence_parallel = plan->sequence_parallel && plan->tp > 1,
+                                .shard_group = plan->shard_group};
 }
 
 int dl_tf_shard_of(const struct dl_plan *plan) {
@@ -67,6 +68,16 @@ static enum dl_code check_batch(const struct dl_plan *plan, struct dl_err *err) 
                    "--global-batch is %.0f", micro, share, ranks, fmax(1, whole) * micro * ranks);
 }
 
+static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct dl_err *err) {
+    const int64_t ranks = plan->dp * plan->sp * plan->ep, group = plan->shard_group;
+    if (group <= 0) return DL_OK;
+    if (shard == 0) return dl_fail(err, DL_ERR_USAGE, "--zero-group: goes with sharded states: --zero 1 to 3, or strategy zero1 to zero3");
+    if (plan->ep > 1) return dl_fail(err, DL_ERR_USAGE, "--zero-group: not together with expert ranks; leave out --ep or --zero-group");
+    if (ranks % group == 0) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--zero-group %lld does not divide the %lld ranks that hold the same parameters; nearest is %lld",
+                   (long long)group, (long long)ranks, (long long)nearest_divisor((double)ranks, group));
+}
+
 static enum dl_code check_pipeline(const struct dl_tf *tf, const struct dl_plan *plan, struct dl_err *err) {
     struct dl_tf_choice choice;
     double micro;
@@ -94,6 +105,7 @@ enum dl_code dl_tf_check(const struct dl_system *system, const struct dl_workloa
         return dl_fail(err, DL_ERR_USAGE, "%s does not shard states; take --framework deepspeed-zero1, deepspeed-zero2, "
                        "deepspeed-zero3, pytorch-fsdp, megatron or ideal", framework->name);
     }
+    DL_TRY(check_shards(plan, dl_tf_shard_of(plan), err));
     const enum dl_code code = dl_tf_prepare(system, workload, framework, plan, &arena, &tf, err);
     dl_arena_free(&arena);
     DL_TRY(code);

@@ -39,6 +39,7 @@ const struct dl_option dl_input_options[] = {
     {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
     {"zero", 0, "STAGE", "Plan", "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) over data ranks", false},
+    {"zero-group", 0, "N", "Plan", "hybrid sharding: states are shared out among N neighbouring data ranks, e.g. those of a node, and replicated beyond", false},
     {"mapping", 0, "NAME", "Plan", "neighbours of tensor and sequence ranks: data-inside (Megatron's order, default) or pipeline-inside", false},
     {"schedule", 0, "NAME", "Plan", "of micro-batches: 1f1b, gpipe, interleaved or async; default 1f1b", false},
     {"virtual-stages", 0, "N", "Plan", "parts of the network on each device of an interleaved pipeline; default 2 there", false},
@@ -128,6 +129,7 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     DL_TRY(dl_option_choice(options, "assume", dl_assume_names, &assume, err));
     DL_TRY(dl_option_choice(options, "mapping", dl_mapping_names, &mapping, err));
     DL_TRY(dl_option_integer(options, "zero", 0, 3, &plan->shard, err));
+    DL_TRY(dl_option_integer(options, "zero-group", 2, 100000000, &plan->shard_group, err));
     plan->recompute_open = !dl_option_given(options, "recompute");
     plan->mapping = (enum dl_mapping)mapping;
     plan->schedule = (enum dl_schedule)schedule;

@@ -51,6 +51,19 @@ check 'expert ranks without experts' 2 'has no experts to spread'
 run predict --system dgx-a100-80 --nodes 2 --workload "${moe%2}9" --framework megatron --global-batch 32
 check 'more choices than experts' 2 'at most the 8 experts'
 
+# Hybrid sharding: inside the node, copies across nodes.
+for g in 4 8; do # iris: 4 devices a node
+    run predict --system iris-v100 --nodes 2 --workload gpt2 --framework pytorch-fsdp --precision mixed --global-batch 8 --recompute full --zero-group $g --json
+    check "states shared out among $g" 0
+    sed -n 's/.*"comm_s": *\([0-9.e-]*\).*/\1/p' "$work/out" | head -n 1 > "$work/comm$g"
+done
+if awk 'NR == FNR { a = $1; next } { exit !(a > 0 && a < $1) }' "$work/comm4" "$work/comm8"; then echo 'ok sharing inside a node moves less across'; else
+    echo 'not ok sharing inside a node moves less across'; fi
+run predict --system dgx-a100-80 --nodes 2 --workload gpt2_xl --framework pytorch-fsdp --precision mixed --global-batch 32 --zero-group 5
+check 'a group that does not divide' 2 'nearest is'
+run predict --system dgx-a100-80 --nodes 2 --workload resnet50 --framework pytorch-ddp --zero-group 4
+check 'a group without sharding' 2 'goes with sharded states'
+
 # A convolutional network: its splits and their products with data parallelism.
 network() { run search --system abci-v100 --nodes 4 --workload resnet50 --framework chainermn --global-batch 64 --threads 1 "$@"; }
 network --csv --top 64

@@ -131,6 +131,44 @@ static void volumes_of_zero(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-TF-HYBRID: 8 data ranks, states shared out among 4 of a node: 4 P + 12 P/4 and so on; a rank sends 3/4 S for each scatter and gather,
+ * and 2 x 1/2 x S/4 to its fellow on the other node. Within the node they are faster than among all 8. */
+static void hybrid_sharding(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_tf_split s = split(1, 1, 1, 8);
+    const double p = g.workload.parameters, layer = 2 * (12 * 1024.0 * 1024 + 13 * 1024), bytes = 2 * p;
+    const double wanted[] = {16 * p, 4 * p + 12 * p / 4, 2 * p + 14 * p / 4, 16 * p / 4 + 2 * layer};
+    const struct dl_collective_time none = {0};
+    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    struct dl_tf_cell cell;
+    struct dl_err err = {0};
+    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    for (int shard = 1; shard <= 3; shard++) {
+        struct dl_tf_layout hybrid, all;
+        struct dl_tf_result r;
+        s.shard_group = 4;
+        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &hybrid, &err), DL_OK);
+        s.shard_group = 0;
+        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &all, &err), DL_OK);
+        const struct dl_memory *m = &hybrid.states[0];
+        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard], 1e-12);
+        dl_tf_evaluate(&g.tf, &hybrid, &cell, &none, &choice, &r);
+        check_close(r.sent_bytes, ((shard == 3 ? 3 : 2) * 0.75 + 0.25) * bytes, 1e-9);
+        assert_true(hybrid.gather.time_s < all.gather.time_s);
+    }
+    struct dl_plan plan = g.f.plan;
+    plan.strategy = dl_strategy_find("zero3");
+    plan.nodes = 2;
+    plan.dp = 8;
+    plan.shard_group = 3;
+    plan.batch_per_device_samples = 1;
+    assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_ERR_USAGE);
+    check_contains(err.message, "does not divide the 8 ranks that hold the same parameters; nearest is");
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TF-TENSOR: 4 all-reduces of b s h 2 bytes a layer, 2(t-1)/t of it sent; sequence parallelism sends the same. Context
  * parallelism (F-TF-CONTEXT) halves what each of them moves. */
 static void volumes_of_tensor(void **state) {
@@ -300,6 +338,7 @@ int main(void) {
         cmocka_unit_test(finds_the_stack),   cmocka_unit_test(activations_of_a_layer), cmocka_unit_test(states_of_zero),
         cmocka_unit_test(volumes_of_zero),   cmocka_unit_test(volumes_of_tensor),      cmocka_unit_test(groups_of_ranks),
         cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),         cmocka_unit_test(one_rank_is_data),
+        cmocka_unit_test(hybrid_sharding),
         cmocka_unit_test(host_and_device),   cmocka_unit_test(impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
