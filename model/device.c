@@ -120,6 +120,8 @@ static const struct dl_field device_fields[] = {
     NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
     NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
+    NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
+           "a CPU's arithmetic while all other devices of the host work too / alone"),
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
     NUMBER(collective_slowdown_frac, 0, 1, DL_UNIT_NONE, "compute is slower by this while kernels of NCCL run"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),

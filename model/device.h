@@ -31,6 +31,7 @@ struct dl_device {
     double l2_bytes;                     /* last-level cache; NAN: unknown */
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
+    double together_ratio;            /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
     double kernel_latency_s;             /* shortest kernel, start to end, on the device */
     double kernel_gap_s;                 /* between two queued kernels on the device */
     double collective_slowdown_frac;     /* compute slower by this while NCCL's kernels run; NAN: as the framework says */

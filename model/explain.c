@@ -4,6 +4,7 @@
 
 #include "model/memory.h"
 #include "model/predict_parts.h"
+#include "model/shared_host.h"
 #include "model/workspace.h"
 
 struct sink {
@@ -42,6 +43,12 @@ static struct limit_words limit_of(const struct dl_parts *parts, const struct dl
     return words[most];
 }
 
+/* ", ..." of a pass whose device shares its host, else "". F-SHARED-HOST */
+static const char *sharing_of(const struct sink *s) {
+    const struct dl_shared_host shared = dl_shared_host(s->parts->system, s->parts->plan);
+    return shared.arithmetic_ratio > 1 || shared.memory_ratio > 1 || shared.turns_ratio > 1 ? ", on a shared host" : "";
+}
+
 static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {
     if (cost->time_s <= 0) return;
     struct dl_arena *arena = s->parts->arena;
@@ -50,8 +57,8 @@ static void put_pass(struct sink *s, const char *name, const char *group, const 
                .name = dl_arena_printf(arena, "%s %s", name, group),
                .group = group,
                .formula = cost->formula,
-               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s", cost->flop / 1e9,
-                                         cost->bytes / 1e6, cost->launches, limit.text),
+               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s%s", cost->flop / 1e9,
+                                         cost->bytes / 1e6, cost->launches, limit.text, sharing_of(s)),
                .origin = cost->origin_device == NULL ? cost->origin
                          : dl_arena_printf(arena, "%s from %s", cost->origin, cost->origin_device),
                .start_s = start_s,
