@@ -25,16 +25,10 @@ static double knomial_rounds(double p, double radix)
  * a level that is full its last rank waits longest; of one that is not, the rank with the most second children above. */
 static double heap_rounds(double p)
 {
-    const double depth = dl_lg_floor(p);
-    const uint64_t last = (uint64_t)(p - dl_power(depth)); /* on the last level, from 0 */
     if (p <= 1.0) return 0.0;
-    double most = 0.0, above = 0.0;
-    for (int bit = (int)depth - 1; bit >= 0; bit--) {
-        if ((last >> bit & 1u) == 0) continue;
-        most = dl_most(most, above + (double)bit); /* this bit 0, all below it 1 */
-        above += 1.0;
-    }
-    most = dl_most(most, above);
+    const double depth = dl_lg_floor(p), last = p - dl_power(depth); /* on the last level, from 0 */
+    /* most second children above one of the ranks 0 to last: ones in a binary number */
+    const double most = last < 1.0 ? 0.0 : dl_lg_floor(last + 1.0);
     return dl_most(depth + most, 2.0 * (depth - 1.0));
 }
 
