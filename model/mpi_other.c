@@ -9,29 +9,26 @@ struct rounds { double in, out; }; /* in nodes, between them */
  * rank sends while the first is under way costs overhead alone. */
 struct way { struct rounds messages, hops; };
 
-/* Each rank passes on what it has, first to the farthest: a k-nomial tree over p ranks sends, of every level, as many
+/* Radix 2 or 4. Each rank passes on what it has, first to the farthest: a k-nomial tree over p ranks sends, of every level, as many
  * messages as the root has children there. */
 static double knomial_rounds(double p, double radix)
 {
-    double rounds = 0.0;
-    for (double stride = 1.0; stride < p; stride *= radix) rounds += dl_least(radix - 1.0, ceil(p / stride) - 1.0);
-    return rounds;
+    if (p <= 1.0) return 0.0;
+    const double doublings = dl_lg_ceil(p);
+    if (radix < 4.0) return doublings;
+    const double below = (double)(((int64_t)doublings + 1) / 2 - 1); /* levels but the highest: full */
+    const int64_t stride = (int64_t)dl_power(2.0 * below), children = ((int64_t)p - 1) / stride;
+    return 3.0 * below + dl_least(3.0, (double)children);
 }
 
 /* A heap's tree, rank i with the children 2i + 1 and 2i + 2, served in this order: the second child waits for two messages. On
  * a level that is full its last rank waits longest; of one that is not, the rank with the most second children above. */
 static double heap_rounds(double p)
 {
-    const double depth = dl_lg_floor(p);
-    const uint64_t last = (uint64_t)(p - dl_power(depth)); /* on the last level, from 0 */
     if (p <= 1.0) return 0.0;
-    double most = 0.0, above = 0.0;
-    for (int bit = (int)depth - 1; bit >= 0; bit--) {
-        if ((last >> bit & 1u) == 0) continue;
-        most = dl_most(most, above + (double)bit); /* this bit 0, all below it 1 */
-        above += 1.0;
-    }
-    most = dl_most(most, above);
+    const double depth = dl_lg_floor(p), last = p - dl_power(depth); /* on the last level, from 0 */
+    /* most second children above one of the ranks 0 to last: ones in a binary number */
+    const double most = last < 1.0 ? 0.0 : dl_lg_floor(last + 1.0);
     return dl_most(depth + most, 2.0 * (depth - 1.0));
 }
 
