@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "model/cost.h"
+#include "model/kernel_scale.h"
 #include "model/predict_parts.h"
 #include "model/timeline.h"
 #include "tests/check.h"
@@ -98,6 +99,10 @@ static void sums_and_passes_by_hand(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+static double scale_of(const struct dl_framework *f, enum dl_precision precision, const struct dl_layer *layer, enum dl_op op) {
+    return dl_kernel_scales(f, precision, layer).op_scale[op];
+}
+
 /* F-FRAMEWORK-KERNELS: one factor by kind of work; products have none, grouped convolutions and composed layers their own, and
  * mixed precision other ones. */
 static void factors_of_a_release(void **state) {
@@ -107,14 +112,14 @@ static void factors_of_a_release(void **state) {
     const struct dl_layer conv = {.kind = dl_layer_kind_find("conv"), .groups = 1}, grouped = {.kind = conv.kind, .groups = 8};
     const struct dl_layer norm = {.kind = dl_layer_kind_find("layernorm")}, relu = {.kind = dl_layer_kind_find("relu")};
     const struct dl_layer loss = {.kind = dl_layer_kind_find("loss")};
-    check_close(dl_cost_kernel_scale(&f, DL_FP32, &conv, DL_OP_CONV), 1.5, 1e-12);
-    check_close(dl_cost_kernel_scale(&f, DL_MIXED, &conv, DL_OP_CONV), 1.1, 1e-12);
-    check_close(dl_cost_kernel_scale(&f, DL_FP32, &grouped, DL_OP_CONV), 3, 1e-12);
-    check_close(dl_cost_kernel_scale(&f, DL_FP32, &conv, DL_OP_GEMM), 1, 1e-12);
-    check_close(dl_cost_kernel_scale(&f, DL_FP32, &relu, DL_OP_STREAM), 1.2, 1e-12);
-    check_close(dl_cost_kernel_scale(&f, DL_MIXED, &relu, DL_OP_STREAM), 1, 1e-12); /* not given: none */
-    check_close(dl_cost_kernel_scale(&f, DL_FP32, &norm, DL_OP_STREAM), 2, 1e-12);
-    check_close(dl_cost_kernel_scale(&f, DL_FP32, &loss, DL_OP_STREAM), 8, 1e-12);
+    check_close(scale_of(&f, DL_FP32, &conv, DL_OP_CONV), 1.5, 1e-12);
+    check_close(scale_of(&f, DL_MIXED, &conv, DL_OP_CONV), 1.1, 1e-12);
+    check_close(scale_of(&f, DL_FP32, &grouped, DL_OP_CONV), 3, 1e-12);
+    check_close(scale_of(&f, DL_FP32, &conv, DL_OP_GEMM), 1, 1e-12);
+    check_close(scale_of(&f, DL_FP32, &relu, DL_OP_STREAM), 1.2, 1e-12);
+    check_close(scale_of(&f, DL_MIXED, &relu, DL_OP_STREAM), 1, 1e-12); /* not given: none */
+    check_close(scale_of(&f, DL_FP32, &norm, DL_OP_STREAM), 2, 1e-12);
+    check_close(scale_of(&f, DL_FP32, &loss, DL_OP_STREAM), 8, 1e-12);
 }
 
 int main(void) {
