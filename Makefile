@@ -10,6 +10,7 @@ ifeq ($(origin CC),default)
 endif
 PKG_CONFIG ?= pkg-config
 CUDA_HOME ?= /usr/local/cuda
+PYTHON ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 V ?= 0
 DEVELOPER ?= 0
@@ -94,7 +95,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests fuzzers bench validate validate-net demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests fuzzers bench validate validate-net validate-gpu demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -221,12 +222,15 @@ bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
-validate: all ## TensorFlow, Keras, MXNet, Horovod from PyPI on the Slurm test bed (network, an hour)
+validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 12 minutes, quiet machine)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
 
 validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly
 	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(abspath $(BUILD))/net sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
 	$(Q)DL_NET_SAMPLES=$(BUILD)/net/samples $(BUILD)/tests/unit/test_network
+
+validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates and predictions against PyTorch (half an hour)
+	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(abspath $(BUILD)/dlmodel) --out $(BUILD)/gpu
 
 demo: ## set up, build, and do the main job on this machine
 	$(Q)$(MAKE) --no-print-directory deps
@@ -235,6 +239,7 @@ demo: ## set up, build, and do the main job on this machine
 
 accuracy: all ## print the accuracy table, and put it into README.md
 	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
+	$(Q)sh tests/cpu_accuracy.sh $(BUILD)/dlmodel README.md
 
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept

@@ -89,6 +89,8 @@ enum dl_code dl_coll_links(const struct dl_system *system, const struct dl_colle
             if (!isnan(link->per_message_cpu_s)) links.inter.alpha_s += 2.0 * link->per_message_cpu_s;
             links.inter.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
         }
+        /* Without an adapter the cores copy: what a rank sends and what it receives take turns on the core of that rank. */
+        if (link->kind != NULL && strcmp(link->kind, "loopback") == 0) links.inter.beta_s_per_byte *= 2.0;
         double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
         links.inter.beta_s_per_byte *= links.flows / dl_least(adapters, links.per_node);
         struct dl_network_share fabric = dl_network_fabric(system, links.nodes);

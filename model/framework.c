@@ -135,6 +135,8 @@ static const struct dl_field framework_fields[] = {
     STRING(recompute, false, "activations computed again when nothing is asked for: none, selective or full; absent: none"),
     FLAG(splits_layers, "tensor, pipeline, sequence and expert parallelism"),
     FLAG(shards, "can shard optimizer states, gradients and weights (ZeRO)"),
+    DEFAULT(unequal_scale, 0.1, 10, DL_UNIT_NONE, 1, "the same of convolutions with unequal sides (1x7), besides conv_scale"),
+    DEFAULT(norm_scale, 0.1, 20, DL_UNIT_NONE, 1, "the same of batch normalisations, besides stream_scale"),
     DEFAULT(loss_scale, 0.01, 100, DL_UNIT_NONE, 1, "the same of the loss, besides composed_scale: cross-entropy in many passes"),
     DEFAULT(softmax_matrices, 0, 1024, DL_UNIT_COUNT, 0, "fused softmax of attention takes multiples of so many score matrices of a rank; 0: any number"),
     DEFAULT(softmax_keys, 0, 1e6, DL_UNIT_COUNT, 0, "keys that it takes at most; 0: any number"),

@@ -84,6 +84,8 @@ struct dl_framework {
     const char *recompute;                   /* of dl_recompute_names, when none is asked for; NULL: none */
     bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
     bool shards;                             /* ZeRO stages */
+    double unequal_scale;                    /* of convolutions with unequal sides (1x7) besides conv_scale; 0: 1 */
+    double norm_scale;                       /* of batch normalisations besides stream_scale; 0: 1 */
     double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
     double softmax_matrices, softmax_keys;   /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any */
 };

@@ -11,6 +11,7 @@
 
 #include "model/device.h"
 #include "model/surface.h"
+#include "model/workspace.h"
 
 const char *const dl_precision_names[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
@@ -318,22 +319,10 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel)
-{
-    if (kernel->op != DL_OP_CONV || kernel->groups > 1.0 || kernel->kernel[0] != 1.0) return 0.0;
-    double positions = 1.0;
-    for (int d = 1; d < DL_DIMS; d++) {
-        if (kernel->kernel[d] != 3.0 || kernel->stride[d] != 1.0 || kernel->dilation[d] != 1.0) return 0.0;
-        positions *= kernel->out[d];
-    }
-    const double channels = kernel->in_channels + kernel->out_channels, tile = 36.0;
-    return 4.0 * (tile / 16.0 * kernel->batch * positions * channels + tile * kernel->in_channels * kernel->out_channels);
-}
-
 double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                                   double limit_bytes)
 {
-    if (!(dl_kernel_workspace_bytes(kernel) > limit_bytes)) return 1.0;
+    if (!(dl_kernel_workspace_bytes(kernel, dl_precision_bytes(precision)) > limit_bytes)) return 1.0;
     const struct dl_surface *surface = choose(device, precision, kernel);
     if (surface == NULL && device->borrowed != NULL) surface = choose(device->borrowed, precision, kernel);
     return surface != NULL && surface->gain_3x3 > 1.0 ? surface->gain_3x3 : 1.0;

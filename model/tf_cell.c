@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "model/cost.h"
+#include "model/kernel_scale.h"
 #include "model/layer.h"
 #include "model/strategy.h"
 #include "model/tf.h"
@@ -35,7 +36,7 @@ static void add_kernel(const struct maker *m, const struct dl_layer *layer, cons
     struct dl_kernel_time t;
     dl_kernel_time(m->tf->system->device, m->tf->precision, kernel, &t);
     const double scale = (m->tf->compute_scale > 0 ? m->tf->compute_scale : 1) *
-                         dl_cost_kernel_scale(m->tf->framework, m->tf->precision, layer, (int)kernel->op);
+                         dl_kernel_scales(m->tf->framework, m->tf->precision, layer).op_scale[kernel->op];
     const double time_s = sign * scale * t.time_s;
     pass->device_s += time_s;
     pass->by_limit_s[t.limit] += time_s;

@@ -123,14 +123,14 @@ static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
         const double p = out->parameters[i], mine = shared_out(out, p), gradients = p * gradient_width(tf);
         memset(m, 0, sizeof *m);
         m->weights_bytes = (out->shard >= 3 ? mine : p) * used + (out->shard >= 1 ? mine : p) * master;
-        if (out->shard >= 3 && n > 1) m->weights_bytes += 2 * unit;
-        m->gradients_bytes = (out->shard >= 2 ? mine : p) * gradient_width(tf);
+        m->gradients_bytes = out->shard >= 2 ? mine * gradient_width(tf) : gradients;
         m->optimizer_bytes = (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
         if (n > 1) {
             if (dl_known(framework->fusion_bytes)) m->buffers_bytes = framework->fusion_bytes;
             else if (dl_known(framework->bucket_bytes)) {
                 m->buffers_bytes = out->shard > 0 ? fmin(framework->bucket_bytes, gradients) : gradients;
             }
+            if (out->shard >= 3) m->buffers_bytes += 2 * unit; /* gathered parameters of the layer at work and of the next */
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
         m->context_bytes = known_or_zero(tf->system->device->context_bytes) + framework->context_bytes;

@@ -86,7 +86,8 @@ static void hold(const struct dl_tf *tf, const struct dl_tf_layout *layout, cons
         m.activations_bytes = flight * layout->stage_layers * cell->kept_bytes[DL_TF_BODY][r];
         if (choice->recompute == DL_RECOMPUTE_FULL) m.activations_bytes += cell->kept_bytes[DL_TF_BODY][DL_RECOMPUTE_NONE];
         if (!last) m.activations_bytes += flight * (cell->kept_bytes[DL_TF_BEFORE][r] + input);
-        if (last || one) m.activations_bytes += cell->kept_bytes[DL_TF_AFTER][r];
+        /* GPipe goes back only when all micro-batches are through; the others at once where the loss is. */
+        if (last || one) m.activations_bytes += (choice->schedule == DL_GPIPE && !one ? flight : 1) * cell->kept_bytes[DL_TF_AFTER][r];
         if (choice->schedule == DL_ASYNC && !last) { /* weights of every micro-batch in flight */
             m.weights_bytes += layout->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
         }

@@ -2,6 +2,7 @@
 # The documents say what is true: accuracy table, formula ids, commands in the README, sizes.
 set -u
 sh tests/accuracy.sh "$DLMODEL" README.md check
+sh tests/cpu_accuracy.sh "$DLMODEL" README.md check
 
 missing=
 for id in $(grep -rhoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model calibrate predict --include='*.c' --include='*.h' | sort -u); do
