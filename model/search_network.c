@@ -41,7 +41,9 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
     const struct dl_plan *fixed = &s->request.fixed;
     const int64_t devices = nodes * fixed->devices_per_node, batch = (int64_t)fixed->global_batch_samples;
     struct dl_search_divisors ranks;
-    if ((fixed->strategy != NULL && kind_of(fixed->strategy) < 0) || (!s->request.any_shard && fixed->shard > 0)) return DL_OK;
+    if ((fixed->strategy != NULL && kind_of(fixed->strategy) < 0) || (!s->request.any_shard && fixed->shard > 0) || fixed->shard_group > 0) {
+        return DL_OK;
+    }
     dl_search_list_divisors(devices, 0, &ranks);
     for (int kind = DATA; kind < KINDS; kind++) {
         for (int i = 0; i < ranks.count; i++) {
