@@ -1,7 +1,9 @@
 /* cal_host.c - see the header. */
+#define _GNU_SOURCE /* sched_getaffinity, CPU_COUNT */
 #include "calibrate/cal_host.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,9 @@ void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out) {
     read_processors(arena, out);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     out->cores = cores < 1 ? 1 : cores;
+    cpu_set_t own;
+    const int64_t count = sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 0;
+    out->allowed = count < 1 || count > out->cores ? out->cores : count;
     if (out->sockets < 1) out->sockets = 1;
     if (pages > 0 && page > 0) out->memory_bytes = (double)pages * (double)page;
     out->last_cache_bytes = last_cache();

@@ -34,6 +34,13 @@ static const struct dl_field header_fields[] = {
      .min = 1,
      .max = 1e6,
      .help = "--nodes"},
+    {.key = "cores", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_cal_header, cores), .min = 1, .max = 4096, .help = "--cores"},
+    {.key = "virtual_nodes",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, virtual_nodes),
+     .min = 1,
+     .max = 1e4,
+     .help = "--virtual-nodes"},
     STRING(struct dl_cal_header, workload, false, "--workload"),
     {.key = "gpus",
      .type = DL_FIELD_INTEGER,
@@ -252,6 +259,8 @@ enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header 
     if (header->gpus > 0) dl_jw_integer(&w, "capability", header->capability);
     dl_jw_integer(&w, "ranks", header->ranks);
     if (header->nodes > 1) dl_jw_integer(&w, "nodes", header->nodes);
+    if (header->cores > 0) dl_jw_integer(&w, "cores", header->cores);
+    if (header->virtual_nodes > 0) dl_jw_integer(&w, "virtual_nodes", header->virtual_nodes);
     dl_jw_number(&w, "budget_s", header->budget_s);
     dl_jw_bool(&w, "quick", header->quick);
     dl_jw_end(&w);

@@ -17,6 +17,7 @@ struct dl_cal_header {
     const char *only, *file_dir;
     const char *hostfile, *launcher;
     int64_t ranks, nodes; /* nodes: DL_ABSENT is 1 */
+    int64_t cores, virtual_nodes; /* --cores, --virtual-nodes; DL_ABSENT: not given */
     double budget_s;
     bool quick;
 };

@@ -28,6 +28,7 @@ const struct dl_cal_probe dl_cal_probes[] = {
     {"matmul", "matrix products, oneDNN", DL_CAL_PROGRAM_CPU},
     {"conv", "convolution, three passes, oneDNN", DL_CAL_PROGRAM_CPU},
     {"stream", "memory bandwidth", DL_CAL_PROGRAM_CPU},
+    {"beside", "devices of a few cores beside each other (--cores)", DL_CAL_PROGRAM_CPU},
     {"write", "file write with fsync", DL_CAL_PROGRAM_CPU},
     {"read", "file read", DL_CAL_PROGRAM_CPU},
     {"pingpong", "MPI point to point", DL_CAL_PROGRAM_MPI},
@@ -155,6 +156,16 @@ static void add_convolutions(struct builder *b) {
     }
 }
 
+/* One device alone and with all others of the host: where several make up a host. The arrays do not stay in a cache. */
+static void add_beside(struct builder *b) {
+    const int64_t devices = b->plan->choice.devices;
+    for (int64_t count = 1; devices > 1; count = devices) {
+        add(b, "beside", dl_arena_printf(b->arena, "m=512 n=512 k=512 ta=0 tb=0 devices=%lld", (long long)count), "product", DL_CAL_CPU, 3);
+        add(b, "beside", dl_arena_printf(b->arena, "bytes=67108864 devices=%lld", (long long)count), "copy", DL_CAL_CPU, 3);
+        if (count == devices) break;
+    }
+}
+
 static void add_messages(struct builder *b, const char *pass, enum dl_cal_child child) {
     const bool quick = b->plan->choice.quick;
     static const char *const probes[] = {"pingpong", "allreduce"};
@@ -210,6 +221,7 @@ static void add_all(struct builder *b) {
     const char *arrays = quick ? "bytes=67108864" : "bytes=268435456";
     add(b, "stream", arrays, "copy", DL_CAL_CPU, 4);
     add(b, "stream", arrays, "triad", DL_CAL_CPU, 4);
+    add_beside(b);
     const char *file = quick ? "bytes=67108864" : "bytes=268435456";
     add(b, "write", file, "write", DL_CAL_CPU, 5);
     add(b, "read", file, "read", DL_CAL_CPU, 5);

@@ -69,6 +69,8 @@ struct dl_cal_choice {
     const char *file_dir;
     int64_t nodes;                   /* 1: this node alone */
     const char *hostfile, *launcher; /* how the others are reached; NULL: as the allocation says */
+    int64_t cores, devices;          /* of one device; such devices of this host. 0: all cores that may be used are one */
+    int64_t virtual_nodes;           /* of this host, one device each; 0: none */
     int64_t gpus, capability;        /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
     const char *workload_name;       /* --workload; NULL: none */
     const struct dl_workload *workload;

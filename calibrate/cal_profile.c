@@ -37,6 +37,7 @@ double dl_cal_work(const struct dl_raw_sample *s) {
     }
     const double bytes = dl_cal_shape_number(s->shape, "bytes");
     if (is(s->probe, "stream")) return bytes * (is(s->pass, "triad") ? 3 : 2);
+    if (is(s->probe, "beside")) return is(s->pass, "copy") ? 2 * bytes : 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "k");
     if (!is(s->probe, "conv")) return bytes;
     const double r = dl_cal_shape_number(s->shape, "r"), stride = dl_cal_shape_number(s->shape, "s");
     const double side = floor((dl_cal_shape_number(s->shape, "h") + 2 * dl_cal_shape_number(s->shape, "p") - r) / stride) + 1;
@@ -87,8 +88,8 @@ static double best_rate(const struct dl_cal_maker *m, const char *probe) {
 static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     const struct dl_cal_host *host = &m->run->host;
-    d->summary = dl_arena_printf(m->arena, "%s, %lld cores as one device", host->cpu, (long long)host->cores);
-    d->unit_count = host->cores;
+    d->unit_count = m->journal->header.cores > 0 ? m->journal->header.cores : host->allowed > 0 ? host->allowed : host->cores;
+    d->summary = dl_arena_printf(m->arena, "%s, %lld core%s as one device", host->cpu, (long long)d->unit_count, d->unit_count == 1 ? "" : "s");
     if (dl_known(host->memory_bytes)) d->memory_bytes = host->memory_bytes;
     d->l2_bytes = host->last_cache_bytes;
     d->clock_hz = host->clock_hz;
@@ -201,6 +202,30 @@ static const char *implementations(const struct dl_cal_maker *m) {
     return text[0] == 0 ? NULL : dl_arena_strdup(m->arena, text);
 }
 
+/* The sample of the probe beside with so many devices, or NULL. */
+static const struct dl_raw_sample *beside(const struct dl_cal_maker *m, const char *pass, double devices) {
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (is(s->probe, "beside") && is(s->pass, pass) && dl_cal_shape_number(s->shape, "devices") == devices) return s;
+    }
+    return NULL;
+}
+
+/* What devices of a host take from each other, and virtual nodes. F-SHARED-HOST */
+static void share_host(struct dl_cal_maker *m) {
+    const struct dl_cal_header *h = &m->journal->header;
+    struct dl_device *d = &m->out->profile;
+    const int64_t devices = h->cores > 0 ? m->run->host.cores / h->cores : 1;
+    const struct dl_raw_sample *one = beside(m, "product", 1), *all = beside(m, "product", (double)devices), *copies = beside(m, "copy", (double)devices);
+    if (h->virtual_nodes > 0) m->out->nodes = h->virtual_nodes, m->out->nodes_share_host = true;
+    else if (devices > 1 && m->out->has_intra) m->out->devices_per_node = devices;
+    if (devices < 2) return;
+    if (one != NULL && all != NULL) d->together_ratio = fmax(1, all->median_s / one->median_s);
+    if (copies == NULL) return;
+    const double together = (double)devices * 2 * dl_cal_shape_number(copies->shape, "bytes") / copies->median_s;
+    m->out->host.memory_bandwidth_bytes_per_s = fmax(together, d->memory_bandwidth_bytes_per_s);
+}
+
 static void describe(struct dl_cal_maker *m) {
     const struct dl_cal_host *host = &m->run->host;
     struct dl_host *h = &m->out->host;
@@ -214,7 +239,7 @@ static void describe(struct dl_cal_maker *m) {
     m->out->measured_on = host->name;
     m->out->measured_at = m->run->finished;
     m->out->mpi = dl_cal_journal_find(m->journal, "mpi");
-    m->out->comment = "Written by dlmodel calibrate. The node is one device. What is measured twice is kept once: see samples.";
+    m->out->comment = "Written by dlmodel calibrate. What is measured twice is kept once: see samples.";
     dl_cal_note(m, "started", m->journal->header.started);
     dl_cal_note(m, "mode", m->journal->header.quick ? "quick" : "full");
     note_number(m, "budget_s", m->journal->header.budget_s);
@@ -239,6 +264,7 @@ enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct d
     DL_TRY(dl_cal_network(&m, err));
     if (gpu) DL_TRY(dl_cal_gpu_links(&m, err));
     make_storage(&m);
+    if (!gpu) share_host(&m);
     return DL_OK;
 }
 

@@ -1,6 +1,7 @@
 /* cal_profile.h - from samples to a system profile: rates, kernel-time surfaces, links, collectives, storage. Pure.
  *
- * The node is one device (all cores together), because that is how CPU builds of the frameworks use it. Between nodes
+ * The cores that the process may use are one device, because that is how CPU builds of the frameworks use them; with --cores N
+ * a device is N of them. Between nodes
  * there is nothing to measure on one node: links.inter is TCP over loopback, marked "assumed".
  */
 #ifndef DL_CALIBRATE_CAL_PROFILE_H

@@ -160,7 +160,7 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
         "%s\n"
         "%s%d samples in %.0f s; in %d of them more than a tenth of the repeats were disturbed or outliers\nprofile: %s\n",
         profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena), dl_precision_names[d->rates[0].precision],
-        (long long)d->unit_count, gpu ? "multiprocessors" : "cores",
+        (long long)d->unit_count, gpu ? "multiprocessors" : d->unit_count == 1 ? "core" : "cores",
         "memory bandwidth", quantity(d->memory_bandwidth_bytes_per_s * (dl_known(d->memory_efficiency) ? d->memory_efficiency : 1), DL_UNIT_BYTE_PER_S, arena),
         gpu ? "GPU to GPU" : "MPI, shared memory",
         link_text(&profile->intra, profile->has_intra, arena), gpu ? "between nodes" : profile->inter.assumed ? "MPI, TCP loopback" : "MPI, network",

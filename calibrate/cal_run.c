@@ -49,7 +49,7 @@ static bool missing(const struct run *r, const struct dl_cal_point *point, enum 
 /* Command line of a child for the points that are missing. NULL: out of memory. */
 static char **command(const struct run *r, enum dl_cal_child child) {
     const struct dl_cal_child_row *row = &dl_cal_children[child];
-    const size_t room = 4 * r->plan->count + 8;
+    const size_t room = 4 * r->plan->count + 10;
     size_t n = 0;
     char **argv = row->start == DL_CAL_START_HOSTS
                       ? dl_cal_launch_words(r->launch, r->launch->hosts, r->launch->host_count, room, r->arena, &n)
@@ -59,6 +59,10 @@ static char **command(const struct run *r, enum dl_cal_child child) {
     if (argv == NULL) return NULL;
     const size_t first = n;
     argv[n++] = dl_arena_strdup(r->arena, r->tools->program[row->program]);
+    if (child == DL_CAL_CPU && r->plan->choice.cores > 0) {
+        argv[n++] = dl_arena_strdup(r->arena, "--cores");
+        argv[n++] = dl_arena_printf(r->arena, "%lld", (long long)r->plan->choice.cores);
+    }
     if (child == DL_CAL_CPU) {
         argv[n++] = dl_arena_strdup(r->arena, "--dir");
         argv[n++] = dl_arena_strdup(r->arena, r->plan->choice.file_dir);

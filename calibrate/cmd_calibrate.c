@@ -31,6 +31,11 @@ static const struct dl_option calibrate_options[] = {
      "words that start one rank on each node; {hosts} and {ranks} in them are filled in;\n"
      "default: srun in a Slurm allocation, else mpirun",
      false},
+    {"cores", 0, "N", "Measuring",
+     "a device is N cores, as tasks of N cores use them; also measures how such devices slow each other\n"
+     "down; default: all cores that this process may use (taskset, Slurm's binding) are one device",
+     false},
+    {"virtual-nodes", 0, "N", "Measuring", "this host stands for N nodes of one device each (a Slurm test bed)", false},
     {"gpus", 0, "N", "Measuring", "GPUs of this node to measure; default: all that are visible; 0: leave them alone", false},
     {"workload", 0, "NAME", "Measuring", "on GPUs: also the exact layers of this workload, 32 samples", false},
     {"submit", 0, NULL, "Measuring",
@@ -116,6 +121,8 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
     DL_TRY(dl_option_integer(o, "ranks", 2, 1024, &choice->ranks, err));
     choice->nodes = 1;
     DL_TRY(dl_option_integer(o, "nodes", 1, 100000, &choice->nodes, err));
+    DL_TRY(dl_option_integer(o, "cores", 1, job->run.host.allowed, &choice->cores, err));
+    DL_TRY(dl_option_integer(o, "virtual-nodes", 1, 10000, &choice->virtual_nodes, err));
     choice->hostfile = dl_option_text(o, "hostfile");
     choice->launcher = dl_option_text(o, "launcher");
     choice->gpus = dl_cal_unavailable_probe(&job->tools, "gpu-gemm") == NULL ? gpus_here(job) : 0;
@@ -146,6 +153,8 @@ static void adopt(struct job *job, struct dl_cal_choice *choice) {
     if (!dl_option_given(o, "nodes")) choice->nodes = h->nodes == DL_ABSENT ? 1 : h->nodes;
     if (!dl_option_given(o, "hostfile")) choice->hostfile = h->hostfile;
     if (!dl_option_given(o, "launcher")) choice->launcher = h->launcher;
+    if (!dl_option_given(o, "cores")) choice->cores = h->cores == DL_ABSENT ? 0 : h->cores;
+    if (!dl_option_given(o, "virtual-nodes")) choice->virtual_nodes = h->virtual_nodes == DL_ABSENT ? 0 : h->virtual_nodes;
     if (!dl_option_given(o, "workload")) choice->workload_name = h->workload;
     if (!dl_option_given(o, "gpus")) choice->gpus = h->gpus == DL_ABSENT ? 0 : h->gpus;
     choice->capability = h->capability == DL_ABSENT ? 0 : h->capability;
@@ -188,6 +197,9 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
         *go_on = code == DL_OK; /* killed before the first line was whole: nothing to go on with */
         if (*go_on) adopt(job, &choice);
     }
+    /* Bound to a part of the host, the rest of it cannot be kept busy. */
+    const bool whole = job->run.host.allowed == job->run.host.cores;
+    choice.devices = choice.cores > 0 && whole ? job->run.host.cores / choice.cores : 0;
     if (choice.workload_name != NULL)
         DL_TRY(dl_data_workload(&job->context->data, choice.workload_name, job->context->arena, &choice.workload, err));
     DL_TRY(dl_cal_plan_make(&choice, job->context->arena, &job->plan, err));
@@ -210,6 +222,8 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
                                          .hostfile = job->plan.choice.hostfile,
                                          .launcher = job->plan.choice.launcher,
                                          .nodes = job->plan.choice.nodes,
+                                         .cores = job->plan.choice.cores,
+                                         .virtual_nodes = job->plan.choice.virtual_nodes,
                                          .gpus = job->plan.choice.gpus,
                                          .capability = job->plan.choice.capability,
                                          .workload = job->plan.choice.workload_name,

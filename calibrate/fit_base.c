@@ -48,6 +48,9 @@ static const struct parameter PARAMETERS[] = {
     {AT(wave_exponent), true, {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}}},
     {AT(stride_channels_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
     {AT(stride_filters_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
+    {AT(tile_exponent), true, {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}}},
+    {AT(tile_64_gain), false, {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}}},
+    {AT(tile_32_gain), false, {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}}},
     {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}}},
 };
 /* clang-format on */
@@ -141,6 +144,13 @@ static struct prior cpu_prior(int p, struct prior usual)
     return offset == AT(half_m) || offset == AT(half_n) || offset == AT(half_k) ? CPU_SIDE : CPU_GAIN;
 }
 
+/* Not on matrix units, whose libraries take other and larger tiles. */
+static bool is_tile_parameter(int p)
+{
+    size_t offset = PARAMETERS[p].offset;
+    return offset == AT(tile_exponent) || offset == AT(tile_64_gain) || offset == AT(tile_32_gain);
+}
+
 static enum kind kind_of(const struct dl_fit_set *set)
 {
     if (set->op != DL_OP_CONV) return GEMM;
@@ -154,6 +164,8 @@ static void prepare(struct problem *problem)
     for (int p = 0; p < PARAMETER_COUNT; p++) {
         struct prior prior = PARAMETERS[p].prior[kind];
         if (problem->set->own_cpu) prior = cpu_prior(p, prior);
+        if (problem->set->channel_multiple > 1.0 && is_tile_parameter(p))
+            prior = (struct prior){PARAMETERS[p].is_exponent ? 0.0 : 1.0, 0.0};
         problem->median[p] = prior.median;
         problem->sd[p] = prior.sd;
     }

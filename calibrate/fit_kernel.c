@@ -104,7 +104,9 @@ static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena
 static bool same_shape(const struct dl_surface_shape *a, const struct dl_surface_shape *b)
 {
     /* Storage order and alignment flags follow from the same sizes: compare what identifies the kernel. */
-    return a->flop == b->flop && a->m == b->m && a->n == b->n && a->k == b->k && a->stride_area == b->stride_area;
+    return a->flop == b->flop && a->m == b->m && a->n == b->n && a->k == b->k &&
+           (a->op != DL_OP_CONV || !(a->features[DL_AXIS_STRIDE] < b->features[DL_AXIS_STRIDE] ||
+                                     a->features[DL_AXIS_STRIDE] > b->features[DL_AXIS_STRIDE]));
 }
 
 /* Deals the distinct shapes to folds in a shuffled order that is always the same. */

@@ -18,10 +18,31 @@ static const double LENGTH_MEDIAN[] = {[DL_DISTANCE_SQUARES] = 2.0, [DL_DISTANCE
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
+/* What the distance may be made of. Where an operation and pass have several, the one with the highest posterior is taken. */
+struct form {
+    enum dl_op op;
+    unsigned passes;        /* bits of enum dl_pass */
+    int distance;           /* DL_DISTANCE_* */
+    const char *features[DL_FEATURES_MAX + 1]; /* as in dl_surface_features */
+};
+enum { ALL = 1 << DL_FORWARD | 1 << DL_BACKWARD_DATA | 1 << DL_BACKWARD_WEIGHTS | 1 << DL_UPDATE };
+#define CONV "batch", "positions", "channels", "filters", "taps"
+static const struct form FORMS[] = {
+    {DL_OP_GEMM, ALL, DL_DISTANCE_SQUARES,
+     {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed", "unaligned"}},
+    /* Forward and weight-gradient convolutions change in steps with the shape; data gradients less so. */
+    {DL_OP_CONV, 1 << DL_FORWARD, DL_DISTANCE_MAGNITUDES, {CONV, "stride", "excess", "waves", "square_3x3"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, DL_DISTANCE_SQUARES, {CONV, "stride", "excess"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, DL_DISTANCE_SQUARES, {CONV, "stride", "waves"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_WEIGHTS, DL_DISTANCE_MAGNITUDES, {CONV, "excess", "padding"}},
+    {DL_OP_STREAM, ALL, DL_DISTANCE_SQUARES, {"bytes"}},
+};
+enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+
 struct process {
     size_t n, axes;
     int distance;           /* DL_DISTANCE_* */
-    const struct dl_surface_shape *shapes;
+    const double *features; /* of the samples, one feature after the other */
     const double *y;        /* residuals less their mean */
     gsl_matrix *covariance; /* then its Cholesky factor, then its inverse */
     gsl_matrix *shape_part; /* 1 / (1 + d^2) */
@@ -45,7 +66,7 @@ static double prior_of(const struct process *p, size_t i, double log_value, doub
 /* Difference of two kernels in one feature as it counts in the distance. */
 static double apart(const struct process *p, size_t i, size_t j, size_t f, const double *lengths)
 {
-    double d = (p->shapes[i].features[f] - p->shapes[j].features[f]) / lengths[f];
+    double d = (p->features[f * p->n + i] - p->features[f * p->n + j]) / lengths[f];
     return p->distance == DL_DISTANCE_MAGNITUDES ? fabs(d) : d * d;
 }
 
@@ -122,8 +143,8 @@ static void both_of(const gsl_vector *theta, void *data, double *value, gsl_vect
     *value = evaluate(data, theta, gradient);
 }
 
-/* Leaves the best hyperparameters in theta. */
-static void maximize(struct process *p, gsl_vector *theta)
+/* Leaves the best hyperparameters in theta; returns the negative logarithm of their posterior. */
+static double maximize(struct process *p, gsl_vector *theta)
 {
     enum { ITERATIONS = 80 };
     static const double FIRST_STEP = 0.3, LINE_TOLERANCE = 0.1, GRADIENT_TOLERANCE = 1e-3;
@@ -131,7 +152,7 @@ static void maximize(struct process *p, gsl_vector *theta)
         .f = value_of, .df = gradient_of, .fdf = both_of, .n = theta->size, .params = p};
     gsl_multimin_fdfminimizer *minimizer =
         gsl_multimin_fdfminimizer_alloc(gsl_multimin_fdfminimizer_vector_bfgs2, theta->size);
-    if (minimizer == NULL) return;
+    if (minimizer == NULL) return INFINITY;
     gsl_multimin_fdfminimizer_set(minimizer, &function, theta, FIRST_STEP, LINE_TOLERANCE);
     for (int i = 0; i < ITERATIONS; i++) {
         if (gsl_multimin_fdfminimizer_iterate(minimizer) != GSL_SUCCESS) break;
@@ -140,7 +161,9 @@ static void maximize(struct process *p, gsl_vector *theta)
             break;
     }
     gsl_vector_memcpy(theta, gsl_multimin_fdfminimizer_x(minimizer));
+    double least = gsl_multimin_fdfminimizer_minimum(minimizer);
     gsl_multimin_fdfminimizer_free(minimizer);
+    return least;
 }
 
 /* Rounded lengths, then points from the rounded lengths, then weights from the rounded points: the file's numbers are
@@ -154,7 +177,7 @@ static void write_surface(struct process *p, const gsl_vector *theta, struct dl_
         surface->domain_low[f] = INFINITY;
         surface->domain_high[f] = -INFINITY;
         for (size_t i = 0; i < p->n; i++) {
-            double x = p->shapes[i].features[f];
+            double x = p->features[f * p->n + i];
             surface->points[f * p->n + i] = dl_fit_round(x / lengths[f], POINT_DIGITS);
             surface->domain_low[f] = fmin(surface->domain_low[f], dl_fit_round(x, POINT_DIGITS));
             surface->domain_high[f] = fmax(surface->domain_high[f], dl_fit_round(x, POINT_DIGITS));
@@ -168,44 +191,83 @@ static void write_surface(struct process *p, const gsl_vector *theta, struct dl_
         surface->weights[i] = dl_fit_round(signal * signal * gsl_vector_get(p->alpha, i), WEIGHT_DIGITS);
 }
 
+static int axis_named(enum dl_op op, const char *name)
+{
+    int axis = 0;
+    while (strcmp(dl_surface_features[op][axis], name) != 0) axis++;
+    return axis;
+}
+
+/* One form: its features into *p and *surface, the best hyperparameters into theta, which has room for them. */
+static double fit_form(struct process *p, const struct form *form, const struct dl_fit_set *set, double *features, gsl_vector *theta,
+                       struct dl_surface *surface)
+{
+    p->axes = 0;
+    p->distance = surface->distance = form->distance;
+    for (; form->features[p->axes] != NULL; p->axes++) {
+        surface->features[p->axes] = form->features[p->axes];
+        int axis = axis_named(set->op, form->features[p->axes]);
+        for (size_t i = 0; i < p->n; i++) features[p->axes * p->n + i] = (double)set->shapes[i].features[axis];
+        gsl_vector_set(theta, p->axes, log(LENGTH_MEDIAN[p->distance]));
+    }
+    gsl_vector_set(theta, p->axes, log(SIGNAL_MEDIAN));
+    gsl_vector_set(theta, p->axes + 1, log(NOISE_MEDIAN));
+    gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
+    double least = maximize(p, &used.vector);
+    surface->feature_count = surface->length_count = surface->domain_low_count = surface->domain_high_count = (int)p->axes;
+    return least;
+}
+
+/* The best form of the operation and pass, written to *surface. */
+static void fit_forms(struct process *p, const struct dl_fit_set *set, double *features, gsl_vector *theta, struct dl_surface *surface)
+{
+    double least = INFINITY;
+    int best = -1, last = -1;
+    for (int i = 0; i < FORM_COUNT; i++) {
+        if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0) continue;
+        double value = fit_form(p, &FORMS[i], set, features, theta, surface);
+        last = i;
+        if (best < 0 || value < least) {
+            least = value;
+            best = i;
+        }
+    }
+    if (best != last) fit_form(p, &FORMS[best], set, features, theta, surface);
+    write_surface(p, theta, surface);
+    surface->point_count = (int)(p->axes * p->n);
+    surface->weight_count = (int)p->n;
+}
+
 enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals, struct dl_arena *arena,
                             struct dl_surface *surface, struct dl_err *err)
 {
-    size_t n = set->count, axes = (size_t)set->shapes[0].feature_count;
-    /* Forward and weight-gradient convolutions change in steps with the shape; products and data gradients less so. */
-    bool steps = set->op == DL_OP_CONV && set->pass != DL_BACKWARD_DATA;
-    surface->distance = steps ? DL_DISTANCE_MAGNITUDES : DL_DISTANCE_SQUARES;
-    surface->lengths = dl_arena_alloc(arena, axes, sizeof(double));
-    surface->domain_low = dl_arena_alloc(arena, axes, sizeof(double));
-    surface->domain_high = dl_arena_alloc(arena, axes, sizeof(double));
-    surface->points = dl_arena_alloc(arena, axes * n, sizeof(double));
+    size_t n = set->count;
+    surface->features = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *surface->features);
+    surface->lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    surface->domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    surface->domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    surface->points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
     surface->weights = dl_arena_alloc(arena, n, sizeof(double));
-    double *y = dl_arena_alloc(arena, n, sizeof(double));
-    struct process p = {.n = n, .axes = axes, .distance = surface->distance, .shapes = set->shapes, .y = y};
+    double *y = dl_arena_alloc(arena, n, sizeof(double)), *features = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
+    struct process p = {.n = n, .features = features, .y = y};
     p.covariance = gsl_matrix_alloc(n, n);
     p.shape_part = gsl_matrix_alloc(n, n);
     p.alpha = gsl_vector_calloc(n);
-    gsl_vector *theta = gsl_vector_alloc(axes + 2);
-    bool ready = surface->lengths != NULL && surface->domain_low != NULL && surface->domain_high != NULL &&
-                 surface->points != NULL && surface->weights != NULL && y != NULL && p.covariance != NULL &&
-                 p.shape_part != NULL && p.alpha != NULL && theta != NULL;
+    gsl_vector *theta = gsl_vector_alloc(DL_FEATURES_MAX + 2);
+    bool ready = surface->features != NULL && surface->lengths != NULL && surface->domain_low != NULL &&
+                 surface->domain_high != NULL && surface->points != NULL && surface->weights != NULL && y != NULL &&
+                 features != NULL && p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
     if (ready) {
         double mean = 0.0;
         for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
         surface->offset = dl_fit_round(mean, 6);
         for (size_t i = 0; i < n; i++) y[i] = residuals[i] - surface->offset;
-        for (size_t f = 0; f < axes; f++) gsl_vector_set(theta, f, log(LENGTH_MEDIAN[p.distance]));
-        gsl_vector_set(theta, axes, log(SIGNAL_MEDIAN));
-        gsl_vector_set(theta, axes + 1, log(NOISE_MEDIAN));
-        maximize(&p, theta);
-        write_surface(&p, theta, surface);
-        surface->length_count = surface->domain_low_count = surface->domain_high_count = (int)axes;
-        surface->point_count = (int)(axes * n);
-        surface->weight_count = (int)n;
+        fit_forms(&p, set, features, theta, surface);
     }
     if (p.covariance != NULL) gsl_matrix_free(p.covariance);
     if (p.shape_part != NULL) gsl_matrix_free(p.shape_part);
     if (p.alpha != NULL) gsl_vector_free(p.alpha);
     if (theta != NULL) gsl_vector_free(theta);
-    return ready ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    if (!ready) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    return dl_surface_pack(surface, arena, err);
 }

@@ -4,7 +4,8 @@
 #include <sys/resource.h>
 
 static const struct dl_probe *const probes[] = {
-    &dl_probe_gemm, &dl_probe_matmul, &dl_probe_conv, &dl_probe_stream, &dl_probe_write, &dl_probe_read, NULL,
+    &dl_probe_gemm, &dl_probe_matmul, &dl_probe_conv, &dl_probe_stream, &dl_probe_write, &dl_probe_read,
+    &dl_probe_beside, NULL,
 };
 
 static void facts(void) {
@@ -13,4 +14,9 @@ static void facts(void) {
     dl_print_fact("priority", getpriority(PRIO_PROCESS, 0) < 0 ? "raised" : "normal");
 }
 
-int main(int argc, char **argv) { return dl_probe_main(argc, argv, probes, false, facts); }
+int main(int argc, char **argv) {
+    const int busy = dl_probe_cpu_busy(argc, argv);
+    if (busy >= 0) return busy;
+    dl_probe_cpu_cores(argc, argv);
+    return dl_probe_main(argc, argv, probes, false, facts);
+}

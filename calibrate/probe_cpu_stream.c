@@ -1,10 +1,12 @@
-/* probe_cpu_stream.c - probe "stream": memory bandwidth of all cores together, with arrays far beyond the cache.
+/* probe_cpu_stream.c - probe "stream": memory bandwidth of all cores of the process together, with arrays far beyond the cache.
  * Shape "bytes=" (of one array), pass "copy" (b = a; 2 arrays move) or "triad" (a = b + s c; 3 arrays). Bytes are counted
  * as the program asks for them, without the line fetch before a store, as STREAM does (McCalpin 1995). Each call takes the
  * next of several sets of arrays, so that nothing stays in the cache. */
+#define _GNU_SOURCE /* sched_getaffinity, CPU_COUNT */
 #include "calibrate/probe_cpu.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,7 +100,8 @@ static enum dl_code stream_open(const struct dl_point *point, void **state, stru
             return dl_fail(err, DL_ERR_SYSTEM, "out of memory for arrays %s", point->shape);
         }
     }
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t allowed;
+    const long cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : sysconf(_SC_NPROCESSORS_ONLN);
     const int wanted = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int)cores;
     s->threads = wanted;
     pthread_barrier_init(&s->start, NULL, (unsigned)wanted);

@@ -9,10 +9,11 @@ static const double COPY_S = 10e-6; /* one asynchronous copy between devices or 
 /* Rate of one path between two devices, and of all that leaves one device. */
 struct paths {
     double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s;
+    double link_bytes_per_s; /* of one link of a graph of links; NAN: the links are no graph */
 };
 
 static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out) {
-    struct paths paths = {NAN, NAN, NAN};
+    struct paths paths = {NAN, NAN, NAN, NAN};
     if (system->has_host) paths.host_bytes_per_s = system->host.copy_bandwidth_bytes_per_s;
     struct dl_collective_request request = {
         .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .nodes = 1, .ranks_per_node = devices, .flows_per_adapter = 1.0};
@@ -22,7 +23,7 @@ static bool paths_of(const struct dl_system *system, int64_t devices, struct pat
         paths.out_bytes_per_s = paths.pair_bytes_per_s = widest; /* a switch or a bus gives a pair all of it */
         const char *kind = system->intra.kind;
         if (system->intra.edge_count > 0 && graph.nvlink)
-            paths.pair_bytes_per_s = fmax(graph.ring_bytes_per_s, graph.tree_bytes_per_s); /* one link */
+            paths.pair_bytes_per_s = paths.link_bytes_per_s = fmax(graph.ring_bytes_per_s, graph.tree_bytes_per_s);
         else if (kind != NULL && strncmp(kind, "nvlink", 6) == 0)
             paths.pair_bytes_per_s = widest / (double)(devices - 1); /* full mesh */
     } else if (!isnan(paths.host_bytes_per_s)) {                     /* up and down through host memory */
@@ -51,6 +52,45 @@ bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
+/* Links of the graph between device 0 and another. */
+static int64_t links_to(const struct dl_link *intra, int64_t device) {
+    int64_t links = 0;
+    for (int e = 0; e < intra->edge_count; e++) {
+        const struct dl_edge *edge = &intra->edges[e];
+        if ((edge->from == 0 && edge->to == device) || (edge->to == 0 && edge->from == device)) links += edge->links;
+    }
+    return links;
+}
+
+int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices) {
+    const struct dl_link *intra = &system->intra;
+    if (!system->has_intra || !intra->peer_to_peer) return devices - 1;
+    int64_t staged = 0;
+    for (int64_t d = 1; d < devices; d++) {
+        const bool apart = intra->peer_group > 0 && d >= intra->peer_group;
+        if (intra->edge_count > 0 ? links_to(intra, d) == 0 : apart) staged++;
+    }
+    return staged;
+}
+
+/* Seconds per byte for device 0 to reach all others at once over a graph of links: neighbours over links of their own, the
+ * others one after the other through its host link and, on the other socket, the bridge between sockets. NAN: no such path. */
+static double graph_star_s_per_byte(const struct dl_system *system, int64_t devices, const struct paths *paths) {
+    const struct dl_link *intra = &system->intra;
+    double direct = 0.0, staged = 0.0;
+    for (int64_t d = 1; d < devices; d++) {
+        const int64_t links = links_to(intra, d);
+        if (links > 0) {
+            direct = fmax(direct, 1.0 / ((double)links * paths->link_bytes_per_s));
+            continue;
+        }
+        double rate = paths->host_bytes_per_s;
+        if (intra->peer_group > 0 && d >= intra->peer_group) rate = fmin(rate, intra->cross_bandwidth_bytes_per_s);
+        staged += 1.0 / rate;
+    }
+    return isnan(staged) ? NAN : fmax(direct, staged);
+}
+
 bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out) {
     struct paths paths;
     *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
@@ -58,6 +98,10 @@ bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double b
     if (!paths_of(system, devices, &paths)) return false;
     double others = (double)devices - 1.0, out_s = others * bytes / paths.out_bytes_per_s;
     double one_s = bytes / paths.pair_bytes_per_s; /* even with links of their own no copy beats its link */
+    if (!isnan(paths.link_bytes_per_s)) {
+        double graph_s = bytes * graph_star_s_per_byte(system, devices, &paths);
+        if (!isnan(graph_s)) out_s = one_s = graph_s;
+    }
     *out = (struct dl_cost_parts){COPY_S, fmax(out_s, one_s), others};
     return true;
 }

@@ -12,8 +12,11 @@
 
 /* F-COPY-HOST: `bytes` from the host to each of the devices (or back), devices on one host link in turn. */
 bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
-/* F-COPY-STAR: device 0 to each other device (or back); links of their own at once, shared ones in turn. */
+/* F-COPY-STAR: device 0 to each other device (or back); links of their own at once, shared ones in turn. Where the links are
+ * a graph (cube mesh), devices that no link joins to device 0 take turns on its host link, or on the bridge between sockets. */
 bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
+/* Devices to which device 0 has neither a link nor, within its peer group, peer access: copies to them go through the host. */
+int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices);
 /* F-COPY-TREE: ceil(lg g) rounds of pairs. */
 bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double bytes, struct dl_cost_parts *out);
 /* F-COPY-SHARDED: each device owns S/g: gathers its part from the others, sums, and hands it back (all-reduce). */

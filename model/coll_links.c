@@ -35,6 +35,14 @@ static struct dl_hockney piece_for(const struct dl_link *link, double bytes)
     return out;
 }
 
+/* "shm", "upi", "qpi": links of the host, not of devices. No calls: this runs inside every collective. */
+static bool between_processes(const char *kind)
+{
+    if (kind == NULL || kind[0] == '\0' || kind[1] == '\0' || kind[2] == '\0' || kind[3] != '\0') return false;
+    return (kind[0] == 's' && kind[1] == 'h' && kind[2] == 'm') ||
+           ((kind[0] == 'u' || kind[0] == 'q') && kind[1] == 'p' && kind[2] == 'i');
+}
+
 static struct dl_hockney inside(const struct dl_system *system, const struct dl_collective_request *request,
                                 double bytes)
 {
@@ -51,10 +59,7 @@ static struct dl_hockney inside(const struct dl_system *system, const struct dl_
         double share = 4.0 * groups * (double)request->ranks_per_node / system->host.memory_bandwidth_bytes_per_s;
         out.beta_s_per_byte = dl_most(out.beta_s_per_byte, share);
     }
-    bool host_link =
-        system->has_intra && link->kind != NULL &&
-        (strcmp(link->kind, "shm") == 0 || strcmp(link->kind, "upi") == 0 || strcmp(link->kind, "qpi") == 0);
-    if (!host_link) return out;
+    if (!system->has_intra || !between_processes(link->kind)) return out;
     if (link->piece_count > 0) return piece_for(link, bytes);
     if (!isnan(link->latency_s)) out.alpha_s = link->latency_s;
     if (!isnan(link->bandwidth_bytes_per_s)) out.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
@@ -84,6 +89,8 @@ enum dl_code dl_coll_links(const struct dl_system *system, const struct dl_colle
             if (!isnan(link->per_message_cpu_s)) links.inter.alpha_s += 2.0 * link->per_message_cpu_s;
             links.inter.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
         }
+        /* Without an adapter the cores copy: what a rank sends and what it receives take turns on the core of that rank. */
+        if (link->kind != NULL && strcmp(link->kind, "loopback") == 0) links.inter.beta_s_per_byte *= 2.0;
         double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
         links.inter.beta_s_per_byte *= links.flows / dl_least(adapters, links.per_node);
         struct dl_network_share fabric = dl_network_fabric(system, links.nodes);

@@ -25,6 +25,8 @@ extern const char *const dl_library_names[]; /* "nccl","mpi","gloo","grpc","ps-l
 int dl_collective_op_find(const char *name);
 int dl_library_find(const char *name);
 
+struct dl_nccl_memo;
+
 struct dl_collective_request {
     enum dl_collective_op op;
     enum dl_library library;
@@ -48,6 +50,8 @@ struct dl_collective_request {
     int64_t group_stride; /* in ranks, node by node; 0, 1: neighbours */
     int64_t concurrent;   /* such groups that communicate at the same time on the nodes of the job (with group_size 0: on
                              each node), this one included; 0, 1: alone */
+    struct dl_nccl_memo *memo; /* scratch of a caller that asks for many sizes on one system, which stays as it is meanwhile
+                                  (nccl.h; zero at first): the graph of the last rank set. NULL: none */
 };
 
 /* F-COLL-TOGETHER: the request as one group sees it: its own nodes and ranks per node, flows_per_adapter raised by the
@@ -70,7 +74,7 @@ struct dl_collective_time {
     bool extrapolated;
 };
 
-/* 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes (measured samples of the system may fall) and in
+/* *out holds an answer only with DL_OK. 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone in bytes (measured samples of the system may fall) and in
  * latency; doubling a bandwidth never slows. DL_ERR_INPUT when the system lacks a link that is needed. */
 enum dl_code dl_collective_time(const struct dl_system *system, const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/kernel_scale.h"
 #include "model/layer_times.h"
 
 static void add_kernel(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel, double scale,
@@ -27,33 +28,12 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
     }
 }
 
-/* What a framework's release makes of the kernels of a layer, by operation: F-FRAMEWORK-KERNELS. Layers that frameworks
- * compose of many small kernels unless they ship a fused one have a factor of their own. */
-struct scales { double by_op[DL_OPS], workspace_bytes; }; /* workspace_bytes < 0: no limit */
-
-static struct scales kernel_scales(const struct dl_framework *f, enum dl_precision precision, const struct dl_layer *layer) {
-    static const char *const composed[] = {"layernorm", "gelu", "softmax", "dropout", "attention", "loss", NULL};
-    const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
-    double conv = mixed ? f->mixed_conv_scale : f->conv_scale, stream = mixed ? f->mixed_stream_scale : f->stream_scale;
-    if (layer->groups > 1) conv = mixed ? f->mixed_grouped_scale : f->grouped_scale;
-    for (int i = 0; composed[i] != NULL; i++) {
-        if (strcmp(composed[i], layer->kind->name) == 0) stream = mixed ? f->mixed_composed_scale : f->composed_scale;
-    }
-    if (strcmp(layer->kind->name, "loss") == 0 && f->loss_scale > 0) stream *= f->loss_scale;
-    return (struct scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv > 0 ? conv : 1, [DL_OP_STREAM] = stream > 0 ? stream : 1},
-                           f->conv_workspace_bytes > 0 ? f->conv_workspace_bytes : -1};
-}
-
-double dl_cost_kernel_scale(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer, int op) {
-    return kernel_scales(framework, precision, layer).by_op[op];
-}
-
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision) {
     return precision == DL_MIXED ? framework->mixed_fuses_elementwise : framework->fuses_elementwise;
 }
 
 static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
-                                     const struct dl_layer *layer, const struct scales *scales,
+                                     const struct dl_layer *layer, const struct dl_kernel_scales *scales,
                                      const enum dl_pass *passes, int pass_count, double batch) {
     struct dl_pass_cost cost = {0};
     double longest_s = -1;
@@ -61,11 +41,7 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
         struct dl_kernel kernels[DL_LAYER_KERNELS];
         const int count = layer->kind->kernels(layer, passes[p], batch, kernels);
         for (int i = 0; i < count; i++) {
-            double scale = scales->by_op[kernels[i].op];
-            if (scales->workspace_bytes >= 0) {
-                scale *= dl_kernel_workspace_factor(device, precision, &kernels[i], scales->workspace_bytes);
-            }
-            add_kernel(device, precision, &kernels[i], scale, &cost, &longest_s);
+            add_kernel(device, precision, &kernels[i], dl_kernel_scale_of(scales, device, precision, &kernels[i]), &cost, &longest_s);
         }
     }
     return cost;
@@ -165,10 +141,10 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
         if (fuses && dl_cost_fused(workload, i)) continue;
-        const struct scales scales = kernel_scales(framework, plan->precision, layer);
+        const struct dl_kernel_scales scales = dl_kernel_scales(framework, plan->precision, layer);
         layers[i].forward = pass_cost(device, plan->precision, layer, &scales, forward, 1, batch);
-        layers[i].backward = pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);
-        add_recomputation(&layers[i], layer, plan->recompute);
+        if (!layer->detached) layers[i].backward = pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);
+        if (!layer->detached) add_recomputation(&layers[i], layer, plan->recompute);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE, "device %s has no rate for %s (layer %s); choose another --precision or "
                            "add the rate to its file", device->name, dl_precision_names[plan->precision], layer->name);

@@ -38,8 +38,6 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
 void dl_cost_scale(struct dl_pass_cost *cost, double factor);
 /* Whether frameworks with `fuses_elementwise` do this layer inside the kernel before it. */
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
-/* Time of a kernel (enum dl_op) of that layer under the framework / by the device's samples. F-FRAMEWORK-KERNELS */
-double dl_cost_kernel_scale(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer, int op);
 bool dl_cost_fused(const struct dl_workload *workload, int index);
 
 /* Bytes the optimizer moves per parameter (reads and writes), by optimizer and precision. F-UPDATE-BYTES.

@@ -117,6 +117,9 @@ static enum dl_code read_header(struct reader *r, const char **header, size_t ca
         if ((size_t)count >= capacity || count >= MAX_COLUMNS) return fault(r, NULL, "at most 4096 columns");
         r->at++;
     }
+    /* Behind empty lines it would be part of the first name, and no longer so when the table is written. */
+    if (strncmp(header[0], "\xef\xbb\xbf", 3) == 0)
+        return dl_fail_at(r->err, r->name, r->line, 1, NULL, "expected a byte order mark only as the first bytes of the file");
     for (int i = 0; i < count; i++)
         for (int j = 0; j < i; j++)
             if (header[i][0] != '\0' && strcmp(header[i], header[j]) == 0)

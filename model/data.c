@@ -218,13 +218,14 @@ static const char *kernels_path(const char *device_path, const char *name, struc
     return dl_arena_printf(arena, "%.*s/../kernels/%s%s", (int)(slash - device_path), device_path, name, SUFFIX);
 }
 
-static enum dl_code check_surfaces(const struct dl_surface *surfaces, int count, const struct dl_json *doc,
-                                   const char *prefix, struct dl_arena *arena, struct dl_err *err)
+static enum dl_code take_surfaces(struct dl_surface *surfaces, int count, const struct dl_json *doc,
+                                  const char *prefix, struct dl_arena *arena, struct dl_err *err)
 {
     for (int i = 0; i < count; i++) {
         const char *where = dl_arena_printf(arena, "%ssurfaces[%d]", prefix, i);
         if (where == NULL) return no_memory(err);
         DL_TRY(dl_surface_check(&surfaces[i], doc, where, err));
+        DL_TRY(dl_surface_pack(&surfaces[i], arena, err));
     }
     return DL_OK;
 }
@@ -242,7 +243,7 @@ static enum dl_code load_surfaces(struct dl_device *device, const char *device_p
     DL_TRY(dl_json_load(doc, &dl_surface_set_schema, arena, set, err));
     if (strcmp(set->device, device->name) != 0)
         return dl_json_fail(doc, "device", err, "expected \"%s\", as the file is named", device->name);
-    DL_TRY(check_surfaces(set->surfaces, set->surface_count, doc, "", arena, err));
+    DL_TRY(take_surfaces(set->surfaces, set->surface_count, doc, "", arena, err));
     device->surfaces = set->surfaces;
     device->surface_count = set->surface_count;
     return DL_OK;
@@ -256,7 +257,7 @@ static enum dl_code load_device(const char *path, struct dl_json *doc, struct dl
     if (device == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_device_schema, arena, device, err));
     DL_TRY(dl_device_check(device, doc, err));
-    DL_TRY(check_surfaces(device->surfaces, device->surface_count, doc, "", arena, err));
+    DL_TRY(take_surfaces(device->surfaces, device->surface_count, doc, "", arena, err));
     if (device->surface_count == 0) DL_TRY(load_surfaces(device, path, arena, err));
     *out = device;
     return DL_OK;
@@ -333,7 +334,7 @@ static enum dl_code profile_device(const struct dl_data *data, struct dl_system 
                                    const struct dl_device *measured, struct dl_arena *arena, struct dl_err *err)
 {
     struct dl_device *profile = &system->profile;
-    DL_TRY(check_surfaces(profile->surfaces, profile->surface_count, doc, "device_profile.", arena, err));
+    DL_TRY(take_surfaces(profile->surfaces, profile->surface_count, doc, "device_profile.", arena, err));
     DL_TRY(load_borrowed(data, profile, doc, "device_profile.surfaces_from", arena, err));
     keep_measured_times(profile, measured);
     system->device = profile;

@@ -15,12 +15,15 @@
 #include "model/system.h"
 #include "model/workload.h"
 
+struct dl_layer_times; /* layer_times.h */
+
 struct dl_data {
     const char *const *directories; int directory_count;
     const char *local_profile;       /* path of the profile "local"; NULL: none */
     struct dl_override *overrides; int override_count; /* --set; each loader marks those that it took */
     bool training;                   /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
     const char *release;             /* of frameworks that have it ("1.12"); NULL: the file's own */
+    const struct dl_layer_times *const *layer_times; int layer_times_count; /* of compare: profiled times for runs that they fit */
 };
 
 enum dl_data_kind { DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD, DL_DATA_FRAMEWORK, DL_DATA_LAYERS };

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/shared_host.h"
+
 enum dl_code dl_exchange_messages(const struct dl_exchange_request *request, int count, struct dl_exchange *out,
                                   struct dl_err *err) {
     out->messages = dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
@@ -38,6 +40,7 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
         .group_size = groups > 1 ? plan->dp : 0,
         .group_stride = stride,
         .concurrent = groups,
+        .memo = request->memo,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
@@ -51,6 +54,8 @@ enum dl_code dl_exchange_collective(const struct dl_exchange_request *request, e
                            request->system->name, dl_library_names[request->library]);
         }
     }
+    const double slices = dl_shared_host(request->system, plan).turns_ratio; /* of the cores that copy and sum */
+    t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
     message->duration_s = t.time_s + staging_s + request->framework->collective_launch_s;
@@ -74,7 +79,8 @@ double dl_exchange_device_stream_s(const struct dl_exchange_request *request, do
     const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, bytes / 8, bytes / 8); /* half read, half written, fp32 */
     struct dl_kernel_time t;
     dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
-    return dl_known(t.time_s) ? t.time_s : 0;
+    const struct dl_shared_host shared = dl_shared_host(request->system, request->plan);
+    return dl_known(t.time_s) ? t.time_s * shared.memory_ratio * shared.turns_ratio : 0;
 }
 
 double dl_exchange_host_copy_s(const struct dl_exchange_request *request, double bytes, bool pinned) {

@@ -48,6 +48,7 @@ struct dl_exchange_request {
     double parameter_bytes;/* of all parameters as pulled or broadcast */
     double backward_end_s;
     enum dl_library library;
+    struct dl_nccl_memo *memo; /* of collectives; NULL: none */
     struct dl_arena *arena;
 };
 

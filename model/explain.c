@@ -4,6 +4,7 @@
 
 #include "model/memory.h"
 #include "model/predict_parts.h"
+#include "model/shared_host.h"
 #include "model/workspace.h"
 
 struct sink {
@@ -16,28 +17,54 @@ static void put(struct sink *s, struct dl_term term) {
     if (s->count < s->capacity) s->terms[s->count++] = term;
 }
 
-static const char *limit_of(const struct dl_pass_cost *cost) {
-    static const char *const names[] = {[DL_LIMIT_COMPUTE] = "arithmetic", [DL_LIMIT_MEMORY] = "memory bandwidth",
-                                        [DL_LIMIT_LATENCY] = "kernel latency"};
+/* Whether products and convolutions of that precision run on matrix units (tensor cores): their rate is none of a vector unit. */
+static bool on_matrix_units(const struct dl_device *device, enum dl_precision precision) {
+    enum { MATRIX = 1 };
+    const double peak = dl_device_peak(device, precision);
+    for (int i = 0; i < device->rate_count; i++) {
+        if (device->rates[i].unit == MATRIX && device->rates[i].peak_flop_per_s >= peak) return precision != DL_FP32;
+    }
+    return false;
+}
+
+struct limit_words { const char *key, *text; };
+
+static struct limit_words limit_of(const struct dl_parts *parts, const struct dl_pass_cost *cost) {
+    static const struct limit_words words[] = {[DL_LIMIT_COMPUTE] = {"arithmetic", "arithmetic"},
+                                               [DL_LIMIT_MEMORY] = {"memory-bandwidth", "memory bandwidth"},
+                                               [DL_LIMIT_LATENCY] = {"latency", "kernel latency"}};
+    const struct dl_device *device = parts->system->device;
     int most = 0;
     for (int i = 1; i < 3; i++) if (cost->by_limit_s[i] > cost->by_limit_s[most]) most = i;
-    return names[most];
+    if (most == DL_LIMIT_COMPUTE && on_matrix_units(device, parts->plan->precision)) {
+        const bool nvidia = device->vendor != NULL && strcmp(device->vendor, "nvidia") == 0;
+        return (struct limit_words){"matrix-units", nvidia ? "tensor cores" : "matrix units"};
+    }
+    return words[most];
+}
+
+/* ", ..." of a pass whose device shares its host, else "". F-SHARED-HOST */
+static const char *sharing_of(const struct sink *s) {
+    const struct dl_shared_host shared = dl_shared_host(s->parts->system, s->parts->plan);
+    return shared.arithmetic_ratio > 1 || shared.memory_ratio > 1 || shared.turns_ratio > 1 ? ", on a shared host" : "";
 }
 
 static void put_pass(struct sink *s, const char *name, const char *group, const struct dl_pass_cost *cost, double start_s) {
     if (cost->time_s <= 0) return;
     struct dl_arena *arena = s->parts->arena;
+    const struct limit_words limit = limit_of(s->parts, cost);
     put(s, (struct dl_term){
                .name = dl_arena_printf(arena, "%s %s", name, group),
                .group = group,
                .formula = cost->formula,
-               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s", cost->flop / 1e9,
-                                         cost->bytes / 1e6, cost->launches, limit_of(cost)),
+               .inputs = dl_arena_printf(arena, "%.3g GFLOP, %.3g MB, %.0f kernels, limited by %s%s", cost->flop / 1e9,
+                                         cost->bytes / 1e6, cost->launches, limit.text, sharing_of(s)),
                .origin = cost->origin_device == NULL ? cost->origin
                          : dl_arena_printf(arena, "%s from %s", cost->origin, cost->origin_device),
                .start_s = start_s,
                .value = cost->time_s,
                .sigma_log = cost->error_s / cost->time_s,
+               .limit = limit.key,
                .lane = "compute",
            });
 }
@@ -135,7 +162,7 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_plain(&s, "packing and unpacking", "communication", "F-KERNEL-STREAM", "read and write of all bytes twice", "model",
               t->exchange.device_copy_s);
     put_plain(&s, "before forward", "communication", "F-FW-BUCKETS", "broadcast of buffers", "model", t->exchange.prologue_s);
-    put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "replicate_s x devices", "framework file",
+    put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL", "message_s of each copy, replicate_s x devices", "framework file",
               t->exchange.host_s);
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
     put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE", "(p - 1) steps of the slowest stage", "model",

@@ -21,7 +21,22 @@ static double full_at(double capacity_bytes_per_s, int link, const struct dl_fai
     return left > 0.0 ? left / load : 0.0;
 }
 
+/* A single class needs no rounds: what the fullest link allows, or its demand. */
+static void one_class(const double *capacity_bytes_per_s, int link_count, struct dl_fair_class *class) {
+    class->rate_bytes_per_s = class->demand_bytes_per_s, class->limit = -1;
+    for (int l = link_count - 1; l >= 0; l--) {
+        const double load = class->flows * class->use_frac[l];
+        if (!(load > 0.0)) continue;
+        const double full = capacity_bytes_per_s[l] > 0.0 ? capacity_bytes_per_s[l] / load : 0.0;
+        if (full <= class->rate_bytes_per_s) class->rate_bytes_per_s = full, class->limit = l;
+    }
+}
+
 void dl_fair_shares(const double *capacity_bytes_per_s, int link_count, struct dl_fair_class *classes, int class_count) {
+    if (class_count == 1) {
+        one_class(capacity_bytes_per_s, link_count, classes);
+        return;
+    }
     for (int c = 0; c < class_count; c++) classes[c].rate_bytes_per_s = -1.0, classes[c].limit = -1;
     for (int round = 0; round < class_count; round++) {
         double level = HUGE_VAL, at[DL_FAIR_LINKS];

@@ -25,9 +25,10 @@ struct dl_framework {
     double pack_bytes;                       /* TF; 0: one pack */
     double big_key_elements;                 /* MXNet: keys of at least this many elements are split over servers */
     double message_s;                        /* host cost of one message or RPC */
+    double staged_message_s;                 /* the same where device memory goes through the host; 0: as message_s */
     double message_copy_bytes_per_s;         /* serialisation and host copies per message stream */
     double collective_launch_s;              /* host cost of one collective */
-    double negotiation_s;                    /* per cycle and rank count: base of the control round */
+    double negotiation_s;                    /* control round of a cycle, per doubling of nodes */
     /* host */
     double dispatch_s;                       /* host time to issue one layer's operation (Python, executor) */
     double iteration_s;                      /* fixed host cost of an iteration (session run, optimizer loop) */
@@ -54,18 +55,23 @@ struct dl_framework {
      * device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
     bool asynchronous;                       /* workers do not wait for each other: no step is of one set of weights */
     bool feeds_pageable, feeds_whole_batch;  /* input from pageable memory; to the first device, which passes parts on */
+    bool feeds_each_device;                  /* the whole batch goes to every device, which keeps its part */
+    bool weights_on_device;                  /* central weights live on the first device; else on the host */
     double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
     double conv_scale, grouped_scale, stream_scale, composed_scale;
     double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
     bool mixed_fuses_elementwise;            /* in mixed precision; fuses_elementwise otherwise */
     /* splits within layers (model/modelpar.h): how activations go between the devices of one replica */
     const char *activation_library;          /* library of these collectives; NULL: the framework's own */
+    const char *reduce_library;              /* of those that sum; NULL: activation_library */
     const char *halo_library;                /* of halos; NULL: activation_library */
     const char *filter_backward;             /* how filter parallelism sums gradients: a row of dl_collective_op_names */
+    bool channel_detached;                   /* channel parallelism's sums end the graph: nothing before the last one is trained */
     double activation_s, activation_peer_s;  /* host time of one blocking collective: fixed, and per device of the group */
     double halo_message_s;                   /* host time of one halo message */
     double staged_above_bytes;               /* larger activations go through host memory; NAN: none */
     double staged_bytes_per_s;               /* rate of that, both ways together, per device */
+    double staged_sum_bytes_per_s;           /* the same where they are summed; NAN: staged_bytes_per_s */
     double spatial_dims;                     /* dimensions that are split at most; 0: all */
     bool activation_direct;                  /* activation_library moves device memory itself */
     bool halo_overlaps;                      /* inner positions are computed while halos travel */
@@ -78,7 +84,10 @@ struct dl_framework {
     const char *recompute;                   /* of dl_recompute_names, when none is asked for; NULL: none */
     bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
     bool shards;                             /* ZeRO stages */
+    double unequal_scale;                    /* of convolutions with unequal sides (1x7) besides conv_scale; 0: 1 */
+    double norm_scale;                       /* of batch normalisations besides stream_scale; 0: 1 */
     double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
+    double softmax_matrices, softmax_keys;   /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any */
 };
 
 extern const struct dl_schema dl_framework_schema;

@@ -2,16 +2,18 @@
  *
  * F-FW-TICKS. A gradient that is ready at r is seen at the next tick; ranks agree on the ready set (negotiation); all that is
  * ready is fused in order up to fusion_bytes, a larger tensor goes alone. The phase of ticks against the iteration is
- * unknown: the first tick is taken half a cycle after the first gradient, its mean. Source: horovod-source (operations.cc).
+ * unknown: the first tick is taken half a cycle after the first gradient, its mean. With a host library the framework
+ * copies every tensor to the host and back, at message_s each. Source: horovod-source (operations.cc).
  */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "model/exchange.h"
 
-static double negotiation_s(const struct dl_exchange_request *r) {
-    const double ranks = (double)(r->plan->nodes * r->plan->devices_per_node);
-    return r->framework->negotiation_s * ceil(log2(ranks));
+/* Ranks agree through rank 0: between nodes a round per doubling of them; what ranks of one node cost is not seen in runs. */
+static double control_s(const struct dl_exchange_request *r) {
+    return r->framework->negotiation_s * ceil(log2((double)r->plan->nodes));
 }
 
 /* Tick at which everything up to `ready_s` has been seen, at or after `from_s`. */
@@ -22,7 +24,8 @@ static double next_tick(double from_s, double ready_s, double cycle_s) {
 
 static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exchange *out, struct dl_err *err) {
     const double cycle_s = r->framework->cycle_s, limit = r->framework->fusion_bytes;
-    const double control_s = negotiation_s(r);
+    const double agreed_s = control_s(r);
+    const bool host_copies = r->library != DL_LIB_NCCL && strcmp(r->system->device->kind, "gpu") == 0;
     DL_TRY(dl_exchange_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
     double tick_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
@@ -38,11 +41,16 @@ static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exch
                 bytes += r->gradients[g++].bytes;
             } while (g < r->gradient_count && r->gradients[g].ready_s <= tick_s && bytes + r->gradients[g].bytes <= limit);
             group->count = g - group->first;
-            group->ready_s = tick_s + control_s;
+            group->ready_s = tick_s + agreed_s;
             DL_TRY(dl_exchange_collective(r, DL_COLL_ALL_REDUCE, bytes, group, err));
+            if (host_copies) { /* the framework brings each tensor to the host and back before and after */
+                const double copies_s = 2 * group->count * r->framework->message_s;
+                group->latency_s += copies_s;
+                group->duration_s += copies_s;
+            }
             if (group->count > 1) copied_bytes += bytes;
         }
-        tick_s += fmax(cycle_s, control_s);
+        tick_s += fmax(cycle_s, agreed_s);
     }
     out->device_copy_s = dl_exchange_device_stream_s(r, 4 * copied_bytes); /* into the fusion buffer and back */
     return DL_OK;

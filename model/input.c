@@ -15,6 +15,7 @@ static double copy_s(const struct dl_system *system, const struct dl_framework *
     if (!system->has_host || !dl_known(bandwidth) || strcmp(system->device->kind, "gpu") != 0) return 0;
     const double shared = host->devices_per_copy_link == DL_ABSENT ? 1 : (double)host->devices_per_copy_link;
     const double devices = (double)plan->devices_per_node;
+    if (framework->feeds_each_device) bytes *= devices; /* of which a device then keeps its part */
     /* One process that feeds its first device, which passes the parts on, sends the whole batch over one link. */
     return framework->feeds_whole_batch ? bytes * devices / bandwidth : bytes * fmin(shared, devices) / bandwidth;
 }
@@ -37,7 +38,8 @@ struct dl_input_time dl_input_compute(const struct dl_system *system, const stru
     const double sample_bytes = plan->sample_bytes > 0 ? plan->sample_bytes : workload->sample_bytes;
     t.copy_s = copy_s(system, framework, plan, batch * tensor_bytes);
     if (dl_known(framework->feed_bytes_per_s) && framework->feed_bytes_per_s > 0) {
-        t.feed_s = (framework->single_process ? node_batch : batch) * tensor_bytes / framework->feed_bytes_per_s;
+        const bool one_process = framework->single_process || framework->feeds_whole_batch || framework->feeds_each_device;
+        t.feed_s = (one_process ? node_batch : batch) * tensor_bytes / framework->feed_bytes_per_s;
     }
     if (!plan->synthetic_input) {
         const double dataset_bytes = sample_bytes * (plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples);

@@ -4,6 +4,7 @@
 
 #include "model/memory_advice.h"
 #include "model/predict_parts.h"
+#include "model/shared_host.h"
 #include "model/strategy.h"
 
 struct shares { double seconds[DL_BOUNDS]; };
@@ -126,6 +127,12 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
     if (system->nodes != DL_ABSENT && plan->nodes > system->nodes) {
         warn(p, dl_arena_printf(arena, "%s has %lld nodes; %lld are extrapolated", system->name, (long long)system->nodes,
                                 (long long)plan->nodes), true);
+    }
+    const struct dl_shared_host shared = dl_shared_host(system, plan);
+    if (shared.turns_ratio > 1) {
+        warn(p, dl_arena_printf(arena, "%.0f devices of %lld cores on a host of %lld: oversubscribed %.3g times; they take turns, and what waits "
+                                "for a message waits for its sender's turn: take no more than %.0f", shared.device_count, (long long)system->device->unit_count,
+                                (long long)system->host.cores, shared.turns_ratio, shared.device_count / shared.turns_ratio), true);
     }
     const double outside = extrapolated_share(parts);
     if (outside > 0.05) {

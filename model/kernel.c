@@ -1,6 +1,6 @@
 /* kernel.c - kernels from shapes, and the choice of what times them: a fitted surface of the device, one borrowed from
  * a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE, F-KERNEL-STREAM and F-KERNEL-WORK here, F-KERNEL-SURFACE in
- * surface.c.
+ * surface_time.c.
  * Not modelled: overlap of kernels on one device, clock changes, the launch gap (host side: framework files).
  */
 #include "model/kernel.h"
@@ -11,6 +11,7 @@
 
 #include "model/device.h"
 #include "model/surface.h"
+#include "model/workspace.h"
 
 const char *const dl_precision_names[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
@@ -47,7 +48,7 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
 {
     struct dl_kernel conv = {.op = DL_OP_CONV, .pass = pass, .batch = batch, .in_channels = in_channels,
                              .out_channels = out_channels, .groups = groups};
-    double in_points = 1.0, out_points = 1.0, taps = 1.0;
+    double in_points = 1.0, out_points = 1.0, taps = 1.0, touched = 1.0;
     for (int d = 0; d < DL_DIMS; d++) {
         conv.in[d] = in[d];
         conv.kernel[d] = kernel[d];
@@ -58,6 +59,7 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
         double room = in[d] + 2.0 * pad[d] - reach;
         conv.out[d] = room >= 0.0 && stride[d] > 0.0 ? floor(room / stride[d]) + 1.0 : 0.0;
         in_points *= in[d];
+        if (d < DL_DIMS - 1 && stride[d] > kernel[d]) touched *= kernel[d] / stride[d];
         out_points *= conv.out[d];
         taps *= kernel[d];
     }
@@ -65,8 +67,9 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
     double x = batch * in_channels * in_points, y = batch * out_channels * out_points;
     double w = out_channels * group_channels * taps;
     conv.flop = 2.0 * y * group_channels * taps;
-    /* Each pass reads two of {x, y, w} (or their gradients) and writes the third. */
-    conv.read_elements = pass == DL_FORWARD ? x + w : pass == DL_BACKWARD_DATA ? y + w : x + y;
+    /* Each pass reads two of {x, y, w} (or their gradients) and writes the third. Rows that a stride longer than the kernel leaves
+     * out are not read; points of a row are, with their neighbours. */
+    conv.read_elements = pass == DL_FORWARD ? x * touched + w : pass == DL_BACKWARD_DATA ? y + w : x * touched + y;
     conv.write_elements = pass == DL_FORWARD ? y : pass == DL_BACKWARD_DATA ? x : w;
     conv.launches = 1.0;
     return conv;
@@ -83,7 +86,7 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
  * (the same as the priors of calibrate/fit_base.c). base_sigma_log: 90th percentile of |log error| / 1.645 when those
  * devices are predicted this way: 0.2 to 0.6 (median 0.33) for products, 0.3 to 0.7 (0.5) for convolutions. */
 #define SAME_FOR_ALL                                                                                            \
-    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .padded_pointwise_gain = 1.0,              \
+    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .tile_64_gain = 1.0, .tile_32_gain = 1.0, .padded_pointwise_gain = 1.0,              \
     .m_trans_gain = 1.0, .n_trans_gain = 1.0, .unaligned_gain = 0.9
 static const struct dl_surface GENERIC_GEMM = {
     SAME_FOR_ALL, .op = DL_OP_GEMM, .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,
@@ -318,22 +321,10 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel)
-{
-    if (kernel->op != DL_OP_CONV || kernel->groups > 1.0 || kernel->kernel[0] != 1.0) return 0.0;
-    double positions = 1.0;
-    for (int d = 1; d < DL_DIMS; d++) {
-        if (kernel->kernel[d] != 3.0 || kernel->stride[d] != 1.0 || kernel->dilation[d] != 1.0) return 0.0;
-        positions *= kernel->out[d];
-    }
-    const double channels = kernel->in_channels + kernel->out_channels, tile = 36.0;
-    return 4.0 * (tile / 16.0 * kernel->batch * positions * channels + tile * kernel->in_channels * kernel->out_channels);
-}
-
 double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                                   double limit_bytes)
 {
-    if (!(dl_kernel_workspace_bytes(kernel) > limit_bytes)) return 1.0;
+    if (!(dl_kernel_workspace_bytes(kernel, dl_precision_bytes(precision)) > limit_bytes)) return 1.0;
     const struct dl_surface *surface = choose(device, precision, kernel);
     if (surface == NULL && device->borrowed != NULL) surface = choose(device->borrowed, precision, kernel);
     return surface != NULL && surface->gain_3x3 > 1.0 ? surface->gain_3x3 : 1.0;

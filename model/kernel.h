@@ -77,10 +77,8 @@ struct dl_kernel_time {
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                     struct dl_kernel_time *out);
 
-/* F-CONV-WORKSPACE: device memory that the fastest algorithm of a convolution works in (Winograd with separate transforms, 3x3
- * and stride 1: 36 numbers for each 4x4 tile of inputs and outputs, and for each filter), 0 for others; and the factor by
- * which its time grows when a framework does not grant that much (the gain that the samples show). */
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel);
+/* F-CONV-WORKSPACE: the factor by which a convolution's time grows when a framework does not grant the memory that its fastest
+ * algorithm works in (dl_kernel_workspace_bytes): the gain that the samples show. */
 double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision, const struct dl_kernel *kernel,
                                   double limit_bytes);
 

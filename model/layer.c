@@ -16,13 +16,13 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_mul,        &dl_layer_concat,         &dl_layer_flatten,       &dl_layer_tokens,    &dl_layer_slice,
     &dl_layer_crop,       &dl_layer_scale,          &dl_layer_position,      &dl_layer_prepend,   &dl_layer_embedding,
     &dl_layer_attention,  &dl_layer_lstm,           &dl_layer_dot_interaction, &dl_layer_loss,    &dl_layer_part,
-    NULL,
+    &dl_layer_moe,        NULL,
 };
 
 const char *const dl_layer_key_names[] = {
     "out",    "kernel", "stride",   "pad",    "dilation", "size",  "groups", "heads", "kv_heads", "rows",
     "tokens", "scale",  "dropout",  "causal", "flash",    "bias",  "ceil",   "in_place", "bidirectional", "sparse",
-    "additive", "tied", NULL,
+    "additive", "tied", "experts", "topk", "capacity", NULL,
 };
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name)

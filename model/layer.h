@@ -33,8 +33,11 @@ enum dl_layer_key {
     DL_KEY_SPARSE = 1u << 19,
     DL_KEY_ADDITIVE = 1u << 20,
     DL_KEY_TIED = 1u << 21,
+    DL_KEY_EXPERTS = 1u << 22,
+    DL_KEY_TOPK = 1u << 23,
+    DL_KEY_CAPACITY = 1u << 24,
 };
-enum { DL_LAYER_KEYS = 22 };
+enum { DL_LAYER_KEYS = 25 };
 extern const char *const dl_layer_key_names[]; /* NULL-terminated */
 
 extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_layer_dense, dl_layer_batchnorm,
@@ -42,7 +45,10 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_swish, dl_layer_softmax, dl_layer_dropout, dl_layer_loss, dl_layer_maxpool, dl_layer_avgpool,
     dl_layer_global_pool, dl_layer_adaptive_pool, dl_layer_upsample, dl_layer_add, dl_layer_mul, dl_layer_concat,
     dl_layer_flatten, dl_layer_tokens, dl_layer_slice, dl_layer_crop, dl_layer_scale, dl_layer_position,
-    dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm, dl_layer_dot_interaction, dl_layer_part;
+    dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm, dl_layer_dot_interaction, dl_layer_part, dl_layer_moe;
+
+/* Elements that a mixture of experts keeps besides its input, at the layer's tokens and hidden channels. */
+double dl_layer_moe_own_elements(const struct dl_layer *layer);
 
 /* Product of the spatial extents: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);

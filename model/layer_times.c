@@ -25,7 +25,9 @@ static const struct dl_schema layer_schema = {
 
 static const struct dl_field batch_fields[] = {
     {BATCH("batch_samples", batch_samples), .type = DL_FIELD_NUMBER, .min = 1, .max = 1e9, .unit = DL_UNIT_SAMPLE, .required = true, .help = "on one device"},
-    {BATCH("update_s", update_s), .type = DL_FIELD_NUMBER, .min = 0, .max = 1e4, .unit = DL_UNIT_S, .help = "the optimizer's step"},
+    {BATCH("update_s", update_s), .type = DL_FIELD_NUMBER, .min = 0, .max = 1e4, .unit = DL_UNIT_S, .help = "the optimizer's step; on a CPU all of an iteration that is in no layer"},
+    {BATCH("jitter_frac", jitter_frac), .type = DL_FIELD_NUMBER, .min = 0, .max = 10, .unit = DL_UNIT_NONE,
+     .help = "standard deviation of the iterations / their mean"},
     {BATCH("steps", steps), .type = DL_FIELD_INTEGER, .min = 1, .max = 1e9, .unit = DL_UNIT_COUNT, .help = "iterations that were measured"},
     {BATCH("layers", layers), .type = DL_FIELD_LIST, .count_offset = offsetof(struct dl_layer_batch, layer_count), .child = &layer_schema,
      .required = true, .help = "times of layers"},
@@ -158,6 +160,17 @@ static void replace(struct dl_pass_cost *cost, struct reading reading) {
     cost->formula = "F-LAYER-TIMES";
     cost->origin = origin;
     cost->origin_device = NULL;
+}
+
+double dl_layer_times_jitter_frac(const struct dl_layer_times *t, double batch) {
+    double jitter_frac = NAN, nearest = INFINITY;
+    for (int b = 0; b < t->batch_count; b++) {
+        const double away = fabs(log(t->batches[b].batch_samples / batch));
+        if (!dl_known(t->batches[b].jitter_frac) || away >= nearest) continue;
+        nearest = away;
+        jitter_frac = t->batches[b].jitter_frac;
+    }
+    return jitter_frac;
 }
 
 enum dl_code dl_layer_times_apply(const struct dl_layer_times *t, const struct dl_workload *workload, double batch, const struct dl_cost *lowest,

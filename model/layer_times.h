@@ -18,6 +18,7 @@ struct dl_layer_time {
 struct dl_layer_batch {          /* all layers at one batch */
     double batch_samples;        /* on one device */
     double update_s;             /* optimizer; NAN: not measured */
+    double jitter_frac;          /* standard deviation of the iterations / their mean; NAN: not measured */
     int64_t steps;               /* iterations that were measured; DL_ABSENT: not said */
     struct dl_layer_time *layers; int layer_count;
 };
@@ -43,6 +44,9 @@ bool dl_layer_times_fit(const struct dl_layer_times *times, const struct dl_work
 
 /* How many of the workload's layers they name. */
 int dl_layer_times_known(const struct dl_layer_times *times, const struct dl_workload *workload);
+
+/* jitter_frac of the measured batch that is nearest; NAN: none has it. */
+double dl_layer_times_jitter_frac(const struct dl_layer_times *times, double batch);
 
 /* F-LAYER-TIMES: replaces times of `cost`, computed for `batch`; lowest and highest are the surface's costs of the smallest and
  * the largest measured batch. */

@@ -42,11 +42,30 @@ static double exchange_bytes(const struct dl_workload *workload, const struct dl
     return 0;
 }
 
+/* A layer of a repeated block is named "h.7.mlp.fc1": with a number between dots. */
+static bool is_repeated(const char *name) {
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+        const size_t digits = strspn(dot + 1, "0123456789");
+        if (digits > 0 && dot[1 + digits] == '.') return true;
+    }
+    return false;
+}
+
+/* Full recomputation keeps the input of each transformer layer, everything outside of them, and one layer while it is gone
+ * through again. NAN when the network is no transformer. */
+static double recomputed_bytes(const struct dl_workload *workload, double element_bytes) {
+    double inside = 0, outside = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        *(is_repeated(layer->name) ? &inside : &outside) += layer->saved_elements * element_bytes + layer->saved_bytes;
+    }
+    return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes + outside +
+           inside / workload->transformer_layers;
+}
+
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision, enum dl_recompute recompute) {
     const double element_bytes = dl_precision_bytes(precision);
-    if (recompute == DL_RECOMPUTE_FULL) { /* NAN when it is no transformer */
-        return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes;
-    }
+    if (recompute == DL_RECOMPUTE_FULL) return recomputed_bytes(workload, element_bytes);
     double bytes = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];

@@ -12,7 +12,8 @@ double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
 
 /* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Selective recomputation frees what `recomputable`
  * layers alone know (attention scores, their masks); full recomputation of a transformer keeps the input of each of its
- * layers (hidden x tokens elements), NAN for other networks (where it is not defined what is kept). */
+ * layers (hidden x tokens elements), what lies outside of them, and one layer at a time; NAN for other networks (where it is
+ * not defined what is kept). */
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision, enum dl_recompute recompute);
 
 /* Memory for data parallelism at `batch` samples per device; parts that are unknown count 0 and are listed in *unknown

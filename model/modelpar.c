@@ -26,6 +26,8 @@ static enum dl_library find_library(const struct walk *w, const char *name) {
     return library >= 0 ? (enum dl_library)library : dl_replica_library(r->system, r->framework, r->plan);
 }
 
+static bool sums(enum dl_collective_op op) { return op == DL_COLL_ALL_REDUCE || op == DL_COLL_REDUCE_SCATTER; }
+
 static bool is_host_library(enum dl_library library) { return library != DL_LIB_NCCL && library != DL_LIB_COPY; }
 
 /* Bytes that pass the host of one device, in units of the message: out and in. */
@@ -38,7 +40,8 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk, 
     const struct dl_framework *framework = r->framework;
     const struct dl_plan *plan = r->plan;
     const enum dl_library library = find_library(w, talk->library);
-    const bool gpu = strcmp(r->system->device->kind, "gpu") == 0, direct = gpu && talk->op != DL_COLL_HALO && framework->activation_direct;
+    const bool gpu = strcmp(r->system->device->kind, "gpu") == 0;
+    const bool direct = gpu && talk->op != DL_COLL_HALO && is_host_library(library) && framework->activation_direct;
     const bool host = gpu && !direct && is_host_library(library);
     const int64_t devices = plan->nodes * plan->devices_per_node;
     const struct dl_collective_request wanted = {
@@ -49,11 +52,13 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk, 
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    const bool staged = gpu && talk->op != DL_COLL_HALO && framework->staged_above_bytes > 0 &&
-                        framework->staged_bytes_per_s > 0 && talk->bytes > framework->staged_above_bytes;
+    const bool summed = sums(talk->op) && framework->staged_sum_bytes_per_s > 0;
+    const double staged_bytes_per_s = summed ? framework->staged_sum_bytes_per_s : framework->staged_bytes_per_s;
+    const bool staged = gpu && talk->op != DL_COLL_HALO && framework->staged_above_bytes > 0 && staged_bytes_per_s > 0 &&
+                        talk->bytes > framework->staged_above_bytes;
     double copies_s = 0;
     if (staged) {
-        copies_s = host_passes(talk->op) * talk->bytes / framework->staged_bytes_per_s;
+        copies_s = host_passes(talk->op) * talk->bytes / staged_bytes_per_s;
     } else if (host) {
         const struct dl_exchange_request x = {.system = r->system, .plan = plan};
         copies_s = 2 * dl_exchange_host_copy_s(&x, talk->bytes, true);
@@ -93,7 +98,8 @@ static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, dou
                                    struct dl_err *err) {
     const struct dl_framework *framework = w->replica->request->framework;
     const struct talk talk = {
-        .op = op, .library = framework->activation_library, .bytes = w->replica->samples * elements * w->width_bytes,
+        .op = op, .library = sums(op) && framework->reduce_library != NULL ? framework->reduce_library : framework->activation_library,
+        .bytes = w->replica->samples * elements * w->width_bytes,
         .group = (int64_t)w->split->parts, .stride = 1,
         .host_s = framework->activation_s + framework->activation_peer_s * w->split->parts,
     };
@@ -162,7 +168,7 @@ static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct 
         return add_collective(w, filter_backward(w->replica->request->framework), outputs, index, true, err);
     case DL_SPLIT_CHANNEL:
         if (!backward) return add_collective(w, DL_COLL_ALL_REDUCE, outputs, index, false, err);
-        if (layer->first) return DL_OK;
+        if (layer->first || w->replica->workload->layers[index].detached) return DL_OK;
         return add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
     default:
         DL_TRY(add_halos(w, index, backward, err));
@@ -192,6 +198,20 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     return DL_OK;
 }
 
+/* Backward stops after the last split convolution. */
+static enum dl_code detach(struct dl_workload *local, const bool *is_split, struct dl_arena *arena, struct dl_err *err) {
+    struct dl_layer *layers = dl_arena_alloc(arena, (size_t)local->layer_count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    bool before = false;
+    for (int i = local->layer_count - 1; i >= 0; i--) {
+        layers[i] = local->layers[i];
+        before = before || (is_split[i] && layers[i].kind == &dl_layer_conv);
+        layers[i].detached = before;
+    }
+    local->layers = layers;
+    return DL_OK;
+}
+
 enum dl_code dl_modelpar_split(struct dl_replica *replica, const struct dl_split *split, struct dl_err *err) {
     const struct dl_strategy_request *r = replica->request;
     struct walk w = {.replica = replica, .split = split, .whole = r->workload, .last = -1,
@@ -205,6 +225,7 @@ enum dl_code dl_modelpar_split(struct dl_replica *replica, const struct dl_split
     for (int i = 0; i < local->layer_count; i++) {
         if (w.is_split[i]) w.last = i;
     }
+    if (split->kind == DL_SPLIT_CHANNEL && r->framework->channel_detached) DL_TRY(detach(local, w.is_split, r->arena, err));
     for (int i = 0; i < local->layer_count; i++) DL_TRY(walk_layer(&w, i, false, err));
     for (int i = local->layer_count - 1; i >= 0; i--) DL_TRY(walk_layer(&w, i, true, err));
     return leader_input(&w, err);

@@ -3,7 +3,8 @@
  *   filter (F-FILTER):   every device has some filters: outputs are gathered after the layer, gradients of the output summed
  *                        before its backward pass, but for the last split layer, whose gradient all devices know
  *   channel (F-CHANNEL): every device has some input channels: outputs are summed after the layer, gradients of the input
- *                        gathered after its backward pass, but for layers that read the workload's input
+ *                        gathered after its backward pass, but for layers that read the workload's input. Where a framework's
+ *                        sums end the graph (channel_detached) nothing before the last summed convolution is trained
  *   spatial (F-SPATIAL): every device has a part of each image: borders of the input go to the neighbours before a layer
  *                        with a window (F-HALO), those of the gradient back; where a layer cannot be split its input is
  *                        gathered, and from there on every device computes all

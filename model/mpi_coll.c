@@ -9,6 +9,7 @@ static const char *const formulas[] = {"F-COLL-RING", "F-COLL-DOUBLING", "F-COLL
                                        "F-COLL-REDUCE-BROADCAST"};
 enum { RULES = 7 };
 static const double MEBIBYTE = 1048576.0;
+static const double INTEL_RING_BYTES = 524288.0;
 
 #define R DL_MPI_RING
 #define RD DL_MPI_DOUBLING
@@ -44,12 +45,15 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
 {
     switch (mpi != NULL ? mpi[0] : 'o') { /* by first letter: this runs inside every collective */
     case 'm':                             /* mpich, mvapich */
-    case 'i':                             /* intel */
     case 'c': return DL_MPI_MPICH;        /* cray */
+    case 'i': return DL_MPI_INTEL;
     case 'h': return mpi[1] == 'p' && strchr(mpi, '-') == NULL ? DL_MPI_HPCX_OLD : DL_MPI_HPCX;
     default: break;
     }
-    if (mpi == NULL || strncmp(mpi, "openmpi-", 8) != 0) return DL_MPI_OPEN;
+    static const char prefix[] = "openmpi-";
+    if (mpi == NULL) return DL_MPI_OPEN;
+    for (int i = 0; prefix[i] != '\0'; i++)
+        if (mpi[i] != prefix[i]) return DL_MPI_OPEN;
     int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
     return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
 }
@@ -57,11 +61,15 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
 enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes, double *below_out)
 {
     *below_out = 0.0;
-    if (kind == DL_MPI_MPICH) { /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks: doubling */
+    if (kind == DL_MPI_MPICH || kind == DL_MPI_INTEL) { /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks: doubling */
         double threshold = dl_most(2048.0, 4.0 * dl_power(dl_lg_floor(ranks)));
         if (bytes <= threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
-        return DL_MPI_RABENSEIFNER;
+        /* Intel's library has rings beside MPICH's algorithms and chooses by tables tuned to the machine: no large message
+         * goes out of its way because a rank is left over. Its switch is assumed (mem). */
+        if (kind == DL_MPI_MPICH || dl_power_of_two(ranks) || bytes <= INTEL_RING_BYTES) return DL_MPI_RABENSEIFNER;
+        *below_out = INTEL_RING_BYTES;
+        return DL_MPI_RING;
     }
     if (kind == DL_MPI_HPCX || kind == DL_MPI_HPCX_OLD) {
         /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather from there on (mem). Tables of images without
@@ -196,7 +204,7 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
      * the message just below the switch costs. */
     for (int guard = 0; below > 0.0 && guard < RULES && !request->as_run; guard++) {
         double at = below * (1.0 - 1e-12);
-        enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH ? below : at, &below);
+        enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(kind, ranks, kind == DL_MPI_MPICH || kind == DL_MPI_INTEL ? below : at, &below);
         struct dl_cost_parts before = dl_mpi_all_reduce_cost(other, &links, at);
         if (before.latency_s + before.bandwidth_s <= time_s) continue;
         time_s = before.latency_s + before.bandwidth_s, cost = before;

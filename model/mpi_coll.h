@@ -1,14 +1,14 @@
 /* mpi_coll.h - MPI collectives in host memory: the algorithm that the implementation takes (decision tables of Open MPI
  * before 4.1, 4.1 and later, MPICH; the switch of HPC-X) and its cost with the ranks of a node together (rank r on node
  * r / ranks_per_node). Not modelled: vendor libraries that replace these (HCOLL's trees, Intel MPI's tables): Intel
- * takes MPICH's rules.
+ * takes MPICH's rules, and its ring for large messages of rank counts that are no power of two.
  */
 #ifndef DL_MODEL_MPI_COLL_H
 #define DL_MODEL_MPI_COLL_H
 
 #include "model/coll_parts.h"
 
-enum dl_mpi_kind { DL_MPI_OPEN_OLD, DL_MPI_OPEN, DL_MPI_MPICH, DL_MPI_HPCX, DL_MPI_HPCX_OLD };
+enum dl_mpi_kind { DL_MPI_OPEN_OLD, DL_MPI_OPEN, DL_MPI_MPICH, DL_MPI_HPCX, DL_MPI_HPCX_OLD, DL_MPI_INTEL };
 enum dl_mpi_algorithm {
     DL_MPI_RING,
     DL_MPI_DOUBLING,

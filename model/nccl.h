@@ -49,6 +49,18 @@ struct dl_nccl_graph {
     bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
 };
 
+/* The graph of a caller's last rank set: what it depends on, and what came of it. */
+struct dl_nccl_memo {
+    const struct dl_system *system; /* NULL: nothing yet */
+    const struct dl_nccl_version *row;
+    int64_t nodes, ranks_per_node, group_stride, concurrent;
+    double flows_per_adapter;
+    enum dl_collective_op op;
+    int number;
+    bool as_run, assumed;
+    struct dl_nccl_graph graph;
+};
+
 /* Cost of one algorithm and protocol. monotone false: NCCL's formula to the letter. true: for predictions: the tree's
  * correction factor never makes a longer message faster. *out only when the combination exists (else false). */
 bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,

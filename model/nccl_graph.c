@@ -49,12 +49,13 @@ static enum dl_nccl_generation generation_of(const struct dl_system *system, boo
     }
 }
 
-static struct dl_nccl_known known_of(const struct dl_system *system)
+/* Those that dl_nccl_prepare() left in the system, where they still hold; else worked out into *scratch. */
+static const struct dl_nccl_known *known_of(const struct dl_system *system, struct dl_nccl_known *scratch)
 {
     const struct dl_nccl_known *filled = &system->nccl;
     const char *cpu = system->has_host ? system->host.cpu : NULL;
     if (filled->ready && filled->version == system->nccl_version && filled->device == system->device && filled->cpu == cpu)
-        return *filled;
+        return filled;
     /* Release of the time when the generation was new. */
     static const char *const usual[DL_NCCL_GENERATIONS] = {"2.4.8", "2.8.3", "2.19.3", "2.27.7"};
     struct dl_nccl_known known = {.version = system->nccl_version, .cpu = cpu, .device = system->device, .ready = true};
@@ -64,20 +65,23 @@ static struct dl_nccl_known known_of(const struct dl_system *system)
     known.assumed = known.row == NULL;
     if (known.assumed) known.row = dl_nccl_version_find(usual[generation], &known.number);
     known.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
-    return known;
+    *scratch = known;
+    return scratch;
 }
 
 void dl_nccl_prepare(struct dl_system *system)
 {
+    struct dl_nccl_known scratch;
     system->nccl.ready = false;
-    system->nccl = known_of(system);
+    system->nccl = *known_of(system, &scratch);
 }
 
 const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out, bool *assumed)
 {
-    const struct dl_nccl_known known = known_of(system);
-    *number_out = known.number, *assumed = known.assumed;
-    return known.row;
+    struct dl_nccl_known scratch;
+    const struct dl_nccl_known *known = known_of(system, &scratch);
+    *number_out = known->number, *assumed = known->assumed;
+    return known->row;
 }
 
 /* Attained over assumed rate of one NVLink. A prediction (not as_run) keeps to 1 and more, where the time never falls as
@@ -194,7 +198,7 @@ static enum dl_code between(const struct dl_system *system, const struct dl_coll
         dl_network_share(system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes, (double)request->ranks_per_node, groups, true);
     double total = share.bytes_per_s, channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
-    if (several && inside->ring_bytes_per_s / channels >= DUPLICATE_BYTES_PER_S) channels *= 2.0;
+    if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
     graph->inside_limits = several && inside->ring_bytes_per_s < total;
     double crossing = request->nodes == 2 ? 2.0 * total : total;
     graph->channels = graph->tree_channels = channels;
@@ -213,8 +217,9 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                                  struct dl_nccl_graph *out, struct dl_err *err)
 {
     struct inside inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, 0.0, false};
-    const struct dl_nccl_known known = known_of(system);
-    const enum dl_nccl_generation generation = (enum dl_nccl_generation)known.generation;
+    struct dl_nccl_known scratch;
+    const struct dl_nccl_known *known = known_of(system, &scratch);
+    const enum dl_nccl_generation generation = (enum dl_nccl_generation)known->generation;
     if (request->ranks_per_node > 1) {
         if (!system->has_intra)
             return dl_fail(err, DL_ERR_INPUT, "system %s has no links.intra, needed for %lld devices of a node",
@@ -227,21 +232,16 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system, const struct dl
                            "give links.intra.bandwidth_bytes_per_s or host.copy_bandwidth_bytes_per_s",
                            system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
     }
-    struct dl_nccl_graph graph = {.ranks = (double)request->nodes * (double)request->ranks_per_node,
-                                  .nodes = (double)request->nodes,
-                                  .channels = inside.channels,
-                                  .tree_channels = inside.tree_channels,
-                                  .ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels,
-                                  .tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels,
-                                  .generation = generation,
-                                  .nvlink = inside.nvlink,
-                                  .ll128 = !known.before_volta && (inside.nvlink || request->ranks_per_node == 1),
-                                  .nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch")};
-    graph.amd_host = known.amd_host;
-    graph.attained_frac = 1.0;
-    if (request->nodes == 1 && inside.link_bytes_per_s > 0.0)
-        graph.attained_frac = attained_frac(&known, inside.link_bytes_per_s, request->as_run);
-    if (request->nodes > 1) DL_TRY(between(system, request, &inside, &graph, err));
-    *out = graph;
+    out->ranks = (double)request->nodes * (double)request->ranks_per_node, out->nodes = (double)request->nodes;
+    out->channels = inside.channels, out->tree_channels = inside.tree_channels;
+    out->net_latency_s = 0.0, out->attained_frac = 1.0;
+    out->generation = generation, out->nvlink = inside.nvlink, out->amd_host = known->amd_host;
+    out->ll128 = !known->before_volta && (inside.nvlink || request->ranks_per_node == 1);
+    out->nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch");
+    out->collnet = out->inside_limits = false;
+    if (request->nodes > 1) return between(system, request, &inside, out, err);
+    out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
+    out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;
+    if (inside.link_bytes_per_s > 0.0) out->attained_frac = attained_frac(known, inside.link_bytes_per_s, request->as_run);
     return DL_OK;
 }

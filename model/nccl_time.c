@@ -78,21 +78,42 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
     return DL_OK;
 }
 
+static bool remembered(const struct dl_nccl_memo *memo, const struct dl_system *system,
+                       const struct dl_collective_request *request)
+{
+    return memo->system == system && memo->nodes == request->nodes && memo->ranks_per_node == request->ranks_per_node &&
+           memo->op == request->op && memo->as_run == request->as_run && memo->group_stride == request->group_stride &&
+           memo->concurrent == request->concurrent &&
+           !(memo->flows_per_adapter < request->flows_per_adapter || memo->flows_per_adapter > request->flows_per_adapter);
+}
+
+static enum dl_code remember(const struct dl_system *system, const struct dl_collective_request *request,
+                             struct dl_nccl_memo *memo, struct dl_err *err)
+{
+    memo->system = NULL; /* in case that this fails */
+    DL_TRY(dl_nccl_graph_build(system, request, &memo->graph, err));
+    memo->row = dl_nccl_version_of(system, &memo->number, &memo->assumed);
+    memo->nodes = request->nodes, memo->ranks_per_node = request->ranks_per_node, memo->op = request->op;
+    memo->group_stride = request->group_stride, memo->concurrent = request->concurrent;
+    memo->flows_per_adapter = request->flows_per_adapter, memo->as_run = request->as_run;
+    memo->system = system;
+    return DL_OK;
+}
+
 enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collective_request *request,
                           struct dl_collective_time *out, struct dl_err *err)
 {
-    struct dl_nccl_graph graph;
-    int number = 0, force_algorithm = -1, force_protocol = -1;
-    bool assumed = false;
-    const struct dl_nccl_version *row = dl_nccl_version_of(system, &number, &assumed);
-    DL_TRY(dl_nccl_graph_build(system, request, &graph, err));
-    out->origin = assumed ? "model (NCCL version assumed)" : "model";
+    struct dl_nccl_memo own, *memo = request->memo != NULL ? request->memo : &own;
+    int force_algorithm = -1, force_protocol = -1;
+    if (memo == &own || !remembered(memo, system, request)) DL_TRY(remember(system, request, memo, err));
+    struct dl_nccl_graph *graph = &memo->graph;
+    out->origin = memo->assumed ? "model (NCCL version assumed)" : "model";
     /* Spread of log(predicted / measured) over the rows of collectives/published.csv
      * (tests/unit/test_collective_published.c with DLMODEL_VERBOSE=1): one node 0.05 (median / 0.6745) to 0.13 (90 %
      * / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
     out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
     if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
-        return sends_time(system, request, row, &graph, out, err);
+        return sends_time(system, request, memo->row, graph, out, err);
     /* The request's, else those that the system file imposes. */
     const char *wanted = request->algorithm != NULL ? request->algorithm : system->nccl_algorithm;
     const char *wanted_protocol = request->protocol != NULL ? request->protocol : system->nccl_protocol;
@@ -108,19 +129,19 @@ enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collec
     if (request->algorithm == NULL && request->op != DL_COLL_ALL_REDUCE && force_algorithm != DL_NCCL_RING &&
         force_algorithm != DL_NCCL_PAT)
         force_algorithm = -1;
-    graph.collnet = force_algorithm == DL_NCCL_COLLNET_DIRECT || force_algorithm == DL_NCCL_COLLNET_CHAIN;
+    graph->collnet = force_algorithm == DL_NCCL_COLLNET_DIRECT || force_algorithm == DL_NCCL_COLLNET_CHAIN;
     struct dl_cost_parts cost;
     enum dl_nccl_algorithm algorithm;
     enum dl_nccl_protocol protocol;
-    if (!dl_nccl_choose(number, row, &graph, request->op, request->bytes, force_algorithm, force_protocol, !request->as_run,
+    if (!dl_nccl_choose(memo->number, memo->row, graph, request->op, request->bytes, force_algorithm, force_protocol, !request->as_run,
                         &algorithm, &protocol, &cost))
-        return dl_fail(err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here", row->text,
+        return dl_fail(err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here", memo->row->text,
                        wanted != NULL ? wanted : "(any)", wanted_protocol != NULL ? wanted_protocol : "(any)");
     dl_coll_set(out, cost);
     out->algorithm = dl_nccl_algorithm_names[algorithm];
     out->protocol = dl_nccl_protocol_names[protocol];
     out->formula = "F-NCCL";
-    out->channels = algorithm == DL_NCCL_TREE || algorithm == DL_NCCL_NVLS_TREE ? graph.tree_channels : graph.channels;
-    out->limit = request->nodes > 1 && !graph.inside_limits ? "inter" : "intra";
+    out->channels = algorithm == DL_NCCL_TREE || algorithm == DL_NCCL_NVLS_TREE ? graph->tree_channels : graph->channels;
+    out->limit = request->nodes > 1 && !graph->inside_limits ? "inter" : "intra";
     return DL_OK;
 }

@@ -2,8 +2,6 @@
 #include "model/net_share.h"
 
 #include <math.h>
-#include <string.h>
-
 #include "model/fair.h"
 
 const char *const dl_network_link_names[] = {"adapter", "host-copy", "host-memory", "socket-link", NULL};
@@ -43,8 +41,8 @@ struct dl_network_share dl_network_share(const struct dl_system *system, double 
         if (copy < flows.demand_bytes_per_s) flows.demand_bytes_per_s = copy, out.limit = DL_NET_COPY;
         if (memory > 0.0) capacity[DL_NET_MEMORY] = memory, flows.use_frac[DL_NET_MEMORY] = STAGED_PASSES;
     }
-    if (device && link->gpudirect && link->distance != NULL && strcmp(link->distance, "SYS") == 0 && system->has_intra &&
-        system->intra.cross_bandwidth_bytes_per_s > 0.0) /* the adapter is on the other socket */
+    if (device && link->gpudirect && link->distance != NULL && link->distance[0] == 'S' && system->has_intra &&
+        system->intra.cross_bandwidth_bytes_per_s > 0.0) /* SYS: the adapter is on the other socket */
         capacity[DL_NET_CROSS] = system->intra.cross_bandwidth_bytes_per_s, flows.use_frac[DL_NET_CROSS] = 1.0;
     if (!(flows.use_frac[DL_NET_MEMORY] > 0.0) &&
         !(flows.use_frac[DL_NET_CROSS] > 0.0)) { /* the adapters alone: no rounds to fill */

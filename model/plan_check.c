@@ -25,6 +25,13 @@ static enum dl_code check_devices(const struct dl_system *system, struct dl_plan
  * open one takes the rest and others are 1. */
 static int64_t common_divisor(int64_t a, int64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
 
+static int64_t experts_of(const struct dl_workload *workload) {
+    for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].experts > 0) return (int64_t)workload->layers[i].experts;
+    }
+    return 1;
+}
+
 static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_plan *plan, int64_t devices, struct dl_err *err) {
     const struct dl_strategy *strategy = plan->strategy;
     const struct { const char *name; unsigned axis; int64_t *ranks; } axes[] = {
@@ -47,6 +54,7 @@ static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_
         if (axes[i].axis != strategy->inside || *axes[i].ranks > 0) continue;
         int64_t left = plan->devices_per_node / product;
         if (axes[i].axis == DL_AXIS_TP && dl_known(workload->heads)) left = common_divisor(left, (int64_t)workload->heads);
+        if (axes[i].axis == DL_AXIS_EP) left = common_divisor(left, experts_of(workload));
         *axes[i].ranks = left > 1 && devices % (product * left) == 0 ? left : 1;
         product *= *axes[i].ranks;
     }
@@ -117,8 +125,9 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
 static const struct dl_strategy *strategy_of(const struct dl_workload *workload, const struct dl_framework *framework,
                                              const struct dl_plan *plan) {
     const struct dl_strategy *own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
-    const unsigned given = (plan->tp > 1 ? DL_AXIS_TP : 0u) | (plan->pp > 1 ? DL_AXIS_PP : 0u) | (plan->sp > 1 ? DL_AXIS_SP : 0u);
-    const struct dl_strategy *all = dl_strategy_find("3d");
+    const unsigned given = (plan->tp > 1 ? DL_AXIS_TP : 0u) | (plan->pp > 1 ? DL_AXIS_PP : 0u) | (plan->sp > 1 ? DL_AXIS_SP : 0u) |
+                           (plan->ep > 1 ? DL_AXIS_EP : 0u);
+    const struct dl_strategy *all = dl_strategy_find(plan->ep > 1 ? "expert" : "3d");
     const bool more = (given & ~own->axes) != 0 && (given & ~all->axes) == 0;
     return more && dl_known(workload->transformer_layers) ? all : own;
 }

@@ -14,6 +14,7 @@
 #include "model/cost.h"
 #include "model/input.h"
 #include "model/modelpar.h"
+#include "model/shared_host.h"
 #include "model/stats.h"
 
 enum { NO_SPLIT = -1, FIRST_SLOTS = 1024 };
@@ -183,7 +184,7 @@ static enum dl_code keep_split(struct dl_plan_tables *tables, const struct key *
 }
 
 static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *key, const struct dl_replica_profile *m,
-                               struct dl_err *err) {
+                               double jitter_frac, struct dl_err *err) {
     const struct dl_exchange *x = &m->exchange;
     struct group *group = dl_arena_alloc(tables->arena, 1, sizeof *group);
     struct sent *sent = dl_arena_alloc(tables->arena, (size_t)x->message_count + 1, sizeof *sent);
@@ -197,7 +198,7 @@ static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *
     }
     const double devices = (double)(key->nodes * key->devices_per_node);
     const bool waits = !tables->framework->asynchronous && strcmp(tables->framework->behaviour, "ideal") != 0;
-    const double jitter = devices > 1 && waits && dl_known(tables->system->jitter_frac) ? tables->system->jitter_frac : 0;
+    const double jitter = devices > 1 && waits && dl_known(jitter_frac) ? jitter_frac : 0;
     *group = (struct group){.messages = sent, .message_count = x->message_count, .device_copy_s = x->device_copy_s,
                             .host_s = x->host_s, .prologue_s = x->prologue_s,
                             .straggler = jitter > 0 ? jitter * dl_normal_expected_max(devices) : 0};
@@ -215,7 +216,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     }
     DL_TRY(dl_plan_complete(tables->system, tables->workload, tables->framework, plan, err));
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || tables->framework->single_process || plan->micro_batch_samples > 0) return keep_whole(tables, plan, err);
+    if (kind == -2 || tables->whole || dl_shared_host_matters(tables->system) || tables->framework->single_process || plan->micro_batch_samples > 0) return keep_whole(tables, plan, err);
     const int64_t parts = parts_of(plan, kind);
     const struct key split = split_key(plan, kind, parts), group = group_key(plan, kind, parts);
     if (find(&tables->splits, &split) != NULL && find(&tables->groups, &group) != NULL) return DL_OK;
@@ -233,7 +234,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
         return keep_whole(tables, plan, err);
     }
     if (code == DL_OK && find(&tables->splits, &split) == NULL) code = keep_split(tables, &split, &replica, &profile, err);
-    if (code == DL_OK && find(&tables->groups, &group) == NULL) code = keep_group(tables, &group, &profile, err);
+    if (code == DL_OK && find(&tables->groups, &group) == NULL) code = keep_group(tables, &group, &profile, dl_replica_jitter_frac(tables->system, plan), err);
     dl_arena_free(&scratch);
     return code;
 }

@@ -30,6 +30,7 @@ struct dl_term {
     double start_s;       /* on the timeline; NAN: not on it */
     double value;         /* seconds, or bytes for memory */
     double sigma_log;
+    const char *limit;    /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels */
     const char *lane;     /* "compute", "communication", "host", "copy"; NULL */
 };
 

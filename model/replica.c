@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "model/input.h"
+#include "model/layer_times.h"
 #include "model/memory.h"
+#include "model/nccl.h"
 #include "model/predict_parts.h"
+#include "model/shared_host.h"
 #include "model/stats.h"
 
 enum dl_library dl_replica_library(const struct dl_system *system, const struct dl_framework *framework,
@@ -20,6 +23,11 @@ enum dl_library dl_replica_library(const struct dl_system *system, const struct 
     int library = 0;
     while (dl_library_names[library] != NULL && strcmp(dl_library_names[library], name) != 0) library++;
     return (enum dl_library)library;
+}
+
+double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan) {
+    if (dl_known(system->jitter_frac) || plan->layer_times == NULL) return system->jitter_frac;
+    return dl_layer_times_jitter_frac(plan->layer_times, plan->batch_per_device_samples);
 }
 
 /* Gradients in backward order: reverse order of registration, tied parameters once. */
@@ -53,21 +61,30 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
 /* What goes on beside the layers' kernels in a run of the timeline. */
 struct run { bool exchange, one_device; const double *after_forward_s, *before_backward_s; struct dl_replica_profile *profile; };
 
+/* F-SLOWDOWN: the framework's share, or the device's where its few units also run the collectives' kernels. */
+static double slowdown_frac(const struct dl_parts *parts) {
+    const double own = parts->system->device->collective_slowdown_frac;
+    const bool kernels = dl_replica_library(parts->system, parts->framework, parts->plan) == DL_LIB_NCCL;
+    const double shared = fmax(parts->framework->overlap_slowdown_frac, dl_shared_host_stop_frac(parts->system, parts->plan));
+    return kernels && dl_known(own) ? fmax(own, shared) : shared;
+}
+
 static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost, const struct run *run,
                                  struct dl_timeline *out, struct dl_err *err) {
     const struct dl_framework *framework = parts->framework;
     const struct dl_device *device = parts->system->device;
     const double sharing = framework->single_process && !run->one_device ? (double)parts->plan->devices_per_node : 1;
     const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
+    struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
         .behaviour = run->exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
         .exchange = {.system = parts->system, .workload = parts->workload, .framework = framework, .plan = parts->plan,
-                     .library = dl_replica_library(parts->system, framework, parts->plan), .arena = parts->arena},
+                     .library = dl_replica_library(parts->system, framework, parts->plan), .memo = &memo, .arena = parts->arena},
         .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0,
         .iteration_host_s = framework->iteration_s,
-        .slowdown_frac = framework->overlap_slowdown_frac,
+        .slowdown_frac = slowdown_frac(parts),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
     };
@@ -107,8 +124,9 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     p->comm_s = fmax(parts->with_comm->comm_s, p->exposed_comm_s);
     p->overhead_s = fmax(0, quiet_s - (p->compute_s - parts->with_comm->slowdown_s));
     const bool waits = !parts->framework->asynchronous && strcmp(parts->framework->behaviour, "ideal") != 0;
-    if (devices > 1 && dl_known(parts->system->jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
-        p->overhead_s += parts->system->jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
+    const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
+    if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
+        p->overhead_s += jitter_frac * dl_normal_expected_max(devices) * p->compute_s;
     }
     struct dl_input_time input = dl_input_compute(parts->system, parts->workload, parts->framework, plan);
     input.feed_s += replica->input_extra_s;
@@ -190,13 +208,30 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
     p->memory.total_bytes += replica->buffer_bytes / (1 - replica->request->framework->fragmentation_frac);
 }
 
+/* What the devices of a host take from each other; the costs of one alone stay as they are. F-SHARED-HOST */
+static enum dl_code share_host(const struct dl_system *system, const struct dl_plan *plan, const struct dl_workload *workload,
+                               const struct dl_cost *alone, struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
+    const struct dl_shared_host shared = dl_shared_host(system, plan);
+    *out = *alone;
+    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return DL_OK;
+    out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
+    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
+    for (int i = 0; i < workload->layer_count; i++) {
+        dl_shared_host_scale(&shared, &out->layers[i].forward);
+        dl_shared_host_scale(&shared, &out->layers[i].backward);
+    }
+    dl_shared_host_scale(&shared, &out->update);
+    return DL_OK;
+}
+
 /* Seconds that one device alone would take for the samples of the replica, / the devices that share them. */
-static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts, double *out,
-                                    struct dl_err *err) {
+static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts, const struct dl_cost *own,
+                                    double *out, struct dl_err *err) {
     const struct run alone = {.one_device = true};
     struct dl_timeline single;
     if (replica->parts <= 1) {
-        DL_TRY(run_timeline(parts, parts->cost, &alone, &single, err));
+        DL_TRY(run_timeline(parts, own, &alone, &single, err));
         *out = single.period_s;
         return DL_OK;
     }
@@ -219,9 +254,10 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_arena *arena = request->arena;
     struct dl_plan plan = replica->plan;
     plan.batch_per_device_samples = replica->samples;
-    struct dl_cost cost;
+    struct dl_cost alone, cost;
     const double at_once = plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
-    DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &cost, err));
+    DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &alone, err));
+    DL_TRY(share_host(system, &plan, workload, &alone, arena, &cost, err));
     struct dl_timeline with_comm, without_comm;
     struct dl_parts parts = {.system = system, .workload = workload, .framework = framework, .plan = &plan, .cost = &cost,
                              .with_comm = &with_comm, .without_comm = &without_comm, .arena = arena};
@@ -233,8 +269,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     with_comm.comm_s += layer_comm_s;
     DL_TRY(join_messages(replica, &cost, &with_comm, err));
     /* Who updates on servers does so with one device too: the reference for the efficiency leaves the update out as well. */
-    if (with_comm.exchange.update_remote) memset(&cost.update, 0, sizeof cost.update);
-    DL_TRY(single_device_s(replica, &parts, &single_s, err));
+    if (with_comm.exchange.update_remote) memset(&cost.update, 0, sizeof cost.update), alone.update = cost.update;
+    DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
     DL_TRY(run_timeline(&parts, &cost, &quiet, &without_comm, err));
 
     struct dl_prediction p = {0};

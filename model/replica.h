@@ -31,6 +31,10 @@ struct dl_replica {
 enum dl_library dl_replica_library(const struct dl_system *system, const struct dl_framework *framework,
                                    const struct dl_plan *plan);
 
+/* Standard deviation of a step / its mean: between the system's devices, else between iterations, where they were profiled; NAN:
+ * unknown. F-STRAGGLER */
+double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan);
+
 /* What a replica's iteration is made of, for tables of many plans (plan_tables.h). Seconds since the iteration began; the
  * exchange is that of the replica's plan when it has one, with ready_s of its messages as this replica's gradients set it. */
 struct dl_replica_profile {

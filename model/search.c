@@ -1,37 +1,19 @@
 /* search.c - enumerates and evaluates plans of a transformer. See search.h. */
-#include "model/search.h"
+#include "model/search_parts.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "model/strategy.h"
 
-enum { MAX_DIVISORS = 256 };
-
-struct divisors { int64_t value[MAX_DIVISORS]; int count; };
-
-struct task { struct dl_tf_split split; int64_t order; };
-
-struct dl_search {
-    struct dl_search_request request;
-    struct dl_tf tf;
-    struct divisors batches;          /* of the global batch: the micro-batches there can be */
-    struct task *tasks; int64_t task_count, task_capacity;
-    struct dl_tf_cell **cells; int64_t *wanted; int64_t cell_count; /* cells by key; wanted: keys of those that tasks need */
-    struct divisors tp, sp, ep;
-    int64_t rejected_count[DL_REJECTIONS];
-    double capacity_bytes;
-    struct dl_arena *arena;
-};
-
-static void list_divisors(int64_t whole, int64_t only, struct divisors *out) {
+void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {
     out->count = 0;
     for (int64_t d = 1; d <= whole && d <= 1000000; d++) {
-        if (whole % d == 0 && (only <= 0 || d == only) && out->count < MAX_DIVISORS) out->value[out->count++] = d;
+        if (whole % d == 0 && (only <= 0 || d == only) && out->count < DL_SEARCH_DIVISORS) out->value[out->count++] = d;
     }
 }
 
-static int index_of(const struct divisors *d, int64_t value) {
+static int index_of(const struct dl_search_divisors *d, int64_t value) {
     for (int i = 0; i < d->count; i++) {
         if (d->value[i] == value) return i;
     }
@@ -55,16 +37,16 @@ static int size_of(const struct dl_search *s, int64_t nodes) {
     return 0;
 }
 
-static enum dl_code add_task(struct dl_search *s, const struct dl_tf_split *split, struct dl_err *err) {
+enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_tf_split *split, const struct dl_strategy *strategy, struct dl_err *err) {
     if (s->task_count == s->task_capacity) {
         const int64_t capacity = s->task_capacity > 0 ? 2 * s->task_capacity : 256;
-        struct task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
+        struct dl_search_task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
         if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (s->task_count > 0) memcpy(more, s->tasks, (size_t)s->task_count * sizeof *more);
         s->tasks = more;
         s->task_capacity = capacity;
     }
-    s->tasks[s->task_count] = (struct task){*split, s->task_count};
+    s->tasks[s->task_count] = (struct dl_search_task){*split, s->task_count, strategy};
     s->task_count++;
     return DL_OK;
 }
@@ -75,8 +57,8 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
     const struct dl_plan *fixed = &r->fixed;
     const int64_t each = fixed->devices_per_node, devices = nodes * each, batch = (int64_t)fixed->global_batch_samples;
     const bool splits = r->framework->splits_layers && !s->tf.plain;
-    struct divisors ranks;
-    list_divisors(devices, 0, &ranks);
+    struct dl_search_divisors ranks;
+    dl_search_list_divisors(devices, 0, &ranks);
     for (int t = 0; t < ranks.count; t++) {
         const int64_t tp = ranks.value[t];
         if ((!splits && tp > 1) || (fixed->tp > 0 && tp != fixed->tp)) continue;
@@ -98,10 +80,10 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
                     if (fmod(s->tf.stack, (double)pp) != 0) s->rejected_count[DL_NOT_LAYERS]++;
                     else if (batch % (dp * split.ep) != 0) s->rejected_count[DL_NOT_BATCH]++;
                     else {
-                        DL_TRY(add_task(s, &split, err));
+                        DL_TRY(dl_search_add_task(s, &split, NULL, err));
                         if (!r->any_mapping || pp == 1 || dp * split.ep == 1) continue;
                         split.mapping = fixed->mapping == DL_MAP_DATA_INSIDE ? DL_MAP_PIPELINE_INSIDE : DL_MAP_DATA_INSIDE;
-                        DL_TRY(add_task(s, &split, err));
+                        DL_TRY(dl_search_add_task(s, &split, NULL, err));
                     }
                 }
             }
@@ -111,7 +93,7 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
 }
 
 /* Micro-batches [first, end) of a task: divisors of what a data rank gets. */
-static bool takes(const struct dl_search *s, const struct task *task, int micro) {
+static bool takes(const struct dl_search *s, const struct dl_search_task *task, int micro) {
     const int64_t share = (int64_t)s->request.fixed.global_batch_samples / (task->split.dp * task->split.ep);
     const int64_t b = s->batches.value[micro];
     return share % b == 0 && (s->request.fixed.micro_batch_samples <= 0 || (double)b == s->request.fixed.micro_batch_samples);
@@ -136,7 +118,7 @@ static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
     for (int64_t i = 0; i < s->task_count; i++) {
         struct dl_tf_split split = s->tasks[i].split;
         const int size = size_of(s, split.nodes);
-        if (!mine(s, i)) continue;
+        if (!mine(s, i) || s->tasks[i].strategy != NULL) continue;
         for (int m = 0; m < s->batches.count; m++) {
             if (!takes(s, &s->tasks[i], m)) continue;
             for (int on = 0; on < 2; on++) {
@@ -156,6 +138,13 @@ static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
     return DL_OK;
 }
 
+/* A network that is no stack: data parallelism with sharded states is left to this file, the rest to search_network.c. */
+static bool shards_network(const struct dl_search_request *r) {
+    const struct dl_plan *fixed = &r->fixed;
+    if (fixed->tp > 1 || fixed->sp > 1 || fixed->pp > 1 || fixed->ep > 1 || dl_search_serves_network(fixed->strategy)) return false;
+    return r->any_shard ? r->framework->shards : fixed->shard > 0;
+}
+
 enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena, struct dl_search **out,
                                struct dl_err *err) {
     struct dl_search *s = dl_arena_alloc(arena, 1, sizeof *s);
@@ -167,10 +156,11 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     DL_TRY(dl_tf_prepare(request->system, request->workload, request->framework, &plan, arena, &s->tf, err));
     s->capacity_bytes = request->memory_bytes > 0 ? request->memory_bytes : request->system->device->memory_bytes;
     const bool splits = request->framework->splits_layers && !s->tf.plain;
-    list_divisors(splits ? (int64_t)s->tf.heads : 1, request->fixed.tp, &s->tp);
-    list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, request->fixed.sp, &s->sp);
-    list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, request->fixed.ep, &s->ep);
-    list_divisors((int64_t)request->fixed.global_batch_samples, 0, &s->batches);
+    const int64_t tp = s->tf.plain ? 0 : request->fixed.tp, sp = s->tf.plain ? 0 : request->fixed.sp, ep = s->tf.plain ? 0 : request->fixed.ep;
+    dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
+    dl_search_list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, sp, &s->sp);
+    dl_search_list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, ep, &s->ep);
+    dl_search_list_divisors((int64_t)request->fixed.global_batch_samples, 0, &s->batches);
     if (s->tp.count == 0) {
         return dl_fail(err, DL_ERR_USAGE, "--tp %lld does not divide the %.0f heads of %s, or %s does not split layers",
                        (long long)request->fixed.tp, s->tf.heads, request->workload->name, request->framework->name);
@@ -181,7 +171,14 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     }
     if (s->ep.count == 0) return dl_fail(err, DL_ERR_USAGE, "--ep %lld: %s has %.0f experts", (long long)request->fixed.ep,
                                          request->workload->name, s->tf.experts);
-    for (int i = 0; i < request->node_count; i++) DL_TRY(list_tasks(s, request->nodes[i], err));
+    for (int i = 0; i < request->node_count; i++) {
+        if (s->tf.plain) DL_TRY(dl_search_network_tasks(s, request->nodes[i], err));
+        if (!s->tf.plain || shards_network(request)) DL_TRY(list_tasks(s, request->nodes[i], err));
+    }
+    if (s->task_count == 0 && s->tf.plain) {
+        return dl_fail(err, DL_ERR_USAGE, "no arrangement of ranks is possible: a global batch of %.0f does not divide among data ranks as asked; "
+                       "change --global-batch or --nodes, or leave --strategy, --tp, --sp, --pp, --dp open", request->fixed.global_batch_samples);
+    }
     if (s->task_count == 0) {
         return dl_fail(err, DL_ERR_USAGE, "no arrangement of ranks is possible: of the devices' factors none divides %.0f heads, %.0f layers "
                        "and a global batch of %.0f as asked; change --global-batch or --nodes, or leave --tp, --pp, --dp open",
@@ -223,33 +220,37 @@ double dl_search_score(const struct dl_search_request *r, const struct dl_found 
     }
 }
 
-struct combination { const struct dl_search *s; const struct task *task; struct dl_search_worker *w; int64_t order; };
+struct combination { const struct dl_search *s; const struct dl_search_task *task; struct dl_search_worker *w; int64_t order; };
+
+void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w, struct dl_found *found) {
+    const struct dl_search_request *r = &s->request;
+    w->evaluated_count++;
+    found->fits = !dl_known(s->capacity_bytes) || found->memory_bytes <= s->capacity_bytes;
+    if (!found->fits) {
+        w->rejected_count[DL_NOT_MEMORY]++;
+        if (!w->has_nearest || found->memory_bytes < w->nearest.memory_bytes) w->nearest = *found;
+        w->has_nearest = true;
+        return;
+    }
+    if (r->deadline_s > 0 && found->iteration_s > r->deadline_s) {
+        w->rejected_count[DL_NOT_DEADLINE]++;
+        return;
+    }
+    w->feasible_count++;
+    found->score = dl_search_score(r, found);
+    dl_search_keep(r, w, found);
+}
 
 static void try_plan(struct combination *c, const struct dl_tf_layout *layout, const struct dl_tf_cell *cell,
                      const struct dl_collective_time *border, const struct dl_tf_choice *choice) {
-    const struct dl_search_request *r = &c->s->request;
     struct dl_tf_result result;
     c->order++;
     dl_tf_evaluate(&c->s->tf, layout, cell, border, choice, &result);
-    c->w->evaluated_count++;
-    const bool fits = !dl_known(c->s->capacity_bytes) || result.memory.total_bytes <= c->s->capacity_bytes;
     struct dl_found found = {.split = layout->split, .choice = *choice, .micro_samples = cell->micro_samples, .shard = layout->shard,
-                             .iteration_s = result.iteration_s, .memory_bytes = result.memory.total_bytes, .fits = fits,
+                             .iteration_s = result.iteration_s, .memory_bytes = result.memory.total_bytes,
                              .order = c->task->order * 1000000 + c->order};
     found.split.sequence_parallel = cell->split.sequence_parallel;
-    if (!fits) {
-        c->w->rejected_count[DL_NOT_MEMORY]++;
-        if (!c->w->has_nearest || found.memory_bytes < c->w->nearest.memory_bytes) c->w->nearest = found;
-        c->w->has_nearest = true;
-        return;
-    }
-    if (r->deadline_s > 0 && result.iteration_s > r->deadline_s) {
-        c->w->rejected_count[DL_NOT_DEADLINE]++;
-        return;
-    }
-    c->w->feasible_count++;
-    found.score = dl_search_score(r, &found);
-    dl_search_keep(r, c->w, &found);
+    dl_search_consider(c->s, c->w, &found);
 }
 
 /* Schedules of one arrangement, micro-batch, shard and recomputation. `only` counts instead of trying. */
@@ -280,6 +281,9 @@ static int64_t each_recompute(struct combination *c, const struct dl_tf_layout *
     for (int recompute = 0; recompute < DL_TF_RECOMPUTES; recompute++) {
         if (!c->s->request.fixed.recompute_open && recompute != (int)c->s->request.fixed.recompute) continue;
         if (c->s->tf.plain && recompute == DL_RECOMPUTE_FULL) continue;
+        const double *kept_bytes = cell->kept_bytes[DL_TF_BODY];
+        if (c->s->tf.plain && recompute == DL_RECOMPUTE_SELECTIVE && kept_bytes[DL_RECOMPUTE_SELECTIVE] == kept_bytes[DL_RECOMPUTE_NONE] &&
+            c->s->request.fixed.recompute_open) continue; /* nothing to recompute */
         const struct dl_tf_choice choice = {.micro_batches = micro_batches, .recompute = (enum dl_recompute)recompute};
         count += each_schedule(c, layout, cell, border, choice, only);
     }
@@ -309,14 +313,15 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_tf_layout *
 static bool tries_shard(const struct dl_search *s, const struct dl_tf_split *split, int shard) {
     const struct dl_search_request *r = &s->request;
     if (!r->any_shard) return shard == (int)r->fixed.shard;
-    if (shard == 0) return true;
+    if (shard == 0) return !s->tf.plain; /* search_network.c has it */
     return r->framework->shards && split->dp * split->ep * split->sp > 1;
 }
 
 enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index, struct dl_search_worker *w, struct dl_err *err) {
-    const struct task *task = &s->tasks[index];
+    const struct dl_search_task *task = &s->tasks[index];
     struct combination c = {.s = s, .task = task, .w = w};
     if (!mine(s, index)) return DL_OK;
+    if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
     const int size = size_of(s, task->split.nodes);
     struct dl_tf_layout layouts[4];
     bool tries[4], fits[4];
@@ -381,7 +386,7 @@ struct dl_plan dl_search_plan(const struct dl_search *s, const struct dl_found *
     static const char *const sharded[] = {NULL, "zero1", "zero2", "zero3"};
     struct dl_plan plan = s->request.fixed;
     const bool data_only = f->split.tp * f->split.pp * f->split.sp * f->split.ep == 1;
-    plan.strategy = dl_strategy_find(f->split.ep > 1 ? "expert" : data_only && f->shard > 0 ? sharded[f->shard] : "3d");
+    plan.strategy = f->strategy != NULL ? f->strategy : dl_strategy_find(f->split.ep > 1 ? "expert" : data_only && f->shard > 0 ? sharded[f->shard] : "3d");
     plan.nodes = f->split.nodes;
     plan.devices_per_node = f->split.devices_per_node;
     plan.dp = f->split.dp, plan.tp = f->split.tp, plan.pp = f->split.pp, plan.sp = f->split.sp, plan.ep = f->split.ep;

@@ -1,5 +1,7 @@
-/* search.h - every plan of a transformer on given devices: tensor, sequence, expert, pipeline and data ranks, micro-batch,
- * schedule, recomputation, sharding, mapping; the best of them by an objective, and those that nothing beats in time and memory.
+/* search.h - every plan on given devices. Of a transformer: tensor, sequence, expert, pipeline and data ranks, micro-batch,
+ * schedule, recomputation, sharding, mapping. Of another network: data parallelism, spatial, filter, channel and pipeline splits, their
+ * products with data parallelism, micro-batches, schedules, sharded states. The best of them by an objective, and those that nothing
+ * beats in time and memory.
  *
  * Exhaustive: what is left out is impossible or provably no better. Three bounds are used, each sound: states alone larger than
  * the memory; activations of one layer larger than it; the slowest stage's layers, without bubble, recomputation and data
@@ -14,10 +16,10 @@
 enum dl_objective { DL_BY_TIME, DL_BY_THROUGHPUT, DL_BY_MEMORY, DL_BY_DEVICES, DL_BY_ENERGY, DL_BY_COST };
 extern const char *const dl_objective_names[]; /* "time","throughput","memory","devices","energy","cost", NULL */
 
-enum dl_rejection { DL_NOT_HEADS, DL_NOT_LAYERS, DL_NOT_TOKENS, DL_NOT_BATCH, DL_NOT_MEMORY, DL_NOT_DEADLINE, DL_NOT_FASTER, DL_REJECTIONS };
+enum dl_rejection { DL_NOT_HEADS, DL_NOT_LAYERS, DL_NOT_TOKENS, DL_NOT_BATCH, DL_NOT_MEMORY, DL_NOT_DEADLINE, DL_NOT_FASTER, DL_NOT_PARTS, DL_REJECTIONS };
 extern const char *const dl_rejection_names[]; /* NULL-terminated */
 
-enum { DL_SEARCH_KEPT = 64, DL_SEARCH_SIZES = 64, DL_SEARCH_FRONT = 512 };
+enum { DL_SEARCH_KEPT = 64, DL_SEARCH_SIZES = 64, DL_SEARCH_FRONT = 512, DL_SEARCH_VIRTUAL = 4 };
 
 struct dl_search_request {
     const struct dl_system *system;
@@ -43,6 +45,7 @@ struct dl_found { /* one plan */
     double micro_samples, iteration_s, memory_bytes, score;
     int shard;
     bool fits;
+    const struct dl_strategy *strategy; /* of a network that is no stack: data, spatial, filter, ...; NULL: as the split says */
     int64_t order;                    /* place in the enumeration: decides between equals */
 };
 
@@ -70,6 +73,9 @@ void dl_search_rejected(const struct dl_search *search, struct dl_search_worker 
 
 /* The plan of a found one, complete, for dl_predict. */
 struct dl_plan dl_search_plan(const struct dl_search *search, const struct dl_found *found);
+
+/* True for strategies that a search tries on networks that are no stack: data, spatial, filter, channel, pipeline, their products. */
+bool dl_search_serves_network(const struct dl_strategy *strategy);
 
 /* By the objective; smaller is better. */
 double dl_search_score(const struct dl_search_request *request, const struct dl_found *found);

@@ -7,7 +7,7 @@
 const char *const dl_objective_names[] = {"time", "throughput", "memory", "devices", "energy", "cost", NULL};
 const char *const dl_rejection_names[] = {
     "tensor ranks do not divide the heads", "stages do not divide the layers", "sequence ranks do not divide the tokens",
-    "data ranks do not divide the batch", "does not fit in memory", "misses the deadline", "slower than what was found", NULL,
+    "data ranks do not divide the batch", "does not fit in memory", "misses the deadline", "slower than what was found", "more parts than layers allow", NULL,
 };
 
 static bool better(const struct dl_found *a, const struct dl_found *b) {
@@ -19,7 +19,7 @@ static bool better(const struct dl_found *a, const struct dl_found *b) {
 
 /* The same plan but for a mapping that changes nothing. */
 static bool same_but_mapping(const struct dl_found *a, const struct dl_found *b) {
-    return a->iteration_s == b->iteration_s && a->memory_bytes == b->memory_bytes && a->shard == b->shard && a->split.tp == b->split.tp &&
+    return a->iteration_s == b->iteration_s && a->memory_bytes == b->memory_bytes && a->strategy == b->strategy && a->shard == b->shard && a->split.tp == b->split.tp &&
            a->split.sp == b->split.sp && a->split.ep == b->split.ep && a->split.pp == b->split.pp && a->split.dp == b->split.dp &&
            a->split.nodes == b->split.nodes && a->split.sequence_parallel == b->split.sequence_parallel &&
            a->micro_samples == b->micro_samples && a->choice.schedule == b->choice.schedule &&

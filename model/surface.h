@@ -8,10 +8,13 @@
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
  *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
+ * where tile_exponent a > 0 the factor of the sides and waves, s, is s^(1 - a) q^a (whole tiles: surface_tiles.h)
+ *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
  * g the product of the gains that apply (Winograd, alignment, stride, whole waves, ...). flop count channels padded for matrix units
  * (cuDNN's tensor-core kernels need multiples of 8). The cube is a smooth maximum (at most 26 % above it, where both
  * are equal). e is the smooth form of tile and wave quantization: a side of half_m runs at half speed.
+ * A feature is the logarithm (base 2) of a quantity of the kernel; a surface says which ones it takes (dl_surface_features).
  * The sum is a Gaussian process (Rasmussen and Williams 2006, chapters 2 and 4: rational-quadratic covariance with
  * alpha = 1; with the sum of magnitudes a mixture of exponential covariances) on log(t / base); it fades to the base by itself away from the samples, where `extrapolated` is set.
  * Whole tiles and waves (surface_tiles.h) are a feature of convolutions. Not modelled: which of its algorithms and tile
@@ -23,7 +26,9 @@
 #include "model/json.h"
 #include "model/kernel.h"
 
-enum { DL_FEATURES_MAX = 9 };
+enum { DL_FEATURES_MAX = 10, DL_SURFACE_WIDTH = 16 }; /* WIDTH: samples that are evaluated at a time */
+/* Places in dl_surface_shape.features that the base reads too; the last two are not among the features. */
+enum { DL_AXIS_CHANNELS = 2, DL_AXIS_FILTERS = 3, DL_AXIS_STRIDE = 5, DL_AXIS_BATCH_PADDING = 10, DL_AXIS_STEPS = 11, DL_AXES = 16 };
 enum { DL_DISTANCE_SQUARES, DL_DISTANCE_MAGNITUDES };
 
 struct dl_surface {
@@ -49,11 +54,14 @@ struct dl_surface {
     double wave_exponent;          /* and with (dl_tile_steps of 128 x 64)^-exponent */
     double stride_channels_exponent, stride_filters_exponent; /* stride_exponent rises by these with each octave of
                                     * channels, filters above 256 */
+    double tile_exponent;          /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole tiles and waves / needed, of */
+    double tile_64_gain, tile_32_gain; /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two at these shares of the rate */
     double channel_multiple;       /* matrix units work on channels and filters padded to this multiple (8), else 1 */
     double base_sigma_log;         /* standard deviation of log(t / base): uncertainty far from every sample */
     /* correction; empty when there were too few samples */
     int distance;                      /* DL_DISTANCE_* */
     double offset;                     /* mean of log(t / base) over the samples; absent: 0 */
+    const char **features; int feature_count; /* names, as in dl_surface_features; absent: see dl_surface_pack */
     double *lengths; int length_count; /* length scale of each feature */
     double *points; int point_count;   /* features / lengths of the samples, one feature after the other */
     double *weights; int weight_count; /* one a sample: point_count = length_count * weight_count */
@@ -63,6 +71,11 @@ struct dl_surface {
     double sigma_log;          /* standard deviation of log(t / prediction), cross-validated */
     int64_t samples;           /* how many kernels it was fitted to */
     const char *source;
+    /* made by dl_surface_pack; without it a surface is its base alone */
+    int axes[DL_AXES];                 /* of the features */
+    float per_length[DL_AXES], low[DL_AXES], high[DL_AXES]; /* 1 / length; the domain with its margin, over the length */
+    const float *packed;               /* points, then weights, in rows of `packed_row` that a wide machine loads whole */
+    int packed_row;
 };
 
 /* data/kernels/DEVICE.json */
@@ -78,15 +91,18 @@ extern const struct dl_schema dl_surface_set_schema; /* "dlmodel-surfaces" */
 
 /* What a surface sees of a kernel. */
 struct dl_surface_shape {
-    double flop, bytes, m, n, k, waves, stride_area;
-    double wave_steps; /* dl_tile_steps of 128 x 64 */
-    double channels, filters; /* of one group; 0 for GEMM */
-    double batch_padding;     /* batch padded to a multiple of 16 / batch */
-    bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded_pointwise, grouped;
+    enum dl_op op;
+    bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;
+    double flop, bytes, m, n, k, waves;
+    double count, units;       /* products in one call; units of the device */
+    double tile_excess[3];     /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual, dl_tile_narrow */
+    double channels, filters;  /* of one group; 0 for GEMM */
     double launches;
-    double features[DL_FEATURES_MAX];
-    int feature_count;
+    float features[DL_AXES];   /* log2 of the quantities, by axis: the place in dl_surface_features[op] */
 };
+
+/* Names of the features of an operation (enum dl_op), NULL at the end; a feature's place here is its axis. */
+extern const char *const *const dl_surface_features[];
 
 /* bytes_per_element: of the operands; unit_count: SMs or cores, DL_ABSENT counts as 1. */
 void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
@@ -107,7 +123,10 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
 void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_scale *scale,
                      const struct dl_surface_shape *shape, struct dl_kernel_time *out);
 
-/* Counts that must agree. `path` ("surfaces[3]") is for the error. */
+/* Derives what the evaluation reads (axes, per_length, packed) from the file's members, which dl_surface_check passed. */
+enum dl_code dl_surface_pack(struct dl_surface *surface, struct dl_arena *arena, struct dl_err *err);
+
+/* Counts that must agree, and names of features. `path` ("surfaces[3]") is for the error. */
 enum dl_code dl_surface_check(const struct dl_surface *surface, const struct dl_json *doc, const char *path,
                               struct dl_err *err);
 

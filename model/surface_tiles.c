@@ -1,18 +1,16 @@
 /* surface_tiles.c - see the header. */
 #include "model/surface_tiles.h"
 
-#include <math.h>
+#include "model/surface_math.h"
 
-const struct dl_tile dl_tile_large = {128, 128}, dl_tile_usual = {128, 64};
+const struct dl_tile dl_tile_large = {128, 128}, dl_tile_usual = {128, 64}, dl_tile_narrow = {128, 32};
 
 double dl_tile_excess(double m, double n, double count, double units, struct dl_tile tile) {
-    const double points = m * n * count, tiles = ceil(m / tile.m) * ceil(n / tile.n) * count;
+    const double points = m * n * count, tiles = dl_whole_up(m / tile.m) * dl_whole_up(n / tile.n) * count;
     if (!(points > 0) || !(units > 0)) return 1;
-    return ceil(tiles / units) * units * tile.m * tile.n / points;
+    return dl_whole_up(tiles / units) * units * tile.m * tile.n / points;
 }
 
-double dl_tile_steps(double m, double n, double count, double units, struct dl_tile tile) {
-    const double waves = m * n * count / (tile.m * tile.n * units);
-    if (!(waves > 0)) return 1;
-    return dl_tile_excess(m, n, count, units, tile) * waves / (waves + 1);
+double dl_tile_steps(double excess, double waves) {
+    return waves > 0 ? excess * waves / (waves + 1) : 1;
 }

@@ -13,12 +13,12 @@
 #define DL_MODEL_SURFACE_TILES_H
 
 struct dl_tile { double m, n; };
-extern const struct dl_tile dl_tile_large, dl_tile_usual; /* 128 x 128, 128 x 64 */
+extern const struct dl_tile dl_tile_large, dl_tile_usual, dl_tile_narrow; /* 128 x 128, x 64, x 32 */
 
 /* Computed over needed points of the result, >= 1; 1 for an empty product. */
 double dl_tile_excess(double m, double n, double count, double units, struct dl_tile tile);
 
-/* Whole waves of tiles over waves + 1, the smooth form that a fitted base has: near 1 for many waves, up to 2. */
-double dl_tile_steps(double m, double n, double count, double units, struct dl_tile tile);
+/* Whole waves of 128 x 64 tiles over waves + 1, the smooth form that a fitted base has: near 1 for many waves, up to 2. */
+double dl_tile_steps(double excess, double waves); /* dl_tile_excess of that tile, waves of it */
 
 #endif

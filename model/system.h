@@ -76,6 +76,7 @@ struct dl_system {
     bool has_profile;
     const struct dl_device *device; /* the one of the two that is in force; set by the loader (data.h) */
     int64_t nodes, devices_per_node;
+    bool nodes_share_host;          /* virtual nodes: all of them are one host, whose cores and memory they share */
     double jitter_frac;             /* standard deviation of a step between devices / its mean; NAN: unknown */
     struct dl_host host; bool has_host;
     struct dl_link intra, inter; bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */

@@ -48,6 +48,7 @@ struct dl_tf {
     struct dl_tf_layer *layers; int layer_count; /* before, one of the body, the last of the body, after */
     int body_count;             /* workload layers in one body layer */
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
+    double routed;              /* rows of experts for each token: k x capacity factor; 0 without experts */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     double split_elements[DL_TF_PARTS], whole_elements[DL_TF_PARTS], expert_elements[DL_TF_PARTS]; /* parameters; body: of one layer */
     double tensor_count[DL_TF_PARTS]; /* parameter tensors */
@@ -76,6 +77,12 @@ struct dl_layer dl_tf_layer_at(const struct dl_tf *tf, const struct dl_tf_layer 
 double dl_tf_kept_bytes(const struct dl_tf *tf, const struct dl_tf_layer *layer, const struct dl_tf_split *split,
                         enum dl_recompute recompute);
 
+/* What softmax costs besides, where a fused kernel does not take the scores of `samples`; the number of kernels, 0 or all.
+ * F-TF-SOFTMAX */
+enum { DL_TF_SOFTMAX_KERNELS = 4 };
+int dl_tf_softmax_kernels(const struct dl_framework *framework, enum dl_precision precision, const struct dl_layer *layer,
+                          enum dl_pass pass, double samples, struct dl_kernel out[DL_TF_SOFTMAX_KERNELS]);
+
 /* Where a group of ranks lies: every `stride`-th device from one on. */
 struct dl_tf_group { int64_t ranks, stride; };
 /* Of an axis (DL_AXIS_* of strategy.h); data: dp x ep x sp ranks that hold the same parameters (experts: dp x sp). */
@@ -102,6 +109,8 @@ struct dl_tf_cell {
     double border_bytes;              /* between stages, of one rank */
     struct dl_collective_time reduce, gather, scatter; /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     double exchange_bytes;            /* their size */
+    struct dl_collective_time route;  /* of expert parallelism: tokens to their experts, and back */
+    double route_bytes;
     bool extrapolated;                /* a collective outside what was measured */
 };
 enum dl_code dl_tf_cell_make(const struct dl_tf *tf, const struct dl_tf_split *split, double micro_samples,
@@ -119,6 +128,10 @@ struct dl_tf_layout {
     struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
     struct dl_collective_time tied;   /* gradient of the embedding between first and last stage */
     double gradient_bytes, gather_bytes;
+    double expert_parameters, expert_replicas; /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
+    struct dl_collective_time expert_reduce, expert_gather; /* the experts' part of reduce and gather */
+    double expert_gradient_bytes, expert_gather_bytes; /* of gradient_bytes, gather_bytes */
+    double updated_elements;          /* parameters that a rank updates */
     double buckets;                   /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
     double straggle_frac;             /* waiting for the slowest of all devices / compute */

@@ -53,16 +53,26 @@ static void put_communication(struct sink *s) {
     const struct dl_tf_cell *cell = &t->cell;
     const struct dl_tf_layout *layout = &t->layout;
     const double m = t->choice.micro_batches, each = layout->shard >= 2 ? m : 1, pp = (double)layout->split.pp;
+    const double routings = 2 * m * layout->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
+    struct dl_collective_time reduce = layout->reduce, gather = layout->gather; /* but the experts' */
+    reduce.time_s -= layout->expert_reduce.time_s;
+    gather.time_s -= layout->expert_gather.time_s;
     put(s, "inside layers", "communication", "F-TF-TENSOR",
         dl_arena_printf(t->arena, "%g micro-batches x %g layers, %.4g MB each, all-reduce %.4g ms, all-gather %.4g ms, reduce-scatter %.4g ms",
                         m, layout->stage_layers, cell->exchange_bytes / 1e6, 1e3 * cell->reduce.time_s, 1e3 * cell->gather.time_s,
                         1e3 * cell->scatter.time_s),
-        "model", t->result.tensor_s, NAN, "communication");
+        "model", t->result.tensor_s - (layout->split.ep > 1 ? routings * cell->route.time_s : 0), NAN, "communication");
+    if (layout->split.ep > 1) {
+        put_collective(s, "tokens to experts and back", &cell->route, cell->route_bytes, routings, "F-TF-EXPERT");
+    }
     put_collective(s, "between stages", &t->border, cell->border_bytes,
                    2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TF-BORDER");
-    put_collective(s, layout->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce", &layout->reduce, layout->gradient_bytes, each,
+    put_collective(s, layout->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce", &reduce,
+                   layout->gradient_bytes - layout->expert_gradient_bytes, each, "F-TF-DATA");
+    put_collective(s, "parameters, all-gather", &gather, layout->gather_bytes - layout->expert_gather_bytes, layout->shard == 3 ? 2 * m : 1,
                    "F-TF-DATA");
-    put_collective(s, "parameters, all-gather", &layout->gather, layout->gather_bytes, layout->shard == 3 ? 2 * m : 1, "F-TF-DATA");
+    put_collective(s, "experts' gradients", &layout->expert_reduce, layout->expert_gradient_bytes, each, "F-TF-DATA");
+    put_collective(s, "experts' parameters, all-gather", &layout->expert_gather, layout->expert_gather_bytes, 1, "F-TF-DATA");
     put_collective(s, "a layer's parameters, all-gather", &layout->unit_gather, 0, 2 * m * layout->stage_layers, "F-TF-SHARD");
     put_collective(s, "a layer's gradients, reduce-scatter", &layout->unit_reduce, 0, m * layout->stage_layers, "F-TF-SHARD");
     put_collective(s, "tied embedding", &layout->tied, 0, 1, "F-TF-DATA");
@@ -95,9 +105,8 @@ enum dl_code dl_tf_explain(const struct dl_tf_parts *t, struct dl_prediction *p,
     if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int part = 0; part < DL_TF_PARTS; part++) put_pass(&s, part, true);
     for (int part = DL_TF_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
-    const double parameters = fmax(t->layout.parameters[0], t->layout.parameters[1]);
     put(&s, "optimizer", "update", "F-UPDATE-BYTES",
-        dl_arena_printf(t->arena, "%.4g parameters%s", parameters / (t->layout.shard > 0 ? t->layout.replicas : 1), t->layout.shard > 0 ? ", a share" : ""),
+        dl_arena_printf(t->arena, "%.4g parameters%s", t->layout.updated_elements, t->layout.shard > 0 ? ", a share" : ""),
         t->tf->system->device->name, r->update_s, NAN, "compute");
     put_communication(&s);
     put(&s, "of it exposed", "exposed", "F-TF-SHARD", "inside layers, between stages, and what of the data exchange nothing hides", "model",

@@ -4,6 +4,7 @@
  * F-TF-GROUPS: devices are numbered with tensor ranks fastest, then sequence ranks, then data and pipeline ranks as the
  * mapping says. A group of R ranks at stride S has min(R, g/S) of them on a node of g devices; all like groups communicate at
  * once and share the adapters (F-COLL-TOGETHER). A message between stages crosses nodes when their ranks do.
+ * Experts of e expert ranks are held by every e-th data rank: N/e ranks add up their gradients and share their states.
  * F-TF-BORDER: a stage sends b s h / t elements of each micro-batch to the next, and gets as many gradients back.
  * F-TF-STATES: bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments o:
  * none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and two layers' weights in use.
@@ -28,6 +29,12 @@ struct dl_tf_group dl_tf_group_of(const struct dl_tf_split *s, unsigned axis) {
     default: /* all that hold a parameter; sequence ranks alone are neighbours in either mapping */
         return (struct dl_tf_group){data * s->sp, s->tp * (pipeline_inside && data > 1 ? s->pp : 1)};
     }
+}
+
+/* Ranks that hold the same experts; with sequence ranks too their stride is that of the data ranks. */
+static struct dl_tf_group expert_group(const struct dl_tf_split *s) {
+    const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
+    return (struct dl_tf_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -70,6 +77,8 @@ static void count_parameters(const struct dl_tf *tf, struct dl_tf_layout *out) {
     const double body = part_elements(tf, s, DL_TF_BODY), before = part_elements(tf, s, DL_TF_BEFORE);
     const double after = part_elements(tf, s, DL_TF_AFTER);
     out->stage_layers = ceil(tf->stack / (double)s->pp);
+    out->expert_replicas = (double)(s->dp * s->sp);
+    if (s->ep > 1) out->expert_parameters = out->stage_layers * tf->expert_elements[DL_TF_BODY] / (double)(s->tp * s->ep);
     if (s->pp == 1) {
         out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
         return;
@@ -97,6 +106,11 @@ static void time_update(const struct dl_tf *tf, double elements, double tensors,
 
 static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
 
+/* What a rank has of p parameters that are shared out among those that hold them. */
+static double shared_out(const struct dl_tf_layout *layout, double p) {
+    return (p - layout->expert_parameters) / layout->replicas + layout->expert_parameters / layout->expert_replicas;
+}
+
 static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
     const struct dl_framework *framework = tf->framework;
     const double n = out->replicas, weight = dl_memory_weight_bytes(tf->precision);
@@ -104,17 +118,17 @@ static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
     const double unit = part_elements(tf, &out->split, DL_TF_BODY) * used;
     for (int i = 0; i < 2; i++) {
         struct dl_memory *m = &out->states[i];
-        const double p = out->parameters[i], gradients = p * gradient_width(tf);
+        const double p = out->parameters[i], mine = shared_out(out, p), gradients = p * gradient_width(tf);
         memset(m, 0, sizeof *m);
-        m->weights_bytes = p * used / (out->shard >= 3 ? n : 1) + p * master / (out->shard >= 1 ? n : 1);
-        if (out->shard >= 3 && n > 1) m->weights_bytes += 2 * unit;
-        m->gradients_bytes = gradients / (out->shard >= 2 ? n : 1);
-        m->optimizer_bytes = p * dl_memory_optimizer_bytes(tf->optimizer) / (out->shard >= 1 ? n : 1);
+        m->weights_bytes = (out->shard >= 3 ? mine : p) * used + (out->shard >= 1 ? mine : p) * master;
+        m->gradients_bytes = out->shard >= 2 ? mine * gradient_width(tf) : gradients;
+        m->optimizer_bytes = (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
         if (n > 1) {
             if (dl_known(framework->fusion_bytes)) m->buffers_bytes = framework->fusion_bytes;
             else if (dl_known(framework->bucket_bytes)) {
                 m->buffers_bytes = out->shard > 0 ? fmin(framework->bucket_bytes, gradients) : gradients;
             }
+            if (out->shard >= 3) m->buffers_bytes += 2 * unit; /* gathered parameters of the layer at work and of the next */
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
         m->context_bytes = known_or_zero(tf->system->device->context_bytes) + framework->context_bytes;
@@ -122,13 +136,44 @@ static void hold_states(const struct dl_tf *tf, struct dl_tf_layout *out) {
     }
 }
 
+static void add_time(struct dl_collective_time *to, const struct dl_collective_time *from) {
+    struct dl_collective_time sum = from->time_s > to->time_s ? *from : *to;
+    if (!(from->time_s > 0)) return;
+    sum.time_s = to->time_s + from->time_s;
+    sum.latency_s = to->latency_s + from->latency_s;
+    sum.bandwidth_s = to->bandwidth_s + from->bandwidth_s;
+    sum.extrapolated = to->extrapolated || from->extrapolated;
+    *to = sum;
+}
+
+/* The experts' share of the exchange, after that of all others. */
+static enum dl_code exchange_experts(const struct dl_tf *tf, struct dl_tf_layout *out, double width, struct dl_err *err) {
+    const struct dl_tf_split *s = &out->split;
+    const struct dl_tf_group group = expert_group(s);
+    const double elements = out->expert_parameters / (out->shard >= 3 ? out->stage_layers : 1);
+    struct dl_collective_time reduce, gather = {0};
+    if (!(elements > 0)) return DL_OK;
+    DL_TRY(dl_tf_collective(tf, s, group, out->shard > 0 ? DL_COLL_REDUCE_SCATTER : DL_COLL_ALL_REDUCE, elements * gradient_width(tf), &reduce, err));
+    if (out->shard > 0) DL_TRY(dl_tf_collective(tf, s, group, DL_COLL_ALL_GATHER, elements * width, &gather, err));
+    add_time(out->shard >= 3 ? &out->unit_reduce : &out->reduce, &reduce);
+    add_time(out->shard >= 3 ? &out->unit_gather : &out->gather, &gather);
+    if (out->shard >= 3) return DL_OK;
+    out->expert_reduce = reduce;
+    out->expert_gather = gather;
+    out->gradient_bytes += elements * gradient_width(tf);
+    out->gather_bytes += elements * width;
+    out->expert_gradient_bytes = elements * gradient_width(tf);
+    out->expert_gather_bytes = elements * width;
+    return DL_OK;
+}
+
 /* F-TF-DATA: gradients of the fullest stage, all-reduced, or reduce-scattered with the parameters gathered afterwards. */
 static enum dl_code exchange(const struct dl_tf *tf, struct dl_tf_layout *out, struct dl_err *err) {
     const struct dl_tf_split *s = &out->split;
     const struct dl_tf_group data = dl_tf_group_of(s, DL_AXIS_DP);
     const double width = dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
-    const double body = part_elements(tf, s, DL_TF_BODY);
-    double elements = fmax(out->parameters[0], out->parameters[1]);
+    const double body = part_elements(tf, s, DL_TF_BODY) - out->expert_parameters / out->stage_layers;
+    double elements = fmax(out->parameters[0], out->parameters[1]) - out->expert_parameters;
     if (out->shard >= 3) {
         DL_TRY(dl_tf_collective(tf, s, data, DL_COLL_ALL_GATHER, body * width, &out->unit_gather, err));
         DL_TRY(dl_tf_collective(tf, s, data, DL_COLL_REDUCE_SCATTER, body * gradient_width(tf), &out->unit_reduce, err));
@@ -141,6 +186,7 @@ static enum dl_code exchange(const struct dl_tf *tf, struct dl_tf_layout *out, s
         DL_TRY(dl_tf_collective(tf, s, data, op, out->gradient_bytes, &out->reduce, err));
         if (out->shard > 0) DL_TRY(dl_tf_collective(tf, s, data, DL_COLL_ALL_GATHER, out->gather_bytes, &out->gather, err));
     }
+    DL_TRY(exchange_experts(tf, out, width, err));
     if (s->pp > 1 && tf->tied_elements > 0) {
         const struct dl_tf_group pipe = dl_tf_group_of(s, DL_AXIS_PP), ends = {2, pipe.stride * (s->pp - 1)};
         DL_TRY(dl_tf_collective(tf, s, ends, DL_COLL_ALL_REDUCE, tf->tied_elements / (double)s->tp * gradient_width(tf), &out->tied, err));
@@ -168,7 +214,8 @@ enum dl_code dl_tf_layout_make(const struct dl_tf *tf, const struct dl_tf_split 
     out->buckets = bucket_count(tf, out);
     const double fullest = fmax(out->parameters[0], out->parameters[1]);
     const double tensors = tf->tensor_count[DL_TF_BEFORE] + tf->tensor_count[DL_TF_AFTER] + out->stage_layers * tf->tensor_count[DL_TF_BODY];
-    time_update(tf, fullest / (shard > 0 ? out->replicas : 1), tensors, out);
+    out->updated_elements = shard > 0 ? shared_out(out, fullest) : fullest;
+    time_update(tf, out->updated_elements, tensors, out);
     const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
     if (devices > 1 && dl_known(tf->system->jitter_frac) && strcmp(tf->framework->behaviour, "ideal") != 0) {
         out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);

@@ -79,6 +79,9 @@ static void judge(const struct dl_workload *workload, struct dl_tf_layer *l) {
         if (layer->rows == workload->vocabulary) l->role = DL_TF_VOCABULARY;
     } else if (layer->kind == &dl_layer_attention) {
         if (l->in == DL_TF_SPLIT) l->role = DL_TF_HEADS;
+    } else if (layer->kind == &dl_layer_moe) {
+        l->role = DL_TF_EXPERTS;
+        l->out = DL_TF_WHOLE;
     } else if (layer->kind == &dl_layer_loss) {
         l->role = DL_TF_LOSS;
     } else if (layer->kind == &dl_layer_dense) {
@@ -113,8 +116,10 @@ static void count_parameters(struct dl_tf *tf, const struct dl_tf_layer *l, doub
     if (layer->tied_to >= 0) return;
     if (l->role == DL_TF_COLUMN || l->role == DL_TF_HEADS) split = layer->parameter_elements;
     if (l->role == DL_TF_ROW || l->role == DL_TF_VOCABULARY) split = layer->parameters[0].elements; /* the bias is whole */
+    const double expert = l->role == DL_TF_EXPERTS ? layer->parameter_elements - layer->parameters[0].elements : 0; /* but the router */
     tf->split_elements[l->part] += sign * split;
-    tf->whole_elements[l->part] += sign * (layer->parameter_elements - split);
+    tf->expert_elements[l->part] += sign * expert;
+    tf->whole_elements[l->part] += sign * (layer->parameter_elements - split - expert);
     tf->tensor_count[l->part] += sign * layer->parameter_count;
 }
 
@@ -144,6 +149,10 @@ static enum dl_code find_limits(struct dl_tf *tf, struct dl_err *err) {
             tf->kv_heads = layer->kv_heads;
             tf->tokens = layer->out.size[DL_DIMS - 1];
             tf->hidden = layer->out.channels;
+        }
+        if (layer->kind == &dl_layer_moe && tf->experts == 0) {
+            tf->experts = layer->experts;
+            tf->routed = layer->top_k * layer->capacity;
         }
         if (tf->layers[i].part != DL_TF_AFTER || layer->tied_to < 0) continue;
         tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
@@ -224,6 +233,11 @@ struct dl_layer dl_tf_layer_at(const struct dl_tf *tf, const struct dl_tf_layer 
     const double share = l->role == DL_TF_LOSS ? dl_shape_elements(&layer.in) / in : dl_shape_elements(&layer.out) / out;
     layer.saved_bytes *= share;
     layer.own_elements *= share;
+    if (l->role == DL_TF_EXPERTS) {
+        layer.held_experts /= (double)split->ep;
+        layer.hidden /= tp;
+        layer.own_elements = dl_layer_moe_own_elements(&layer);
+    }
     return layer;
 }
 

@@ -86,7 +86,8 @@ static void hold(const struct dl_tf *tf, const struct dl_tf_layout *layout, cons
         m.activations_bytes = flight * layout->stage_layers * cell->kept_bytes[DL_TF_BODY][r];
         if (choice->recompute == DL_RECOMPUTE_FULL) m.activations_bytes += cell->kept_bytes[DL_TF_BODY][DL_RECOMPUTE_NONE];
         if (!last) m.activations_bytes += flight * (cell->kept_bytes[DL_TF_BEFORE][r] + input);
-        if (last || one) m.activations_bytes += cell->kept_bytes[DL_TF_AFTER][r];
+        /* GPipe goes back only when all micro-batches are through; the others at once where the loss is. */
+        if (last || one) m.activations_bytes += (choice->schedule == DL_GPIPE && !one ? flight : 1) * cell->kept_bytes[DL_TF_AFTER][r];
         if (choice->schedule == DL_ASYNC && !last) { /* weights of every micro-batch in flight */
             m.weights_bytes += layout->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
         }
@@ -126,7 +127,9 @@ static void add_limits(const struct dl_collective_time *t, double shown_s, struc
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every micro-batch is given. */
 static void add_data(const struct dl_tf *tf, const struct dl_tf_layout *layout, const struct stage *slowest, double micro_batches,
                      double each_exposed_s, struct dl_tf_result *out) {
-    const double n = layout->replicas, part = n > 1 ? (n - 1) / n : 0;
+    const double n = layout->replicas, part = n > 1 ? (n - 1) / n : 0, n_e = fmax(1, layout->expert_replicas);
+    const double expert_frac = layout->gradient_bytes > 0 ? layout->expert_gradient_bytes / layout->gradient_bytes : 0;
+    const double sent = part + expert_frac * ((n_e - 1) / n_e - part); /* of the bytes exchanged */
     const double reduce_s = layout->reduce.time_s, gather_s = layout->gather.time_s;
     out->data_exposed_s = micro_batches * each_exposed_s + layout->tied.time_s;
     out->data_s = layout->tied.time_s;
@@ -136,18 +139,18 @@ static void add_data(const struct dl_tf *tf, const struct dl_tf_layout *layout, 
         const double shown_s = tf->framework->overlaps_backward ? last_s + fmax(0, reduce_s - last_s - slowest->backward_s) : reduce_s;
         out->data_s += reduce_s;
         out->data_exposed_s += shown_s;
-        out->sent_bytes += (layout->shard == 0 ? 2 : 1) * part * layout->gradient_bytes;
+        out->sent_bytes += (layout->shard == 0 ? 2 : 1) * sent * layout->gradient_bytes;
         add_limits(&layout->reduce, shown_s, out);
     }
     if (n > 1 && layout->shard == 2) {
         out->data_s += micro_batches * reduce_s;
-        out->sent_bytes += micro_batches * part * layout->gradient_bytes;
+        out->sent_bytes += micro_batches * sent * layout->gradient_bytes;
         add_limits(&layout->reduce, micro_batches * each_exposed_s, out);
     }
     if (n > 1 && (layout->shard == 1 || layout->shard == 2)) {
         out->data_s += gather_s;
         out->data_exposed_s += gather_s;
-        out->sent_bytes += part * layout->gather_bytes;
+        out->sent_bytes += sent * layout->gather_bytes;
         add_limits(&layout->gather, gather_s, out);
     }
     if (n > 1 && layout->shard == 3) {
@@ -157,7 +160,8 @@ static void add_data(const struct dl_tf *tf, const struct dl_tf_layout *layout, 
         const double elements = fmax(layout->parameters[0], layout->parameters[1]);
         const double rest = layout->gather_bytes > 0 ? layout->gradient_bytes / layout->gather_bytes : 1;
         const double width = dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
-        out->sent_bytes += micro_batches * part * elements * width * (2 + rest);
+        const double moved = part * (elements - layout->expert_parameters) + (n_e - 1) / n_e * layout->expert_parameters;
+        out->sent_bytes += micro_batches * moved * width * (2 + rest);
         add_limits(&layout->unit_gather, micro_batches * each_exposed_s, out);
     }
 }

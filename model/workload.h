@@ -56,6 +56,7 @@ struct dl_layer {
     /* geometry, as far as the kind uses it */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
     double groups, heads, kv_heads, rows, hidden, tables; /* rows: embedding; hidden: channels that "out" asks for */
+    double experts, held_experts, top_k, capacity; /* mixture of experts: all, computed here, for each token, room / mean share */
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
     double target[DL_DIMS], tokens, scale; /* output extents asked for: "size", "tokens", "scale"; 0: not given */
@@ -72,6 +73,7 @@ struct dl_layer {
     unsigned keeps;                   /* DL_KEEPS_*: what its backward reads, for counting distinct tensors */
     int consumers;                    /* layers whose backward adds to the gradient of this output */
     int tied_to;                      /* layer whose parameters this one shares, or -1 */
+    bool detached;                    /* backward stops after this layer */
     bool first;                       /* reads the workload's input: needs no backward-data */
 };
 

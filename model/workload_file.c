@@ -32,6 +32,9 @@ static const struct dl_field entry_fields[] = {
     ENTRY("dropout", DL_FIELD_EXPR, dropout, "probability of dropping, from 0 to below 1"),
     ENTRY("causal", DL_FIELD_EXPR, causal, "1: a token sees only earlier ones"),
     ENTRY("flash", DL_FIELD_EXPR, flash, "1: fused attention that keeps no scores"),
+    ENTRY("experts", DL_FIELD_EXPR, experts, "experts of a mixture"),
+    ENTRY("topk", DL_FIELD_EXPR, topk, "experts that each token takes; default 1"),
+    ENTRY("capacity", DL_FIELD_EXPR, capacity, "capacity factor: room of an expert / mean share of the tokens; default 1"),
     ENTRY("bias", DL_FIELD_BOOL, bias, "has a bias"),
     ENTRY("ceil", DL_FIELD_BOOL, ceil, "pooling rounds its output extent up"),
     ENTRY("in_place", DL_FIELD_BOOL, in_place, "overwrites its input"),
@@ -125,7 +128,7 @@ unsigned dl_entry_keys(const struct dl_entry *e)
         e->size_count > 0,   e->groups != NULL,    e->heads != NULL,    e->kv_heads != NULL, e->rows != NULL,
         e->tokens != NULL,   e->scale != NULL,     e->dropout != NULL,  e->causal != NULL,  e->flash != NULL,
         e->bias,             e->ceil,              e->in_place,         e->bidirectional,   e->sparse,
-        e->additive,         e->tied != NULL,
+        e->additive,         e->tied != NULL,      e->experts != NULL,  e->topk != NULL,    e->capacity != NULL,
     };
     unsigned keys = 0;
     for (unsigned i = 0; i < DL_LAYER_KEYS; i++) keys |= present[i] ? 1u << i : 0u;

@@ -17,7 +17,7 @@ struct dl_entry {
     const char **pad; int pad_count;
     const char **dilation; int dilation_count;
     const char **size; int size_count;
-    const char *out, *groups, *heads, *kv_heads, *rows, *tokens, *scale, *dropout, *causal, *flash;
+    const char *out, *groups, *heads, *kv_heads, *rows, *tokens, *scale, *dropout, *causal, *flash, *experts, *topk, *capacity;
     bool bias, ceil, in_place, bidirectional, sparse, additive;
     const char *tied;
 };

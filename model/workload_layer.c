@@ -94,7 +94,8 @@ static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e
         {"heads", e->heads, 1.0, &layer->heads},    {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
         {"rows", e->rows, 1.0, &layer->rows},       {"tokens", e->tokens, 1.0, &layer->tokens},
         {"scale", e->scale, 1.0, &layer->scale},    {"causal", e->causal, 0.0, &causal},
-        {"flash", e->flash, 0.0, &flash},
+        {"flash", e->flash, 0.0, &flash},           {"experts", e->experts, 1.0, &layer->experts},
+        {"topk", e->topk, 1.0, &layer->top_k},
     };
     layer->groups = 1.0;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -109,6 +110,13 @@ static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e
                            layer->dropout);
         }
         if (code != DL_OK) return name_key(scope->b->err, "dropout", code);
+    }
+    if (e->capacity != NULL) {
+        enum dl_code code = dl_build_number(scope, e->capacity, &layer->capacity);
+        if (code == DL_OK && !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
+            code = dl_fail(scope->b->err, DL_ERR_INPUT, "expected a factor from 0.1 to 1e6, found %g", layer->capacity);
+        }
+        if (code != DL_OK) return name_key(scope->b->err, "capacity", code);
     }
     layer->causal = causal != 0.0;
     layer->flash = flash != 0.0;

@@ -5,17 +5,17 @@
 #include <string.h>
 
 /* First match counts: "horovod-pytorch" is PyTorch. Sources: pytorch-memory-source (c10/cuda/CUDACachingAllocator.cpp, cuBLAS
- * :4096:2:16:8), tf-memory-source (TF_CUDNN_WORKSPACE_LIMIT_IN_MB; bfc_allocator.h), caffe-memory-source, chainer-memory-source;
- * MXNet's operator parameter `workspace` and CuPy's 512 B blocks: mem. */
+ * :4096:2:16:8), tf-memory-source (bfc_allocator.h), caffe-memory-source, chainer-memory-source; MXNet's and CuPy's 512 B blocks:
+ * mem. How much a convolution may work in stands in the framework's file: conv_workspace_bytes. */
 static const struct dl_memory_manager managers[] = {
-    {"pytorch", INFINITY, 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
-    {"megatron", INFINITY, 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
-    {"deepspeed", INFINITY, 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
-    {"mxnet", 1024 * 1024 * 1024.0, 0, 512, INFINITY, 0, "mem"},
-    {"chainer", 8 * 1024 * 1024.0, 0, 512, INFINITY, 0, "chainer-memory-source"},
-    {"caffe", 8 * 1024 * 1024.0, 0, 256, INFINITY, 0, "caffe-memory-source"},
-    {"tensorflow", 4096 * 1024 * 1024.0, 0, 256, INFINITY, 0, "tf-memory-source"},
-    {"keras", 4096 * 1024 * 1024.0, 0, 256, INFINITY, 0, "tf-memory-source"},
+    {"pytorch", 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
+    {"megatron", 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
+    {"deepspeed", 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
+    {"mxnet", 0, 512, INFINITY, 0, "mem"},
+    {"chainer", 0, 512, INFINITY, 0, "chainer-memory-source"},
+    {"caffe", 0, 256, INFINITY, 0, "caffe-memory-source"},
+    {"tensorflow", 0, 256, INFINITY, 0, "tf-memory-source"},
+    {"keras", 0, 256, INFINITY, 0, "tf-memory-source"},
 };
 enum { MANAGERS = sizeof managers / sizeof managers[0] };
 
@@ -42,19 +42,22 @@ static double offset_table_bytes(const struct dl_layer *layer) {
     return 4 * taps * layer->in.channels / fmax(layer->groups, 1);
 }
 
-/* Winograd F(4x4, 3x3): 6 x 6 numbers for each tile of 4 x 4 outputs, of inputs, outputs and filters (Lavin and Gray 2015). */
-static double winograd_bytes(const struct dl_layer *layer, double element_bytes, double batch) {
-    enum { TILE = 4, TRANSFORMED = 36 };
-    const double tiles = batch * ceil(layer->out.size[1] / TILE) * ceil(layer->out.size[2] / TILE);
-    const double in = layer->in.channels, out = layer->out.channels;
+/* Winograd F(4x4, 3x3): 6 x 6 numbers for each tile of 4 x 4 outputs, of inputs, outputs and filters (Lavin and Gray 2015). Few
+ * channels leave nothing to sum in the transformed domain: none of the samples' first layers takes it. */
+double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes) {
+    enum { TILE = 4, TRANSFORMED = 36, FEW_CHANNELS = 32 };
+    if (kernel->op != DL_OP_CONV || kernel->groups > 1 || kernel->kernel[0] > 1 || kernel->in_channels < FEW_CHANNELS) return 0;
+    double tiles = kernel->batch;
+    for (int d = 1; d < DL_DIMS; d++) {
+        if (kernel->kernel[d] != 3 || kernel->stride[d] > 1 || kernel->dilation[d] > 1) return 0;
+        tiles *= ceil(kernel->out[d] / TILE);
+    }
+    const double in = kernel->in_channels, out = kernel->out_channels;
     return element_bytes * TRANSFORMED * (tiles * in + tiles * out + in * out);
 }
 
-static bool takes_winograd(const struct dl_layer *layer) {
-    bool flat = layer->kernel[0] <= 1 && layer->kernel[1] == 3 && layer->kernel[2] == 3 && layer->groups <= 1;
-    for (int d = 0; d < DL_DIMS; d++) flat = flat && layer->stride[d] <= 1 && layer->dilation[d] <= 1;
-    /* Few channels leave nothing to sum in the transformed domain: none of the samples' first layers takes it. */
-    return flat && layer->in.channels >= 32;
+double dl_workspace_limit_bytes(const struct dl_framework *framework) {
+    return framework->conv_workspace_bytes > 0 ? framework->conv_workspace_bytes : INFINITY;
 }
 
 double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_layer *layer, enum dl_precision precision,
@@ -65,15 +68,16 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
         const double x = batch * dl_shape_elements(&layer->in), y = batch * dl_shape_elements(&layer->out);
         return element_bytes * (x + y + layer->parameter_elements);
     }
-    return takes_winograd(layer) ? winograd_bytes(layer, element_bytes, batch) : offset_table_bytes(layer);
+    const struct dl_kernel kernel = dl_kernel_conv(DL_FORWARD, batch, layer->in.channels, layer->out.channels, layer->groups, layer->in.size,
+                                                   layer->kernel, layer->stride, layer->pad, layer->dilation);
+    return fmax(dl_kernel_workspace_bytes(&kernel, element_bytes), offset_table_bytes(layer));
 }
 
 double dl_workspace_bytes(const struct dl_device *device, const struct dl_workload *workload,
                           const struct dl_framework *framework, enum dl_precision precision, double batch) {
     if (strcmp(device->kind, "gpu") != 0) return NAN;
     const struct dl_memory_manager *manager = dl_memory_manager_of(framework);
-    const double limit_bytes = framework->conv_workspace_bytes > 0 ? framework->conv_workspace_bytes /* of its release */
-                               : manager != NULL ? manager->workspace_limit_bytes : INFINITY;
+    const double limit_bytes = dl_workspace_limit_bytes(framework);
     double most_bytes = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         double bytes = dl_workspace_layer_bytes(device, &workload->layers[i], precision, batch);

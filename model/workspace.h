@@ -8,10 +8,9 @@
 #include "model/framework.h"
 #include "model/workload.h"
 
-/* What a family of frameworks ("pytorch", "tensorflow", ...) lets a convolution use, and how it hands out memory. */
+/* How a family of frameworks ("pytorch", "tensorflow", ...) hands out memory. */
 struct dl_memory_manager {
     const char *family;              /* word in the framework's name */
-    double workspace_limit_bytes;    /* a convolution takes no algorithm that needs more; INFINITY: what is free */
     double blas_workspace_bytes;     /* kept for matrix products */
     double block_bytes;              /* tensors are rounded up to a multiple of this */
     double large_bytes;              /* from here on to a multiple of large_block_bytes; INFINITY: no such size */
@@ -21,6 +20,13 @@ struct dl_memory_manager {
 
 /* That of a framework; NULL: none is known (`ideal`, files with a name of their own): no limit, no rounding. */
 const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework);
+
+/* Device memory that a convolution may work in: conv_workspace_bytes of the framework or its release; INFINITY: no limit. */
+double dl_workspace_limit_bytes(const struct dl_framework *framework);
+
+/* F-CONV-WORKSPACE: device memory that the fastest algorithm of a convolution works in: Winograd with separate transforms for 3x3
+ * kernels of stride 1 and 32 channels or more, 0 for others. */
+double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes);
 
 /* Bytes of the convolution algorithm that a GPU would take for one layer and `batch` samples: Winograd's transformed tensors
  * for 3x3 kernels of stride 1 on vector units (36 of 4 x 4 outputs), copies in the layout of matrix units, else the table of

@@ -5,16 +5,22 @@
 
 #include "predict/compare.h"
 #include "predict/compare_fit.h"
+#include "predict/compare_markdown.h"
+#include "predict/compare_repeats.h"
 #include "predict/inputs.h"
+#include "predict/layer_inputs.h"
 #include "predict/where.h"
 
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
+    {"markdown", 0, NULL, "What", "every row as a Markdown table, with the likely cause where a run is slower than its interval", false},
+    {"median", 0, NULL, "What", "repeats of a run count once, with the median of what was measured", false},
     {"anchor", 0, NULL, "What", "correct compute by each group's smallest run and predict the others: the scaling error alone", false},
     {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
     {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or that hold a text (notes~NGC)", true},
     {"release", 0, "NAME", "What", "release of the framework for every row, instead of the one that its source names", false},
+    {"layers", 0, "NAME|FILE", "What", "times of layers that import trace wrote, for the runs that they fit; default: those of data/layers/", true},
     {"set", 0, "KEY=VALUE", "What", "what if: a field of every system, workload or framework", true},
     {"fit", 0, "KEY=START", "Fit", "find the value of a field that --set takes with the smallest error over the rows", true},
     {"leave-out", 0, "COLUMN", "Fit", "fit again without each value of that column and predict what was left out", false},
@@ -24,7 +30,7 @@ static const struct dl_option *const tables[] = {compare_options, dl_output_opti
 static const char *const examples[] = {
     "dlmodel compare data/runs/tensorflow_2017.csv --rows",
     "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
-    "dlmodel compare data/runs/keras_aws.csv --fit replicate_s=0.01",
+    "dlmodel compare data/runs/keras_aws.csv --fit message_s=0.0001",
     NULL,
 };
 
@@ -260,6 +266,10 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     for (int i = 0; i < count; i++) {
         DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &csvs[count + i], err));
+        if (dl_option_given(options, "median")) {
+            struct dl_csv all = csvs[count + i];
+            DL_TRY(dl_compare_join_repeats(&all, context->arena, &csvs[count + i], err));
+        }
         left += csvs[count + i].row_count;
     }
     if (left == 0) return dl_fail(err, DL_ERR_USAGE, "--where: no row of the files has these values");
@@ -270,7 +280,7 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
 static enum dl_code read_data(struct dl_context *context, const struct dl_options *options, struct dl_data *data, struct dl_err *err) {
     DL_TRY(dl_inputs_overrides(context, options, data, err));
     data->release = dl_option_text(options, "release");
-    return DL_OK;
+    return dl_layer_inputs_all(context, options, data, err);
 }
 
 static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options, const struct dl_data *data,
@@ -305,8 +315,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     const char *end = sentence(context, list, count);
     if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &rows, &summary, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));
-    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &comparison, &rows, &summary, end, err));
-    else context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
+    const bool markdown = dl_option_given(options, "markdown") && format == DL_FORMAT_TEXT;
+    if (markdown) DL_TRY(context->output(options, dl_compare_markdown(&comparison, count > 1 ? &list[count - 2] : NULL, context->arena), err));
+    if (format == DL_FORMAT_TEXT && !markdown) DL_TRY(print_text(context, options, &comparison, &rows, &summary, end, err));
+    if (format != DL_FORMAT_TEXT) context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
     const double overall = count > 0 ? list[count - 1].mape_pct : NAN;
     if (dl_known(max_error) && !(overall <= max_error)) {
         if (!dl_known(overall)) return dl_fail(err, DL_ERR_NO, "no row could be predicted, so --max-error is not met");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "predict/explain_limits.h"
 #include "predict/inputs.h"
 #include "predict/rows.h"
 
@@ -19,6 +20,7 @@ static const struct dl_column columns[] = {
     {"start_s", "at", "ms", DL_COLUMN_NUMBER, 1e-3, 4}, {"value_s", "time", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
     {"value_bytes", "memory", "MiB", DL_COLUMN_NUMBER, 1048576, 4},
     {"sigma_log", "sigma", "", DL_COLUMN_NUMBER, 0, 2}, {"origin", "origin", "", DL_COLUMN_STRING, 0, 0},
+    {"limit", NULL, NULL, DL_COLUMN_STRING, 0, 0}, /* text has it among the inputs */
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -35,6 +37,7 @@ static enum dl_code add_term(struct dl_table *table, const struct dl_term *term,
     c[6].number = memory ? term->value : NAN;
     c[7].number = term->sigma_log;
     c[8].string = term->origin;
+    c[9].string = term->limit;
     return DL_OK;
 }
 
@@ -96,14 +99,16 @@ static const char *summary_text(struct dl_context *context, const struct dl_pred
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_prediction_row *row, const struct dl_table *table, struct dl_err *err) {
+                               const struct dl_prediction_row *row, const struct dl_table *table, const struct dl_explain_limits *limits,
+                               struct dl_err *err) {
     const char *terms = dl_table_text(table);
     if (terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(options, dl_arena_printf(context->arena,
-        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per device\n\n%s\n%s", row->workload->name,
+        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per device\n\n%s\n%s%s", row->workload->name,
         dl_precision_names[row->plan->precision], row->system->name, row->system->device->name, row->framework->name,
         row->framework->release, (long long)row->plan->nodes, (long long)row->plan->devices_per_node,
-        row->plan->batch_per_device_samples, terms, summary_text(context, row->prediction)), err);
+        row->plan->batch_per_device_samples, terms, summary_text(context, row->prediction),
+        dl_explain_limits_text(context->arena, limits)), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -121,10 +126,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan, &prediction, err));
     dl_inputs_note_files(context, &inputs);
     const struct dl_prediction_row row = {inputs.system, inputs.workload, framework, &plan, &prediction};
+    struct dl_explain_limits limits;
+    dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, COLUMNS);
     DL_TRY(add_terms(&table, &prediction, format == DL_FORMAT_TEXT, err));
-    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, err));
+    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, &limits, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
     if (format == DL_FORMAT_JSON) {
         struct dl_json_writer w;
@@ -138,6 +145,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         dl_table_json(&table, &w);
         dl_jw_end(&w);
         sums_json(&w, &prediction);
+        dl_explain_limits_json(&w, &limits);
         dl_jw_end(&w);
         DL_TRY(context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err));
     }
@@ -151,7 +159,9 @@ const struct dl_command dl_cmd_explain = {
     .summary = "every term of one prediction, its formula, inputs and origin",
     .usage = "[options]",
     .purpose = "Prints each layer's forward and backward time, each message, the update, memory by part: value, start on the "
-               "timeline, formula id (see model/README.md), inputs, uncertainty, and where its numbers came from.",
+               "timeline, formula id (see model/README.md), inputs, uncertainty, and where its numbers came from. Below: "
+               "how many layers are limited by arithmetic, memory bandwidth and kernel latency, and in other precisions than fp32 what "
+               "that makes of the gain over fp32.",
     .examples = examples,
     .options = tables,
     .run = run,

@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include "predict/manual.h"
+#include "predict/theory.h"
 
 static const struct dl_option help_options[] = {
-    {"man", 0, NULL, "Output", "the man page (roff)", false},
-    {"completion", 0, "bash", "Output", "a completion script", false},
+    {"man", 0, NULL, "Output", "the man page of dlmodel, or of COMMAND (roff)", false},
+    {"completion", 0, "bash|zsh", "Output", "a completion script", false},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {help_options, dl_output_options, NULL};
-static const char *const examples[] = {"dlmodel help predict", "dlmodel help units", NULL};
+static const char *const examples[] = {"dlmodel help predict", "dlmodel help units", "dlmodel help theory F-NCCL", NULL};
 
 const char dl_exit_text[] =
     "Exit status\n"
@@ -73,7 +74,7 @@ void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
     int column = indent;
     bool first = true;
     while (*text != 0) {
-        const int word = (int)strcspn(text, " ");
+        const int word = (int)strcspn(text, " \n");
         if (!first && column + 1 + word > width) {
             dl_text_add(t, dl_arena_printf(t->arena, "\n%*s", indent, ""));
             column = indent;
@@ -82,7 +83,7 @@ void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
         dl_text_add(t, dl_arena_printf(t->arena, "%s%.*s", first ? "" : " ", word, text));
         column += word + (first ? 0 : 1);
         first = false;
-        text += word + (text[word] == ' ' ? 1 : 0);
+        text += word + (text[word] != 0 ? 1 : 0);
     }
     dl_text_add(t, "\n");
 }
@@ -132,46 +133,70 @@ static void overview(struct dl_text *t, const struct dl_context *context) {
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
         dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));
     }
-    dl_text_add(t, "\n");
+    dl_text_add(t, "  theory       the theory manual; theory F-NCCL: one formula\n\n");
     dl_text_add(t, dl_exit_text);
 }
 
+/* A command or topic; DL_ERR_USAGE with the nearest of both. */
 static enum dl_code about(struct dl_text *t, const struct dl_context *context, const char *name, struct dl_err *err) {
+    const char *names[64];
+    int count = 0;
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
-        if (strcmp(topic->name, name) == 0) {
-            dl_text_add(t, topic->text);
-            return DL_OK;
-        }
+        names[count++] = topic->name;
+        if (strcmp(topic->name, name) != 0) continue;
+        dl_text_add(t, topic->text);
+        return DL_OK;
     }
+    for (int i = 0; context->commands[i] != NULL && count < 62; i++) {
+        names[count++] = context->commands[i]->name;
+        if (strcmp(context->commands[i]->name, name) != 0) continue;
+        command_help(t, context->commands[i]);
+        return DL_OK;
+    }
+    names[count++] = "theory";
+    names[count] = NULL;
+    const char *near = dl_suggest(name, names);
+    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no command or topic '%.60s'; did you mean '%s'?", name, near);
+    return dl_fail(err, DL_ERR_USAGE, "no command or topic '%.60s'; 'dlmodel help' lists them", name);
+}
+
+static enum dl_code man(struct dl_text *t, const struct dl_context *context, const char *name, struct dl_err *err) {
     const struct dl_command *command = NULL;
+    if (name == NULL) {
+        dl_manual_page(t, context, environment_text);
+        return DL_OK;
+    }
     DL_TRY(dl_command_find(context->commands, name, &command, err));
-    command_help(t, command);
+    dl_manual_command(t, context, command);
     return DL_OK;
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+    static const char *const shells[] = {"bash", "zsh", NULL};
     struct dl_text t = {.arena = context->arena};
-    const char *shell = dl_option_text(options, "completion");
-    const bool man = dl_option_given(options, "man");
-    if (options->positional_count + (man ? 1 : 0) + (shell != NULL ? 1 : 0) > 1) {
-        return dl_fail(err, DL_ERR_USAGE, "expected one command or topic, --man, or --completion bash");
+    const char *name = options->positional_count > 0 ? options->positional[0] : NULL;
+    const bool pages = dl_option_given(options, "man"), theory = name != NULL && strcmp(name, "theory") == 0 && !pages;
+    int shell = -1;
+    DL_TRY(dl_option_choice(options, "completion", shells, &shell, err));
+    if (options->positional_count > (theory ? 2 : 1) || (shell >= 0 && (pages || name != NULL))) {
+        return dl_fail(err, DL_ERR_USAGE, "expected one command or topic, theory FORMULA, --man [COMMAND], or --completion bash|zsh");
     }
-    if (shell != NULL && strcmp(shell, "bash") != 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--completion: expected bash, got \"%s\"", shell);
-    }
-    if (man) dl_manual_page(&t, context, environment_text);
-    else if (shell != NULL) dl_manual_completion(&t, context);
-    else if (options->positional_count == 0) overview(&t, context);
-    else DL_TRY(about(&t, context, options->positional[0], err));
+    if (shell == 0) dl_manual_completion(&t, context);
+    else if (shell == 1) dl_manual_zsh(&t, context);
+    else if (pages) DL_TRY(man(&t, context, name, err));
+    else if (theory) DL_TRY(dl_theory_help(&t, options->positional_count > 1 ? options->positional[1] : NULL, err));
+    else if (name == NULL) overview(&t, context);
+    else DL_TRY(about(&t, context, name, err));
     return context->output(options, t.failed ? NULL : t.bytes, err);
 }
 
 const struct dl_command dl_cmd_help = {
     .name = "help",
-    .summary = "help on a command or topic, the man page, completion",
-    .usage = "[COMMAND|TOPIC] [--man | --completion bash]",
-    .purpose = "Without arguments lists the commands and topics; with one explains it. To complete in bash: "
-               "source <(dlmodel help --completion bash).",
+    .summary = "help on a command, topic or formula, man pages, completion",
+    .usage = "[COMMAND|TOPIC|theory [FORMULA]] [--man [COMMAND] | --completion bash|zsh]",
+    .purpose = "Without arguments lists the commands and topics; with one explains it. 'help theory' prints the theory manual, 'help theory F-NCCL' "
+               "where one formula comes from, where it holds and which test checks it. To complete in bash: source <(dlmodel help --completion "
+               "bash); in zsh: source <(dlmodel help --completion zsh) after compinit.",
     .examples = examples,
     .options = tables,
     .run = run,

@@ -27,6 +27,15 @@ static const struct dl_column workload_columns[] = {
     {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 
+/* Whose kernel times a device has: its own samples, a relative's scaled by peaks and bandwidths (predictions say `extrapolated`), or none. */
+static const struct dl_column device_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+    {"kernel_times", "kernel times", "", DL_COLUMN_STRING, 0, 0},
+    {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+};
+
 static enum dl_code add(struct dl_table *table, const char *name, const char *summary, const char *source, struct dl_err *err) {
     union dl_cell *cells = dl_table_row(table);
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -82,6 +91,10 @@ static enum dl_code list_devices(struct dl_context *context, struct dl_table *ta
         const struct dl_device *d;
         DL_TRY(dl_data_device(&context->data, names[i], context->arena, &d, err));
         DL_TRY(add(table, d->name, d->summary, d->source, err));
+        union dl_cell *cells = table->cells + (size_t)(table->row_count - 1) * (size_t)table->column_count;
+        cells[3].string = d->surface_count > 0 ? "own samples"
+                          : d->borrowed != NULL ? dl_arena_printf(context->arena, "borrowed from %s", d->borrowed->name) : "datasheet";
+        cells[4].boolean = d->surface_count == 0;
     }
     return DL_OK;
 }
@@ -132,13 +145,22 @@ static enum dl_code list_layers(struct dl_context *context, struct dl_table *tab
     return DL_OK;
 }
 
+#define COLUMNS(list) list, (int)(sizeof list / sizeof list[0])
 static const struct kind {
     const char *name;
     enum dl_code (*fill)(struct dl_context *context, struct dl_table *table, struct dl_err *err);
+    const struct dl_column *columns;
+    int column_count;
 } kinds[] = {
-    {"systems", list_systems},       {"devices", list_devices},         {"workloads", list_workloads},
-    {"frameworks", list_frameworks}, {"strategies", list_strategies},   {"collectives", list_collectives},
-    {"behaviours", list_behaviours}, {"layers", list_layers},           {NULL, NULL},
+    {"systems", list_systems, COLUMNS(plain_columns)},
+    {"devices", list_devices, COLUMNS(device_columns)},
+    {"workloads", list_workloads, COLUMNS(workload_columns)},
+    {"frameworks", list_frameworks, COLUMNS(plain_columns)},
+    {"strategies", list_strategies, COLUMNS(plain_columns)},
+    {"collectives", list_collectives, COLUMNS(plain_columns)},
+    {"behaviours", list_behaviours, COLUMNS(plain_columns)},
+    {"layers", list_layers, COLUMNS(plain_columns)},
+    {NULL, NULL, NULL, 0},
 };
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -158,8 +180,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                        near != NULL ? "did you mean " : "", near != NULL ? near : "", near != NULL ? "? " : "", all);
     }
     struct dl_table table;
-    const bool workloads = kind->fill == list_workloads;
-    dl_table_init(&table, context->arena, workloads ? workload_columns : plain_columns, workloads ? 8 : 3);
+    dl_table_init(&table, context->arena, kind->columns, kind->column_count);
     DL_TRY(kind->fill(context, &table, err));
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
     if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
@@ -176,7 +197,8 @@ const struct dl_command dl_cmd_list = {
     .summary = "what there is",
     .usage = "KIND [options]",
     .purpose = "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours or layers with a one-line "
-               "summary and the source of their figures; workloads also with parameters, multiply-adds and activations.",
+               "summary and the source of their figures; workloads also with parameters, multiply-adds and activations, "
+               "devices with whose kernel times they have.",
     .examples = examples,
     .options = tables,
     .run = run,

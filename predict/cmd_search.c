@@ -28,6 +28,7 @@ static const char *const examples[] = {
     "dlmodel search --system dgx-a100-80 --nodes 4 --workload gpt2_xl --global-batch 256 --precision mixed --optimizer adam",
     "dlmodel search --system dgx-a100-80 --nodes 512 --workload gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200 "
     "--global-batch 3072 --precision mixed --optimizer adam --threads 2 --json",
+    "dlmodel search --system abci-v100 --nodes 16 --workload resnet50 --framework chainermn --global-batch 4096",
     NULL,
 };
 
@@ -240,8 +241,9 @@ const struct dl_command dl_cmd_search = {
     .name = "search",
     .summary = "the best plan: strategy, split, micro-batch, schedule, sharding",
     .usage = "[options]",
-    .purpose = "Evaluates every plan of a transformer on the given devices: data, tensor, pipeline, sequence and expert ranks, micro-batch, schedule, "
-               "recomputation, sharding of states, mapping of ranks to nodes. Plans that are impossible or provably no better are counted by reason. "
+    .purpose = "Evaluates every plan on the given devices. Of a transformer: data, tensor, pipeline, sequence and expert ranks, micro-batch, schedule, "
+               "recomputation, sharding of states, mapping of ranks to nodes. Of a convolutional network: data, spatial, filter, channel and "
+               "pipeline parallelism, each over all devices or over p2 of them with data parallelism over the rest, micro-batch, schedule, sharding. Plans that are impossible or provably no better are counted by reason. "
                "Prints the best plans, every term of the best one, the limits it runs into, how it reacts to each resource, and the first change "
                "that pays. What is given (--tp, --micro-batch, --recompute, ...) is not searched.",
     .examples = examples,

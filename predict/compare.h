@@ -23,6 +23,7 @@ struct dl_compared {
     const char *framework, *workload;      /* runs */
     int64_t devices;
     const char *cause;                     /* why a run is slower than its interval, likely; NULL */
+    const char *remark;                    /* what to know of the prediction; NULL */
     bool skipped;
     const char *why;                       /* of a skipped row */
     double samples_per_iteration;          /* runs: of all devices; NAN when not predicted */

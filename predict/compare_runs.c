@@ -4,6 +4,8 @@
 
 #include "model/strategy.h"
 #include "predict/compare.h"
+#include "model/layer_times.h"
+#include "model/shared_host.h"
 #include "predict/compare_cause.h"
 #include "predict/inputs.h"
 
@@ -177,6 +179,16 @@ static enum dl_code read_counts(const struct runs *r, int row, struct run *run, 
     return DL_OK;
 }
 
+/* Times of its layers that a profiler measured; NULL: none. */
+static const struct dl_layer_times *layers_for(const struct dl_data *data, const struct run *run) {
+    for (int i = 0; i < data->layer_times_count; i++) {
+        const struct dl_layer_times *t = data->layer_times[i];
+        const bool fits = dl_layer_times_fit(t, run->workload, run->framework, run->system->device, run->plan.precision);
+        if (fits && dl_layer_times_known(t, run->workload) > 0) return t;
+    }
+    return NULL;
+}
+
 static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
     memset(run, 0, sizeof *run);
     struct dl_plan *plan = &run->plan;
@@ -203,6 +215,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     plan->optimizer = (enum dl_optimizer)optimizer;
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
+    if (code == DL_OK) plan->layer_times = layers_for(r->data, run);
     if (code == DL_OK && optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
     else if (code != DL_OK) {
@@ -306,6 +319,9 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
+        const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
+        if (shared.turns_ratio > 1) out->remark = dl_arena_printf(r->arena, "oversubscribed %.3g times: %.0f devices take turns on a host for %.3g", shared.turns_ratio,
+                                                             shared.device_count, shared.device_count / shared.turns_ratio);
         *kept = p; /* its numbers; what it points to is freed */
         kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
         kept->comm_algorithm = kept->comm_protocol = NULL;
@@ -339,7 +355,7 @@ static void find_causes(const struct runs *r, const struct run *all, const struc
             if (all[k].plan.nodes == 1 && n > node && all[i].plan.nodes > 1) node = n, s.node_ratio = other;
             if (n > fewer) fewer = n, s.fewer_ratio = other;
         }
-        rows[i].cause = dl_compare_cause(&s, r->arena);
+        rows[i].cause = rows[i].remark != NULL ? rows[i].remark : dl_compare_cause(&s, r->arena);
     }
 }
 

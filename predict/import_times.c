@@ -80,13 +80,51 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
         t.layers[i].forward_s = rounded(context->arena, t.layers[i].forward_s);
         t.layers[i].backward_s = rounded(context->arena, t.layers[i].backward_s);
     }
-    *out = (struct dl_layer_batch){.batch_samples = batch, .update_s = t.update_s, .steps = t.steps, .layers = t.layers, .layer_count = t.layer_count};
+    *out = (struct dl_layer_batch){.batch_samples = batch, .update_s = t.update_s, .jitter_frac = rounded(context->arena, t.jitter_frac),
+                                   .steps = t.steps, .layers = t.layers, .layer_count = t.layer_count};
     return DL_OK;
 }
 
 static int by_batch(const void *a, const void *b) {
     const double x = ((const struct dl_layer_batch *)a)->batch_samples, y = ((const struct dl_layer_batch *)b)->batch_samples;
     return x < y ? -1 : x > y;
+}
+
+static const struct dl_layer_time *time_of(const struct dl_layer_batch *b, const char *name) {
+    for (int i = 0; i < b->layer_count; i++) {
+        if (strcmp(b->layers[i].name, name) == 0) return &b->layers[i];
+    }
+    return NULL;
+}
+
+/* NAN: not measured. */
+static double mean(struct dl_arena *arena, double a, double count, double b) {
+    return !dl_known(a) ? b : !dl_known(b) ? a : rounded(arena, (a * count + b) / (count + 1));
+}
+
+/* Files of one batch are repeats: the mean of their times. Returns the batches that are left. */
+static size_t join_repeats(struct dl_arena *arena, struct dl_layer_batch *list, size_t count) {
+    size_t kept = 0;
+    double repeats = 1;
+    for (size_t i = 1; i < count; i++) {
+        struct dl_layer_batch *to = &list[kept];
+        if (list[i].batch_samples != to->batch_samples) {
+            list[++kept] = list[i];
+            repeats = 1;
+            continue;
+        }
+        to->update_s = mean(arena, to->update_s, repeats, list[i].update_s);
+        to->jitter_frac = mean(arena, to->jitter_frac, repeats, list[i].jitter_frac);
+        to->steps += list[i].steps;
+        for (int k = 0; k < to->layer_count; k++) {
+            const struct dl_layer_time *again = time_of(&list[i], to->layers[k].name);
+            if (again == NULL) continue;
+            to->layers[k].forward_s = mean(arena, to->layers[k].forward_s, repeats, again->forward_s);
+            to->layers[k].backward_s = mean(arena, to->layers[k].backward_s, repeats, again->backward_s);
+        }
+        repeats++;
+    }
+    return kept + 1;
 }
 
 static enum dl_code read_batches(const struct dl_options *options, int64_t *list, size_t *count, struct dl_err *err) {
@@ -134,6 +172,7 @@ enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options
         DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, &batches[i], err));
     }
     qsort(batches, count, sizeof *batches, by_batch);
+    count = join_repeats(context->arena, batches, count);
     times.workload = w->name;
     times.framework = framework != NULL ? framework : "pytorch";
     times.precision = (enum dl_precision)precision;

@@ -10,6 +10,8 @@
 #include "model/csv.h"
 #include "model/json_node.h"
 
+enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
+
 enum kind { KIND_FORWARD, KIND_BACKWARD, KIND_UPDATE, KIND_OPERATOR, KIND_SEQUENCE, KIND_LAUNCH };
 
 struct event {           /* a range, or a point that asks in which range it lies */
@@ -31,7 +33,7 @@ struct reader {
     struct dl_err *err;
     struct event *events; int count;
     struct link *kernels; double *kernel_us; int kernel_count; /* correlation of each kernel */
-    int steps;
+    int steps; double steps_us, squares_us2; /* ProfilerStep#I: how many, their sum and that of their squares */
 };
 
 static enum dl_code no_memory(struct dl_err *err) { return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace"); }
@@ -81,7 +83,7 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     const char *name = text_of(member(n, "name")), *cat = text_of(member(n, "cat"));
     const struct dl_json_node *args = member(n, "args");
     struct event e = {.ts_us = number_of(member(n, "ts")), .dur_us = number_of(member(n, "dur")), .range = -1};
-    const bool relevant = starts(name, "layer:") || starts(name, "ProfilerStep#") || one_of(cat, device) || starts(name, "Optimizer.step");
+    const bool relevant = starts(name, "layer:") || starts(name, "ProfilerStep#") || one_of(cat, device) || starts(name, "Optimizer.step") || strcmp(name, "update") == 0;
     if (!(e.dur_us >= 0) || !dl_known(e.ts_us)) {
         return relevant ? dl_fail_at(r->err, r->name, 0, 0, NULL, "event %d ('%.60s'): expected numbers ts and dur, dur at least 0", index, name) : DL_OK;
     }
@@ -95,13 +97,15 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK; /* the same range once more, on the device's line */
     if (starts(name, "ProfilerStep#")) {
         r->steps++;
+        r->steps_us += e.dur_us;
+        r->squares_us2 += e.dur_us * e.dur_us;
         return DL_OK;
     }
     if (one_of(cat, runtime)) {
         if (!dl_known(correlation)) return DL_OK;
         e.kind = KIND_LAUNCH;
         e.number = correlation;
-    } else if (starts(name, "Optimizer.step")) {
+    } else if (starts(name, "Optimizer.step") || strcmp(name, "update") == 0) {
         e.kind = KIND_UPDATE;
     } else if (!layer_range(name, &e)) {
         if (!(sequence >= 0)) return DL_OK;
@@ -263,6 +267,15 @@ static enum dl_code sum_layers(struct reader *r, struct sample *s, int count, in
     return DL_OK;
 }
 
+/* Where the host is the device: of a step what is in no layer (clearing gradients, the optimizer, the loop), at least the update. */
+static double rest_s(const struct reader *r, const struct dl_trace_times *t, double update_s) {
+    double layers_s = 0;
+    for (int i = 0; i < t->layer_count; i++) {
+        layers_s += (dl_known(t->layers[i].forward_s) ? t->layers[i].forward_s : 0) + (dl_known(t->layers[i].backward_s) ? t->layers[i].backward_s : 0);
+    }
+    return fmax(update_s, 1e-6 * r->steps_us / r->steps - layers_s);
+}
+
 static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_times *out) {
     struct sample *samples = dl_arena_alloc(r->arena, 2 * (size_t)r->count, sizeof *samples);
     double all_us = 0, unclaimed_us = 0, update_us = 0;
@@ -288,6 +301,12 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_time
     *out = (struct dl_trace_times){.on_device = r->kernel_count > 0, .by_sequence = !ranges && sequences};
     DL_TRY(sum_layers(r, samples, count, steps > 0 ? steps : r->steps, out));
     out->update_s = update ? 1e-6 * update_us / (double)out->steps : NAN;
+    if (r->kernel_count == 0 && r->steps > 0) out->update_s = rest_s(r, out, update ? out->update_s : 0);
+    out->jitter_frac = NAN;
+    if (r->steps >= FEWEST_STEPS) {
+        const double mean_us = r->steps_us / r->steps;
+        out->jitter_frac = sqrt(fmax(0, (r->squares_us2 - r->steps * mean_us * mean_us) / (r->steps - 1))) / mean_us;
+    }
     out->kernel_s = 1e-6 * all_us / (double)out->steps;
     out->unclaimed_s = 1e-6 * unclaimed_us / (double)out->steps;
     return DL_OK;
@@ -338,7 +357,7 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
         samples[count++] = (struct sample){which, strlen(which), i, back, 1e6 * time_s};
     }
     if (count == 0) return dl_fail_at(err, name, 1, 1, NULL, "expected a row of a layer below the heading");
-    *out = (struct dl_trace_times){.update_s = update_s, .kernel_s = 0};
+    *out = (struct dl_trace_times){.update_s = update_s, .kernel_s = 0, .jitter_frac = NAN};
     DL_TRY(sum_layers(&r, samples, count, 1, out));
     /* Rows of one layer are repeats here, not parts of an iteration: the median as it is. */
     qsort(samples, (size_t)count, sizeof *samples, by_layer);

@@ -8,6 +8,7 @@ struct dl_trace_times {
     struct dl_layer_time *layers; int layer_count; /* in order of first appearance; of one iteration */
     double update_s;               /* NAN: no optimizer in it */
     double kernel_s, unclaimed_s;  /* device time of one iteration; part of it in no layer */
+    double jitter_frac;            /* standard deviation of the iterations / their mean; NAN: unknown */
     int64_t steps;
     bool on_device;                /* times are of kernels; otherwise of the ranges themselves */
     bool by_sequence;              /* backward found by sequence numbers, not by ranges */

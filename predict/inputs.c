@@ -32,7 +32,7 @@ const struct dl_option dl_input_options[] = {
     {"tp", 0, "N", "Plan", "tensor-, filter- or channel-parallel ranks", false},
     {"pp", 0, "N", "Plan", "pipeline stages", false},
     {"sp", 0, "N", "Plan", "spatial or sequence parts", false},
-    {"ep", 0, "N", "Plan", "expert-parallel ranks", false},
+    {"ep", 0, "N", "Plan", "expert-parallel ranks of a mixture of experts, e.g. gpt:...,experts=8,topk=2,capacity=1.25", false},
     {"micro-batch", 0, "N", "Plan", "samples of a micro-batch", false},
     {"recompute", 0, "NAME", "Plan", "activations computed again in backward: none, selective (attention scores) or full (transformers); default as the framework does", false},
     {"sequence-parallel", 0, NULL, "Plan", "with tensor parallelism: split normalisations and dropout along the sequence", false},
@@ -97,6 +97,16 @@ static enum dl_code check_release(struct dl_context *context, const char *name, 
     return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
 }
 
+static enum dl_code unknown_strategy(const char *given, struct dl_err *err) {
+    const char *names[64], *near;
+    int count = 0;
+    for (; dl_strategies[count] != NULL && count < 63; count++) names[count] = dl_strategies[count]->name;
+    names[count] = NULL;
+    near = dl_suggest(given, names);
+    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%.60s\"; did you mean \"%s\"?", given, near);
+    return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%.60s\"; see 'dlmodel list strategies'", given);
+}
+
 static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs *out, struct dl_err *err) {
     struct dl_plan *plan = &out->plan;
     const char *strategy = dl_option_text(options, "strategy"), *batch = dl_option_text(options, "batch-per-device");
@@ -105,7 +115,7 @@ static enum dl_code read_plan(const struct dl_options *options, struct dl_inputs
     static const char *const inputs[] = {"synthetic", "real", NULL}, *const placements[] = {"cpu", "gpu", NULL};
     plan->strategy = strategy == NULL ? NULL : dl_strategy_find(strategy);
     if (strategy != NULL && plan->strategy == NULL) {
-        return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%s\"; see 'dlmodel list strategies'", strategy);
+        return unknown_strategy(strategy, err);
     }
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
     DL_TRY(dl_option_choice(options, "optimizer", dl_optimizer_names, &optimizer, err));
@@ -283,32 +293,36 @@ static uint64_t fnv1a(const char *text, size_t length) {
     return hash;
 }
 
-/* One file with its hash; one that a name does not lead to (a built-in part of a name) is left out. */
+/* One file with its hash; one that a name does not lead to (a built-in part of a name) is left out. *count becomes -1 when
+ * memory or the system refuses: a list that lacks a file would be a wrong one. */
 static void add_file(struct dl_context *context, enum dl_data_kind kind, const char *name, struct dl_input_file *files, int *count) {
-    struct dl_err ignored = {.code = DL_OK};
+    struct dl_err why = {.code = DL_OK};
     const char *path = NULL;
     char *text = NULL;
     size_t length = 0;
     const size_t most = 64u << 20;
-    if (name == NULL || *count == DL_MAX_INPUT_FILES) return;
-    if (dl_data_path(&context->data, kind, name, context->arena, &path, &ignored) != DL_OK) return;
-    if (dl_file_read(path, most, context->arena, &text, &length, &ignored) != DL_OK) return;
-    files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
-    const char *devices = strstr(path, "devices/");
-    if (kind != DL_DATA_DEVICE || devices == NULL || *count == DL_MAX_INPUT_FILES) return;
-    path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path, devices + strlen("devices/"));
-    if (path == NULL || dl_file_read(path, most, context->arena, &text, &length, &ignored) != DL_OK) return;
-    files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)}; /* its fitted kernel times */
+    if (name == NULL || *count == DL_MAX_INPUT_FILES || *count < 0) return;
+    enum dl_code code = dl_data_path(&context->data, kind, name, context->arena, &path, &why);
+    if (code == DL_OK) code = dl_file_read(path, most, context->arena, &text, &length, &why);
+    if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+    const char *devices = code == DL_OK ? strstr(path, "devices/") : NULL;
+    if (kind == DL_DATA_DEVICE && devices != NULL && *count < DL_MAX_INPUT_FILES) { /* its fitted kernel times */
+        path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path, devices + strlen("devices/"));
+        code = path == NULL ? DL_ERR_SYSTEM : dl_file_read(path, most, context->arena, &text, &length, &why);
+        if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+    }
+    if (code == DL_ERR_SYSTEM) *count = -1;
 }
 
 int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, struct dl_input_file *files) {
     int count = 0;
     const int base = (int)strcspn(inputs->workload_name, ":");
     const bool path = strchr(inputs->workload_name, '/') != NULL;
+    const char *workload = path ? inputs->workload_name : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name);
+    if (workload == NULL) return -1;
     add_file(context, DL_DATA_SYSTEM, inputs->system_name, files, &count);
     add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
-    add_file(context, DL_DATA_WORKLOAD,
-             path ? inputs->workload_name : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name), files, &count);
+    add_file(context, DL_DATA_WORKLOAD, workload, files, &count);
     add_file(context, DL_DATA_LAYERS, inputs->layers_name, files, &count);
     for (int i = 0; i < inputs->framework_count; i++) {
         add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
@@ -340,10 +354,13 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs, 
     }
     dl_jw_end(w);
     dl_jw_array(w, "files");
+    w->failed = w->failed || file_count < 0;
     for (int i = 0; i < file_count; i++) {
         dl_jw_object(w, NULL);
         dl_jw_string(w, "path", files[i].path);
-        dl_jw_string(w, "fnv1a", dl_arena_printf(context->arena, "%016" PRIx64, files[i].hash));
+        const char *hash = dl_arena_printf(context->arena, "%016" PRIx64, files[i].hash);
+        w->failed = w->failed || hash == NULL;
+        dl_jw_string(w, "fnv1a", hash);
         dl_jw_end(w);
     }
     dl_jw_end(w);

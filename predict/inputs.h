@@ -47,7 +47,8 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
                                struct dl_arena *arena, struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err);
 
-/* What a result rests on: the files that were read, with hashes of their text. */
+/* What a result rests on: the files that were read, with hashes of their text. dl_inputs_files returns how many, -1 when memory
+ * is exhausted. */
 enum { DL_MAX_INPUT_FILES = 72 }; /* at most so many are written to files */
 struct dl_input_file { const char *path; uint64_t hash; }; /* FNV-1a, 64 bit */
 int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs, struct dl_input_file *files);

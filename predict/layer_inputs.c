@@ -73,3 +73,23 @@ const struct dl_layer_times *dl_layer_inputs_for(const struct dl_inputs *in, con
     }
     return NULL;
 }
+
+enum dl_code dl_layer_inputs_all(struct dl_context *context, const struct dl_options *options, struct dl_data *data, struct dl_err *err) {
+    enum { MOST = 256 };
+    const struct dl_layer_times **list = dl_arena_alloc(context->arena, MOST, sizeof *list);
+    const char **names;
+    int count = 0;
+    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "layers") != 0) continue;
+        if (count == MOST) return dl_fail(err, DL_ERR_USAGE, "--layers: more than %d files", MOST);
+        DL_TRY(load(context, options->given[i].value, &list[count++], err));
+    }
+    if (count == 0) {
+        DL_TRY(dl_data_names(&context->data, DL_DATA_LAYERS, context->arena, &names, err));
+        for (int i = 0; names[i] != NULL && count < MOST; i++) DL_TRY(load(context, names[i], &list[count++], err));
+    }
+    data->layer_times = list;
+    data->layer_times_count = count;
+    return DL_OK;
+}

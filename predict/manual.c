@@ -39,41 +39,96 @@ static void man_lines(struct dl_text *t, const char *text) {
     dl_text_add(t, ".fi\n");
 }
 
-static void man_command(struct dl_text *t, const struct dl_command *c) {
-    dl_text_add(t, ".SS ");
-    roff(t, dl_arena_printf(t->arena, "%s %s", c->name, c->usage));
-    dl_text_add(t, "\n");
-    roff(t, c->purpose);
-    dl_text_add(t, "\n");
+static void head(struct dl_text *t, const char *title) {
+    char *upper = dl_arena_strdup(t->arena, title);
+    for (char *c = upper; c != NULL && *c != 0; c++) *c = (char)toupper((unsigned char)*c);
+    dl_text_add(t, ".TH ");
+    roff(t, upper == NULL ? "" : upper);
+    dl_text_add(t, " 1 \"\" \"");
+    roff(t, dl_version_text);
+    dl_text_add(t, "\"\n.SH NAME\n");
+}
+
+/* Options of a command under the headings of its help. */
+static void grouped_options(struct dl_text *t, const struct dl_command *c) {
+    const char *group = "";
+    dl_text_add(t, ".SH OPTIONS\n");
     for (int k = 0; c->options[k] != NULL; k++) {
-        if (c->options[k] != dl_output_options) man_options(t, c->options[k]);
+        for (const struct dl_option *o = c->options[k]; o->name != NULL; o++) {
+            if (strcmp(group, o->group) != 0) {
+                dl_text_add(t, ".SS ");
+                roff(t, o->group);
+                dl_text_add(t, "\n");
+            }
+            group = o->group;
+            const struct dl_option one[] = {*o, {.name = NULL}};
+            man_options(t, one);
+        }
     }
-    dl_text_add(t, ".PP\nExamples:\n.nf\n");
+}
+
+static void examples(struct dl_text *t, const struct dl_command *c) {
+    dl_text_add(t, ".SH EXAMPLES\n.nf\n");
     for (int i = 0; c->examples[i] != NULL; i++) {
         roff(t, c->examples[i]);
         dl_text_add(t, "\n");
     }
     dl_text_add(t, ".fi\n");
+}
+
+void dl_manual_command(struct dl_text *t, const struct dl_context *context, const struct dl_command *c) {
+    head(t, dl_arena_printf(t->arena, "dlmodel-%s", c->name));
+    roff(t, dl_arena_printf(t->arena, "dlmodel-%s", c->name));
+    dl_text_add(t, " \\- ");
+    roff(t, c->summary);
+    dl_text_add(t, dl_arena_printf(t->arena, "\n.SH SYNOPSIS\n.B dlmodel\n[global options] %s ", c->name));
+    roff(t, c->usage);
+    dl_text_add(t, "\n.SH DESCRIPTION\n");
+    roff(t, c->purpose);
+    dl_text_add(t, "\n");
+    grouped_options(t, c);
+    dl_text_add(t, ".PP\nGlobal options (\\-q, \\-v, \\-\\-color, \\-\\-data): see dlmodel(1).\n");
+    examples(t, c);
+    dl_text_add(t, ".SH EXIT STATUS\n");
+    man_lines(t, dl_exit_text);
     if (c->exit_notes != NULL) {
-        dl_text_add(t, ".PP\nExit status: ");
+        dl_text_add(t, ".PP\nHere: ");
         roff(t, c->exit_notes);
         dl_text_add(t, ".\n");
     }
+    dl_text_add(t, ".SH SEE ALSO\n.BR dlmodel (1)");
+    for (int i = 0; context->commands[i] != NULL; i++) {
+        if (context->commands[i] == c) continue;
+        dl_text_add(t, ",\n.BR ");
+        roff(t, dl_arena_printf(t->arena, "dlmodel-%s", context->commands[i]->name));
+        dl_text_add(t, " (1)");
+    }
+    dl_text_add(t, "\n");
 }
 
 void dl_manual_page(struct dl_text *t, const struct dl_context *context, const char *environment) {
-    dl_text_add(t, ".TH DLMODEL 1 \"\" \"");
-    dl_text_add(t, dl_version_text);
-    dl_text_add(t, "\"\n.SH NAME\ndlmodel \\- predict how training of deep networks scales on clusters\n.SH SYNOPSIS\n"
+    head(t, "dlmodel");
+    dl_text_add(t, "dlmodel \\- predict how training of deep networks scales on clusters\n.SH SYNOPSIS\n"
                    ".B dlmodel\n[global options] COMMAND [options]\n.SH DESCRIPTION\nPredicts time and memory of distributed "
                    "training from the physics of devices and links, calibrates a node, compares with measured runs and "
-                   "plots. Results go to standard output, messages to standard error.\n.SH GLOBAL OPTIONS\n");
+                   "plots. Results go to standard output, messages to standard error.\n.SH COMMANDS\n");
+    for (int i = 0; context->commands[i] != NULL; i++) {
+        dl_text_add(t, ".TP\n.BR ");
+        roff(t, dl_arena_printf(t->arena, "dlmodel-%s", context->commands[i]->name));
+        dl_text_add(t, " (1)\n");
+        roff(t, context->commands[i]->summary);
+        dl_text_add(t, "\n");
+    }
+    dl_text_add(t, ".SH GLOBAL OPTIONS\n");
     man_options(t, context->global_options);
-    dl_text_add(t, ".SH OUTPUT OPTIONS\nOf every command:\n");
+    dl_text_add(t, ".SH OUTPUT OPTIONS\nOf most commands:\n");
     man_options(t, dl_output_options);
-    dl_text_add(t, ".SH COMMANDS\n");
-    for (int i = 0; context->commands[i] != NULL; i++) man_command(t, context->commands[i]);
-    dl_text_add(t, ".SH EXIT STATUS\n");
+    dl_text_add(t, ".SH EXAMPLES\n.nf\n");
+    for (int i = 0; context->commands[i] != NULL; i++) {
+        roff(t, context->commands[i]->examples[0]);
+        dl_text_add(t, "\n");
+    }
+    dl_text_add(t, ".fi\n.SH EXIT STATUS\n");
     man_lines(t, dl_exit_text);
     dl_text_add(t, ".SH ENVIRONMENT\n");
     man_lines(t, environment);

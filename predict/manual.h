@@ -20,8 +20,11 @@ const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *opti
 
 extern const char dl_exit_text[]; /* the exit statuses, one a line under a heading */
 
-/* The whole man page in roff, and a bash completion script. */
+/* In roff: the page of the program, and of one command. */
 void dl_manual_page(struct dl_text *text, const struct dl_context *context, const char *environment);
+void dl_manual_command(struct dl_text *text, const struct dl_context *context, const struct dl_command *command);
+/* Completion scripts for bash and zsh. */
 void dl_manual_completion(struct dl_text *text, const struct dl_context *context);
+void dl_manual_zsh(struct dl_text *text, const struct dl_context *context);
 
 #endif

@@ -245,6 +245,7 @@ static enum dl_code method(struct dl_report *r, const struct answer *a, const st
     in.frameworks[0] = a->best->framework;
     in.framework_count = 1;
     const int count = dl_inputs_files(r->context, &in, files);
+    if (count < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) lines[i] = dl_arena_printf(arena, "%s %016" PRIx64, within_data(r->context, files[i].path), files[i].hash);
     DL_TRY(dl_report_method(r, &terms, lines, count, err));
     dl_document_paragraph(&r->page, "Every term of the answer:");

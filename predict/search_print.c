@@ -14,7 +14,7 @@ static const struct dl_column columns[] = {
     {"strategy", "strategy", "", DL_COLUMN_STRING, 0, 0},     {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
     {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},          {"dp", "dp", "", DL_COLUMN_INTEGER, 0, 0},
     {"tp", "tp", "", DL_COLUMN_INTEGER, 0, 0},                {"pp", "pp", "", DL_COLUMN_INTEGER, 0, 0},
-    {"sp", "sp", "", DL_COLUMN_INTEGER, 0, 0},                {"ep", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"sp", "sp", "", DL_COLUMN_INTEGER, 0, 0},                {"ep", "ep", "", DL_COLUMN_INTEGER, 0, 0},
     {"micro_batch_samples", "micro", "", DL_COLUMN_NUMBER, 0, 0}, {"schedule", "schedule", "", DL_COLUMN_STRING, 0, 0},
     {"virtual_stages", "v", "", DL_COLUMN_INTEGER, 0, 0},     {"recompute", "recompute", "", DL_COLUMN_STRING, 0, 0},
     {"sequence_parallel", "seq", "", DL_COLUMN_INTEGER, 0, 0}, {"zero", "zero", "", DL_COLUMN_INTEGER, 0, 0},
@@ -27,7 +27,7 @@ static const struct dl_column columns[] = {
     {"rejected_heads", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},  {"rejected_layers", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
     {"rejected_tokens", NULL, NULL, DL_COLUMN_INTEGER, 0, 0}, {"rejected_batch", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
     {"rejected_memory", NULL, NULL, DL_COLUMN_INTEGER, 0, 0}, {"rejected_deadline", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"rejected_bound", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"rejected_bound", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},  {"rejected_parts", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0], COUNTS_AT = COLUMNS - DL_REJECTIONS - 2 };
 
@@ -259,6 +259,8 @@ enum dl_code dl_search_read(const char *path, const struct dl_search_request *re
         f.choice = (struct dl_tf_choice){.schedule = (enum dl_schedule)choice_of(csv.rows[row][at[9]], dl_schedule_names),
                                          .recompute = (enum dl_recompute)choice_of(csv.rows[row][at[11]], dl_recompute_names),
                                          .virtual_stages = (int64_t)v[10]};
+        const struct dl_strategy *strategy = dl_strategy_find(csv.rows[row][at[0]]);
+        if (dl_search_serves_network(strategy)) f.strategy = strategy;
         f.score = dl_search_score(request, &f);
         if (v[22] > 0) dl_search_keep_front(into, &f);
         else dl_search_keep(request, into, &f);

@@ -67,6 +67,10 @@ static enum dl_code read_one(const char *folder, const char *name, struct dl_are
     if (code == DL_OK && strcmp(run->id, name) != 0) {
         code = dl_json_fail(doc, "id", &bad, "expected the name of the folder, %.100s (was it copied?)", name);
     }
+    if (code == DL_ERR_SYSTEM) { /* not the folder's fault: without memory no folder is left out */
+        *err = bad;
+        return code;
+    }
     if (code != DL_OK) {
         if (list->unreadable++ == 0) list->fault = bad;
         return DL_OK;

@@ -124,9 +124,13 @@ static enum dl_code read_file(const char *path, struct dl_arena *arena, struct d
         struct dl_err bad = {0};
         if (end > at) {
             /* A number that was cut can still be a number: a line without its end is not trusted. */
-            bool good = newline != NULL && dl_json_parse(path, text + at, end - at, arena, &doc, &bad) == DL_OK &&
-                        dl_json_load(doc, &dl_runlog_schema, arena, &line, &bad) == DL_OK;
-            if (good) take(log, &line, arena);
+            enum dl_code code = newline == NULL ? DL_ERR_INPUT : dl_json_parse(path, text + at, end - at, arena, &doc, &bad);
+            if (code == DL_OK) code = dl_json_load(doc, &dl_runlog_schema, arena, &line, &bad);
+            if (code == DL_ERR_SYSTEM) { /* the line may be sound */
+                *err = bad;
+                return code;
+            }
+            if (code == DL_OK) take(log, &line, arena);
             else log->damaged_lines++;
         }
         at = end + 1;

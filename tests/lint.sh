@@ -35,16 +35,16 @@ rule 'every header compiles alone' "$alone"
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
 #   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
 #   of transformers: layers of a stack and of a stage, ranks that hold the same, pieces of gradients, tensors
-transformers='buckets experts micro_batches stack stage_layers replicas tensor_count'
+transformers='capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
-tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area prefetch_batches
+tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
 update_launches_per_tensor forward_macs forward_macs_per_sample grid parts spatial_dims
 '"$transformers"
 #   plain ratios and factors
 factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
 unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain narrow_gain pointwise_gain grouped_gain
-batch_exponent_3x3'
+batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'
 #   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
 generic='number min max fallback value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured numbers list score node_price_per_hour'

@@ -41,6 +41,16 @@ release() {
         [ -s "$new" ] && cat "$new" > "$file"
     done
 }
+# devices KEY DEVICE WHERE...: one value for a device, from runs on it alone
+devices() {
+    key=$1 device=$2
+    shift 2
+    fit "device.$key=1.5" "$@" | while read -r name value before after rows; do
+        printf '%-20s %-24s %-22s %10s   error %5s -> %5s %% over %d rows\n' "$device" '' "$name" "$value" "$before" "$after" "$rows"
+        jq --arg k "$key" --argjson v "$value" '.[$k] = $v | .sources[$k] = "fit-runs"' "data/devices/$device.json" > "$new"
+        [ -s "$new" ] && cat "$new" > "data/devices/$device.json"
+    done
+}
 # systems KEY VALUE FILE...: writes a dotted key and its source
 systems() {
     key=$1 value=$2
@@ -72,7 +82,6 @@ release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $on
 release horovod-tensorflow '' 'composed_scale=1' framework=horovod-tensorflow $one $alone workload=bert_base
 release horovod-tensorflow '' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
 release horovod-tensorflow '' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=mixed
-release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
 release horovod-tensorflow 'NGC 19.05' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~tensorflow-19.0' precision=mixed
 release horovod-tensorflow 'NGC 20.03' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
 release horovod-tensorflow 'NGC 20.03' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnext101_32x4d precision=fp32
@@ -81,12 +90,16 @@ release horovod-tensorflow 'NGC 20.03' 'mixed_grouped_scale=1' framework=horovod
 release horovod-mxnet '' 'stream_scale=1' framework=horovod-mxnet $one $alone workload=resnet50 precision=fp32
 release horovod-mxnet '' 'composed_scale=1' framework=horovod-mxnet $one $alone workload=bert_base
 release horovod-mxnet '' 'mixed_stream_scale=1' framework=horovod-mxnet $one $alone workload=resnet50 precision=mixed
-# TensorFlow 1.1: two factors over five networks and two devices.
+# TensorFlow 1.1 (cuDNN 5.1): batch normalisation and 1x7 convolutions, from the P100; what Kepler's direct convolutions take, from K80
+# with these (kept from the first fit of this release, and used by every other one).
 for f in tensorflow-ps tensorflow-mirrored; do
-    release $f '1.1' 'conv_scale=1 stream_scale=1' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e'
+    release $f '1.1' 'norm_scale=2 unequal_scale=2' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e' system=dgx1-p100
 done
-# Keras: what one process does for each device.
-release keras-multi-gpu '' 'replicate_s=0.02 feed_bytes_per_s=1e9' framework=keras-multi-gpu
+devices direct_conv_scale k80 framework=tensorflow-ps $one $alone 'notes~b1e174e' system=gce-k80
+# Horovod with TensorFlow 1.9 (cuDNN 7), K80 and P100.
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'norm_scale=1.5 grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
+# Keras: its unfused graph, from one device. What the copies cost is not fitted: SOURCES.md, keras-aws-cifar.
+release keras-multi-gpu '' 'stream_scale=1' framework=keras-multi-gpu $one $alone
 
 # How much the devices of a job differ from step to step (F-STRAGGLER): one value for all systems, from the scaling alone (--anchor)
 # of three sources that agree on it. And what NCCL attains between Azure's nodes of 2018 (sockets), from the P100 runs.
@@ -97,5 +110,7 @@ runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
 systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json
 echo "jitter_frac $jitter; NCCL between Azure nodes $rate byte/s"
-# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle.
-release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-3' framework=horovod-tensorflow
+# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle; between nodes that costs time.
+release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-2' framework=horovod-tensorflow system=azure-nc24r-k80,azure-nc24rs-p100 --anchor
+# What computes beside NCCL's kernels on a K80: from the NCCL runs there. The file holds the bound, 1.
+fit 'device.collective_slowdown_frac=0.5' system=azure-nc24r-k80 backend=nccl --anchor

@@ -14,25 +14,37 @@ from common import Log, Meeting, Task, free_port, own_address
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def busy_ticks():
-    """Ticks that the node's cores were in use, those that its host took away (steal) among them."""
+def own_cores():
+    """The cores that the job may use: all of the node, or those that Slurm bound it to."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def busy_ticks(cores):
+    """Ticks that these cores were in use, those that the node's host took away (steal) among them."""
+    names, total = {"cpu%d" % c for c in cores}, 0
     with open("/proc/stat", encoding="ascii") as f:
-        user, nice, system, _, _, irq, soft, steal = (int(n) for n in f.readline().split()[1:9])
-    return user + nice + system + irq + soft + steal
+        for line in f:
+            words = line.split()
+            if words and words[0] in names:
+                user, nice, system, _, _, irq, soft, steal = (int(n) for n in words[1:9])
+                total += user + nice + system + irq + soft + steal
+    return total
 
 
 class Own:
     """Ticks of the processes of this job on this node."""
 
     def __init__(self, job):
-        self.mark = b"SLURM_JOB_ID=" + job.encode()
+        self.marks = {b"SLURM_JOB_ID=" + job.encode()}
+        if "SLURMD_NODENAME" in os.environ:  # nodes can be virtual ones of one machine
+            self.marks.add(b"SLURMD_NODENAME=" + os.environ["SLURMD_NODENAME"].encode())
         self.known = {}  # pid -> is it ours
 
     def ours(self, pid):
         if pid not in self.known:
             try:
                 with open("/proc/%s/environ" % pid, "rb") as f:
-                    self.known[pid] = self.mark in f.read().split(b"\0")
+                    self.known[pid] = self.marks <= set(f.read().split(b"\0"))
             except OSError:
                 return False  # gone, or of another user
         return self.known[pid]
@@ -56,18 +68,18 @@ class Usage:
     """Share of the node's cores that others used between two looks."""
 
     def __init__(self, job):
-        self.own, self.cores = Own(job), os.cpu_count() or 1
+        self.own, self.cores = Own(job), own_cores()
         self.begin()
 
     def begin(self):
-        self.time_s, self.busy = time.monotonic(), busy_ticks()
+        self.time_s, self.busy = time.monotonic(), busy_ticks(self.cores)
         _, self.mine = self.own.ticks()
 
     def others_frac(self):
-        time_s, busy = time.monotonic(), busy_ticks()
+        time_s, busy = time.monotonic(), busy_ticks(self.cores)
         _, now = self.own.ticks()
         mine = sum(t - self.mine.get(p, 0) for p, t in now.items())
-        share = (busy - self.busy - mine) / max(1e-3, (time_s - self.time_s) * TICKS * self.cores)
+        share = (busy - self.busy - mine) / max(1e-3, (time_s - self.time_s) * TICKS * len(self.cores))
         self.time_s, self.busy, self.mine = time_s, busy, now
         return round(min(1.0, max(0.0, share)), 4)
 
@@ -154,7 +166,7 @@ def write_bytes_per_s(folder, rank):
 
 def facts(usage):
     found = {"time_s": round(time.time(), 3), "load_average": round(os.getloadavg()[0], 2), "others_frac": usage.others_frac(),
-             "free_memory_bytes": free_memory_bytes(), "cores": usage.cores}
+             "free_memory_bytes": free_memory_bytes(), "cores": len(usage.cores)}
     found.update(gpus(usage.own))
     return found
 

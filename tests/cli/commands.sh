@@ -133,6 +133,32 @@ check 'compare --anchor' 0
 run explain --system iris-v100 --framework pytorch-ddp --nodes 4
 check 'explain' 0
 for id in F-KERNEL-SURFACE F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; do has "explain names $id" "$id"; done
+# Mixed precision explains itself: what limits each layer, and why eight times the peak rate is not eight times the speed.
+mixed='--system dgx1-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 -g 1 -b 128'
+# shellcheck disable=SC2086 # several words on purpose
+run explain $mixed --precision mixed
+has 'mixed: a convolution on tensor cores' '^ layer4.1.conv2 forward .*limited by tensor cores'
+has 'mixed: a normalisation by bandwidth' '^ layer1.0.bn1 forward .*limited by memory bandwidth'
+has 'mixed: how many layers bandwidth limits' '^[0-9]+ of [0-9]+ layers, [0-9]+ % of their time, are limited by memory bandwidth, [0-9]+ \([0-9]+ %\) by tensor cores'
+has 'mixed: the gain and the peak' '^mixed is [23]\.[0-9]x as fast as fp32, peak rates 8\.0x: layers that tensor cores limit gain [0-9.]+x, layers that memory'
+if command -v jq > /dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    run explain $mixed --precision mixed --json
+    told=$(jq -r '.limits | [.arithmetic_on, (.speedup_over_fp32 > 2 and .speedup_over_fp32 < 4), (.memory_bandwidth.share > 0.3),
+        .layers == .arithmetic.layers + .memory_bandwidth.layers + .latency.layers] | join(" ")' "$SCRATCH/out")
+    if [ "$told" = 'tensor cores true true true' ]; then echo 'ok mixed: limits in JSON'; else bad 'mixed: limits in JSON' "$told"; fi
+    # The times of the three kinds are those of the terms, each of which names its limit.
+    sums=$(jq '[.terms[] | select(.limit != null and (.group == "forward" or .group == "backward")) | .value_s] | add' "$SCRATCH/out")
+    if jq -e --argjson s "$sums" '[.limits.arithmetic, .limits.memory_bandwidth, .limits.latency | .value_s] | add / $s - 1 | fabs < 1e-9' \
+        "$SCRATCH/out" > /dev/null; then echo 'ok mixed: limits add up'; else bad 'mixed: limits add up' "$sums"; fi
+fi
+# shellcheck disable=SC2086
+run explain $mixed
+has 'fp32: arithmetic, not tensor cores' 'layers, .* limited by memory bandwidth, .* by arithmetic'
+hasnt 'fp32: nothing to compare' 'as fast as fp32'
+run list devices
+has 'a device with samples of its own' '^ v100_sxm2_16 .* own samples *$'
+has 'a device with borrowed kernel times' '^ k80 .* borrowed from m40 *$'
 
 # One prediction stays small: at most 20 MiB of memory, by the limit on its data and its stack together with the libraries.
 if [ -z "${SANITIZED-}" ] && command -v time > /dev/null 2>&1; then

@@ -41,9 +41,9 @@ check 'asynchronous says what its rate means' 0 'nothing about convergence'
 run predict -n 2 -s iris-v100 -f pytorch-dp
 check 'DataParallel is of one node' 2 'use --nodes 1'
 
-run compare data/runs/keras_aws.csv --fit replicate_s=0.02 --csv
+run compare data/runs/keras_aws.csv --fit message_s=0.0001 --csv
 check 'a fit' 0
-has 'a fit prints key, start and value' '^all,replicate_s,0.02,0\.0[0-9]+,3,'
+has 'a fit prints key, start and value' '^all,message_s,0.0001,[1-9][0-9.]*e-05,3,'
 run compare data/runs/keras_aws.csv --fit nosuchfield=1
 check 'a fit of a field that nothing has' 2 "no row has the field 'nosuchfield'"
 run compare data/runs/keras_aws.csv --fit replicate_s

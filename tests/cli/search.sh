@@ -35,6 +35,45 @@ check 'search --tp 4' 0
 hasnt 'other tensor ranks' '"tp": ?([1235-9]|[0-9]{2})'
 hasnt 'other recomputation' '"recompute": ?"(none|selective)"'
 
+# A mixture of experts: spread over ranks, and refused where it cannot be.
+moe='gpt:layers=4,hidden=1024,heads=16,seq=512,vocab=51200,experts=8,topk=2'
+run search --system dgx-a100-80 --nodes 2 --workload "$moe" --global-batch 32 --precision mixed --optimizer adam --csv --top 64
+check 'search of a mixture' 0
+has 'expert ranks' '^expert,'
+run explain --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 8 --global-batch 32 --precision mixed
+check 'explain of a mixture' 0
+has 'tokens to experts' 'tokens to experts and back.*F-TF-EXPERT'
+has 'gradients of experts' "experts' gradients"
+run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 16 --global-batch 32
+check 'more expert ranks than experts' 2 'only 8 experts'
+run predict --system dgx-a100-80 --nodes 2 --workload "$gpt" --framework megatron --ep 2 --global-batch 32
+check 'expert ranks without experts' 2 'has no experts to spread'
+run predict --system dgx-a100-80 --nodes 2 --workload "${moe%2}9" --framework megatron --global-batch 32
+check 'more choices than experts' 2 'at most the 8 experts'
+
+# A convolutional network: its splits and their products with data parallelism.
+network() { run search --system abci-v100 --nodes 4 --workload resnet50 --framework chainermn --global-batch 64 --threads 1 "$@"; }
+network --csv --top 64
+check 'search of a convolutional network' 0
+for s in data data.spatial data.filter data.channel data.pipeline; do has "search tries $s" "^$s,"; done
+has 'search tries parts over all devices' '^(filter|channel|pipeline),'
+network --strategy data+filter --csv
+check 'search of one strategy' 0
+hasnt 'other strategies' '^(data|data.spatial|data.channel|data.pipeline|pipeline|zero.),'
+network --sp 4 --csv
+check 'search with parts of images given' 0
+hasnt 'other parts' '^(data|data.filter|data.pipeline),'
+network --tp 5
+check 'parts that do not divide the devices' 2 'no arrangement of ranks is possible'
+network --csv --top 64
+cut -d, -f1-16 "$work/out" > "$work/whole"
+network --csv --top 64 --shard 0/2 -o "$work/a.csv"
+network --csv --top 64 --shard 1/2 -o "$work/b.csv"
+network --csv --top 64 --merge "$work/a.csv" --merge "$work/b.csv"
+check 'merge of a network' 0
+cut -d, -f1-16 "$work/out" > "$work/merged"
+if cmp -s "$work/whole" "$work/merged"; then echo 'ok parts of a network merged are the whole'; else echo 'not ok parts of a network merged are the whole'; fi
+
 # The impossible: why, and what is nearest.
 search --tp 5
 check 'ranks that do not divide' 2 'does not divide the 16 heads'

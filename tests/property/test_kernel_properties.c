@@ -33,8 +33,10 @@ static void load(struct fixture *f, int i, const char *name)
     if (dl_json_read(path, &f->arena, &doc, &err) != DL_OK ||
         dl_json_load(doc, &dl_surface_set_schema, &f->arena, &f->sets[i], &err) != DL_OK)
         fail_msg("%s: %s", path, err.message);
-    for (int s = 0; s < f->sets[i].surface_count; s++)
+    for (int s = 0; s < f->sets[i].surface_count; s++) {
         assert_int_equal(dl_surface_check(&f->sets[i].surfaces[s], doc, "surfaces", &err), DL_OK);
+        assert_int_equal(dl_surface_pack(&f->sets[i].surfaces[s], &f->arena, &err), DL_OK);
+    }
     f->devices[i].surfaces = f->sets[i].surfaces;
     f->devices[i].surface_count = f->sets[i].surface_count;
 }
@@ -155,12 +157,42 @@ static void far_from_samples_says_so(void **state)
     }
 }
 
+/* From the samples outwards, batch by batch: no jump, and far away the base with the mean correction. */
+static void fades_to_the_base(void **state)
+{
+    struct fixture *f = *state;
+    static const struct dl_surface_scale own = {1, 1, 1, 1};
+    for (int i = 0; i < 3; i++) {
+        for (int s = 0; s < f->devices[i].surface_count; s++) {
+            const struct dl_surface *surface = &f->devices[i].surfaces[s];
+            struct dl_kernel kernel = surface->op == DL_OP_GEMM ? dl_kernel_gemm(DL_FORWARD, 1760, 128, 1760, 1)
+                                                                : dl_kernel_conv((enum dl_pass)surface->pass, 16, 256, 256, 1,
+                                                                                 (double[]){1, 14, 14}, ONES, ONES, (double[]){0, 0, 0}, ONES);
+            struct dl_surface_shape shape;
+            dl_surface_shape_of(&kernel, 4, f->devices[i].unit_count, &shape);
+            double before = 0;
+            for (double step = 0; step < 60; step += 0.01) {
+                struct dl_kernel_time time;
+                for (int axis = 0; axis < 5; axis++) shape.features[axis] += 0.01F;
+                dl_surface_eval(surface, &own, &shape, &time);
+                double correction = log(time.time_s / dl_surface_base(surface, &own, &shape, NULL));
+                if (step > 0 && fabs(correction - before) > 0.1)
+                    fail_msg("%s, surface %d: correction %g, then %g", f->devices[i].name, s, before, correction);
+                before = correction;
+                if (step > 40) assert_true(time.extrapolated);
+            }
+            assert_true(fabs(before - surface->offset) < 0.3);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_sane),
         cmocka_unit_test(more_work_takes_longer),
         cmocka_unit_test(far_from_samples_says_so),
+        cmocka_unit_test(fades_to_the_base),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

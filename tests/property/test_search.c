@@ -36,8 +36,8 @@ struct scene {
 
 static void random_scene(struct scene *s) {
     static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64}, nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
-    static struct dl_override overrides[5];
-    static char text[5][32];
+    static struct dl_override overrides[6];
+    static char text[6][32];
     const int64_t h = pick(heads, 4);
     fake_make(&s->f);
     snprintf(text[0], sizeof text[0], "%lld", (long long)pick(layers, 5));
@@ -45,9 +45,10 @@ static void random_scene(struct scene *s) {
     snprintf(text[2], sizeof text[2], "%lld", (long long)(h * 64));
     snprintf(text[3], sizeof text[3], "%lld", (long long)pick(tokens, 3));
     snprintf(text[4], sizeof text[4], "%lld", (long long)1000);
-    static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab"};
-    for (int i = 0; i < 5; i++) overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
-    load_name("gpt", overrides, 5, &s->f.arena, &s->workload);
+    snprintf(text[5], sizeof text[5], "%s", random_unit() < 0.2 ? "4" : "0");
+    static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab", "experts"};
+    for (int i = 0; i < 6; i++) overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
+    load_name("gpt", overrides, 6, &s->f.arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = random_unit() < 0.8;
@@ -89,24 +90,32 @@ static void predict_one(const struct scene *s, struct dl_plan plan, struct best 
     dl_arena_free(&arena);
 }
 
+static bool has_experts(const struct scene *s) {
+    for (int i = 0; i < s->workload.layer_count; i++) {
+        if (s->workload.layers[i].experts > 0) return true;
+    }
+    return false;
+}
+
 /* All plans by plain loops over everything, most of them impossible and refused. */
 static void brute_force(const struct scene *s, struct best *best) {
     memset(best, 0, sizeof *best);
     struct dl_plan p = s->request.fixed;
     const int64_t devices = s->request.nodes[0] * 4, batch = (int64_t)p.global_batch_samples;
-    p.strategy = dl_strategy_find("3d");
     p.nodes = s->request.nodes[0];
     p.recompute_open = false;
-    p.ep = 1;
-    for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.tp * p.sp <= devices; p.sp++) for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
-        if (devices % (p.tp * p.sp * p.pp) != 0) continue;
-        p.dp = devices / (p.tp * p.sp * p.pp);
-        if (batch % p.dp != 0) continue;
-        for (int64_t b = 1; b <= batch / p.dp; b++) for (int seq = 0; seq < 2; seq++) for (int shard = 0; shard < 4; shard++)
+    const int64_t experts = has_experts(s) ? 4 : 1;
+    for (p.ep = 1; p.ep <= experts; p.ep *= 2) for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.tp * p.sp <= devices; p.sp++)
+    for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
+        if (devices % (p.tp * p.sp * p.pp * p.ep) != 0) continue;
+        p.dp = devices / (p.tp * p.sp * p.pp * p.ep);
+        p.strategy = dl_strategy_find(p.ep > 1 ? "expert" : "3d");
+        if (batch % (p.dp * p.ep) != 0) continue;
+        for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++) for (int seq = 0; seq < 2; seq++) for (int shard = 0; shard < 4; shard++)
         for (int r = 0; r < 3; r++) for (int schedule = 0; schedule < DL_ASYNC; schedule++) for (int64_t v = 1; v <= 6; v++)
         for (int mapping = 0; mapping < 2; mapping++) {
             if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
-            if (shard > 0 && (!s->f.framework.shards || p.dp * p.sp == 1)) continue;
+            if (shard > 0 && (!s->f.framework.shards || p.dp * p.sp * p.ep == 1)) continue;
             if (p.pp == 1 && schedule != DL_1F1B) continue;
             p.micro_batch_samples = (double)b;
             p.sequence_parallel = seq;
@@ -162,6 +171,97 @@ static void best_is_brute_force(void **state) {
         dl_arena_free(&s.f.arena);
     }
     assert_true(feasible > CASES / 4 && infeasible > 0);
+}
+
+/* Networks that are no stack: LeNet on 4 or 8 devices, every strategy, split, micro-batch and schedule by plain loops. */
+static void random_network(struct scene *s) {
+    static const int64_t batches[] = {8, 12, 16, 24, 64};
+    static struct dl_override overrides[1];
+    fake_make(&s->f);
+    overrides[0] = (struct dl_override){.key = "classes", .value = random_unit() < 0.5 ? "10" : "100"};
+    load_name("lenet", overrides, 1, &s->f.arena, &s->workload);
+    struct dl_framework *f = &s->f.framework;
+    f->shards = random_unit() < 0.5;
+    f->overlaps_backward = random_unit() < 0.5;
+    f->halo_overlaps = random_unit() < 0.5;
+    f->staged_above_bytes = f->staged_bytes_per_s = f->staged_sum_bytes_per_s = f->conv_workspace_bytes = f->feed_bytes_per_s = NAN;
+    f->dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
+    s->f.device.memory_bytes = random_log(6.02e8, 6.4e8);
+    s->f.system.inter.bandwidth_bytes_per_s = random_log(1e7, 5e10);
+    s->f.system.intra.bandwidth_bytes_per_s = random_log(1e8, 1e11);
+    s->f.system.nodes = 64;
+    struct dl_plan fixed = s->f.plan;
+    fixed.strategy = NULL;
+    fixed.devices_per_node = 4;
+    fixed.batch_per_device_samples = 0;
+    fixed.global_batch_samples = (double)pick(batches, 5);
+    s->request = (struct dl_search_request){.system = &s->f.system, .workload = &s->workload, .framework = f, .fixed = fixed, .any_schedule = true,
+                                            .any_shard = true, .any_mapping = true, .any_sequence_parallel = true, .node_count = 1, .keep = 1};
+    s->request.nodes[0] = random_unit() < 0.5 ? 1 : 2;
+    s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
+}
+
+static void try_network_plan(const struct scene *s, struct dl_plan plan, struct best *best) {
+    struct dl_err err = {0};
+    if (dl_plan_complete(&s->f.system, &s->workload, &s->f.framework, &plan, &err) == DL_OK) predict_one(s, plan, best);
+}
+
+static void brute_force_network(const struct scene *s, struct best *best) {
+    static const char *const names[] = {"data", "spatial", "filter", "channel", "pipeline", "data+spatial", "data+filter", "data+channel",
+                                        "data+pipeline", "zero1", "zero2", "zero3"};
+    memset(best, 0, sizeof *best);
+    const int64_t devices = s->request.nodes[0] * 4, batch = (int64_t)s->request.fixed.global_batch_samples;
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        struct dl_plan p = s->request.fixed;
+        p.strategy = dl_strategy_find(names[n]);
+        p.nodes = s->request.nodes[0];
+        p.ep = 1;
+        if (strncmp(names[n], "zero", 4) == 0 && !s->f.framework.shards) continue;
+        for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.sp <= devices; p.sp++) for (p.pp = 1; p.pp <= devices; p.pp++)
+        for (p.dp = 1; p.dp <= devices; p.dp++) {
+            if (p.tp * p.sp * p.pp * p.dp != devices || batch % p.dp != 0) continue;
+            const bool steps = p.strategy->axes == DL_AXIS_DP || (p.strategy->axes & DL_AXIS_PP) != 0;
+            for (int64_t b = 0; b <= (steps ? batch / p.dp : 0); b++) for (int schedule = 0; schedule < DL_ASYNC; schedule++) for (int64_t v = 1; v <= 4; v++) {
+                if (b > 0 && batch / p.dp % b != 0) continue;
+                if (b == 0 && steps && p.strategy->axes != DL_AXIS_DP) continue;
+                if ((schedule == DL_INTERLEAVED) != (v > 1) || (p.pp == 1 && schedule != DL_1F1B)) continue;
+                p.micro_batch_samples = (double)b;
+                p.schedule = (enum dl_schedule)schedule;
+                p.virtual_stages = v > 1 ? v : 0;
+                try_network_plan(s, p, best);
+            }
+        }
+    }
+}
+
+/* F-SEARCH-BOUND for networks: the best of all plans, also by threads and parts. */
+static void network_is_brute_force(void **state) {
+    (void)state;
+    static struct dl_search_worker found, part;
+    int feasible = 0, split = 0;
+    seed = 5;
+    for (int i = 0; i < 25; i++) {
+        struct scene s;
+        struct best best;
+        random_network(&s);
+        brute_force_network(&s, &best);
+        search_it(&s, &s.request, 1 + i % 3, &found);
+        assert_int_equal(found.best_count > 0, best.found);
+        if (best.found) check_close(found.best[0].score, best.score, 1e-12);
+        feasible += best.found;
+        if (best.found) split += found.best[0].split.tp * found.best[0].split.sp * found.best[0].split.pp > 1;
+        double least = INFINITY;
+        for (int n = 0; n < 2; n++) {
+            struct dl_search_request piece = s.request;
+            piece.shard_index = n;
+            piece.shard_count = 2;
+            search_it(&s, &piece, 1, &part);
+            if (part.best_count > 0 && part.best[0].score < least) least = part.best[0].score;
+        }
+        if (best.found) check_close(least, best.score, 1e-12);
+        dl_arena_free(&s.f.arena);
+    }
+    assert_true(feasible > 12 && split > 2);
 }
 
 /* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten. */
@@ -240,6 +340,7 @@ static void laws(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force), cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force), cmocka_unit_test(network_is_brute_force),
+                                       cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "model/cost.h"
 #include "model/data.h"
 #include "model/modelpar.h"
 #include "model/pipeline.h"
@@ -138,6 +139,48 @@ static void filter_and_channel_send_the_same(void **state) {
     dl_arena_free(&w.arena);
 }
 
+/* F-CHANNEL as ChainerMN's published runs do it: sums by NCCL, gathers by MPI; where the sums end the graph no convolution before the
+ * last has a backward pass, so that backward is that of the dense layers after them, and nothing is gathered. */
+static void channel_sums(void **state) {
+    (void)state;
+    struct world w;
+    load(&w, "abci-v100", "vgg16", "chainermn");
+    struct dl_framework framework = *w.framework;
+    struct dl_plan plan = plan_of("channel", 2, 4);
+    struct dl_err err = {0};
+    assert_int_equal(dl_plan_complete(w.system, w.workload, &framework, &plan, &err), DL_OK);
+    const struct dl_strategy_request request = {.system = w.system, .workload = w.workload, .framework = &framework, .plan = &plan, .arena = &w.arena};
+    for (int detached = 0; detached < 2; detached++) {
+        struct dl_replica replica;
+        struct dl_replica_profile profile;
+        framework.channel_detached = detached;
+        assert_int_equal(dl_modelpar_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
+        int sums = 0, gathers = 0, dense_gathers = 0;
+        for (int i = 0; i < replica.message_count; i++) {
+            const struct dl_layer_message *m = &replica.messages[i];
+            const bool nccl = m->message.protocol != NULL; /* MPI has none */
+            assert_int_equal(nccl, !m->backward);
+            if (!m->backward) sums++;
+            else if (strcmp(w.workload->layers[m->layer].kind->name, "dense") == 0) dense_gathers++;
+            else gathers++;
+        }
+        assert_int_equal(sums, 12 + 3); /* the first of 13 convolutions has 3 channels only */
+        assert_int_equal(dense_gathers, 3);
+        assert_int_equal(gathers, detached ? 0 : 12);
+        assert_int_equal(dl_replica_measure(&replica, &profile, &err), DL_OK);
+        double backward_s = 0;
+        struct dl_cost cost;
+        assert_int_equal(dl_cost_compute(w.system->device, replica.workload, &framework, &plan, replica.samples, &w.arena, &cost, &err), DL_OK);
+        for (int i = 0; i < w.workload->layer_count; i++) {
+            const bool conv = strcmp(w.workload->layers[i].kind->name, "conv") == 0;
+            if (conv) assert_int_equal(cost.layers[i].backward.time_s > 0, !detached);
+            backward_s += cost.layers[i].backward.time_s;
+        }
+        check_close(profile.backward_s, backward_s, 1e-9);
+    }
+    dl_arena_free(&w.arena);
+}
+
 static void bubbles(void **state) {
     (void)state;
     for (double p = 1; p <= 64; p *= 2) {
@@ -242,7 +285,8 @@ static void tables_equal_predictions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hybrids_contain_their_parts), cmocka_unit_test(filter_and_channel_send_the_same),
-        cmocka_unit_test(bubbles),                     cmocka_unit_test(balance_is_optimal),
+        cmocka_unit_test(channel_sums),                cmocka_unit_test(bubbles),
+        cmocka_unit_test(balance_is_optimal),
         cmocka_unit_test(tables_equal_predictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,8 +85,14 @@ daemon() { # daemon DIR NAME: slurmctld, slurmdbd, nodeN
     case $2 in
     slurmctld) slurmctld -f "$1/slurm.conf" ;;
     slurmdbd) slurmdbd ;;
-    node*) slurmd -N "$2" -f "$1/slurm.conf" ;;
+    node*) taskset -c "$(core_of "${2#node}")" slurmd -N "$2" -f "$1/slurm.conf" ;;
     esac
+}
+# A node is one core: its tasks inherit it. Unbound, tasks that wake each other over loopback meet on one core while another is idle.
+core_of() { # core_of NUMBER: one of the cores that may be used, round and round
+    local cores
+    read -r -a cores <<< "$(taskset -pc $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); i++) printf "%d ", i }')"
+    echo "${cores[$((($1 - 1) % ${#cores[@]}))]}"
 }
 
 start() {

@@ -139,7 +139,12 @@ static void mpi_rules(void **state) {
                  {DL_MPI_OPEN_OLD, 4096, 16384, DL_MPI_NONOVERLAPPING},
                  {DL_MPI_MPICH, 16, 2048, DL_MPI_DOUBLING},
                  {DL_MPI_MPICH, 16, 2049, DL_MPI_RABENSEIFNER},
-                 {DL_MPI_MPICH, 1024, 4096, DL_MPI_DOUBLING}};
+                 {DL_MPI_MPICH, 1024, 4096, DL_MPI_DOUBLING},
+                 {DL_MPI_MPICH, 3, 1e6, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_INTEL, 3, 2048, DL_MPI_DOUBLING},
+                 {DL_MPI_INTEL, 3, 524288, DL_MPI_RABENSEIFNER},
+                 {DL_MPI_INTEL, 3, 524289, DL_MPI_RING},
+                 {DL_MPI_INTEL, 4, 1e6, DL_MPI_RABENSEIFNER}};
     double below = 0.0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(dl_mpi_all_reduce_choice(cases[i].kind, cases[i].ranks, cases[i].bytes, &below), cases[i].algorithm);
@@ -148,6 +153,7 @@ static void mpi_rules(void **state) {
     assert_int_equal(dl_mpi_kind_of("openmpi-4.1"), DL_MPI_OPEN);
     assert_int_equal(dl_mpi_kind_of("openmpi-5.0"), DL_MPI_OPEN);
     assert_int_equal(dl_mpi_kind_of("mpich-3"), DL_MPI_MPICH);
+    assert_int_equal(dl_mpi_kind_of("intel-2017"), DL_MPI_INTEL);
     assert_int_equal(dl_mpi_kind_of("hpcx-2.18"), DL_MPI_HPCX);
     assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4095, &below), DL_MPI_DOUBLING);
     assert_int_equal(dl_mpi_all_reduce_choice(DL_MPI_HPCX, 64, 4096, &below), DL_MPI_RABENSEIFNER);

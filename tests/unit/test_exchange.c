@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "tests/check.h"
+#include "model/coll_copy.h"
+#include "model/topology.h"
 #include "tests/fake.h"
 
 struct bench {
@@ -73,6 +75,37 @@ static void horovod_ticks(void **state) {
         check_close(b.exchange.messages[i].bytes, bytes[i], 1e-12);
         check_close(b.exchange.messages[i].ready_s, ticks[i], 1e-9);
     }
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Agreement takes 1 ms a doubling of 8 nodes: 3 ms, more than the cycle of 2: the group of the first tick (11 ms) starts at 14, the
+ * next tick is at 14. With MPI the two tensors of 30 MB together take four host copies of 0.5 ms longer than without. */
+static void horovod_agrees_and_copies(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {10e6, 20e6, 30e6}, ready[] = {.010, .0105, .012};
+    make(&b, 3, sizes, ready);
+    b.fake.framework.cycle_s = 2e-3, b.fake.framework.negotiation_s = 1e-3;
+    b.fake.plan.nodes = 8;
+    run(&b, "fused-ticks");
+    assert_int_equal(b.exchange.message_count, 2);
+    check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
+    check_close(b.exchange.messages[1].ready_s, .017, 1e-12);
+    b.fake.framework.message_s = 0.5e-3;
+    run(&b, "fused-ticks"); /* NCCL: no copies */
+    const double nccl_s = b.exchange.messages[0].duration_s;
+    b.fake.framework.message_s = 0;
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].duration_s, nccl_s, 1e-12);
+    b.request.library = DL_LIB_MPI;
+    run(&b, "fused-ticks");
+    const double mpi_s = b.exchange.messages[0].duration_s;
+    b.fake.framework.message_s = 0.5e-3;
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].duration_s - mpi_s, 4 * 0.5e-3, 1e-9);
+    b.fake.plan.nodes = 1; /* inside a node agreement costs nothing */
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].ready_s, .011, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -160,6 +193,36 @@ static void keras_central_weights(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* Weights on device 0 of a square of NVLinks 0-1, 0-2, 1-3, 2-3: device 3, beyond the peer group of 3, is reached through the host
+ * and the bridge of 6 GB/s, which sets the pace: 60 MB take 10 ms. The process issues 2 x 2 tensors to two neighbours at 0.1 ms
+ * and to device 3 at 0.3 ms: 4 x 0.5 ms. Without links all devices but one of the group are apart. */
+static void keras_weights_on_a_device(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
+    struct dl_edge edges[] = {{0, 1, 1, NULL}, {0, 2, 1, NULL}, {1, 3, 1, NULL}, {2, 3, 1, NULL}};
+    make(&b, 2, sizes, ready);
+    b.fake.plan.nodes = 1;
+    struct dl_link *intra = &b.fake.system.intra;
+    intra->edges = edges, intra->edge_count = 4, intra->peer_group = 3, intra->cross_bandwidth_bytes_per_s = 6e9;
+    intra->peer_to_peer = true;
+    dl_topology_fill(intra, 4);
+    b.fake.framework.weights_on_device = true;
+    b.fake.framework.message_s = 1e-4, b.fake.framework.staged_message_s = 3e-4;
+    run(&b, "central-weights");
+    assert_int_equal(b.exchange.message_count, 4);
+    check_close(b.exchange.messages[0].bandwidth_s, 10e-3, 1e-12);
+    check_close(b.exchange.messages[2].bandwidth_s, 2e-3, 1e-12); /* first layer first */
+    assert_string_equal(b.exchange.messages[0].formula, "F-COPY-STAR");
+    check_close(b.exchange.host_s, 4 * 0.5e-3, 1e-12);
+    assert_int_equal(dl_copy_staged_devices(&b.fake.system, 4), 1);
+    intra->edge_count = 0, intra->peer_group = 2;
+    assert_int_equal(dl_copy_staged_devices(&b.fake.system, 4), 2);
+    intra->peer_to_peer = false;
+    assert_int_equal(dl_copy_staged_devices(&b.fake.system, 4), 3);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Two tensors of one layer go together. */
 static void caffe_layers(void **state) {
     (void)state;
@@ -187,9 +250,9 @@ static void every_row_is_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks),  cmocka_unit_test(packs),
+        cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks), cmocka_unit_test(horovod_agrees_and_copies),  cmocka_unit_test(packs),
         cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers),
-        cmocka_unit_test(keras_central_weights), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(keras_central_weights), cmocka_unit_test(keras_weights_on_a_device), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,11 @@ static void feeding_one_process(void **state) {
     const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(t.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
     check_close(t.copy_s, 1024 * 4000.0 / 6e9, 1e-12); /* all of it over one link, pageable */
+    f.framework.single_process = f.framework.feeds_whole_batch = false;
+    f.framework.feeds_each_device = true;
+    const struct dl_input_time each = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    check_close(each.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
+    check_close(each.copy_s, 1024 * 4000.0 * 2 / 6e9, 1e-12); /* all of it to each of four, two on a link */
     dl_arena_free(&f.arena);
 }
 

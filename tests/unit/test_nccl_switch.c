@@ -80,7 +80,39 @@ static void a_switch_never_makes_it_faster(void **state) {
     dl_arena_free(&arena);
 }
 
+/* The caller's scratch changes nothing, whatever is asked one after the other. */
+static void a_memo_changes_nothing(void **state) {
+    (void)state;
+    static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-h100", "gce-k80"};
+    struct dl_arena arena = {0};
+    for (size_t s = 0; s < sizeof names / sizeof names[0]; s++) {
+        const struct dl_system *system = load(names[s], &arena);
+        struct dl_nccl_memo memo = {.system = NULL};
+        unsigned seed = 7;
+        for (int i = 0; i < 4000; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            const unsigned dice = seed >> 8;
+            struct dl_collective_request r = {.op = dice % 3 == 0 ? DL_COLL_ALL_GATHER : dice % 7 == 0 ? DL_COLL_P2P : DL_COLL_ALL_REDUCE,
+                                              .library = DL_LIB_NCCL, .bytes = (double)(dice % 100000) * 997.0, .nodes = 1 + (dice >> 4) % 3,
+                                              .ranks_per_node = 1 + (dice >> 6) % 4, .flows_per_adapter = 1 + (dice >> 9) % 2,
+                                              .concurrent = (dice >> 11) % 3, .group_stride = 1, .as_run = dice % 11 == 0};
+            struct dl_collective_time t, u;
+            struct dl_err one = {0}, two = {0};
+            if (i % 2 == 0) r.nodes = 2, r.ranks_per_node = 4, r.flows_per_adapter = 1, r.concurrent = 0; /* often the same again */
+            const enum dl_code plain = dl_collective_time(system, &r, &t, &one);
+            r.memo = &memo;
+            assert_int_equal(dl_collective_time(system, &r, &u, &two), plain);
+            if (plain != DL_OK) continue;
+            assert_true(!(t.time_s < u.time_s) && !(t.time_s > u.time_s));
+            assert_true(!(t.latency_s < u.latency_s) && !(t.latency_s > u.latency_s));
+            assert_string_equal(t.algorithm, u.algorithm);
+            assert_true(t.protocol == u.protocol && t.limit == u.limit && t.origin == u.origin);
+        }
+    }
+    dl_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(switches_where_measured), cmocka_unit_test(a_switch_never_makes_it_faster)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_memo_changes_nothing), cmocka_unit_test(switches_where_measured), cmocka_unit_test(a_switch_never_makes_it_faster)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

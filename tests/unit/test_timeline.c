@@ -154,11 +154,29 @@ static void a_slow_host_leaves_gaps(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them beside backward (7..9), whose work takes 10 % longer then: 0.2 s
+ * more on the device, hidden behind the messages, so that the update still begins at 13. */
+static void compute_is_slower_beside_messages(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    message_s = 3;
+    b.request.slowdown_frac = 0.1;
+    run(&b, &t);
+    check_close(t.slowdown_s, 0.2, 1e-12);
+    check_close(t.period_s, 14, 1e-12);
+    message_s = 1; /* 7..8 beside backward, 9..10 after it: 0.1 s more */
+    run(&b, &t);
+    check_close(t.slowdown_s, 0.1, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_exchange),          cmocka_unit_test(update_waits_for_all),
         cmocka_unit_test(hidden_but_for_the_last),   cmocka_unit_test(next_forward_hides_communication),
-        cmocka_unit_test(a_full_lane_sets_the_pace), cmocka_unit_test(a_slow_host_leaves_gaps),
+        cmocka_unit_test(a_full_lane_sets_the_pace), cmocka_unit_test(compute_is_slower_beside_messages), cmocka_unit_test(a_slow_host_leaves_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

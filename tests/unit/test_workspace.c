@@ -61,11 +61,14 @@ static void limits(void **state) {
     struct dl_layer layer;
     make_conv(&f, &layer);
     f.framework.name = "caffe-nccl";
+    f.framework.conv_workspace_bytes = 8 * MIB;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 2304, 1e-12);
     f.framework.name = "tensorflow-ps";
+    f.framework.conv_workspace_bytes = 4096 * MIB;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328, 1e-12);
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 4096), 2304, 1e-12); /* 14 GiB */
     f.framework.name = "horovod-pytorch";
+    f.framework.conv_workspace_bytes = NAN;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328 + 8320 * 1024, 1e-12);
     f.framework.name = "ideal";
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328, 1e-12);

@@ -1,0 +1,121 @@
+/* search_network.c - plans of networks that are no stack of equal layers, convolutional ones above all: data parallelism, parts of each
+ * image, of the filters, of the channels, consecutive layers, and their products with data parallelism over p1 x p2 devices.
+ *
+ * The p2 devices that share a replica are neighbours: they fill a node (p2 at most its devices) or span nodes. Every plan is predicted
+ * whole (dl_predict): there are hundreds, not millions, and a prediction takes under a millisecond. Pipelines try every micro-batch,
+ * schedule and 2 to DL_SEARCH_VIRTUAL virtual stages; data parallelism every micro-batch whose gradients add up.
+ */
+#include <string.h>
+
+#include "model/search_parts.h"
+#include "model/strategy.h"
+
+enum kind { DATA, SPATIAL, FILTER, CHANNEL, PIPELINE, KINDS };
+static const char *const alone[KINDS] = {"data", "spatial", "filter", "channel", "pipeline"};
+static const char *const with_data[KINDS] = {"data", "data+spatial", "data+filter", "data+channel", "data+pipeline"};
+
+static int kind_of(const struct dl_strategy *strategy) {
+    for (int k = 0; k < KINDS; k++) {
+        if (strcmp(strategy->name, alone[k]) == 0 || strcmp(strategy->name, with_data[k]) == 0) return k;
+    }
+    return -1;
+}
+
+bool dl_search_serves_network(const struct dl_strategy *strategy) { return strategy != NULL && kind_of(strategy) >= 0; }
+
+static struct dl_tf_split split_of(const struct dl_search *s, enum kind kind, int64_t nodes, int64_t parts, int64_t replicas) {
+    struct dl_tf_split split = {.tp = 1, .sp = 1, .ep = 1, .pp = 1, .dp = replicas, .nodes = nodes,
+                                .devices_per_node = s->request.fixed.devices_per_node, .mapping = s->request.fixed.mapping};
+    if (kind == SPATIAL) split.sp = parts;
+    if (kind == FILTER || kind == CHANNEL) split.tp = parts;
+    if (kind == PIPELINE) split.pp = parts;
+    return split;
+}
+
+static bool as_given(const struct dl_plan *fixed, const struct dl_tf_split *split) {
+    return (fixed->tp <= 0 || fixed->tp == split->tp) && (fixed->sp <= 0 || fixed->sp == split->sp) && (fixed->pp <= 0 || fixed->pp == split->pp) &&
+           (fixed->dp <= 0 || fixed->dp == split->dp) && fixed->ep <= 1;
+}
+
+enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err) {
+    const struct dl_plan *fixed = &s->request.fixed;
+    const int64_t devices = nodes * fixed->devices_per_node, batch = (int64_t)fixed->global_batch_samples;
+    struct dl_search_divisors ranks;
+    if ((fixed->strategy != NULL && kind_of(fixed->strategy) < 0) || (!s->request.any_shard && fixed->shard > 0)) return DL_OK;
+    dl_search_list_divisors(devices, 0, &ranks);
+    for (int kind = DATA; kind < KINDS; kind++) {
+        for (int i = 0; i < ranks.count; i++) {
+            const int64_t parts = ranks.value[i], replicas = devices / parts;
+            const struct dl_tf_split split = split_of(s, (enum kind)kind, nodes, parts, replicas);
+            const struct dl_strategy *strategy = dl_strategy_find(replicas == 1 ? alone[kind] : with_data[kind]);
+            if ((kind == DATA) != (parts == 1) || !as_given(fixed, &split)) continue;
+            if (fixed->strategy != NULL && (kind != kind_of(fixed->strategy) || (strategy->axes & ~fixed->strategy->axes) != 0)) continue;
+            if (batch % replicas != 0) s->rejected_count[DL_NOT_BATCH]++;
+            else DL_TRY(dl_search_add_task(s, &split, strategy, err));
+        }
+    }
+    return DL_OK;
+}
+
+/* One plan: refused, or evaluated. */
+static enum dl_code try_plan(const struct dl_search *s, const struct dl_search_task *task, const struct dl_found *wanted,
+                             struct dl_search_worker *w, struct dl_err *err) {
+    struct dl_arena scratch = {0};
+    struct dl_prediction p;
+    struct dl_found found = *wanted;
+    struct dl_plan plan = dl_search_plan(s, &found);
+    (void)task;
+    enum dl_code code = dl_plan_complete(s->request.system, s->request.workload, s->request.framework, &plan, err);
+    if (code == DL_OK) code = dl_predict(s->request.system, s->request.workload, s->request.framework, &plan, NULL, &scratch, &p, err);
+    dl_arena_free(&scratch);
+    if (code == DL_ERR_USAGE) { /* scaling limits: more parts than a layer has */
+        w->rejected_count[DL_NOT_PARTS]++;
+        return DL_OK;
+    }
+    if (code != DL_OK) return code;
+    found.iteration_s = p.iteration_s;
+    found.memory_bytes = p.memory.total_bytes;
+    dl_search_consider(s, w, &found);
+    return DL_OK;
+}
+
+static enum dl_code each_schedule(const struct dl_search *s, const struct dl_search_task *task, struct dl_found *found,
+                                  struct dl_search_worker *w, struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
+        if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
+        const int64_t given = r->fixed.virtual_stages, most = schedule == DL_INTERLEAVED ? DL_SEARCH_VIRTUAL : 1;
+        for (int64_t v = schedule == DL_INTERLEAVED ? 2 : 1; v <= most; v++) {
+            if (schedule == DL_INTERLEAVED && given > 0 && v != given) continue;
+            found->choice.schedule = (enum dl_schedule)schedule;
+            found->choice.virtual_stages = v;
+            found->order++;
+            DL_TRY(try_plan(s, task, found, w, err));
+        }
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task, struct dl_search_worker *w, struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    const int kind = kind_of(task->strategy);
+    const int64_t share = (int64_t)r->fixed.global_batch_samples / task->split.dp;
+    struct dl_found found = {.split = task->split, .strategy = task->strategy, .order = task->order * 1000000};
+    found.choice = (struct dl_tf_choice){.micro_batches = 1, .schedule = r->fixed.schedule, .virtual_stages = 1,
+                                         .recompute = r->fixed.recompute_open ? DL_RECOMPUTE_NONE : r->fixed.recompute};
+    if (kind != DATA && kind != PIPELINE) {
+        found.order++;
+        return r->fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, task, &found, w, err);
+    }
+    for (int m = 0; m < s->batches.count; m++) {
+        const int64_t b = s->batches.value[m];
+        if (share % b != 0 || (r->fixed.micro_batch_samples > 0 && (double)b != r->fixed.micro_batch_samples)) continue;
+        const bool whole = kind == DATA && b == share; /* the batch of a device at once */
+        found.micro_samples = whole ? 0 : (double)b;
+        found.choice.micro_batches = (double)(share / b);
+        found.order++;
+        if (kind == DATA) DL_TRY(try_plan(s, task, &found, w, err));
+        else DL_TRY(each_schedule(s, task, &found, w, err));
+    }
+    return DL_OK;
+}
