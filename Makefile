@@ -3,6 +3,7 @@
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),-san)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 VERSION := 0.1.0
 COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),unknown)
 ifeq ($(origin CC),default)
@@ -39,7 +40,8 @@ ifneq ($(DEVELOPER),0)
   WARNINGS += -Werror
 endif
 OPTIMIZE ?= -O2 -g
-BASE_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off $(OPTIMIZE) $(WARNINGS) -I. -MMD -MP
+# Objects serve programs and libdlmodel.so alike; hidden names are called directly, as in a program of its own.
+BASE_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -fvisibility=hidden $(OPTIMIZE) $(WARNINGS) -I. -MMD -MP
 ifneq ($(SANITIZE),)
   BASE_FLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
   LINK_FLAGS := -fsanitize=$(SANITIZE)
@@ -93,13 +95,17 @@ FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi) $(if $(HAVE_CUDA),$(BUILD)/dlmodel-probe-cuda \
   $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
+# The same predictions for other programs: include/dlmodel.h. The shared library's number changes with its interface.
+SONAME := libdlmodel.so.0
+LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
+API_OBJECTS := $(filter $(BUILD)/model/%.o $(BUILD)/predict/%.o,$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests fuzzers bench validate validate-net validate-gpu demo lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests fuzzers bench validate validate-net validate-gpu demo valgrind lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
-all: $(PROGRAMS) ## build dlmodel and the probes
+all: $(PROGRAMS) $(LIBRARIES) ## build dlmodel, the probes and libdlmodel
 ifeq ($(BUILD),build)
 	$(Q)ln -sfn build/dlmodel dlmodel
 endif
@@ -153,6 +159,15 @@ $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+$(BUILD)/libdlmodel.a: $(API_OBJECTS)
+	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
+$(BUILD)/$(SONAME): $(BUILD)/predict/library.o $(BUILD)/libdlmodel.a
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS)
+	$(Q)ln -sfn $(SONAME) $(BUILD)/libdlmodel.so
+$(BUILD)/dlmodel.pc: $(BUILD)/about
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' 'Name: dlmodel' \
+	  'Description: performance model of distributed deep-learning training' 'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
+	  'Libs: -L$${libdir} -ldlmodel' 'Libs.private: $(strip $(LIBS))' > $@
 $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
@@ -170,7 +185,7 @@ FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so l
 FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
 $(FAKE)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
-	$(call say,CC,$@) $(CC) $(BASE_FLAGS) -fPIC -isystem tests/fake_cuda/include $(FAKE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,CC,$@) $(CC) $(BASE_FLAGS) -fvisibility=default -isystem tests/fake_cuda/include $(FAKE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 fake_objects = $(patsubst %.c,$(FAKE)/%.o,$(wildcard $(1)))
 $(call fake_objects,calibrate/probe_nccl*.c): FAKE_FLAGS := $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 fake_library = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lm
@@ -250,6 +265,9 @@ accuracy: all ## print the accuracy table, and put it into README.md
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
 
+valgrind: all ## the main commands under valgrind (a few minutes)
+	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)
+
 lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
 	$(Q)sh tests/lint.sh all
 
@@ -271,10 +289,15 @@ plots: all ## the figures of docs/gallery.md, into docs/img
 
 install: all ## PREFIX and DESTDIR are honoured
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
-	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+	  $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 include/dlmodel.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/
+	ln -sfn $(SONAME) $(DESTDIR)$(LIBDIR)/libdlmodel.so
+	install -m 644 $(BUILD)/dlmodel.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
 	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
 	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/ || exit 1; done
-	for f in $$(find data -type f); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
+	for f in $$(find data -type f ! -name '*.sh'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
@@ -286,7 +309,8 @@ install: all ## PREFIX and DESTDIR are honoured
 uninstall: ## removes what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/bin/dlmodel $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-*.1 \
-	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel \
+	  $(DESTDIR)$(PREFIX)/include/dlmodel.h $(DESTDIR)$(LIBDIR)/libdlmodel.* $(DESTDIR)$(LIBDIR)/pkgconfig/dlmodel.pc
 
 dist: ## source archive of what is committed
 	git archive --prefix=dlmodel-$(VERSION)/ -o dlmodel-$(VERSION).tar.gz HEAD

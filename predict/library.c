@@ -1,0 +1,229 @@
+/* library.c - the functions of include/dlmodel.h: the options and inputs of `dlmodel predict`, with results by name. */
+#include "include/dlmodel.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "predict/inputs.h"
+#include "predict/rows.h"
+
+#ifndef DLMODEL_DATADIR
+#define DLMODEL_DATADIR "/usr/local/share/dlmodel/data"
+#endif
+#ifndef DLMODEL_VERSION
+#define DLMODEL_VERSION "unknown"
+#endif
+#define PUBLIC __attribute__((visibility("default")))
+
+enum { MOST_OPTIONS = 48, MOST_WARNINGS = 64 };
+static const struct dl_option *const tables[] = {dl_input_options, NULL};
+
+struct given {
+    char *name, *value; /* value NULL: a flag */
+};
+
+struct dlmodel {
+    struct dl_context context;
+    struct dl_arena arena; /* of the last prediction; take_note() finds the rest by it */
+    const char *directories[1];
+    char *directory;
+    struct given given[MOST_OPTIONS];
+    int given_count;
+    struct dl_options options; /* of the last prediction; large, so here */
+    struct dl_inputs inputs;
+    struct dl_table table; /* one row, or none */
+    const char *warnings[MOST_WARNINGS];
+    int warning_count;
+    char error[2048];
+};
+
+PUBLIC const char *dlmodel_version(void) { return DLMODEL_VERSION; }
+
+static char *copy_text(const char *text) {
+    char *copy = malloc(strlen(text) + 1);
+    return copy == NULL ? NULL : strcpy(copy, text);
+}
+
+static void add_warning(struct dlmodel *m, const char *text) {
+    if (text == NULL || m->warning_count == MOST_WARNINGS) return;
+    for (int i = 0; i < m->warning_count; i++) {
+        if (strcmp(m->warnings[i], text) == 0) return;
+    }
+    m->warnings[m->warning_count++] = text;
+}
+
+/* A context's note is a line for standard error; here it is kept. */
+static void take_note(const struct dl_context *context, const char *format, ...) {
+    struct dlmodel *m = (struct dlmodel *)(void *)((char *)context->arena - offsetof(struct dlmodel, arena));
+    static const char prefix[] = "warning: ";
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const size_t skip = strncmp(text, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;
+    add_warning(m, dl_arena_strdup(&m->arena, text + skip));
+}
+
+static void forget_results(struct dlmodel *m) {
+    dl_arena_free(&m->arena);
+    m->table = (struct dl_table){0};
+    m->warning_count = 0;
+    m->error[0] = 0;
+}
+
+static enum dlmodel_status failed(struct dlmodel *m, const struct dl_err *err) {
+    dl_err_text(err, "dlmodel", m->error, sizeof m->error);
+    return (enum dlmodel_status)err->code;
+}
+
+PUBLIC struct dlmodel *dlmodel_open(const char *data_directory) {
+    struct dlmodel *m = calloc(1, sizeof *m);
+    const char *environment = getenv("DLMODEL_DATA");
+    if (m == NULL) return NULL;
+    m->directory = copy_text(data_directory != NULL ? data_directory : environment != NULL && environment[0] != 0 ? environment : DLMODEL_DATADIR);
+    if (m->directory == NULL) {
+        free(m);
+        return NULL;
+    }
+    m->directories[0] = m->directory;
+    m->context = (struct dl_context){.program = "", .arena = &m->arena, .note = take_note};
+    m->context.data.directories = m->directories;
+    m->context.data.directory_count = 1;
+    return m;
+}
+
+PUBLIC void dlmodel_reset(struct dlmodel *m) {
+    for (int i = 0; i < m->given_count; i++) {
+        free(m->given[i].name);
+        free(m->given[i].value);
+    }
+    m->given_count = 0;
+    forget_results(m);
+}
+
+PUBLIC void dlmodel_close(struct dlmodel *m) {
+    if (m == NULL) return;
+    dlmodel_reset(m);
+    free(m->directory);
+    free(m);
+}
+
+/* Does this one option make sense? The program's own parser says. */
+static enum dl_code check_option(struct dlmodel *m, const char *name, const char *value, const struct dl_option **found, struct dl_err *err) {
+    char *word = dl_arena_printf(&m->arena, value == NULL ? "--%s" : "--%s=%s", name, value);
+    if (word == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_options_parse(tables, 1, &word, &m->options, err));
+    if (m->options.given_count != 1) return dl_fail(err, DL_ERR_USAGE, "expected the name of an option, found \"%.100s\"", name);
+    *found = m->options.given[0].option;
+    return DL_OK;
+}
+
+PUBLIC enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, const char *value) {
+    struct dl_err err = {0};
+    const struct dl_option *option = NULL;
+    forget_results(m);
+    if (name == NULL) name = "";
+    if (check_option(m, name, value, &option, &err) != DL_OK) return failed(m, &err);
+    int at = m->given_count;
+    for (int i = 0; i < m->given_count && !option->repeatable; i++) {
+        if (strcmp(m->given[i].name, option->name) == 0) at = i;
+    }
+    char *own_name = copy_text(option->name), *own_value = value == NULL ? NULL : copy_text(value);
+    if (own_name == NULL || (value != NULL && own_value == NULL) || at == MOST_OPTIONS) {
+        free(own_name);
+        free(own_value);
+        dl_fail(&err, DL_ERR_SYSTEM, at == MOST_OPTIONS ? "more than %d options" : "out of memory", MOST_OPTIONS);
+        return failed(m, &err);
+    }
+    if (at < m->given_count) {
+        free(m->given[at].name);
+        free(m->given[at].value);
+    } else {
+        m->given_count++;
+    }
+    m->given[at] = (struct given){own_name, own_value};
+    return DLMODEL_OK;
+}
+
+static enum dl_code read_options(struct dlmodel *m, struct dl_err *err) {
+    char **words = dl_arena_alloc(&m->arena, (size_t)m->given_count + 2, sizeof *words);
+    bool framework = false, system = false;
+    int count = 0;
+    if (words == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < m->given_count; i++) {
+        const struct given *g = &m->given[i];
+        framework = framework || strcmp(g->name, "framework") == 0;
+        system = system || strcmp(g->name, "system") == 0;
+        words[count++] = dl_arena_printf(&m->arena, g->value == NULL ? "--%s" : "--%s=%s", g->name, g->value);
+    }
+    if (!framework) words[count++] = dl_arena_strdup(&m->arena, "--framework=pytorch-ddp");
+    if (!system) words[count++] = dl_arena_strdup(&m->arena, "--system=iris-v100");
+    for (int i = 0; i < count; i++) {
+        if (words[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return dl_options_parse(tables, count, words, &m->options, err);
+}
+
+static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
+    struct stat status;
+    struct dl_plan *plan = dl_arena_alloc(&m->arena, 1, sizeof *plan);
+    struct dl_prediction *p = dl_arena_alloc(&m->arena, 1, sizeof *p);
+    if (plan == NULL || p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (stat(m->directory, &status) != 0 || !S_ISDIR(status.st_mode))
+        return dl_fail(err, DL_ERR_SYSTEM, "no data directory %.300s: give it to dlmodel_open, or set DLMODEL_DATA", m->directory);
+    DL_TRY(read_options(m, err));
+    DL_TRY(dl_inputs_load(&m->context, &m->options, &m->inputs, err));
+    if (m->inputs.framework_count != 1 || m->inputs.node_count != 1)
+        return dl_fail(err, DL_ERR_USAGE, "one framework and one number of nodes at a time; found %d and %zu", m->inputs.framework_count,
+                       m->inputs.node_count);
+    DL_TRY(dl_inputs_predict(&m->inputs, m->inputs.frameworks[0], m->inputs.nodes[0], false, &m->arena, plan, p, err));
+    if (m->inputs.strict && p->extrapolated) return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (strict)");
+    for (int i = 0; i < p->warning_count; i++) add_warning(m, p->warnings[i]);
+    const struct dl_prediction_row row = {m->inputs.system, m->inputs.workload, m->inputs.frameworks[0], plan, p};
+    dl_rows_init(&m->table, &m->arena);
+    return dl_rows_add(&m->table, &row, err);
+}
+
+PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
+    struct dl_err err = {0};
+    forget_results(m);
+    if (predict(m, &err) == DL_OK) return DLMODEL_OK;
+    forget_results(m);
+    return failed(m, &err);
+}
+
+static const union dl_cell *cell_of(const struct dlmodel *m, const char *name, enum dl_column_type *type) {
+    for (int i = 0; m->table.row_count > 0 && name != NULL && i < m->table.column_count; i++) {
+        if (strcmp(m->table.columns[i].key, name) != 0) continue;
+        *type = m->table.columns[i].type;
+        return &m->table.cells[i];
+    }
+    return NULL;
+}
+
+PUBLIC double dlmodel_value(const struct dlmodel *m, const char *name) {
+    enum dl_column_type type = DL_COLUMN_STRING;
+    const union dl_cell *cell = cell_of(m, name, &type);
+    if (cell == NULL || type == DL_COLUMN_STRING) return NAN;
+    if (type == DL_COLUMN_BOOL) return cell->boolean ? 1 : 0;
+    if (type == DL_COLUMN_INTEGER) return cell->integer == DL_ABSENT ? NAN : (double)cell->integer;
+    return cell->number;
+}
+
+PUBLIC const char *dlmodel_text(const struct dlmodel *m, const char *name) {
+    enum dl_column_type type = DL_COLUMN_NUMBER;
+    const union dl_cell *cell = cell_of(m, name, &type);
+    return cell == NULL || type != DL_COLUMN_STRING ? NULL : cell->string;
+}
+
+PUBLIC const char *dlmodel_warning(const struct dlmodel *m, int index) {
+    return index >= 0 && index < m->warning_count ? m->warnings[index] : NULL;
+}
+
+PUBLIC const char *dlmodel_error(const struct dlmodel *m) { return m->error; }

@@ -1,0 +1,60 @@
+#!/bin/sh
+# library: libdlmodel as another program uses it: docs/example.c against the static and the shared library, by pkg-config; the names that
+# the shared library exports; C++.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+work=$SCRATCH
+built=$(cd "$(dirname "$DLMODEL")" && pwd)
+export DLMODEL_DATA="${DLMODEL_DATA:-$(pwd)/data}"
+says() {
+    name=$1
+    shift
+    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
+}
+status=0
+if [ -n "${SANITIZED-}" ]; then
+    echo 'skip library: linked into a program without sanitizers'
+    exit 0
+fi
+config() { PKG_CONFIG_PATH=$built "${PKG_CONFIG:-pkg-config}" "--define-variable=prefix=$(pwd)" "--define-variable=libdir=$built" "$@" dlmodel; }
+if ! command -v "${PKG_CONFIG:-pkg-config}" > /dev/null 2>&1; then
+    echo 'skip library: no pkg-config'
+    exit 0
+fi
+says 'pkg-config knows the version' [ "dlmodel $(config --modversion)" = "$("$DLMODEL" --version)" ]
+warnings='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wstrict-prototypes -Werror'
+# shellcheck disable=SC2046,SC2086
+${CC:-gcc} $warnings docs/example.c $(config --cflags --libs) -o "$work/shared" > "$work/out" 2> "$work/err"
+status=$?
+check 'the example compiles against the shared library' 0
+# shellcheck disable=SC2046,SC2086
+${CC:-gcc} $warnings docs/example.c $(config --cflags) "$built/libdlmodel.a" $(config --static --libs-only-l | sed 's/-ldlmodel//') \
+    -o "$work/static" > "$work/out" 2> "$work/err"
+status=$?
+check 'the example compiles against the static library' 0
+LD_LIBRARY_PATH=$built "$work/shared" vgg16 > "$work/out" 2> "$work/err"
+status=$?
+check 'the example runs' 0
+cp "$work/out" "$work/shared.out"
+"$work/static" vgg16 > "$work/out" 2> "$work/err"
+status=$?
+check 'the example runs, static' 0
+says 'both say the same' cmp -s "$work/out" "$work/shared.out"
+run predict --workload vgg16 --system dgx1-v100 --framework horovod-pytorch --precision mixed --json
+predicted=$(sed -n 's/^ *"iteration_s": *\([0-9.e+-]*\),*$/\1/p' "$work/out" | head -n 1)
+says 'and what the program says' grep -q "^ 1 nodes: $(printf '%.6g' "$predicted") s " "$work/shared.out"
+LD_LIBRARY_PATH=$built "$work/shared" vgg61 > "$work/out" 2> "$work/err"
+status=$?
+check 'an error is a sentence' 1 'vgg61'
+if command -v nm > /dev/null 2>&1; then
+    nm -D --defined-only "$built/libdlmodel.so" | awk '$2 ~ /[TDBR]/ { print $3 }' | grep -v '^dlmodel_' > "$work/out"
+    says 'the shared library exports nothing but dlmodel_*' [ ! -s "$work/out" ]
+    says 'and all of it' [ "$(nm -D --defined-only "$built/libdlmodel.so" | grep -c ' T dlmodel_')" -eq "$(grep -cE '^[a-z].* \*?dlmodel_[a-z]+\(.*\);' include/dlmodel.h)" ]
+fi
+if command -v g++ > /dev/null 2>&1; then
+    printf '#include <dlmodel.h>\nint main() { return dlmodel_open("x") == nullptr; }\n' > "$work/main.cc"
+    # shellcheck disable=SC2046
+    g++ -Wall -Wextra -Werror "$work/main.cc" $(config --cflags --libs) -o "$work/cc" > "$work/out" 2> "$work/err"
+    status=$?
+    check 'C++ takes the header' 0
+fi

@@ -1,0 +1,98 @@
+/* include/dlmodel.h: the same figures as the model's own functions, options that replace and add, errors as sentences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "include/dlmodel.h"
+#include "tests/check.h"
+
+static struct dlmodel *open_data(void) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/data", check_root());
+    struct dlmodel *m = dlmodel_open(path);
+    assert_non_null(m);
+    return m;
+}
+
+static void set(struct dlmodel *m, const char *name, const char *value) {
+    if (dlmodel_option(m, name, value) != DLMODEL_OK) fail_msg("%s", dlmodel_error(m));
+}
+
+static void predict(struct dlmodel *m) {
+    if (dlmodel_predict(m) != DLMODEL_OK) fail_msg("%s", dlmodel_error(m));
+}
+
+static void a_prediction_by_names(void **state) {
+    (void)state;
+    struct dlmodel *m = open_data();
+    check_nan(dlmodel_value(m, "iteration_s")); /* nothing predicted yet */
+    set(m, "workload", "vgg16");
+    set(m, "nodes", "4");
+    predict(m);
+    const double four = dlmodel_value(m, "iteration_s");
+    assert_string_equal(dlmodel_text(m, "system"), "iris-v100");
+    assert_string_equal(dlmodel_text(m, "framework"), "pytorch-ddp");
+    check_close(dlmodel_value(m, "nodes"), 4, 0);
+    check_close(dlmodel_value(m, "devices"), 16, 0);
+    check_close(dlmodel_value(m, "fits"), 1, 0);
+    check_close(four, dlmodel_value(m, "compute_s") + dlmodel_value(m, "exposed_comm_s") + dlmodel_value(m, "exposed_input_s") +
+                          dlmodel_value(m, "bubble_s") + dlmodel_value(m, "overhead_s"), 1e-9); /* F-ITERATION */
+    assert_true(dlmodel_value(m, "memory.total_bytes") > 1e9 && dlmodel_value(m, "iteration_low_s") < four);
+    check_nan(dlmodel_value(m, "bottleneck")); /* a word */
+    check_nan(dlmodel_value(m, "no such name"));
+    assert_null(dlmodel_text(m, "iteration_s"));
+    assert_null(dlmodel_warning(m, 1000));
+    set(m, "set", "links.inter.bandwidth=1GB/s");
+    check_nan(dlmodel_value(m, "iteration_s")); /* that one is gone with the change */
+    predict(m);
+    assert_true(dlmodel_value(m, "iteration_s") > 1.05 * four);
+    set(m, "nodes", "1"); /* in place of 4; "set" stays */
+    predict(m);
+    check_close(dlmodel_value(m, "devices"), 4, 0);
+    dlmodel_reset(m);
+    set(m, "workload", "vgg16");
+    set(m, "nodes", "4");
+    predict(m);
+    check_close(dlmodel_value(m, "iteration_s"), four, 0);
+    dlmodel_close(m);
+    dlmodel_close(NULL);
+}
+
+static void errors_are_sentences(void **state) {
+    (void)state;
+    struct dlmodel *m = open_data();
+    assert_int_equal(dlmodel_option(m, "workloads", "vgg16"), DLMODEL_USAGE);
+    check_contains(dlmodel_error(m), "workload");
+    assert_int_equal(dlmodel_option(m, NULL, NULL), DLMODEL_USAGE);
+    assert_int_equal(dlmodel_option(m, "workload", NULL), DLMODEL_USAGE); /* it takes a value */
+    set(m, "workload", "vgg61");
+    assert_string_equal(dlmodel_error(m), "");
+    assert_int_equal(dlmodel_predict(m), DLMODEL_USAGE);
+    check_contains(dlmodel_error(m), "vgg61");
+    check_nan(dlmodel_value(m, "iteration_s"));
+    set(m, "workload", "vgg16");
+    set(m, "nodes", "1,2");
+    assert_int_equal(dlmodel_predict(m), DLMODEL_USAGE);
+    check_contains(dlmodel_error(m), "one number of nodes");
+    set(m, "nodes", "1");
+    set(m, "set", "links.intr.bandwidth=1GB/s");
+    assert_int_equal(dlmodel_predict(m), DLMODEL_USAGE);
+    check_contains(dlmodel_error(m), "links.intr");
+    dlmodel_reset(m);
+    set(m, "workload", "gpt2_xl"); /* too large for 16 GB with Adam: no error, an answer */
+    set(m, "batch-per-device", "64");
+    predict(m);
+    check_close(dlmodel_value(m, "fits"), 0, 0);
+    dlmodel_close(m);
+    m = dlmodel_open("/nonexistent");
+    assert_int_equal(dlmodel_predict(m), DLMODEL_SYSTEM);
+    check_contains(dlmodel_error(m), "/nonexistent");
+    dlmodel_close(m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_prediction_by_names), cmocka_unit_test(errors_are_sentences)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
