@@ -214,6 +214,8 @@ static void make_profile(struct replay *r, struct dl_system *out) {
     if (dl_json_parse("local.json", text, strlen(text), &r->arena, &doc, &err) != DL_OK ||
         dl_json_load(doc, &dl_system_schema, &r->arena, out, &err) != DL_OK) /* as predict reads it */
         fail_msg("%s", err.message);
+    for (int i = 0; i < out->profile.surface_count; i++)
+        if (dl_surface_pack(&out->profile.surfaces[i], &r->arena, &err) != DL_OK) fail_msg("%s", err.message);
 }
 
 static double kernels_s(const struct dl_device *device, const struct dl_workload *w, enum dl_precision precision, double batch) {
