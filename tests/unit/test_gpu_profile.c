@@ -214,8 +214,9 @@ static void make_profile(struct replay *r, struct dl_system *out) {
     if (dl_json_parse("local.json", text, strlen(text), &r->arena, &doc, &err) != DL_OK ||
         dl_json_load(doc, &dl_system_schema, &r->arena, out, &err) != DL_OK) /* as predict reads it */
         fail_msg("%s", err.message);
-    for (int i = 0; i < out->profile.surface_count; i++)
+    for (int i = 0; i < out->profile.surface_count; i++) {
         if (dl_surface_pack(&out->profile.surfaces[i], &r->arena, &err) != DL_OK) fail_msg("%s", err.message);
+    }
 }
 
 static double kernels_s(const struct dl_device *device, const struct dl_workload *w, enum dl_precision precision, double batch) {
@@ -337,6 +338,65 @@ static void topology_and_collectives(void **state) {
     dl_arena_free(&r.arena);
 }
 
+/* F-KERNEL-WORK. Streams at 400 GB/s, rows of layer normalisation three times as slow, attention 1.5 times what its parts are
+ * predicted to take: the factors say so, predictions for such layers take them, and others keep the surface. */
+static void kinds_of_work_have_their_own_factor(void **state) {
+    (void)state;
+    struct replay r;
+    struct dl_system profile;
+    load_v100(&r);
+    for (int i = 0; i < 6; i++) {
+        const double n = 1e6 * (1 << i); /* numbers */
+        const char *cube = dl_arena_printf(&r.arena, "n=%d c=15625 h=8", 1 << i), *rows = dl_arena_printf(&r.arena, "n=%d c=1000", 1000 << i);
+        add_sample(&r, "gpu-act", cube, "fwd", "fp32", 4e-6 + 2 * 4 * n / 400e9);
+        add_sample(&r, "gpu-norm", cube, "fwd", "fp32", 4e-6 + 3 * 4 * n / 400e9);
+        if (i < 3) add_sample(&r, "gpu-layernorm", rows, "fwd", "fp32", 3 * (4e-6 + 2 * 4 * n / 400e9));
+    }
+    for (int i = 0; i < 3; i++) add_sample(&r, "gpu-update", dl_arena_printf(&r.arena, "bytes=%d", 4000000 << 2 * i), "momentum", "fp32",
+                                           6 * (double)(4000000 << 2 * i) / 300e9);
+    make_profile(&r, &profile);
+    const struct dl_device *d = &profile.profile;
+    double factor = NAN;
+    for (int i = 0; i < d->work_count; i++) {
+        if (d->works[i].work == DL_WORK_LAYERNORM) factor = d->works[i].factor;
+    }
+    check_close(factor, 3, 0.25);
+    struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 2e6, 2e6);
+    struct dl_kernel_time plain, own, update;
+    dl_kernel_time(d, DL_FP32, &stream, &plain);
+    stream.work = DL_WORK_LAYERNORM;
+    dl_kernel_time(d, DL_FP32, &stream, &own);
+    check_close(own.time_s / plain.time_s, factor, 1e-12);
+    check_close(own.time_s, 3 * (4e-6 + 4e6 * 4 / 400e9), 0.15);
+    stream = dl_kernel_stream(DL_UPDATE, 0, 20e6, 10e6); /* 120 MB at the update's own 300 GB/s */
+    dl_kernel_time(d, DL_FP32, &stream, &update);
+    assert_string_equal(update.origin, "fitted");
+    check_close(update.time_s, 400e-6, 0.1);
+
+    /* attention, by its parts: scores and context 2 x 2 x 96 x 512 x 512 x 64 flop */
+    const struct dl_raw_sample attention = {.probe = "gpu-attention", .shape = "n=8 heads=12 q=512 d=64", .pass = "fwd", .precision = "fp32"};
+    check_close(dl_cal_gpu_work(&attention), 4.0 * 96 * 512 * 512 * 64, 0);
+    double parts_s = 0;
+    struct dl_kernel scores = dl_kernel_gemm(DL_FORWARD, 512, 512, 64, 96), context = dl_kernel_gemm(DL_FORWARD, 64, 512, 512, 96),
+                     soft = dl_kernel_stream(DL_FORWARD, 0, 96.0 * 512 * 512, 96.0 * 512 * 512);
+    scores.a_trans = true;
+    soft.flop = 10 * soft.read_elements;
+    const struct dl_kernel *const parts[] = {&scores, &soft, &context};
+    for (int i = 0; i < 3; i++) {
+        dl_kernel_time(d, DL_FP32, parts[i], &plain);
+        parts_s += plain.time_s;
+    }
+    add_sample(&r, attention.probe, attention.shape, "fwd", "fp32", 1.5 * parts_s);
+    add_sample(&r, attention.probe, "n=8 heads=12 q=512 d=64 ", "fwd", "fp32", 1.5 * parts_s);
+    make_profile(&r, &profile);
+    factor = NAN;
+    for (int i = 0; i < d->work_count; i++) {
+        if (d->works[i].work == DL_WORK_ATTENTION) factor = d->works[i].factor;
+    }
+    check_close(factor, 1.5, 1e-9);
+    dl_arena_free(&r.arena);
+}
+
 static void a_device_needs_bandwidth(void **state) {
     (void)state;
     struct replay r;
@@ -359,6 +419,7 @@ static void work_of_gpu_samples(void **state) {
     check_close(dl_cal_gpu_work(&(struct dl_raw_sample){.probe = "gpu-conv", .shape = "n=2 c=3 f=4 h=8 r=3 s=1 p=1", .pass = "fwd"}), 27648, 0);
     check_close(dl_cal_gpu_work(&(struct dl_raw_sample){.probe = "gpu-norm", .shape = "n=2 c=3 h=4", .pass = "fwd", .precision = "mixed"}), 576, 0);
     check_close(dl_cal_gpu_work(&(struct dl_raw_sample){.probe = "gpu-copy", .shape = "bytes=400", .pass = "axpy"}), 1200, 0);
+    check_close(dl_cal_gpu_work(&(struct dl_raw_sample){.probe = "gpu-layernorm", .shape = "n=10 c=100", .pass = "bwd_data"}), 3 * 4000 + 80, 0);
     check_close(dl_cal_gpu_work(&(struct dl_raw_sample){.probe = "gpu-update", .shape = "bytes=400", .pass = "momentum"}), 2400, 0);
     check_nan(dl_cal_gpu_work(&(struct dl_raw_sample){.probe = "gemm", .shape = "m=1 n=1 k=1", .pass = "fwd"}));
 }
@@ -371,6 +432,7 @@ int main(void) {
         cmocka_unit_test(exact_layers_of_a_workload),
         cmocka_unit_test(a_v100_replayed),
         cmocka_unit_test(topology_and_collectives),
+        cmocka_unit_test(kinds_of_work_have_their_own_factor),
         cmocka_unit_test(a_device_needs_bandwidth),
         cmocka_unit_test(work_of_gpu_samples),
     };
