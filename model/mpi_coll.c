@@ -142,10 +142,12 @@ static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double 
 
 /* A reduce and a broadcast, each as its own rules have it. Messages between 2, 3, 4 and 8 hosts from 1 MiB on, measured with Open
  * MPI 4.1.4 (tests/net): reduce 1, 2, 3, 3, broadcast 1, 2, 3, 7; 5 together between 4 hosts at 512 KiB. */
-static struct dl_cost_parts nonoverlapping_cost(enum dl_mpi_kind kind, const struct dl_coll_links *links, double bytes)
+static struct dl_cost_parts nonoverlapping_cost(enum dl_mpi_kind kind, const struct dl_coll_links *links, double bytes,
+                                                enum dl_mpi_other *broadcast_out)
 {
     const struct dl_mpi_choice up = dl_mpi_other_choice(kind, DL_COLL_REDUCE, links->ranks, bytes);
     const struct dl_mpi_choice down = dl_mpi_other_choice(kind, DL_COLL_BROADCAST, links->ranks, bytes);
+    *broadcast_out = down.algorithm;
     const struct dl_cost_parts reduce = dl_mpi_other_cost(DL_COLL_REDUCE, &up, links, bytes);
     struct dl_cost_parts broadcast = dl_mpi_other_cost(DL_COLL_BROADCAST, &down, links, bytes);
     /* A chain's last rank, which the broadcast reaches first, begins the next call at once: 4 hops, not 5, each 0.5 ms, a call of
@@ -160,11 +162,12 @@ struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_kind kind, enum dl_mpi_a
                                             const struct dl_coll_links *links, double bytes)
 {
     bool few = bytes < 4.0 * links->ranks;
+    enum dl_mpi_other broadcast;
     switch (algorithm) {
     case DL_MPI_RING: return few ? doubling_cost(links, bytes) : ring_cost(links, bytes, 0.0);
     case DL_MPI_SEGMENTED: return few ? doubling_cost(links, bytes) : ring_cost(links, bytes, MEBIBYTE);
     case DL_MPI_RABENSEIFNER: return rabenseifner_cost(links, bytes);
-    case DL_MPI_NONOVERLAPPING: return nonoverlapping_cost(kind, links, bytes);
+    case DL_MPI_NONOVERLAPPING: return nonoverlapping_cost(kind, links, bytes, &broadcast);
     default: return doubling_cost(links, bytes);
     }
 }
@@ -196,7 +199,9 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     }
     struct dl_coll_links links;
     DL_TRY(dl_coll_links(system, request, message_bytes(algorithm, ranks, request->bytes), &links, err));
-    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(kind, algorithm, &links, request->bytes);
+    enum dl_mpi_other broadcast = DL_MPI_BINOMIAL;
+    struct dl_cost_parts cost = algorithm == DL_MPI_NONOVERLAPPING ? nonoverlapping_cost(kind, &links, request->bytes, &broadcast)
+                                                                   : dl_mpi_all_reduce_cost(kind, algorithm, &links, request->bytes);
     double time_s = cost.latency_s + cost.bandwidth_s;
     /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with size: it keeps what
      * the message just below the switch costs. */
@@ -209,9 +214,7 @@ static enum dl_code all_reduce(const struct dl_system *system, const struct dl_c
     }
     dl_coll_set(out, cost);
     out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
-    if (algorithm == DL_MPI_NONOVERLAPPING && /* a broadcast from the root to all, among trees at smaller and larger sizes */
-        dl_mpi_other_choice(kind, DL_COLL_BROADCAST, ranks, request->bytes).algorithm == DL_MPI_LINEAR)
-        out->protocol = "linear broadcast";
+    if (broadcast == DL_MPI_LINEAR) out->protocol = "linear broadcast"; /* from the root to all, among trees at smaller and larger sizes */
     return DL_OK;
 }
 

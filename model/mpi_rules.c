@@ -106,21 +106,22 @@ struct finding {
     bool found;
 };
 
-static void until(struct finding *f, double below, enum dl_mpi_other algorithm, double segment_bytes)
+/* Whether a rule is found, now or before: no further ones need then be worked out. */
+static bool until(struct finding *f, double below, enum dl_mpi_other algorithm, double segment_bytes)
 {
-    if (f->found || below <= 0.0) return;
+    if (f->found || below <= 0.0) return f->found;
     if (f->bytes < below)
         f->found = true, f->choice.algorithm = algorithm, f->choice.segment_bytes = segment_bytes;
     else if (below > f->choice.below_bytes)
         f->choice.below_bytes = below;
+    return f->found;
 }
 
 /* Before 4.1. Rules "ranks < a S + b" hold from S = (ranks - b) / a on, the others up to it. */
 static void old_broadcast(struct finding *f, double p)
 {
+    if (until(f, 2048, BN, 0) || until(f, 370728, SB, 1024)) return;
     const double pipeline_128k = (p - 2.1102) / 1.6134e-6, pipeline_64k = (p - 1.1787) / 2.3679e-6, pipeline_16k = (p - 8.7936) / 3.2118e-6;
-    until(f, 2048, BN, 0);
-    until(f, 370728, SB, 1024);
     if (p < 13.0) {
         until(f, pipeline_128k, SB, 8192);
     } else { /* each holds from its own size on */
@@ -134,8 +135,7 @@ static void old_broadcast(struct finding *f, double p)
 static void old_reduce(struct finding *f, double p)
 {
     if (p < 8.0) until(f, 512, LI, 0), until(f, 20480, BN, 0);
-    until(f, 2048, BI, 0);
-    until(f, (p - 1.3496) * 1024.0 / 0.6016, BI, 1024);
+    if (until(f, 2048, BI, 0) || until(f, (p - 1.3496) * 1024.0 / 0.6016, BI, 1024)) return;
     until(f, (p - 9.7128) * 1024.0 / 0.0410, PI, 1024);
     until(f, (p - 1.1614) * 1024.0 / 0.0422, PI, 32768);
     until(f, (p - 1.6761) * 1024.0 / 0.0033, PI, 32768);
@@ -144,13 +144,13 @@ static void old_reduce(struct finding *f, double p)
 
 static void old_rules(struct finding *f, enum dl_collective_op op, double p)
 {
-    const bool two = dl_power_of_two(p), odd = floor(p / 2.0) * 2.0 < p;
+    const bool two = dl_power_of_two(p);
     switch (op) {
     case DL_COLL_BROADCAST: old_broadcast(f, p); break;
     case DL_COLL_REDUCE: old_reduce(f, p); break;
     case DL_COLL_ALL_GATHER:
         until(f, 50000.0 / p, two ? RD : BR, 0);
-        until(f, HUGE_VAL, odd ? RI : NE, 0);
+        until(f, HUGE_VAL, floor(p / 2.0) * 2.0 < p ? RI : NE, 0);
         break;
     case DL_COLL_REDUCE_SCATTER:
         until(f, dl_most(two ? 262144 : 12288, (p - 8.0) / 0.0012), HA, 0);
@@ -230,9 +230,8 @@ struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collecti
         new_rules(&f, op, ranks);
     if (by_block) f.choice.below_bytes *= ranks;
     /* what the functions themselves fall back to */
-    const bool two = dl_power_of_two(ranks), odd = floor(ranks / 2.0) * 2.0 < ranks;
-    if (f.choice.algorithm == RD && !two) f.choice.algorithm = BR;
-    if (f.choice.algorithm == NE && odd) f.choice.algorithm = RI;
+    if (f.choice.algorithm == RD && !dl_power_of_two(ranks)) f.choice.algorithm = BR;
+    if (f.choice.algorithm == NE && floor(ranks / 2.0) * 2.0 < ranks) f.choice.algorithm = RI;
     if (f.choice.algorithm == SB && ranks <= 3.0) f.choice.algorithm = PI;
     return f.choice;
 }
