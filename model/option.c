@@ -112,6 +112,15 @@ const char *dl_option_text(const struct dl_options *options, const char *name) {
 
 bool dl_option_given(const struct dl_options *options, const char *name) { return dl_option_text(options, name) != NULL; }
 
+struct dl_options dl_options_without(const struct dl_options *options, const char *name) {
+    struct dl_options rest = *options;
+    rest.given_count = 0;
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, name) != 0) rest.given[rest.given_count++] = options->given[i];
+    }
+    return rest;
+}
+
 enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit, double min, double max,
                               double *out, struct dl_err *err) {
     const char *text = dl_option_text(options, name);

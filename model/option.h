@@ -32,6 +32,7 @@ enum dl_code dl_options_parse(const struct dl_option *const *tables, int argc, c
                               struct dl_err *err);
 
 bool dl_option_given(const struct dl_options *options, const char *name);
+struct dl_options dl_options_without(const struct dl_options *options, const char *name); /* as if it had not been given */
 const char *dl_option_text(const struct dl_options *options, const char *name); /* last value, NULL when not given */
 /* Typed values; absent ones leave *out as it is. Errors name the option, what was expected and what was got. */
 enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit, double min, double max,

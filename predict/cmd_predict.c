@@ -27,13 +27,20 @@ struct result {
     struct dl_prediction prediction;
     const struct dl_framework *framework;
 };
-struct skipped { const char *framework, *why; int64_t nodes; };
+struct skipped { const char *framework, *strategy, *why; int64_t nodes; }; /* strategy NULL: the only one asked for */
 
 struct results {
     struct result *rows;
     struct skipped *skipped;
     int count, skipped_count;
+    bool every_strategy; /* --strategy all */
 };
+
+static int strategy_count(void) {
+    int count = 0;
+    while (dl_strategies[count] != NULL) count++;
+    return count;
+}
 
 /* Nothing can run: what is wrong with `ideal` is wrong with the plan, not with a framework. */
 static enum dl_code fail_all(const struct results *results, struct dl_err *err) {
@@ -45,21 +52,25 @@ static enum dl_code fail_all(const struct results *results, struct dl_err *err) 
 
 static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs, bool terms, struct results *out,
                                 struct dl_err *err) {
-    const size_t most = (size_t)inputs->framework_count * inputs->node_count;
+    const int strategies = out->every_strategy ? strategy_count() : 1;
+    const size_t most = (size_t)inputs->framework_count * inputs->node_count * (size_t)strategies;
+    struct dl_inputs own = *inputs;
     out->rows = dl_arena_alloc(context->arena, most, sizeof *out->rows);
     out->skipped = dl_arena_alloc(context->arena, most, sizeof *out->skipped);
     if (out->rows == NULL || out->skipped == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int f = 0; f < inputs->framework_count; f++) {
+    for (int f = 0; f < inputs->framework_count * strategies; f++) { /* each framework with each strategy */
+        const struct dl_framework *framework = inputs->frameworks[f / strategies];
+        if (out->every_strategy) own.plan.strategy = dl_strategies[f % strategies];
         for (size_t n = 0; n < inputs->node_count; n++) {
             struct result *row = &out->rows[out->count];
             struct dl_err inner = {0};
-            row->framework = inputs->frameworks[f];
-            const enum dl_code code = dl_inputs_predict(inputs, inputs->frameworks[f], inputs->nodes[n], terms, context->arena,
+            row->framework = framework;
+            const enum dl_code code = dl_inputs_predict(&own, framework, inputs->nodes[n], terms, context->arena,
                                                         &row->plan, &row->prediction, &inner);
             if (code == DL_OK) {
                 out->count++;
-            } else if (code == DL_ERR_USAGE && inputs->framework_all && most > 1) {
-                out->skipped[out->skipped_count++] = (struct skipped){inputs->frameworks[f]->name,
+            } else if (code == DL_ERR_USAGE && (inputs->framework_all || out->every_strategy) && most > 1) {
+                out->skipped[out->skipped_count++] = (struct skipped){framework->name, out->every_strategy ? own.plan.strategy->name : NULL,
                     dl_arena_strdup(context->arena, inner.message), inputs->nodes[n]};
             } else {
                 *err = inner;
@@ -92,6 +103,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     for (int i = 0; i < results->skipped_count; i++) {
         dl_jw_object(&w, NULL);
         dl_jw_string(&w, "framework", results->skipped[i].framework);
+        if (results->skipped[i].strategy != NULL) dl_jw_string(&w, "strategy", results->skipped[i].strategy);
         dl_jw_integer(&w, "nodes", results->skipped[i].nodes);
         dl_jw_string(&w, "why", results->skipped[i].why);
         dl_jw_end(&w);
@@ -103,10 +115,13 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 
 static const struct result *best_of(const struct results *results) {
     const struct result *best = NULL;
+    bool others = false; /* nobody can run `ideal`: it wins only when it stands alone */
+    for (int i = 0; i < results->count; i++) {
+        others = others || (results->rows[i].prediction.fits && strcmp(results->rows[i].framework->name, "ideal") != 0);
+    }
     for (int i = 0; i < results->count; i++) {
         const struct result *r = &results->rows[i];
-        const bool ideal = strcmp(r->framework->name, "ideal") == 0; /* nobody can run it: only when it stands alone */
-        if (!r->prediction.fits || (ideal && i + 1 < results->count) || (ideal && best != NULL)) continue;
+        if (!r->prediction.fits || (others && strcmp(r->framework->name, "ideal") == 0)) continue;
         if (best == NULL || r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s) best = r;
     }
     return best;
@@ -122,12 +137,14 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
     dl_units_format(p->iteration_low_s, DL_UNIT_S, low, sizeof low);
     dl_units_format(p->iteration_high_s, DL_UNIT_S, high, sizeof high);
     return dl_arena_printf(context->arena,
-                           "%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to %s. "
-                           "%.0f %% of it is %s.\nEvery term: %s\n",
-                           results->count > 1 ? "Fastest is " : "", best->framework->name, (long long)best->plan.nodes,
+                           "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to %s. "
+                           "%.0f %% of it is %s.\nEvery term: %s%s%s\n",
+                           results->count > 1 ? "Fastest is " : "", best->framework->name, results->every_strategy ? ", " : "",
+                           results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
                            best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
                            100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck],
-                           dl_inputs_command(context, options, "explain", best->framework->name, best->plan.nodes));
+                           dl_inputs_command(context, options, "explain", best->framework->name, best->plan.nodes),
+                           results->every_strategy ? " --strategy " : "", results->every_strategy ? best->plan.strategy->name : "");
 }
 
 static bool said_before(const struct results *results, int row, const char *text) {
@@ -143,6 +160,18 @@ static bool said_before(const struct results *results, int row, const char *text
 static const char *reason_of(const struct skipped *s) {
     const size_t length = strlen(s->framework);
     return strncmp(s->why, s->framework, length) == 0 ? s->why + length + strspn(s->why + length, ": ") : s->why;
+}
+
+/* Each strategy that the one framework cannot run, with its reason; of all frameworks only how many there are. */
+static void note_strategies(struct dl_context *context, const struct results *results) {
+    for (int i = 0; i < results->skipped_count; i++) {
+        const struct skipped *s = &results->skipped[i];
+        if (strcmp(s->framework, results->skipped[0].framework) != 0 || strcmp(s->framework, results->rows[0].framework->name) != 0) {
+            context->note(context, "%d plans of the others cannot run; --framework NAME or --json says why", results->skipped_count - i);
+            return;
+        }
+        if (i == 0 || strcmp(s->strategy, s[-1].strategy) != 0) context->note(context, "not shown: %s (%s)", s->strategy, s->why);
+    }
 }
 
 /* Frameworks left out for the same reason on one line. */
@@ -170,7 +199,8 @@ static void note_all(struct dl_context *context, const struct results *results) 
             if (!said_before(results, i, text)) context->note(context, "warning: %s", text);
         }
     }
-    note_skipped(context, results);
+    if (results->every_strategy) note_strategies(context, results);
+    else note_skipped(context, results);
 }
 
 static const char *batch_text(struct dl_context *context, const struct dl_inputs *inputs, const struct results *results) {
@@ -190,6 +220,7 @@ static const char *batch_text(struct dl_context *context, const struct dl_inputs
 /* "data parallel", or that each framework has its own. */
 static const char *strategy_text(struct dl_context *context, const struct results *results) {
     const struct dl_strategy *strategy = results->rows[0].plan.strategy;
+    if (results->every_strategy) return "every strategy that can run";
     for (int i = 1; i < results->count; i++) {
         if (results->rows[i].plan.strategy != strategy) return "each framework's own strategy";
     }
@@ -203,7 +234,8 @@ static const char *one_line(struct dl_context *context, const char *text) {
 static enum dl_code print_rows(struct dl_context *context, const struct dl_options *options, const struct dl_inputs *inputs,
                                const struct results *results, enum dl_format format, struct dl_err *err) {
     struct dl_table table;
-    dl_rows_init(&table, context->arena);
+    if (results->every_strategy) DL_TRY(dl_rows_init_strategies(&table, context->arena, err));
+    else dl_rows_init(&table, context->arena);
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
         DL_TRY(dl_rows_add(&table, &row, err));
@@ -240,7 +272,10 @@ static enum dl_code write_trace(const struct dl_options *options, const struct d
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
-    struct results results = {0};
+    const char *strategy = dl_option_text(options, "strategy");
+    struct results results = {.every_strategy = strategy != NULL && strcmp(strategy, "all") == 0};
+    const struct dl_options without = results.every_strategy ? dl_options_without(options, "strategy") : *options;
+    options = &without;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(predict_all(context, &inputs, dl_option_given(options, "trace"), &results, err));

@@ -20,7 +20,7 @@ const struct dl_option dl_input_options[] = {
     {"release", 0, "NAME", "What", "release of the framework, as its file has it; default the file's own", false},
     {"set", 0, "KEY=VALUE", "What", "what if: any field of system, device, workload or framework, e.g. links.inter.bandwidth=25GB/s", true},
     {"layers", 0, "NAME|FILE", "What", "times of layers that import trace wrote, in place of the model's; default those of data/layers/ that fit", false},
-    {"strategy", 0, "NAME", "Plan", "how the work is split; default the framework's own, mostly data", false},
+    {"strategy", 0, "NAME", "Plan", "how the work is split; predict and plot strategies: or all that can run; default the framework's own, mostly data", false},
     {"nodes", 'n', "LIST", "Plan", "16 or 1,2,4 or 1-64*2; default 1", false},
     {"devices-per-node", 'g', "N", "Plan", "default: all of a node", false},
     {"batch-per-device", 'b', "N|max", "Plan", "samples; default 32 for images, 8 for sequences (a quarter on CPUs)", false},

@@ -84,16 +84,13 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     struct dl_inputs inputs;
     const struct dl_framework *framework;
     struct curve *curves = dl_arena_alloc(context->arena, MOST, sizeof *curves), *chosen[MOST];
-    struct dl_options own = *options;
+    struct dl_options own = dl_options_without(options, "strategy"); /* a list of names here */
     int count = 0;
     if (curves == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (options->positional_count > 1) {
         return dl_fail(err, DL_ERR_USAGE, "plot strategies draws predictions only; it takes no file \"%s\"", options->positional[1]);
     }
     own.positional_count = 0;
-    for (int i = 0; i < own.given_count; i++) { /* a list of names here */
-        if (strcmp(own.given[i].option->name, "strategy") == 0) own.given[i] = own.given[--own.given_count];
-    }
     DL_TRY(dl_inputs_load(context, &own, &inputs, err));
     DL_TRY(choose_framework(&inputs, &framework, err));
     for (int s = 0; dl_strategies[s] != NULL && count < MOST; s++) {

@@ -154,6 +154,17 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
 
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena) { dl_table_init(table, arena, columns, COLUMNS); }
 
+enum dl_code dl_rows_init_strategies(struct dl_table *table, struct dl_arena *arena, struct dl_err *err) {
+    struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
+    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(shown, columns, sizeof columns);
+    for (int i = 0; i < COLUMNS; i++) {
+        if (strcmp(shown[i].key, "strategy") == 0) shown[i].heading = "strategy", shown[i].unit = "";
+    }
+    dl_table_init(table, arena, shown, COLUMNS);
+    return DL_OK;
+}
+
 enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row, struct dl_err *err) {
     union dl_cell *cells = dl_table_row(table);
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

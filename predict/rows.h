@@ -19,6 +19,8 @@ struct dl_row_field { const char *key, *type, *unit, *help; };
 bool dl_rows_field(int index, struct dl_row_field *out);
 
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
+/* The same with the strategy of each row in the text too. DL_ERR_SYSTEM: out of memory. */
+enum dl_code dl_rows_init_strategies(struct dl_table *table, struct dl_arena *arena, struct dl_err *err);
 /* DL_ERR_SYSTEM when memory is exhausted. */
 enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row, struct dl_err *err);
 /* The row as an object of the open JSON array, warnings included; `open` leaves the object open for more members. */

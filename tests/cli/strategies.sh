@@ -43,3 +43,14 @@ run predict --system abci-v100 --framework ideal --strategy pipeline --nodes 64 
 check 'more stages than layers' 2 'scaling limit'
 run predict --system abci-v100 --framework chainermn --strategy mlsl-hybrid --nodes 1
 check 'mlsl-hybrid on GPUs' 2 'data\+filter'
+run predict --system iris-v100 --framework pytorch-ddp --strategy all --nodes 2
+check 'all strategies' 0 'not shown: tensor \(pytorch-ddp does not split layers'
+has 'all strategies have a column' 'framework +strategy +nodes'
+has 'data parallelism is among them' 'pytorch-ddp +data +2 '
+has 'the fastest is named with its strategy' 'Fastest is pytorch-ddp, data on 2 nodes'
+has 'the command for its terms names it' '--nodes 2 --strategy data$'
+run predict --system iris-v100 --strategy all --nodes 2 --json
+check 'all strategies as JSON' 0
+has 'what cannot run has strategy and reason' '"strategy": "mlsl-hybrid"'
+run explain --system iris-v100 --framework pytorch-ddp --strategy all
+check 'explain wants one strategy' 2 'no strategy "all"'
