@@ -288,7 +288,7 @@ usage '--dp that does not fit the devices' '--dp 3' predict --system iris-v100 -
 usage 'explain of many' 'one number of nodes' explain --nodes 1,2 --framework ideal
 usage '--max-error in words' '--max-error: expected' compare --max-error little data/runs/intel_caffe.csv
 usage 'schema of what is not there' "did you mean 'system'" schema sistem
-usage 'help on what is not there' "no command 'nothing'" help nothing
+usage 'help on what is not there' "no command or topic 'nothing'" help nothing
 usage 'argument that nobody asked for' 'unexpected' predict resnet50
 usage 'compare without a file' 'expected at least one' compare
 usage 'list of what is not there' 'systems' list sistems
