@@ -88,7 +88,9 @@ if command -v gnuplot > /dev/null 2>&1; then
     mv "$work/before/out.svg" "$work/before/out"
 fi
 faults 'import nccl-tests' out 16 "malloc $writes" -- import nccl-tests "$root/tests/fixtures/bench/nccl_2.18_a100.txt" --system dgx-a100-80 -o out
-[ "$("$DLMODEL" --version -v | grep -c 'PROTOBUF_C=no\|protobuf-c: no')" -gt 0 ] || faults 'import onnx' out 16 "malloc $writes" -- import onnx "$root/tests/fixtures/onnx/alexnet.onnx" -o out
+if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
+    faults 'import onnx' out 16 "malloc $writes" -- import onnx "$root/tests/fixtures/onnx/alexnet.onnx" -o out
+fi
 
 # calibrate: one run with a probe program made of shell leaves its journal, because it may not rename the profile; from then on each
 # run takes its samples from the journal and measures nothing.
