@@ -196,6 +196,13 @@ class Recorder:
     def clear(self):
         self.events.clear()
 
+    def layer_times(self, rows):
+        """rows: [(layer, "forward" or "backward", seconds)] of one step, as ranges that follow each other."""
+        at = self.events[-1][2] if self.events else 0.0
+        for layer, part, seconds in rows:
+            self.events.append(("layer:%s:%s" % (layer, part), at, at + seconds))
+            at += seconds
+
     def write(self):
         args = self.bench.args
         about = {"framework": args.mode, "network": self.bench.net["name"], "input": self.bench.net["input"], "batch_per_device": args.batch,
@@ -207,6 +214,33 @@ class Recorder:
         with open(path + ".new", "w", encoding="utf-8") as f:
             json.dump({"traceEvents": events, "displayTimeUnit": "ms", "dlmodel": about}, f)
         os.rename(path + ".new", path)
+
+
+def profile(bench, step, recorder, layers_of):
+    """Steps as they are, then the same number in which layers_of(step) finds the times of layers: [(layer, part, seconds)]. Watching costs time:
+    times of layers are scaled by how much longer the watched steps took."""
+    begin = time.perf_counter
+    for _ in range(bench.args.warmup):
+        step()
+    plain, watched = [], []
+    for i in range(bench.args.steps):
+        start = begin()
+        step()
+        end = begin()
+        plain.append(end - start)
+        recorder.events.append(("ProfilerStep#%d" % i, start, end))
+        bench.log.write("step", step=i, step_s=round(end - start, 9))
+    found = layers_of(step, watched)
+    scale = min(1.0, median(plain) / median(watched))
+    for rows in found:
+        recorder.layer_times([(layer, part, seconds * scale) for layer, part, seconds in rows])
+    recorder.write()
+
+
+def median(values):
+    values = sorted(values)
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
 
 
 def needs(module, what):

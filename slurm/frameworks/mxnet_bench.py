@@ -39,7 +39,7 @@ def batches(bench, mx, contexts):
 def main():
     args = common.options()
     bench = common.Bench(args)
-    if args.mode.startswith("dist"):
+    if args.mode.startswith("dist") and not args.profile:
         meet_kvstore(bench)
     mx = common.needs("mxnet", "MXNet")
     if args.role != "worker":
@@ -70,7 +70,7 @@ def main():
         hvd.broadcast_parameters(net.collect_params(), root_rank=0)
         trainer = hvd.DistributedTrainer(net.collect_params(), mx.optimizer.create(name, **options))
     else:
-        trainer = mx.gluon.Trainer(net.collect_params(), name, options, kvstore=args.mode)
+        trainer = mx.gluon.Trainer(net.collect_params(), name, options, kvstore=None if args.profile else args.mode)
     loss_of = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     count = sum(int(p.data(contexts[0]).size) for p in net.collect_params().values() if p.grad_req != "null")
     replicas = task.size * len(contexts)
@@ -84,7 +84,23 @@ def main():
         mx.autograd.backward(losses)
         trainer.step(args.batch * replicas)
         mx.nd.waitall()
-    bench.measure(step)
+
+    def phases():
+        """Seconds of forward and backward of the whole network, for a profile."""
+        (x, y), = following()
+
+        def forward():
+            with mx.autograd.record():
+                return loss_of(net(x), y)
+        loss, forward_s = profile_mxnet.timed(mx, forward)
+        return {"forward": forward_s, "backward": profile_mxnet.timed(mx, lambda: mx.autograd.backward([loss]))[1]}
+    if args.profile:
+        import profile_mxnet
+        (x, y), = following()
+        blocks = net_mxnet.layer_calls(mx, net, bench.net, lambda out: loss_of(out, y))
+        common.profile(bench, step, common.Recorder(bench, versions), profile_mxnet.layers_of(bench, mx, phases, blocks, x))
+    else:
+        bench.measure(step)
     bench.end()
 
 
