@@ -161,11 +161,11 @@ class Bench:
     def measure(self, step):
         """step() trains one batch and returns when it is done on the device; it may return the seconds it waited for input."""
         for i in range(self.args.warmup + self.args.steps):
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), time.process_time()
             load_s = step()
-            step_s = time.perf_counter() - begin
+            step_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
             if self.task.rank == 0:
-                self.log.write("warmup" if i < self.args.warmup else "step", step=i, step_s=round(step_s, 9), load_s=load_s,
+                self.log.write("warmup" if i < self.args.warmup else "step", step=i, step_s=round(step_s, 9), cpu_s=round(cpu_s, 9), load_s=load_s,
                                samples_per_s=round(self.global_batch / step_s, 6))
 
     def end(self, peak_memory_bytes=None):
@@ -235,6 +235,34 @@ def profile(bench, step, recorder, layers_of):
     for rows in found:
         recorder.layer_times([(layer, part, seconds * scale) for layer, part, seconds in rows])
     recorder.write()
+
+
+SWEPT_BYTES = 8 << 20  # what an iteration leaves of a core's caches
+SIZES_BYTES = [4096 << 2 * i for i in range(8)]
+
+
+def collectives(bench, library, reduce_of):
+    """Times of the library's all-reduce by size, as the OSU benchmarks print them: collectives.txt of the run. reduce_of(elements) makes a function that sums
+    so many floats over all tasks and returns when the sum is there. Before each, memory is swept as an iteration does."""
+    swept = bytearray(SWEPT_BYTES)
+    rows = []
+    for size in SIZES_BYTES:
+        reduce = reduce_of(size // 4)
+        reduce_of(1)()
+        times = []
+        for i in range(24 if size <= 1 << 22 else 10):
+            swept[:] = bytes(SWEPT_BYTES)
+            reduce_of(1)()  # all begin together
+            begin = time.perf_counter()
+            reduce()
+            if i >= 3:
+                times.append(time.perf_counter() - begin)
+        rows.append("%-12d %14.2f" % (size, 1e6 * median(times)))
+        if bench.task.rank == 0:
+            bench.log.write("note", text="all-reduce of %d bytes: %.6f s" % (size, median(times)))
+    if bench.task.rank == 0:
+        with open(os.path.join(bench.args.run, "collectives.txt"), "w", encoding="utf-8") as f:
+            f.write("# OSU form: Allreduce Latency Test of %s\n# Size       Avg Latency(us)\n%s\n" % (library, "\n".join(rows)))
 
 
 def median(values):

@@ -55,7 +55,7 @@ def layers_of(bench, tf):
     def watch(step, watched):
         folder = tempfile.mkdtemp(prefix="dlmodel-profile-")
         try:
-            tf.profiler.experimental.start(folder)
+            tf.profiler.experimental.start(folder, tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0))
             for _ in range(bench.args.steps):
                 begin = time.perf_counter()
                 step()

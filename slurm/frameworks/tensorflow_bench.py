@@ -161,6 +161,22 @@ def run_ps(bench, tf):
     os._exit(0)
 
 
+def reduce_of(tf, hvd, strategy):
+    """For common.collectives."""
+    known = {}
+
+    def make(elements):
+        if elements not in known:
+            data = tf.zeros([elements])
+            if hvd is not None:
+                call = tf.function(lambda: hvd.allreduce(data, op=hvd.Sum, name="sum%d" % elements)[0])
+            else:
+                call = tf.function(lambda: strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, data)[0]))
+            known[elements] = lambda: call().numpy()
+        return known[elements]
+    return make
+
+
 def horovod(bench, tf):
     hvd = common.needs("horovod.tensorflow.keras" if bench.args.mode == "horovod-keras" else "horovod.tensorflow", "Horovod")
     hvd.init()
@@ -205,7 +221,11 @@ def main():
     if hvd is not None:
         versions["horovod"] = common.needs("horovod", "Horovod").__version__
     bench.start(versions, bench.task.size, args.batch * replicas, model.count_params())
-    if args.profile:
+    if args.profile and bench.task.size > 1:
+        if hvd is None and args.mode != "multiworker":
+            raise RuntimeError("TensorFlow: no collectives to measure in mode %s" % args.mode)
+        common.collectives(bench, "horovod" if hvd is not None else "grpc", reduce_of(tf, hvd, None if hvd is not None else strategy))
+    elif args.profile:
         import profile_keras
         common.profile(bench, step, common.Recorder(bench, versions), profile_keras.layers_of(bench, tf))
     else:
