@@ -138,7 +138,7 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
     if (strcmp(system->device->kind, "cpu") == 0 && plan->nodes * plan->devices_per_node > 1 && strcmp(parts->framework->behaviour, "fused-ticks") == 0 &&
         dl_replica_library(system, parts->framework, plan) == DL_LIB_MPI) {
         warn(p, dl_arena_printf(arena, "%s's own thread polls in MPI beside %lld computing: compute takes %.3g times as long", parts->framework->name,
-                                (long long)system->device->unit_count, dl_shared_host_poll_ratio(system, plan)), false);
+                                (long long)system->device->unit_count, dl_shared_host_poll_ratio(system, plan, parts->framework->cycle_s)), false);
     }
     const double outside = extrapolated_share(parts);
     if (outside > 0.05) {

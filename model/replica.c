@@ -230,7 +230,7 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
                                struct dl_err *err) {
     struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
-    if (polls(system, framework, plan)) shared.turns_ratio *= dl_shared_host_poll_ratio(system, plan);
+    if (polls(system, framework, plan)) shared.turns_ratio *= dl_shared_host_poll_ratio(system, plan, framework->cycle_s);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return DL_OK;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
     if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+static const double TURN_S = 4e-3; /* one turn of a busy thread on a core: a tick of Linux with CONFIG_HZ=250, Debian's (mem) */
 static const struct dl_shared_host ALONE = {1, 1, 1, 1, INFINITY};
 
 static bool is_cpu(const struct dl_system *system) { return strcmp(system->device->kind, "cpu") == 0; }
@@ -53,9 +54,9 @@ double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_
     return device->unit_count >= 1 ? 1 / (double)device->unit_count : 1;
 }
 
-double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl_plan *plan) {
+double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl_plan *plan, double cycle_s) {
     const double cores = system->device->unit_count >= 1 ? (double)system->device->unit_count : 1;
-    return is_cpu(system) && plan->nodes * plan->devices_per_node > 1 ? (cores + 1) / cores : 1;
+    return is_cpu(system) && plan->nodes * plan->devices_per_node > 1 ? 1 + TURN_S / (TURN_S + cycle_s) / cores : 1;
 }
 
 bool dl_shared_host_carries(const struct dl_system *system) {

@@ -36,10 +36,29 @@ def batches(bench, mx, contexts):
     return lambda: next(running)
 
 
+def reduce_of(mx, store):
+    """For common.collectives: push and pull."""
+    known = {}
+
+    def make(elements):
+        if elements not in known:
+            data, key = mx.nd.zeros((elements,)), str(elements)
+            store.init(key, data)
+            known[elements] = data, key
+        data, key = known[elements]
+
+        def call():
+            store.push(key, data)
+            store.pull(key, out=data)
+            data.wait_to_read()
+        return call
+    return make
+
+
 def main():
     args = common.options()
     bench = common.Bench(args)
-    if args.mode.startswith("dist") and not args.profile:
+    if args.mode.startswith("dist") and (not args.profile or args.role != "worker" or bench.task.size > 1):
         meet_kvstore(bench)
     mx = common.needs("mxnet", "MXNet")
     if args.role != "worker":
@@ -51,6 +70,12 @@ def main():
         hvd.init()
         task.rank, task.size, task.local = hvd.rank(), hvd.size(), hvd.local_rank()
         versions["horovod"] = common.needs("horovod", "horovod-mxnet").__version__
+    if args.profile and task.size > 1:
+        if hvd is not None or not args.mode.startswith("dist"):
+            raise RuntimeError("MXNet: no collectives to measure in mode %s" % args.mode)
+        bench.start(versions, task.size, 0)
+        common.collectives(bench, "ps-lite", reduce_of(mx, mx.kv.create(args.mode)))
+        return bench.end()
     if args.precision not in ("fp32", "fp16"):
         raise RuntimeError("MXNet: no precision %s (fp32, fp16)" % args.precision)
     many = args.mode in ("device", "dist_device_sync")

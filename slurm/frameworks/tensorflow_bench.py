@@ -224,7 +224,8 @@ def main():
     if args.profile and bench.task.size > 1:
         if hvd is None and args.mode != "multiworker":
             raise RuntimeError("TensorFlow: no collectives to measure in mode %s" % args.mode)
-        common.collectives(bench, "horovod" if hvd is not None else "grpc", reduce_of(tf, hvd, None if hvd is not None else strategy))
+        common.collectives(bench, "horovod" if hvd is not None else "grpc", reduce_of(tf, hvd, None if hvd is not None else strategy),
+                           agrees=hvd is not None)
     elif args.profile:
         import profile_keras
         common.profile(bench, step, common.Recorder(bench, versions), profile_keras.layers_of(bench, tf))
