@@ -94,7 +94,8 @@ const struct dl_command dl_cmd_import = {
         "if its hooks can, 'layer:NAME:backward', NAME as in the workload file (that of import onnx has the names of PyTorch's modules). "
         "Kernels count for the range in which they were launched; without kernels the range's own time counts, less that of ranges "
         "inside. Without backward ranges, backward operators belong to the forward range with their sequence number. ProfilerStep ranges "
-        "count iterations, Optimizer.step ranges are the update. A FILE.csv has the columns layer, pass (forward, backward or update) "
+        "count iterations, Optimizer.step ranges are the update; on a CPU the median iteration less its layers is. The benchmark programs of dlmodel slurm write such "
+        "traces for PyTorch, TensorFlow, Keras, MXNet and Horovod (submit --profile). A FILE.csv has the columns layer, pass (forward, backward or update) "
         "and time_s.",
     .examples = examples,
     .options = tables,

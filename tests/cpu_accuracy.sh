@@ -6,19 +6,34 @@ dlmodel=$1 readme=$2 bound_pct=10
 here=tests/fixtures/slurm
 table=$(mktemp) || exit 2
 trap 'rm -f "$table" "$table.new"' EXIT
+layers=''
+for f in $here/*.layers.json; do layers="$layers --layers $f"; done
 compare() {
-    DLMODEL_LOCAL=$PWD/$here/pytorch_cpu_system.json "$dlmodel" compare $here/pytorch_cpu_runs.csv --median --layers $here/pytorch_cpu_lenet.layers.json \
-        --layers $here/pytorch_cpu_squeezenet1_1.layers.json --layers $here/pytorch_cpu_resnet18.layers.json "$@"
+    # shellcheck disable=SC2086
+    DLMODEL_LOCAL=$PWD/$here/cpu_system.json "$dlmodel" compare $here/cpu_runs.csv --median --set devices_per_node=4 $layers "$@"
 }
+frameworks=$(cut -d, -f1 $here/cpu_runs.csv | sed -n 's/-\(lenet\|squeezenet1_1\|resnet18\)-.*//p' | sort -u)
 compare --markdown 2> "$table.new" | sed '/^Mean absolute/d; /^$/d' > "$table" || { cat "$table.new"; exit 1; }
-compare --where nodes=1,2 --markdown 2> /dev/null | sed -n 's/^Mean absolute error over/\nOne and two tasks: mean absolute error over/p' >> "$table"
+{
+    echo
+    for f in $frameworks all; do
+        # shellcheck disable=SC2046
+        compare --where nodes=1,2 $([ "$f" = all ] || echo "--where framework=$f") --markdown 2> /dev/null |
+            sed -n "s/^Mean absolute error over/- One and two tasks, $f: mean absolute error over/p"
+    done
+} >> "$table"
 if [ "${3-}" = check ]; then
     sed -n '/<!-- cpu:begin -->/,/<!-- cpu:end -->/p' "$readme" | sed '1d;$d' | diff - "$table" && echo 'ok README tells the errors on the Slurm test bed' ||
         echo 'not ok README tells the errors on the Slurm test bed (make accuracy)'
-    if compare --where nodes=1,2 --max-error "$bound_pct" > "$table.new" 2>&1; then echo "ok one and two tasks of PyTorch: mean error at most $bound_pct %"; else
-        echo "not ok one and two tasks of PyTorch: mean error at most $bound_pct %"
-        cat "$table.new"
-    fi
+    for f in $frameworks all; do
+        # shellcheck disable=SC2046
+        if compare --where nodes=1,2 $([ "$f" = all ] || echo "--where framework=$f") --max-error "$bound_pct" > "$table.new" 2>&1; then
+            echo "ok one and two tasks, $f: mean error at most $bound_pct %"
+        else
+            echo "not ok one and two tasks, $f: mean error at most $bound_pct %"
+            cat "$table.new"
+        fi
+    done
     exit 0
 fi
 awk -v table="$table" '/<!-- cpu:begin -->/ { print; while ((getline line < table) > 0) print line; skip = 1; next }

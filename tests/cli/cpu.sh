@@ -60,6 +60,19 @@ check 'two traces of one batch' 0
 has 'mean of forward' '"forward_s": 0.002,?$'
 has 'mean of backward' '"backward_s": 0.003,?$'
 has 'the rest of the iteration' '"update_s": 0.105,?$'
+# One slow step of three does not count: the median.
+{
+    printf '{"traceEvents": [{"ph": "X", "name": "ProfilerStep#0", "ts": 0, "dur": 10000}, {"ph": "X", "name": "ProfilerStep#1", "ts": 20000, "dur": 90000},\n'
+    printf '{"ph": "X", "name": "ProfilerStep#2", "ts": 200000, "dur": 11000}'
+    for i in 0 1 2; do
+        printf ',\n{"ph": "X", "name": "layer:conv1:forward", "ts": %d, "dur": 4000}, {"ph": "X", "name": "layer:conv1:backward", "ts": %d, "dur": 5000}' $((300000 + 20000 * i)) $((310000 + 20000 * i))
+    done
+    echo ']}'
+} > "$work/slow.json"
+run import trace "$work/slow.json" --workload lenet --batch 64 --device any --framework tensorflow
+check 'a trace with a slow step' 0
+has 'the rest of the median step' '"update_s": 0.002,?$'
+has 'the framework' '"framework": "tensorflow",'
 
 # A device of one core, and of the cores that the process is bound to.
 run calibrate --cores 100000 --dry-run
