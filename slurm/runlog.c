@@ -25,6 +25,7 @@ static const struct dl_field line_fields[] = {
     NUMBER(step_s, 0, 1e6, DL_UNIT_S, "time of the step, of the slowest rank where ranks wait for each other"),
     NUMBER(samples_per_s, 0, 1e12, DL_UNIT_SAMPLE_PER_S, "of the whole job"),
     NUMBER(cpu_s, 0, 1e9, DL_UNIT_S, "of the step, all threads of the process on their cores; a CPU's step beyond it was waiting"),
+    NUMBER(core_s, 0, 1e3, DL_UNIT_S, "processor time of a fixed loop beside the steps, median: how fast the core was"),
     NUMBER(load_s, 0, 1e6, DL_UNIT_S, "of the step, waiting for input"),
     NUMBER(peak_memory_bytes, 0, 1e15, DL_UNIT_BYTE, "of one device, or of one process on a CPU"),
     INTEGER(ranks, 1, 1e9, "processes that train"),

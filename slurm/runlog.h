@@ -10,7 +10,7 @@ struct dl_runlog_line {
     const char *event;             /* job start warmup step end look watch note exit fail */
     double time_s;                 /* seconds since 1970 */
     int64_t step, ranks, status, rank;
-    double step_s, samples_per_s, cpu_s, load_s;
+    double step_s, samples_per_s, cpu_s, core_s, load_s;
     double peak_memory_bytes;
     const char *job_id, *nodes, *node, *text;
     const char *framework, *network, *backend, *precision;

@@ -130,6 +130,14 @@ class Meeting:
                 time.sleep(0.05)
 
 
+def yardstick():
+    """Processor time of a fixed loop: how fast the core is just now, which it shares with other guests of the machine."""
+    begin, total = time.thread_time(), 0
+    for i in range(4000):
+        total += i
+    return time.thread_time() - begin
+
+
 class Bench:
     """One task of a run. Rank 0 writes the steps; every task writes why it failed."""
 
@@ -139,6 +147,7 @@ class Bench:
         self.log = Log(args.run, part)
         self.meeting = Meeting(args.run, self.task.job)
         self.net = network(args)
+        self.core_s = []
         sys.excepthook = self.failed
 
     def failed(self, kind, value, trace):
@@ -161,6 +170,7 @@ class Bench:
     def measure(self, step):
         """step() trains one batch and returns when it is done on the device; it may return the seconds it waited for input."""
         for i in range(self.args.warmup + self.args.steps):
+            self.core_s.append(yardstick())
             begin, cpu = time.perf_counter(), time.process_time()
             load_s = step()
             step_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
@@ -174,7 +184,8 @@ class Bench:
         if peak_memory_bytes is None:
             import resource
             peak_memory_bytes = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        self.log.write("end", time_s=time.time(), peak_memory_bytes=int(peak_memory_bytes))
+        core_s = round(median(self.core_s), 9) if self.core_s else None
+        self.log.write("end", time_s=time.time(), peak_memory_bytes=int(peak_memory_bytes), core_s=core_s)
         self.log.sync()
 
 
@@ -224,6 +235,7 @@ def profile(bench, step, recorder, layers_of):
         step()
     plain, watched = [], []
     for i in range(bench.args.steps):
+        bench.core_s.append(yardstick())
         start = begin()
         step()
         end = begin()

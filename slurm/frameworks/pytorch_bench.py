@@ -139,6 +139,7 @@ def profile(bench, step, recorder):
         step()
     recorder.clear()
     for i in range(bench.args.steps):
+        bench.core_s.append(common.yardstick())
         begin = time.perf_counter()
         step()
         recorder.add("ProfilerStep#%d" % i, begin, time.perf_counter())
