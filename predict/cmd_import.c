@@ -22,6 +22,7 @@ const struct dl_option dl_import_options[] = {
     {"framework", 'f', "NAME", "trace", "framework, or the part of its name that tells; default pytorch", false},
     {"precision", 'p', "NAME", "trace", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
     {"batch", 'b', "LIST", "trace", "samples that a device had, one number for each file", false},
+    {"quartile", 0, NULL, "trace", "of iterations on a CPU the lower quartile instead of the median, where other programs made some longer", false},
     {"steps", 0, "N", "trace", "iterations in each trace; default: its ProfilerStep ranges, else how often most layers occur", false},
     {.name = NULL},
 };

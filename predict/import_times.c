@@ -66,7 +66,7 @@ static void note_batch(struct dl_context *context, const struct dl_workload *w, 
 }
 
 static enum dl_code read_one(struct dl_context *context, const struct dl_workload *w, const char *path, double batch, int64_t steps,
-                             struct dl_layer_batch *out, struct dl_err *err) {
+                             bool quartile, struct dl_layer_batch *out, struct dl_err *err) {
     char *text = NULL;
     size_t length = 0;
     struct dl_trace_times t;
@@ -75,7 +75,8 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
     else DL_TRY(dl_trace_parse(path, text, length, steps, context->arena, &t, err));
     if (keep_known(context, w, &t, path) == 0) return dl_fail_at(err, path, 0, 0, NULL, "none of its ranges is a layer of %.80s; see 'dlmodel explain --workload'", w->name);
     note_batch(context, w, &t, path, batch);
-    t.update_s = rounded(context->arena, t.update_s);
+    t.update_s = rounded(context->arena, quartile && dl_known(t.quartile_update_s) ? t.quartile_update_s : t.update_s);
+    if (quartile && dl_known(t.quartile_jitter_frac)) t.jitter_frac = t.quartile_jitter_frac;
     for (int i = 0; i < t.layer_count; i++) {
         t.layers[i].forward_s = rounded(context->arena, t.layers[i].forward_s);
         t.layers[i].backward_s = rounded(context->arena, t.layers[i].backward_s);
@@ -179,12 +180,13 @@ enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options
     if (workload == NULL) return dl_fail(err, DL_ERR_USAGE, "say with --workload NAME whose layers the trace has");
     DL_TRY(read_batches(options, list, &count, err));
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
+    const bool quartile = dl_option_given(options, "quartile");
     DL_TRY(dl_option_integer(options, "steps", 1, 1000000, &steps, err));
     DL_TRY(find_device(context, options, &times.device, err));
     DL_TRY(dl_data_workload(&context->data, workload, context->arena, &w, err));
     for (size_t i = 0; i < count; i++) {
         if (list[i] < 1) return dl_fail(err, DL_ERR_USAGE, "--batch: expected numbers of at least 1");
-        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, &batches[i], err));
+        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, quartile, &batches[i], err));
     }
     qsort(batches, count, sizeof *batches, by_batch);
     count = join_repeats(context->arena, batches, count);

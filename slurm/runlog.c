@@ -178,7 +178,7 @@ static double median(const double *sorted, int count) {
 }
 
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, struct dl_run_summary *out) {
-    *out = (struct dl_run_summary){.median_s = NAN, .mean_s = NAN, .low_s = NAN, .high_s = NAN, .mad_s = NAN};
+    *out = (struct dl_run_summary){.median_s = NAN, .quartile_s = NAN, .mean_s = NAN, .low_s = NAN, .high_s = NAN, .mad_s = NAN};
     double *sorted = dl_arena_alloc(arena, (size_t)count + 1, sizeof *sorted), *away = dl_arena_alloc(arena, (size_t)count + 1, sizeof *away);
     if (count < 1 || sorted == NULL || away == NULL) return;
     memcpy(sorted, steps, (size_t)count * sizeof *sorted);
@@ -203,6 +203,7 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, st
     out->high_s = sorted[last];
     out->mean_s = sum / out->kept;
     out->median_s = median(sorted + first, out->kept);
+    out->quartile_s = sorted[first + (out->kept - 1) / 4];
 }
 
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena) {

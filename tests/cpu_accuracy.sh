@@ -10,7 +10,7 @@ layers=''
 for f in $here/*.layers.json; do layers="$layers --layers $f"; done
 compare() {
     # shellcheck disable=SC2086
-    DLMODEL_LOCAL=$PWD/$here/cpu_system.json "$dlmodel" compare $here/cpu_runs.csv --median --set devices_per_node=4 $layers "$@"
+    DLMODEL_LOCAL=$PWD/$here/cpu_system.json "$dlmodel" compare $here/cpu_runs.csv --median --quartile --set devices_per_node=4 $layers "$@"
 }
 frameworks=$(cut -d, -f1 $here/cpu_runs.csv | sed -n 's/-\(lenet\|squeezenet1_1\|resnet18\)-.*//p' | sort -u)
 compare --markdown 2> "$table.new" | sed '/^Mean absolute/d; /^$/d' > "$table" || { cat "$table.new"; exit 1; }

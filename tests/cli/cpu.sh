@@ -84,6 +84,20 @@ run import trace "$work/slow.json" --workload lenet --batch 64 --device any --fr
 check 'a trace with a slow step' 0
 has 'the rest of the median step' '"update_s": 0.002,?$'
 has 'the framework' '"framework": "tensorflow",'
+run import trace "$work/slow.json" --workload lenet --batch 64 --device any --quartile
+check 'the lower quartile' 0
+has 'the rest of the fastest of three' '"update_s": 0.001,?$'
+{
+    echo 'id,source,system,framework,workload,nodes,devices_per_node,batch_per_device,metric,value,unit,disturbed,quartile_s'
+    echo 'a-r1,s,dgx1-v100,pytorch-ddp,resnet50,1,1,32,iteration,0.4,s,yes,0.3'
+    echo 'b-r1,s,dgx1-v100,pytorch-ddp,resnet50,1,2,32,iteration,0.4,s,no,0.3'
+} > "$work/disturbed.csv"
+run compare "$work/disturbed.csv" --quartile --markdown
+check 'disturbed runs' 0
+has 'a quartile where it was disturbed' '^\| a-r1 \| 1 \| 300 ms \|'
+has 'the value where not' '^\| b-r1 \| 2 \| 400 ms \|'
+run compare "$work/disturbed.csv" --markdown
+has 'the median without --quartile' '^\| a-r1 \| 1 \| 400 ms \|'
 
 # A device of one core, and of the cores that the process is bound to.
 run calibrate --cores 100000 --dry-run

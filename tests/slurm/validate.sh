@@ -134,11 +134,11 @@ for f in $modes $rest; do
             traces+=("$t")
             batches=$batches${batches:+,}$([ "$w" = lenet ] && echo 64 || echo 8)
         done
-        [ ${#traces[@]} -gt 0 ] && "$DLMODEL" import trace "${traces[@]}" --workload "$w" --framework "$f" --batch "$batches" --system "$work/system.json" \
+        [ ${#traces[@]} -gt 0 ] && "$DLMODEL" import trace "${traces[@]}" --quartile --workload "$w" --framework "$f" --batch "$batches" --system "$work/system.json" \
             -o "$work/layers-$f-$w.json" 2>> "$work/import.log" && layers+=(--layers "$work/layers-$f-$w.json")
     done
 done
-compare() { "$DLMODEL" compare "$work/runs.csv" --set devices_per_node=4 --median ${layers[@]+"${layers[@]}"} "$@" 2>> "$work/compare.log"; }
+compare() { "$DLMODEL" compare "$work/runs.csv" --quartile --set devices_per_node=4 --median ${layers[@]+"${layers[@]}"} "$@" 2>> "$work/compare.log"; }
 {
     echo 'From the calibration, the profile of one task and the library'"'"'s all-reduce between two:'
     echo
