@@ -489,7 +489,9 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     DL_TRY(dl_framework_check(framework, doc, err));
     if (framework->kernels_from != NULL) { /* one step only, as that file has them */
-        DL_TRY(read_framework(data, framework->kernels_from, arena, &from_doc, &from, err));
+        const enum dl_code code = read_framework(data, framework->kernels_from, arena, &from_doc, &from, err);
+        if (code == DL_ERR_USAGE) return dl_json_fail(doc, "kernels_from", err, "no framework '%s'", framework->kernels_from);
+        DL_TRY(code);
         dl_framework_share_kernels(framework, from);
     }
     *out = framework;
