@@ -265,6 +265,7 @@ def collectives(bench, library, reduce_of, agrees=False):
         times = []
         for i in range(24 if size <= 1 << 22 else 10):
             swept[:] = bytes(SWEPT_BYTES)
+            bench.core_s.append(yardstick())
             reduce_of(1)()  # all begin together
             begin = time.perf_counter()
             reduce()

@@ -25,9 +25,9 @@ if [ "$rows" -eq "$told" ]; then echo 'ok every repeat'; else bad 'every repeat'
 with compare $here/cpu_runs.csv --where framework=horovod-tensorflow --where nodes=2 --median --json $layers
 check 'Horovod on CPUs' 0
 # shellcheck disable=SC2086
-with predict --system local --nodes 2 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework horovod-tensorflow --set framework.cycle_s=1ms --layers $here/horovod-tensorflow-lenet.layers.json
+with predict --system local --nodes 2 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework horovod-tensorflow --set framework.cycle_s=1ms
 check 'a polling thread' 0 'polls in MPI beside 1 computing: compute takes 1.8 times as long'
-with explain --system local --nodes 1 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework mxnet-dist-sync --layers $here/mxnet-dist-sync-lenet.layers.json
+with explain --system local --nodes 1 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework mxnet-dist-sync
 check 'a server on the core of its only worker' 0
 has 'pushes and pulls' 'push and pull 1 of 8 '
 with compare $here/cpu_runs.csv --layers $here/none.json
