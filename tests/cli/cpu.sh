@@ -3,26 +3,24 @@
 . tests/cli/lib.sh
 here=tests/fixtures/slurm work=$SCRATCH/cpu
 mkdir -p "$work"
-layers=''
-for f in "$here"/*.layers.json; do layers="$layers --layers $f"; done
+layers="--layers $here/pytorch_cpu_lenet.layers.json --layers $here/pytorch_cpu_squeezenet1_1.layers.json --layers $here/pytorch_cpu_resnet18.layers.json"
 with() { # with ARGS...: the profile of the test bed
-    DLMODEL_LOCAL=$PWD/$here/cpu_system.json run "$@"
+    DLMODEL_LOCAL=$PWD/$here/pytorch_cpu_system.json run "$@"
 }
 
 # shellcheck disable=SC2086
-with compare $here/cpu_runs.csv --where framework=pytorch-ddp --median --markdown $layers
+with compare $here/pytorch_cpu_runs.csv --median --markdown $layers
 check 'compare --markdown' 0
 has 'a row for each run' '^\| pytorch-ddp-resnet18-64x64-n2x1-b8 \| 2 \| [0-9.]+ ms \| [0-9.]+ ms \| [-+][0-9.]+ % \| compute \| '
 has 'shared cores are said' 'n4x1-b64 \| 4 \| .*oversubscribed 2 times: 4 devices take turns on a host for 2'
 has 'errors over all' '^Mean absolute error over 9 rows: '
 # shellcheck disable=SC2086
-with compare $here/cpu_runs.csv --where framework=pytorch-ddp --where nodes=1,2 --json $layers
+with compare $here/pytorch_cpu_runs.csv --where nodes=1,2 --json $layers
 check 'every repeat without --median' 0
-rows=$(grep -c '"id": ' "$SCRATCH/out") told=$(grep -c '^pytorch-ddp-.*-n[12]x1-' $here/cpu_runs.csv)
+rows=$(grep -c '"id": ' "$SCRATCH/out") told=$(grep -c '^pytorch-ddp-.*-n[12]x1-' $here/pytorch_cpu_runs.csv)
 if [ "$rows" -eq "$told" ]; then echo 'ok every repeat'; else bad 'every repeat' "$rows of $told"; fi
 # Horovod's thread polls in MPI beside one that computes; the release says its cycle. MXNet's server works on its worker's core.
-# shellcheck disable=SC2086
-with compare $here/cpu_runs.csv --where framework=horovod-tensorflow --where nodes=2 --median --json $layers
+with compare $here/cpu_runs.csv --set devices_per_node=4 --where framework=horovod-tensorflow --where nodes=2 --median --json --layers $here/horovod-tensorflow-lenet.layers.json
 check 'Horovod on CPUs' 0
 # shellcheck disable=SC2086
 with predict --system local --nodes 2 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework horovod-tensorflow --set framework.cycle_s=1ms
@@ -30,7 +28,7 @@ check 'a polling thread' 0 'polls in MPI beside 1 computing: compute takes 1.8 t
 with explain --system local --nodes 1 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework mxnet-dist-sync
 check 'a server on the core of its only worker' 0
 has 'pushes and pulls' 'push and pull 1 of 8 '
-with compare $here/cpu_runs.csv --layers $here/none.json
+with compare $here/pytorch_cpu_runs.csv --layers $here/none.json
 check 'layers that are not there' 3 'none.json'
 
 # The median of three repeats, and cells that would break a table.
@@ -47,7 +45,7 @@ has 'the median' '^\| a\\\|b \| 1 \| 200 ms \|'
 has 'a run without repeats' '^\| other \| 2 \| 300 ms \|'
 
 # Four one-core devices on two cores; sharing stands in explain.
-lenet="--workload lenet --batch-per-device 64 --framework pytorch-ddp --layers $here/pytorch-ddp-lenet.layers.json"
+lenet="--workload lenet --batch-per-device 64 --framework pytorch-ddp --layers $here/pytorch_cpu_lenet.layers.json"
 # shellcheck disable=SC2086
 with predict --system local --nodes 4 --devices-per-node 1 $lenet
 check 'oversubscribed cores' 0 '4 devices of 1 cores on a host of 2: oversubscribed 2 times.*no more than 2'
