@@ -39,21 +39,20 @@ static inline double dl_log2_near(double x) {
            2.8853900817779268 * s * ((1 + q * (1.0 / 3)) + f * ((1.0 / 5 + q * (1.0 / 7)) + f * ((1.0 / 9 + q * (1.0 / 11)) + f * (1.0 / 13))));
 }
 
-/* 2^x to 3e-13, exact for whole numbers, for |x| <= 1000; further out as at 1000. x = whole + r, |r| <= 1/2: the power series of
- * 2^r, its terms in pairs. */
+/* 2^x to 1e-12, exact for whole numbers, for |x| <= 1000; further out as at 1000. x = whole + r, |r| <= 1/2: a polynomial through
+ * 1 of least relative error, its terms in pairs. */
 static inline double dl_exp2_near(double x) {
     /* 1.5 x 2^52: adding it leaves the nearest whole number in the last bits. */
     const double round = 6755399441055744.0, within = dl_larger(-1000, dl_smaller(1000, x));
     const double shifted = within + round, r = within - (shifted - round), q = (r * r), f = (q * q);
-    const double low = (1 + r * 0.69314718055994531) + q * (0.24022650695910071 + r * 0.055504108664821580);
-    const double middle = (0.0096181291076284772 + r * 0.0013333558146428443) + q * (1.5403530393381609e-4 + r * 1.5252733804059841e-5);
-    const double high = (1.3215486790144309e-6 + r * 1.0178086009239699e-7) + q * 7.0549116208011233e-9;
+    const double low = (1 + r * 0.69314718054658875) + q * (0.2402265069773642 + r * 0.0555041093910126);
+    const double high = (0.0096181286953298337 + r * 0.0013333452255383364) + q * (0.00015403775196323191 + r * 1.5309693158684353e-05);
     uint64_t bits;
     double power;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 1023) << 52;
     memcpy(&power, &bits, sizeof power);
-    return power * (low + f * (middle + f * high));
+    return power * (low + f * (high + f * 1.3188824029932322e-06));
 }
 
 /* Cube root of u in 1..2, to 1e-9: a parabola (to 1e-3), then one of Halley's steps, which cubes the error. */
