@@ -51,7 +51,7 @@ enum dl_code dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena, struct dl_e
 
 void dl_pipe_split(struct dl_pipe *p, const struct dl_strategy_request *request, const struct dl_cost *cost) {
     const struct dl_layer *layers = request->workload->layers;
-    double own = 0, all = 0;
+    double most = 0, all = 0;
     p->slowest = 0;
     p->border_elements = p->forward_s = p->backward_s = 0;
     for (int s = 0; s < p->stages; s++) p->step_s[s] = p->compute_s[s] = p->parameters[s] = 0;
@@ -65,6 +65,7 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_strategy_request *request,
     }
     for (int s = 0; s < p->stages; s++) {
         if (p->step_s[s] > p->step_s[p->slowest]) p->slowest = s;
+        most = fmax(most, p->parameters[s]);
         all += p->parameters[s];
     }
     for (int k = p->slowest; k < p->parts; k += p->stages) {
@@ -73,9 +74,8 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_strategy_request *request,
             p->backward_s += cost->layers[i].backward.time_s;
         }
     }
-    own = p->parameters[p->slowest];
     p->step_max_s = p->step_s[p->slowest];
-    p->update_s = cost->update.time_s * (all > 0 ? own / all : 0);
+    p->update_s = cost->update.time_s * (all > 0 ? most / all : 0);
 }
 
 /* The layers of one device as a network of its own, for its memory. */
@@ -198,7 +198,7 @@ enum dl_code dl_pipe_compose(struct dl_pipe *p, struct dl_prediction *out, struc
     }
     out->comm_s = fmax(out->comm_s, exposed_s);
     out->comm_messages = p->message_count;
-    out->overhead_s = p->micro_batches * (p->step_max_s - p->compute_s[p->slowest]) + r->framework->iteration_s;
+    out->overhead_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) + r->framework->iteration_s;
     if (devices > 1 && dl_known(r->system->jitter_frac)) {
         out->overhead_s += r->system->jitter_frac * dl_normal_expected_max(devices) * out->compute_s;
     }

@@ -19,7 +19,8 @@ struct dl_pipe {
     const double *cut_elements;  /* of one sample, across each border between layers */
     int slowest;
     double step_max_s, border_elements; /* the largest border between parts */
-    double forward_s, backward_s, update_s; /* of the slowest stage, one micro-batch */
+    double forward_s, backward_s; /* of the slowest stage, one micro-batch */
+    double update_s;             /* of the stage with the most parameters */
     /* of a plan */
     const struct dl_strategy_request *request;
     struct dl_plan plan;         /* complete; micro_batch_samples > 0 */

@@ -65,7 +65,8 @@ static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
     return DL_OK;
 }
 
-/* Costs of the slowest device over the iteration, for the judge and `explain`: others wait for it. */
+/* Costs of the slowest device over the iteration, for the judge and `explain`: others wait for it. The update is that of the device
+ * with the most parameters, which need not be the same one (F-PARADL: max WU). */
 static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, struct dl_err *err) {
     const struct dl_pipe *p = &pipe->p;
     const int layers = p->request->workload->layer_count;
