@@ -18,7 +18,7 @@ static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_opti
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes 1-16*2 --json",
-    "dlmodel predict --system dgx-a100-80 --workload gpt2_xl --nodes 64 --checkpoint best --set node_mtbf=20000h",
+    "dlmodel predict --system dgx-a100-80 --workload bert_large --nodes 64 --checkpoint best --set node_mtbf=20000h",
     "dlmodel predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 --split balanced --framework pytorch-ddp",
     "dlmodel predict --system dgx1-v100 --workload resnet50 --precision mixed --batch-per-device 256 --set links.intra.bandwidth=50GB/s",
     NULL,
