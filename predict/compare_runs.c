@@ -11,11 +11,11 @@
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
-    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, NOTES, COLUMNS
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, COLUMNS
 };
 static const char *const column_names[COLUMNS] = {
     "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
-    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "notes",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes",
 };
 
 struct loaded { const char *key; const void *object; };
@@ -139,8 +139,8 @@ static enum dl_code count(const struct runs *r, int row, enum column column, int
     DL_TRY(number(r, row, column, &value, err));
     if (!dl_known(value)) return DL_OK;
     if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a whole number from 1 to 1000000000, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a whole number from 1 to 1000000000, got \"%.60s\"",
+                            cell(r, row, column));
     }
     *out = (int64_t)value;
     return DL_OK;
@@ -151,8 +151,7 @@ static enum dl_code positive(const struct runs *r, int row, enum column column, 
     DL_TRY(number(r, row, column, out, err));
     if (!dl_known(*out)) *out = 0;
     else if (*out <= 0) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a number above 0, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a number above 0, got \"%.60s\"", cell(r, row, column));
     }
     return DL_OK;
 }
@@ -189,6 +188,23 @@ static const struct dl_layer_times *layers_for(const struct dl_data *data, const
     return NULL;
 }
 
+/* Values in seconds or samples per second, whatever the table's unit is; NULL, or why the row cannot be used. */
+static const char *convert_unit(const struct runs *r, int row, struct run *run) {
+    static const struct { const char *name; bool throughput; double factor; } units[] = {
+        {"", true, 1},          {"samples/s", true, 1},   {"images/s", true, 1}, {"img/s", true, 1},
+        {"sequences/s", true, 1}, {"sentences/s", true, 1}, {"", false, 1},        {"s", false, 1},
+        {"ms", false, 1e-3},    {"us", false, 1e-6},
+    };
+    const char *unit = r->columns[UNIT] < 0 ? "" : cell(r, row, UNIT);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].throughput != run->throughput || strcmp(units[i].name, unit) != 0) continue;
+        run->measured *= units[i].factor;
+        return NULL;
+    }
+    return dl_arena_printf(r->arena, "unit \"%.40s\" of %s: expected %s", unit, run->throughput ? "throughput" : "iteration",
+                           run->throughput ? "samples/s" : "s, ms or us");
+}
+
 static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
     memset(run, 0, sizeof *run);
     struct dl_plan *plan = &run->plan;
@@ -203,6 +219,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     DL_TRY(read_counts(r, row, run, err));
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
+    if (run->why == NULL) run->why = convert_unit(r, row, run);
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
     if (precision < 0) run->why = "unknown precision";
     if (optimizer < 0) run->why = "unknown optimizer";
