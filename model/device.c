@@ -149,6 +149,8 @@ static const struct dl_field device_fields[] = {
     STRING(surfaces_from, false, "device whose kernel times are borrowed, scaled by the peaks"),
     NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
            "time of convolutions without a fast algorithm (1x1, strided, unequal sides) / by borrowed kernel times"),
+    NUMBER(norm_scale, 0.1, 20, DL_UNIT_NONE,
+           "time of batch normalisations by libraries of the device's time / by bandwidth, where the framework's file has none"),
     {.key = "sources",
      .type = DL_FIELD_MAP,
      .offset = offsetof(struct dl_device, sources),

@@ -43,6 +43,7 @@ struct dl_device {
     struct dl_work_factor *works; int work_count; /* kinds of work that a calibration measured by themselves */
     const char *surfaces_from;           /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
     double direct_conv_scale;            /* time of convolutions without a fast algorithm / by borrowed surfaces; NAN: 1. F-DIRECT-CONV */
+    double norm_scale;                   /* time of batch normalisations by libraries of the device's time / by bandwidth; NAN: 1. F-DEVICE-NORM */
     const struct dl_device *borrowed;    /* loaded from surfaces_from (not in the file) */
     struct dl_map_entry *sources; int source_count; /* key -> source of single members */
     const char *comment;                 /* choices between sources that disagree; free text */

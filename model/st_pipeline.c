@@ -214,25 +214,39 @@ static enum dl_code communicate(struct pipe *p, double *p2p_s, double *exposed_s
     return DL_OK;
 }
 
-/* Costs of the slowest device over the iteration, for the judge and `explain`: others wait for it. */
+/* Parameters of one device: of all parts of the network that it holds. */
+static double stage_parameters(const struct pipe *p, int stage) {
+    const struct dl_workload *workload = p->request->workload;
+    double elements = 0;
+    for (int k = stage; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            if (workload->layers[i].tied_to < 0) elements += workload->layers[i].parameter_elements;
+        }
+    }
+    return elements;
+}
+
+/* Costs of the slowest device over the iteration, for the judge and `explain`: others wait for it. The update is that of the device
+ * with the most parameters, which need not be the same one (F-PARADL: max WU). */
 static enum dl_code slowest_cost(const struct pipe *p, struct dl_cost *out, struct dl_err *err) {
     const int layers = p->request->workload->layer_count;
     out->layers = dl_arena_alloc(p->request->arena, (size_t)layers, sizeof *out->layers);
     if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    double own = 0, all = 0;
-    for (int k = 0; k < p->parts; k++) {
+    for (int k = p->slowest; k < p->parts; k += p->stages) {
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
-            const double elements = p->request->workload->layers[i].tied_to < 0 ? p->request->workload->layers[i].parameter_elements : 0;
-            all += elements;
-            if (k % p->stages != p->slowest) continue;
-            own += elements;
             out->layers[i] = p->cost.layers[i];
             dl_cost_scale(&out->layers[i].forward, p->micro_batches);
             dl_cost_scale(&out->layers[i].backward, p->micro_batches);
         }
     }
+    double most = 0, all = 0;
+    for (int s = 0; s < p->stages; s++) {
+        const double own = stage_parameters(p, s);
+        most = fmax(most, own);
+        all += own;
+    }
     out->update = p->cost.update;
-    dl_cost_scale(&out->update, all > 0 ? own / all : 0);
+    dl_cost_scale(&out->update, all > 0 ? most / all : 0);
     return DL_OK;
 }
 
@@ -255,7 +269,7 @@ static void compose(struct pipe *p, const struct dl_cost *cost, double exposed_s
     }
     out->comm_s = fmax(out->comm_s, exposed_s);
     out->comm_messages = p->message_count;
-    out->overhead_s = p->micro_batches * (p->step_max_s - p->compute_s[p->slowest]) + r->framework->iteration_s;
+    out->overhead_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) + r->framework->iteration_s;
     if (devices > 1 && dl_known(r->system->jitter_frac)) {
         out->overhead_s += r->system->jitter_frac * dl_normal_expected_max(devices) * out->compute_s;
     }

@@ -98,6 +98,14 @@ done
 devices direct_conv_scale k80 framework=tensorflow-ps $one $alone 'notes~b1e174e' system=gce-k80
 # Horovod with TensorFlow 1.9 (cuDNN 7), K80 and P100.
 release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'norm_scale=1.5 grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
+# Devices before Volta, whatever the framework: batch normalisation by cuDNN 5 to 7.1, over both of the releases above (leaving one
+# out: TensorFlow 1.1 8.6 %, 1.9 6.6 % of error on one device).
+norm=$(fit 'framework.norm_scale=2' $one $alone 'source=TensorFlow performance benchmarks (May 2017),Azure Batch AI Horovod benchmark (msalvaris)' workload=resnet50,resnet101,resnet152,vgg16,alexnet | cut -d' ' -f2)
+for d in k40 k80 m40 titanx_maxwell titanx_pascal titanxp gtx1080ti p100_pcie16 p100_sxm2 p40; do
+    jq --argjson v "$norm" '.norm_scale = $v | .sources.norm_scale = "fit-runs"' "data/devices/$d.json" > "$new"
+    [ -s "$new" ] && cat "$new" > "data/devices/$d.json"
+done
+echo "norm_scale $norm on devices before Volta"
 # Keras: its unfused graph, from one device. What the copies cost is not fitted: SOURCES.md, keras-aws-cifar.
 release keras-multi-gpu '' 'stream_scale=1' framework=keras-multi-gpu $one $alone
 
@@ -108,7 +116,7 @@ jitter=$(fit 'system.jitter_frac=0.02' strategy=data --anchor | cut -d' ' -f2)
 systems jitter_frac "$jitter" data/systems/*.json
 runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
-systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json
+systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json data/systems/azure-nd24rs-p40.json
 echo "jitter_frac $jitter; NCCL between Azure nodes $rate byte/s"
 # Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle; between nodes that costs time.
 release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-2' framework=horovod-tensorflow system=azure-nc24r-k80,azure-nc24rs-p100 --anchor
