@@ -157,6 +157,7 @@ const struct dl_command dl_cmd_plot = {
                "alpha-beta pieces, the model's switches and residuals; without files those of the profile --system). With files, --system, "
                "--workload, --framework, --precision and --where choose rows; values may be lists (a,b).",
     .examples = examples,
+    .words = "scaling efficiency strategies breakdown timeline memory roofline pareto error kernels alphabeta",
     .options = tables,
     .run = run,
 };
