@@ -155,8 +155,8 @@ static enum dl_code count(const struct runs *r, int row, enum column column, int
     DL_TRY(number(r, row, column, &value, err));
     if (!dl_known(value)) return DL_OK;
     if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a whole number from 1 to 1000000000, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a whole number from 1 to 1000000000, got \"%.60s\"",
+                            cell(r, row, column));
     }
     *out = (int64_t)value;
     return DL_OK;
@@ -167,8 +167,7 @@ static enum dl_code positive(const struct runs *r, int row, enum column column, 
     DL_TRY(number(r, row, column, out, err));
     if (!dl_known(*out)) *out = 0;
     else if (*out <= 0) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a number above 0, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a number above 0, got \"%.60s\"", cell(r, row, column));
     }
     return DL_OK;
 }
@@ -219,6 +218,23 @@ static const struct dl_layer_times *layers_for(const struct dl_data *data, const
     return NULL;
 }
 
+/* Values in seconds or samples per second, whatever the table's unit is; NULL, or why the row cannot be used. */
+static const char *convert_unit(const struct runs *r, int row, struct run *run) {
+    static const struct { const char *name; bool throughput; double factor; } units[] = {
+        {"", true, 1},          {"samples/s", true, 1},   {"images/s", true, 1}, {"img/s", true, 1},
+        {"sequences/s", true, 1}, {"sentences/s", true, 1}, {"", false, 1},        {"s", false, 1},
+        {"ms", false, 1e-3},    {"us", false, 1e-6},
+    };
+    const char *unit = r->columns[UNIT] < 0 ? "" : cell(r, row, UNIT);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].throughput != run->throughput || strcmp(units[i].name, unit) != 0) continue;
+        run->measured *= units[i].factor;
+        return NULL;
+    }
+    return dl_arena_printf(r->arena, "unit \"%.40s\" of %s: expected %s", unit, run->throughput ? "throughput" : "iteration",
+                           run->throughput ? "samples/s" : "s, ms or us");
+}
+
 static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
     memset(run, 0, sizeof *run);
     struct dl_plan *plan = &run->plan;
@@ -233,6 +249,7 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     DL_TRY(read_counts(r, row, run, err));
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
+    if (run->why == NULL) run->why = convert_unit(r, row, run);
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
     run->measured *= unit_factor(cell(r, row, UNIT), run->throughput);
     if (!dl_known(run->measured) && run->why == NULL) {
