@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "model/collective.h"
+#include "model/name_hint.h"
 #include "model/nccl.h"
 #include "model/topology.h"
 
@@ -113,9 +114,7 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     if (names[0] == NULL)
         return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
                        word, name, word, data->directory_count > 0 ? data->directories[0] : "any data directory");
-    const char *near = dl_suggest(name, names);
-    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; did you mean \"%s\"?", word, name, near);
-    return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; `dlmodel list %ss` shows those there are", word, name, word);
+    return dl_name_hint(word, kinds[kind].folder, name, names, arena, err);
 }
 
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name, struct dl_arena *arena,

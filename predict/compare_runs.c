@@ -11,11 +11,11 @@
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
-    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, NOTES, COLUMNS
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, COLUMNS
 };
 static const char *const column_names[COLUMNS] = {
     "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
-    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "notes",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes",
 };
 
 struct loaded { const char *key; const void *object; };
@@ -107,6 +107,11 @@ static enum dl_code load_framework(struct runs *r, int row, const struct dl_fram
     return DL_OK;
 }
 
+/* "real" and "synthetic" say where the samples came from, not how large they are. */
+static bool names_data(const char *input) {
+    return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
+}
+
 static enum dl_code load_all(struct runs *r, int row, struct run *run, struct dl_err *err) {
     const char *system = dl_arena_printf(r->arena, "system %s", cell(r, row, SYSTEM)), *workload = NULL;
     if (system == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -116,7 +121,8 @@ static enum dl_code load_all(struct runs *r, int row, struct run *run, struct dl
         remember(r, system, run->system);
     }
     DL_TRY(load_framework(r, row, &run->framework, &workload, err));
-    return load_workload(r, workload, cell(r, row, INPUT), &run->workload, err);
+    const char *input = cell(r, row, INPUT);
+    return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }
 
 /* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
@@ -126,6 +132,15 @@ static int choice(const char *word, const char *const *choices, int fallback) {
         if (strcmp(choices[i], word) == 0) return i;
     }
     return -1;
+}
+
+/* "unknown precision "amp"; expected fp32, tf32, ..." */
+static const char *unknown(const struct runs *r, int row, enum column column, const char *const *choices) {
+    const char *text = dl_arena_printf(r->arena, "unknown %s \"%s\"; expected", column_names[column], cell(r, row, column));
+    for (int i = 0; text != NULL && choices[i] != NULL; i++) {
+        text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
+    }
+    return text != NULL ? text : "out of memory";
 }
 
 static enum dl_code number(const struct runs *r, int row, enum column column, double *out, struct dl_err *err) {
@@ -140,8 +155,8 @@ static enum dl_code count(const struct runs *r, int row, enum column column, int
     DL_TRY(number(r, row, column, &value, err));
     if (!dl_known(value)) return DL_OK;
     if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a whole number from 1 to 1000000000, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a whole number from 1 to 1000000000, got \"%.60s\"",
+                            cell(r, row, column));
     }
     *out = (int64_t)value;
     return DL_OK;
@@ -152,8 +167,7 @@ static enum dl_code positive(const struct runs *r, int row, enum column column, 
     DL_TRY(number(r, row, column, out, err));
     if (!dl_known(*out)) *out = 0;
     else if (*out <= 0) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a number above 0, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a number above 0, got \"%.60s\"", cell(r, row, column));
     }
     return DL_OK;
 }
@@ -191,6 +205,23 @@ static const struct dl_layer_times *layers_for(const struct dl_data *data, const
     return NULL;
 }
 
+/* Values in seconds or samples per second, whatever the table's unit is; NULL, or why the row cannot be used. */
+static const char *convert_unit(const struct runs *r, int row, struct run *run) {
+    static const struct { const char *name; bool throughput; double factor; } units[] = {
+        {"", true, 1},          {"samples/s", true, 1},   {"images/s", true, 1}, {"img/s", true, 1},
+        {"sequences/s", true, 1}, {"sentences/s", true, 1}, {"", false, 1},        {"s", false, 1},
+        {"ms", false, 1e-3},    {"us", false, 1e-6},
+    };
+    const char *unit = r->columns[UNIT] < 0 ? "" : cell(r, row, UNIT);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].throughput != run->throughput || strcmp(units[i].name, unit) != 0) continue;
+        run->measured *= units[i].factor;
+        return NULL;
+    }
+    return dl_arena_printf(r->arena, "unit \"%.40s\" of %s: expected %s", unit, run->throughput ? "throughput" : "iteration",
+                           run->throughput ? "samples/s" : "s, ms or us");
+}
+
 static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
     memset(run, 0, sizeof *run);
     struct dl_plan *plan = &run->plan;
@@ -198,17 +229,18 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     const int precision = choice(cell(r, row, PRECISION), dl_precision_names, DL_FP32);
     const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
-    plan->synthetic_input = true;
+    plan->synthetic_input = strcmp(cell(r, row, INPUT), "real") != 0;
     plan->recompute_open = true;
     if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     DL_TRY(read_counts(r, row, run, err));
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
+    if (run->why == NULL) run->why = convert_unit(r, row, run);
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
-    if (precision < 0) run->why = "unknown precision";
-    if (optimizer < 0) run->why = "unknown optimizer";
-    if (plan->strategy == NULL) run->why = "unknown strategy";
+    if (precision < 0) run->why = unknown(r, row, PRECISION, dl_precision_names);
+    if (optimizer < 0) run->why = unknown(r, row, OPTIMIZER, dl_optimizer_names);
+    if (plan->strategy == NULL) run->why = dl_arena_printf(r->arena, "unknown strategy \"%s\"; `dlmodel list strategies` shows those there are", strategy);
     else if (plan->strategy->predict == NULL) {
         run->why = dl_arena_printf(r->arena, "strategy %s is not in this version", plan->strategy->name);
     }
