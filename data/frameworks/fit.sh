@@ -114,7 +114,7 @@ release keras-multi-gpu '' 'stream_scale=1' framework=keras-multi-gpu $one $alon
 
 # How much the devices of a job differ from step to step (F-STRAGGLER), from the scaling alone (--anchor): one value for NVIDIA's own
 # DGX servers, one for virtual machines in clouds, one for all other machines. vTrain's runs (DGX A100) are in no fit: their scaling
-# errs by 4.4 % with one value for all systems and by 3.6 % with that of the DGX-1.
+# errs by 4.4 % with one value for all systems and by 3.1 % with that of the DGX-1.
 jitter() {
     what=$1 systems=$2
     shift 2
