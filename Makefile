@@ -276,7 +276,7 @@ lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
 # Threads count too (atomic), nothing is optimised away (-O0). What is left out, and why: tests/cov.sh.
 cov: ## line and branch coverage of model/ by the unit and property tests (needs gcovr; 5 minutes)
 	@command -v gcovr > /dev/null || { echo 'error: coverage needs gcovr: make deps, or apt install gcovr' >&2; exit 1; }
-	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage -fprofile-update=atomic" LDFLAGS="$(LDFLAGS) --coverage" quick-tests
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage -fprofile-update=atomic -DDL_ONE_COPY" LDFLAGS="$(LDFLAGS) --coverage" quick-tests
 	$(Q)BUILD=build-cov sh tests/cov.sh
 quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
 

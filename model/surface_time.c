@@ -87,14 +87,19 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
 }
 
 /* The same operations in the same order with and without AVX (no fused multiply-add), so results do not depend on the
- * machine. Sanitizers and clang get the plain version. */
+ * machine. Sanitizers and clang get the plain version; so does coverage (DL_ONE_COPY), which
+ * would count every copy of a branch. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_THREAD__) && !defined(DL_ONE_COPY)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define WIDE
 #endif
+#if defined(DL_ONE_COPY)
+#define INLINE static inline
+#else
 #define INLINE static inline __attribute__((always_inline))
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #define UNROLL _Pragma("GCC unroll 9")
 #else
