@@ -114,7 +114,8 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
         if (share % b != 0 || (r->fixed.micro_batch_samples > 0 && (double)b != r->fixed.micro_batch_samples)) continue;
         const bool whole = kind == DATA && b == share; /* the batch of a device at once */
         found.micro_samples = whole ? 0 : (double)b;
-        found.choice.micro_batches = (double)(share / b);
+        const int64_t micro_batches = share / b; /* divides */
+        found.choice.micro_batches = (double)micro_batches;
         found.order++;
         if (kind == DATA) DL_TRY(try_plan(s, task, &found, w, err));
         else DL_TRY(each_schedule(s, task, &found, w, err));

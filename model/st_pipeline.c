@@ -82,7 +82,7 @@ static enum dl_code balance(struct pipe *p, struct dl_err *err) {
     struct dl_arena *arena = p->request->arena;
     const int layers = p->request->workload->layer_count;
     double *cost = dl_arena_alloc(arena, (size_t)layers, sizeof *cost);
-    double *work = dl_arena_alloc(arena, (size_t)(2 * (p->parts + 1) * (layers + 1)), sizeof *work);
+    double *work = dl_arena_alloc(arena, 2 * ((size_t)p->parts + 1) * ((size_t)layers + 1), sizeof *work);
     p->first = dl_arena_alloc(arena, (size_t)p->parts + 1, sizeof *p->first);
     p->step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->step_s);
     p->compute_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->compute_s);
