@@ -285,8 +285,8 @@ quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
-	$(Q)for f in build-fuzz/tests/fuzz/fuzz_*[a-z]; do n=$$(basename $$f | sed 's/fuzz_//'); mkdir -p build-fuzz/corpus/$$n; \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+	$(Q)for n in $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%); do mkdir -p build-fuzz/corpus/$$n; \
+	  build-fuzz/tests/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 fuzzers: $(FUZZ_PROGRAMS)
 
 plots: all ## the figures of docs/gallery.md, into docs/img

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "model/collective.h"
+#include "model/name_hint.h"
 #include "model/nccl.h"
 #include "model/topology.h"
 
@@ -113,9 +114,7 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     if (names[0] == NULL)
         return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
                        word, name, word, data->directory_count > 0 ? data->directories[0] : "any data directory");
-    const char *near = dl_suggest(name, names);
-    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; did you mean \"%s\"?", word, name, near);
-    return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; `dlmodel list %ss` shows those there are", word, name, word);
+    return dl_name_hint(word, kinds[kind].folder, name, names, arena, err);
 }
 
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name, struct dl_arena *arena,
@@ -465,22 +464,35 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
 
 /* --- frameworks -------------------------------------------------------------------------------------------------- */
 
-enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                               const struct dl_framework **out, struct dl_err *err)
+static enum dl_code read_framework(const struct dl_data *data, const char *name, struct dl_arena *arena, struct dl_json **doc,
+                                   struct dl_framework **out, struct dl_err *err)
 {
     const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
-    struct dl_json *doc = NULL;
-    DL_TRY(dl_json_read(path, arena, &doc, err));
-    struct dl_framework *framework = dl_arena_alloc(arena, 1, sizeof *framework);
-    if (framework == NULL) return no_memory(err);
-    DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    DL_TRY(dl_json_read(path, arena, doc, err));
+    *out = dl_arena_alloc(arena, 1, sizeof **out);
+    if (*out == NULL) return no_memory(err);
+    return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
+}
+
+enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                               const struct dl_framework **out, struct dl_err *err)
+{
+    struct dl_json *doc = NULL, *from_doc = NULL;
+    struct dl_framework *framework = NULL, *from = NULL;
+    DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
         data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
     if (release != NULL) DL_TRY(dl_framework_release_set(release, doc, arena, err));
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     DL_TRY(dl_framework_check(framework, doc, err));
+    if (framework->kernels_from != NULL) { /* one step only, as that file has them */
+        const enum dl_code code = read_framework(data, framework->kernels_from, arena, &from_doc, &from, err);
+        if (code == DL_ERR_USAGE) return dl_json_fail(doc, "kernels_from", err, "no framework '%s'", framework->kernels_from);
+        DL_TRY(code);
+        dl_framework_share_kernels(framework, from);
+    }
     *out = framework;
     return DL_OK;
 }

@@ -34,7 +34,7 @@ struct dl_device {
     double together_ratio;            /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
     double kernel_latency_s;             /* shortest kernel, start to end, on the device */
     double kernel_gap_s;                 /* between two queued kernels on the device */
-    double collective_slowdown_frac;     /* compute slower by this while NCCL's kernels run; NAN: as the framework says */
+    double collective_slowdown_frac;     /* compute lost beside NCCL / its transfers; NAN: as the framework says */
     double launch_s;                     /* host time to queue one kernel with the bare runtime */
     double context_bytes;                /* memory that the runtime and libraries take */
     double workspace_bytes;              /* default workspace limit of the convolution library */
@@ -43,6 +43,7 @@ struct dl_device {
     struct dl_work_factor *works; int work_count; /* kinds of work that a calibration measured by themselves */
     const char *surfaces_from;           /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
     double direct_conv_scale;            /* time of convolutions without a fast algorithm / by borrowed surfaces; NAN: 1. F-DIRECT-CONV */
+    double norm_scale;                   /* time of batch normalisations by libraries of the device's time / by bandwidth; NAN: 1. F-DEVICE-NORM */
     const struct dl_device *borrowed;    /* loaded from surfaces_from (not in the file) */
     struct dl_map_entry *sources; int source_count; /* key -> source of single members */
     const char *comment;                 /* choices between sources that disagree; free text */

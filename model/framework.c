@@ -74,6 +74,7 @@ static const struct dl_field framework_fields[] = {
     NUMBER(message_copy_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "serialisation and host copies of one message stream"),
     DEFAULT(collective_launch_s, 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
     DEFAULT(negotiation_s, 0, 1, DL_UNIT_S, 0, "control round that agrees on ready tensors, per doubling of nodes"),
+    DEFAULT(socket_negotiation_s, 0, 1, DL_UNIT_S, 0, "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
     DEFAULT(dispatch_s, 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
     DEFAULT(iteration_s, 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(replica_s, 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
@@ -100,14 +101,15 @@ static const struct dl_field framework_fields[] = {
     FLAG(feeds_each_device, "input of all devices goes to every one, which keeps its part"),
     FLAG(weights_on_device, "central weights live on the first device, not on the host"),
     NUMBER(feed_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "copy of a batch inside the framework before each step, not overlapped"),
-    DEFAULT(conv_scale, 0.1, 10, DL_UNIT_NONE, 1, "time of convolutions / time by the device's samples"),
-    DEFAULT(grouped_scale, 0.1, 50, DL_UNIT_NONE, 1, "the same of grouped and depthwise convolutions"),
-    DEFAULT(stream_scale, 0.1, 10, DL_UNIT_NONE, 1, "the same of bandwidth-bound layers (normalisation, activation, pooling, addition)"),
-    DEFAULT(composed_scale, 0.1, 20, DL_UNIT_NONE, 1, "the same of layers composed of many kernels (layer norm, GELU, softmax, dropout)"),
-    DEFAULT(mixed_conv_scale, 0.1, 10, DL_UNIT_NONE, 1, "conv_scale in mixed precision"),
-    DEFAULT(mixed_grouped_scale, 0.1, 50, DL_UNIT_NONE, 1, "grouped_scale in mixed precision"),
-    DEFAULT(mixed_stream_scale, 0.1, 10, DL_UNIT_NONE, 1, "stream_scale in mixed precision"),
-    DEFAULT(mixed_composed_scale, 0.1, 20, DL_UNIT_NONE, 1, "composed_scale in mixed precision"),
+    NUMBER(conv_scale, 0.1, 10, DL_UNIT_NONE, "time of convolutions / time by the device's samples; absent, as those below: 1"),
+    NUMBER(grouped_scale, 0.1, 50, DL_UNIT_NONE, "the same of grouped and depthwise convolutions"),
+    NUMBER(stream_scale, 0.1, 10, DL_UNIT_NONE, "the same of bandwidth-bound layers (normalisation, activation, pooling, addition)"),
+    NUMBER(composed_scale, 0.1, 20, DL_UNIT_NONE, "the same of layers composed of many kernels (layer norm, GELU, softmax, dropout)"),
+    NUMBER(mixed_conv_scale, 0.1, 10, DL_UNIT_NONE, "conv_scale in mixed precision"),
+    NUMBER(mixed_grouped_scale, 0.1, 50, DL_UNIT_NONE, "grouped_scale in mixed precision"),
+    NUMBER(mixed_stream_scale, 0.1, 10, DL_UNIT_NONE, "stream_scale in mixed precision"),
+    NUMBER(mixed_composed_scale, 0.1, 20, DL_UNIT_NONE, "composed_scale in mixed precision; absent: composed_scale, the same kernels with half the bytes"),
+    STRING(kernels_from, false, "framework that runs the same kernels: the factors above and below that this file does not give are its"),
     FLAG(mixed_fuses_elementwise, "fuses_elementwise in mixed precision"),
     STRING(activation_library, false, "library of collectives inside a replica that is split within layers; absent: `library`"),
     STRING(reduce_library, false, "library of those collectives that sum activations; absent: activation_library"),
@@ -136,9 +138,9 @@ static const struct dl_field framework_fields[] = {
     STRING(recompute, false, "activations computed again when nothing is asked for: none, selective or full; absent: none"),
     FLAG(splits_layers, "tensor, pipeline, sequence and expert parallelism"),
     FLAG(shards, "can shard optimizer states, gradients and weights (ZeRO)"),
-    DEFAULT(unequal_scale, 0.1, 10, DL_UNIT_NONE, 1, "the same of convolutions with unequal sides (1x7), besides conv_scale"),
-    DEFAULT(norm_scale, 0.1, 20, DL_UNIT_NONE, 1, "the same of batch normalisations, besides stream_scale"),
-    DEFAULT(loss_scale, 0.01, 100, DL_UNIT_NONE, 1, "the same of the loss, besides composed_scale: cross-entropy in many passes"),
+    NUMBER(unequal_scale, 0.1, 10, DL_UNIT_NONE, "the same of convolutions with unequal sides (1x7), besides conv_scale"),
+    NUMBER(norm_scale, 0.1, 20, DL_UNIT_NONE, "the same of batch normalisations, besides stream_scale; absent: the device's"),
+    NUMBER(loss_scale, 0.01, 100, DL_UNIT_NONE, "the same of the loss, besides composed_scale: cross-entropy in many passes"),
     DEFAULT(softmax_matrices, 0, 1024, DL_UNIT_COUNT, 0, "fused softmax of attention takes multiples of so many score matrices of a rank; 0: any number"),
     DEFAULT(softmax_keys, 0, 1e6, DL_UNIT_COUNT, 0, "keys that it takes at most; 0: any number"),
     {.key = NULL},
@@ -190,6 +192,21 @@ const char *dl_framework_workload(const struct dl_framework *framework, const st
         if (strcmp(framework->workloads[i].key, name) == 0) return framework->workloads[i].text;
     }
     return name;
+}
+
+void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from) {
+    static const size_t scales[] = {
+        offsetof(struct dl_framework, conv_scale),       offsetof(struct dl_framework, grouped_scale),
+        offsetof(struct dl_framework, stream_scale),     offsetof(struct dl_framework, composed_scale),
+        offsetof(struct dl_framework, mixed_conv_scale), offsetof(struct dl_framework, mixed_grouped_scale),
+        offsetof(struct dl_framework, mixed_stream_scale), offsetof(struct dl_framework, mixed_composed_scale),
+        offsetof(struct dl_framework, unequal_scale),    offsetof(struct dl_framework, norm_scale),
+        offsetof(struct dl_framework, loss_scale),
+    };
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        double *own = (double *)((char *)framework + scales[i]);
+        if (!dl_known(*own)) *own = *(const double *)((const char *)from + scales[i]);
+    }
 }
 
 static enum dl_code check_library(const struct dl_json *doc, const char *key, const char *name, struct dl_err *err) {

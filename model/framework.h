@@ -30,6 +30,7 @@ struct dl_framework {
     double message_copy_bytes_per_s;         /* serialisation and host copies per message stream */
     double collective_launch_s;              /* host cost of one collective */
     double negotiation_s;                    /* control round of a cycle, per doubling of nodes */
+    double socket_negotiation_s;             /* the same where messages between nodes go through sockets; 0: as negotiation_s */
     /* host */
     double dispatch_s;                       /* host time to issue one layer's operation (Python, executor) */
     double iteration_s;                      /* fixed host cost of an iteration (session run, optimizer loop) */
@@ -59,8 +60,9 @@ struct dl_framework {
     bool feeds_each_device;                  /* the whole batch goes to every device, which keeps its part */
     bool weights_on_device;                  /* central weights live on the first device; else on the host */
     double feed_bytes_per_s;                 /* the framework's own copy of a batch before each step; NAN: none */
-    double conv_scale, grouped_scale, stream_scale, composed_scale;
-    double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
+    const char *kernels_from;                /* framework whose factors below count where this one has none; NULL: none */
+    double conv_scale, grouped_scale, stream_scale, composed_scale; /* NAN: 1 */
+    double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale; /* NAN: 1; the last: composed_scale */
     bool mixed_fuses_elementwise;            /* in mixed precision; fuses_elementwise otherwise */
     /* splits within layers (model/modelpar.h): how activations go between the devices of one replica */
     const char *activation_library;          /* library of these collectives; NULL: the framework's own */
@@ -85,9 +87,9 @@ struct dl_framework {
     const char *recompute;                   /* of dl_recompute_names, when none is asked for; NULL: none */
     bool splits_layers;                      /* tensor, pipeline, sequence and expert parallelism */
     bool shards;                             /* ZeRO stages */
-    double unequal_scale;                    /* of convolutions with unequal sides (1x7) besides conv_scale; 0: 1 */
-    double norm_scale;                       /* of batch normalisations besides stream_scale; 0: 1 */
-    double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; 0: 1 */
+    double unequal_scale;                    /* of convolutions with unequal sides (1x7) besides conv_scale; NAN: 1 */
+    double norm_scale;                       /* of batch normalisations besides stream_scale; NAN: the device's */
+    double loss_scale;                       /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; NAN: 1 */
     double softmax_matrices, softmax_keys;   /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any */
 };
 
@@ -103,6 +105,9 @@ enum dl_code dl_framework_release_set(const struct dl_framework_release *release
 /* How a framework (in a release; NULL: its own) builds a network: the name, or what its file has for it. */
 const char *dl_framework_workload(const struct dl_framework *framework, const struct dl_framework_release *release,
                                   const char *name);
+
+/* The factors on kernel times that `framework` does not have itself, from one that runs the same kernels. F-FRAMEWORK-KERNELS */
+void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from);
 
 /* Checks across members (behaviour and libraries exist); doc for positions. */
 enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc, struct dl_err *err);

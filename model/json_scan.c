@@ -77,6 +77,8 @@ static enum dl_code unexpected(struct scan *s, const char *expected)
     if (s->at >= s->length) return fault(s, s->at, "expected %s, got the end of the file", expected);
     c = (unsigned char)s->text[s->at];
     if (c > 0x20 && c < 0x7f) return fault(s, s->at, "expected %s, got '%c'", expected, c);
+    if (s->at == 0 && s->length > 1 && (memcmp(s->text, "\xff\xfe", 2) == 0 || memcmp(s->text, "\xfe\xff", 2) == 0))
+        return fault(s, s->at, "expected UTF-8 text, got UTF-16: save the file as UTF-8");
     return fault(s, s->at, "expected %s, got byte 0x%02x", expected, c);
 }
 

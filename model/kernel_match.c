@@ -106,8 +106,7 @@ enum dl_code dl_kernel_row_read(const struct dl_csv *csv, int row, struct dl_ker
     const int pass = find(dl_pass_names, cells[columns[2]]);
     if (precision < 0 || pass < 0) {
         const int wrong = precision < 0 ? 1 : 2;
-        return dl_fail_at(err, csv->name, csv->row_lines[row], 0, required[wrong], "unknown %s \"%s\"", required[wrong],
-                          cells[columns[wrong]]);
+        return dl_csv_fault(csv, row, columns[wrong], err, "unknown %s \"%s\"", required[wrong], cells[columns[wrong]]);
     }
     out->precision = (enum dl_precision)precision;
     if (!(out->measured_s > 0)) {

@@ -6,7 +6,7 @@
 
 #include "model/workspace.h"
 
-static double or_one(double factor) {
+static double or_one(double factor) { /* absent is NAN */
     return factor > 0 ? factor : 1;
 }
 
@@ -29,14 +29,16 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *f, enum dl_p
     const char *kind = layer->kind->name;
     double conv = mixed ? f->mixed_conv_scale : f->conv_scale, stream = mixed ? f->mixed_stream_scale : f->stream_scale;
     if (layer->groups > 1) conv = mixed ? f->mixed_grouped_scale : f->grouped_scale;
-    if (is_one_of(kind, composed)) stream = mixed ? f->mixed_composed_scale : f->composed_scale;
+    /* Composed layers take the same kernels in mixed precision unless the release is known to have others. */
+    if (is_one_of(kind, composed)) stream = mixed && dl_known(f->mixed_composed_scale) ? f->mixed_composed_scale : f->composed_scale;
     conv = or_one(conv);
     if (has_unequal_sides(layer)) conv *= or_one(f->unequal_scale);
     stream = or_one(stream);
     if (strcmp(kind, "loss") == 0) stream *= or_one(f->loss_scale);
-    if (strcmp(kind, "batchnorm") == 0) stream *= or_one(f->norm_scale);
+    const bool norm = strcmp(kind, "batchnorm") == 0;
+    if (norm) stream *= or_one(f->norm_scale);
     return (struct dl_kernel_scales){{[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv, [DL_OP_STREAM] = stream},
-                                     dl_workspace_limit_bytes(f)};
+                                     dl_workspace_limit_bytes(f), norm && !dl_known(f->norm_scale)};
 }
 
 bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
@@ -56,6 +58,7 @@ bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device, enum dl_precision precision,
                           const struct dl_kernel *kernel) {
     double scale = scales->op_scale[kernel->op];
+    if (kernel->op == DL_OP_STREAM && scales->norm_as_device) scale *= or_one(device->norm_scale);
     if (kernel->op != DL_OP_CONV) return scale;
     if (isfinite(scales->workspace_bytes) && strcmp(device->kind, "gpu") == 0) scale *= dl_kernel_workspace_factor(device, precision, kernel, scales->workspace_bytes);
     if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel)) scale *= device->direct_conv_scale;

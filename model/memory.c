@@ -118,16 +118,17 @@ double dl_memory_max_batch(const struct dl_system *system, const struct dl_workl
     dl_memory_compute(system, workload, framework, plan, 1, &m, NULL);
     if (!(m.total_bytes > fixed_bytes)) return NAN;
     if (m.total_bytes > capacity_bytes) return 0;
-    /* Memory rises with the batch almost in proportion (workspace and rounding have steps): the secant gets near, then `fits`
-     * and `too_many` close in on each other. */
+    /* Memory rises with the batch almost in proportion: the secant gets near, then `fits` and `too_many` close in on each other.
+     * Workspace and rounding have steps, and a stage of a pipeline may keep next to nothing: where the secant creeps, doubling and
+     * halving take over. */
     double fits = 1, fits_bytes = m.total_bytes, too_many = INFINITY;
     static const double MOST = 1e9; /* samples; far above any capacity, and whole numbers are exact */
-    enum { SECANTS = 40 }; /* enough, but on a plateau of rounded sizes, where each would be a step of one sample: halves from there on */
-    for (int tries = 0; too_many - fits > 1 && fits < MOST; tries++) {
-        double batch = floor(fits + (capacity_bytes - fits_bytes) * fits / (fits_bytes - fixed_bytes));
-        if (batch <= fits) batch = fits + 1;
-        if (tries >= SECANTS && isinf(too_many)) batch = fmax(batch, 2 * fits);
-        if (batch >= too_many || tries >= SECANTS) batch = isinf(too_many) ? batch : floor((fits + too_many) / 2);
+    enum { SECANTS = 8 };
+    for (int step = 0; too_many - fits > 1 && fits < MOST; step++) {
+        const double slope = (fits_bytes - fixed_bytes) / fits;
+        double batch = 2 * fits;
+        if (slope > 0 && step < SECANTS) batch = fmax(floor(fits + (capacity_bytes - fits_bytes) / slope), fits + 1);
+        if (batch >= too_many) batch = floor((fits + too_many) / 2);
         dl_memory_compute(system, workload, framework, plan, batch, &m, NULL);
         if (m.total_bytes <= capacity_bytes) {
             fits = batch;

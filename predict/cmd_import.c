@@ -20,7 +20,7 @@ const struct dl_option dl_import_options[] = {
     {"profile", 0, "NAME|FILE", "nccl-tests, osu", "system whose file, with these times added, is written to -o FILE", false},
     {"workload", 'w', "NAME|FILE", "trace", "whose layers the trace has", false},
     {"framework", 'f', "NAME", "trace", "framework, or the part of its name that tells; default pytorch", false},
-    {"precision", 'p', "NAME", "trace", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
+    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "of the arithmetic; default fp32", false},
     {"batch", 'b', "LIST", "trace", "samples that a device had, one number for each file", false},
     {"steps", 0, "N", "trace", "iterations in each trace; default: its ProfilerStep ranges, else how often most layers occur", false},
     {.name = NULL},
@@ -97,6 +97,7 @@ const struct dl_command dl_cmd_import = {
         "count iterations, Optimizer.step ranges are the update. A FILE.csv has the columns layer, pass (forward, backward or update) "
         "and time_s.",
     .examples = examples,
+    .words = "onnx nccl-tests osu trace",
     .options = tables,
     .exit_notes = "3 when a model has operators that no layer stands for, without --skip-unknown; 6 for onnx when dlmodel was built "
                   "without protobuf-c",

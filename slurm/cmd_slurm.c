@@ -83,6 +83,7 @@ const struct dl_command dl_cmd_slurm = {
                "How a cluster is to be used stands in a site file. Each job looks at its nodes before and during the run; a run that "
                "was disturbed says so.",
     .examples = examples,
+    .words = "script submit status collect",
     .options = tables,
     .exit_notes = "6: Slurm refused or did not answer; collect then still writes what the logs hold",
     .run = run,

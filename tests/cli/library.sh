@@ -58,3 +58,18 @@ if command -v g++ > /dev/null 2>&1; then
     status=$?
     check 'C++ takes the header' 0
 fi
+# a program that has set its user's locale, where numbers have a comma
+if command -v localedef > /dev/null 2>&1 && localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" > /dev/null 2>&1; then
+    sed 's/^int main.*{$/&\n    if (setlocale(LC_ALL, "") == NULL || localeconv()->decimal_point[0] != 44) return 9;/; s/^#include <stdio.h>/&\n#include <locale.h>/' \
+        docs/example.c > "$work/german.c"
+    # shellcheck disable=SC2046,SC2086
+    ${CC:-gcc} $warnings "$work/german.c" $(config --cflags --libs) -o "$work/german" > "$work/out" 2> "$work/err"
+    LOCPATH=$work LC_ALL=de_DE.UTF-8 LD_LIBRARY_PATH=$built "$work/german" vgg16 > "$work/out" 2> "$work/err"
+    status=$?
+    check 'a program in a German locale' 0
+    tr ',' '.' < "$work/out" > "$work/german.out"
+    tr ',' '.' < "$work/shared.out" > "$work/english.out"
+    says 'gets the same predictions' cmp -s "$work/german.out" "$work/english.out"
+else
+    echo 'skip library in a German locale: no sources of locales'
+fi

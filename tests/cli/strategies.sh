@@ -54,3 +54,52 @@ check 'all strategies as JSON' 0
 has 'what cannot run has strategy and reason' '"strategy": "mlsl-hybrid"'
 run explain --system iris-v100 --framework pytorch-ddp --strategy all
 check 'explain wants one strategy' 2 'no strategy "all"'
+# A stage that keeps next to nothing holds a batch without end: the largest batch is found by doubling, not by counting. 20 s are far
+# above the milliseconds that the answer takes, far below the minutes of counting.
+timeout 20 "$DLMODEL" predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --strategy pipeline --nodes 4 > "$SCRATCH/out" 2> "$SCRATCH/err"
+status=$?
+check 'one stage a layer' 0
+has 'one stage a layer has a bottleneck' 'horovod-tensorflow'
+# The update is that of the stage with the most parameters: fc6 alone holds 102.8 of VGG-16's 138.4 million, so at least 74 % of the whole
+# network's update, though another stage computes longest.
+for s in data pipeline; do
+    run predict --system iris-v100 --workload vgg16 --framework ideal --strategy "$s" --nodes 1 --csv
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "update_s") column = i } NR == 2 { print $column }' "$SCRATCH/out" > "$SCRATCH/$s"
+done
+paste "$SCRATCH/pipeline" "$SCRATCH/data" | awk '{ print ($1 >= 0.74 * $2 && $1 <= $2) ? "update of the fullest stage" : "update " $1 " of " $2 }' > "$SCRATCH/out"
+has 'a pipeline updates its fullest stage' 'update of the fullest stage'
+# No term is below zero, not even by rounding (overhead where the host issues as fast as the device computes).
+run predict --system stampede2-knl --workload googlenet --framework ideal --strategy data+tensor --nodes 3 --json
+check 'three CPUs' 0
+hasnt 'no negative time' '_s": -'
+# Frameworks that run the same kernels have the same compute time.
+for pair in 'pytorch-ddp horovod-pytorch' 'horovod-tensorflow horovod-keras' 'mxnet-device mxnet-dist-sync'; do
+    for f in $pair; do
+        "$DLMODEL" predict -q --system dgx1-v100 --workload resnext101_32x4d --precision mixed --framework "$f" --devices-per-node 1 --json |
+            sed -n 's/.*"forward_s": *//p'
+    done | sort -u | wc -l > "$SCRATCH/out"
+    has "same kernels: $pair" '^ *1$'
+done
+# Experts need a network that has some.
+run predict --system dgx-a100-80 --workload gpt2 --framework megatron --strategy expert --nodes 2
+check 'expert without experts' 2 'has no mixture of experts; give one, e.g. --workload gpt:layers=24,hidden=1024,experts=8,topk=2, or take --strategy 3d'
+run predict --system iris-v100 --workload resnet50 --framework ideal --strategy expert
+check 'expert without transformer' 2 'or take --strategy data'
+# Checkpoints: what the system lacks is named, the interval is Daly's or one's own, and an hour between failures every few seconds is hopeless.
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best
+check 'checkpoint without failures' 3 'node_mtbf=20000h'
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best --set node_mtbf=20000h
+check 'checkpoint' 0
+has 'checkpoint in a sentence' 'Checkpoints of pytorch-ddp (adam, .* on 8 nodes): .* each from 1 node, one every .* A failure every 2500 h loses'
+run predict --system dgx-a100-80 --workload bert_large --framework deepspeed-zero1 --nodes 8 --checkpoint 10min --set node_mtbf=20000h --json
+check 'checkpoint as JSON' 0
+has 'every node writes its part' '"writer_nodes": 8'
+has 'a whole number of iterations' '"interval_iterations": [0-9]*,'
+run explain --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best --set node_mtbf=20000h
+has 'explain tells it too' 'F-CKPT-DALY'
+run predict --system iris-v100 --workload vgg16 --framework ideal --checkpoint best --set node_mtbf=20000h
+check 'storage that says nothing of writing' 3 'storage.write'
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --checkpoint often --set node_mtbf=20000h
+check 'not a time' 2 'expected best or a time above 0 such as 30min'
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --checkpoint 10h --set node_mtbf=100s
+check 'hopeless' 1 'does not get through'
