@@ -100,7 +100,8 @@ size_t dl_json_skip_scalar(const char *text, size_t length, size_t at)
             if (text[at] == '\\') at++;
         return at < length ? at + 1 : length;
     }
-    while (at < length && memchr(",]} \t\r\n", text[at], 7) == NULL) at++;
+    static const char ends[] = ",]} \t\r\n";
+    while (at < length && memchr(ends, text[at], sizeof ends - 1) == NULL) at++;
     return at;
 }
 

@@ -186,7 +186,8 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
         if (!takes(s, share, m)) continue;
         const bool whole = kind == DATA && b == share; /* the batch of a device at once */
         found.micro_samples = whole ? 0 : (double)b;
-        found.choice.micro_batches = (double)(share / b);
+        const int64_t micro_batches = share / b; /* divides */
+        found.choice.micro_batches = (double)micro_batches;
         found.order++;
         if (kind == DATA) DL_TRY(try_plan(s, task, &found, w, err));
         else DL_TRY(each_schedule(NULL, s, m, &found, try_pipeline, w, err));

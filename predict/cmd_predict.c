@@ -239,7 +239,7 @@ static const char *strategy_text(struct dl_context *context, const struct result
 }
 
 static const char *one_line(struct dl_context *context, const char *text) {
-    return dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
+    return text == NULL ? "" : dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
 static enum dl_code print_rows(struct dl_context *context, const struct dl_options *options, const struct dl_inputs *inputs,

@@ -154,9 +154,9 @@ static const char *rejected_text(struct dl_context *context, const struct dl_sea
     const char *text = "";
     for (int r = 0; r < DL_REJECTIONS; r++) {
         if (found->rejected_count[r] == 0) continue;
-        text = dl_arena_printf(context->arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "", (long long)found->rejected_count[r], dl_rejection_names[r]);
+        if (text != NULL) text = dl_arena_printf(context->arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "", (long long)found->rejected_count[r], dl_rejection_names[r]);
     }
-    return text[0] != 0 ? text : "none";
+    return text == NULL || text[0] != 0 ? text : "none";
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options, const struct dl_search_report *report,
