@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/strategy.h"
+#include "predict/checkpoint_inputs.h"
 #include "predict/inputs.h"
 #include "predict/mixed_inputs.h"
 #include "predict/rows.h"
@@ -13,10 +14,11 @@ static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output", "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, predict_options, dl_output_options, NULL};
+static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, dl_checkpoint_options, predict_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes 1-16*2 --json",
+    "dlmodel predict --system dgx-a100-80 --workload bert_large --nodes 64 --checkpoint best --set node_mtbf=20000h",
     "dlmodel predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 --split balanced --framework pytorch-ddp",
     "dlmodel predict --system dgx1-v100 --workload resnet50 --precision mixed --batch-per-device 256 --set links.intra.bandwidth=50GB/s",
     NULL,
@@ -96,6 +98,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
         dl_rows_json_open(&w, &row);
         dl_mixed_json(&w, &results->rows[i].prediction);
+        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
         dl_jw_end(&w);
     }
     dl_jw_end(&w);
@@ -262,10 +265,14 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         const char *groups = dl_mixed_text(context->arena, &(best != NULL ? best : &results->rows[0])->prediction);
         text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
     }
+    const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
+    const char *checkpoint;
+    DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(options, text == NULL ? NULL :
-        dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
+        dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s", inputs->workload->name,
                         dl_precision_names[plan->precision], strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
-                        inputs->mixed != NULL ? "several devices" : inputs->system->device->name, measured, text, sentence(context, options, results)), err);
+                        inputs->mixed != NULL ? "several devices" : inputs->system->device->name, measured, text, sentence(context, options, results),
+                        checkpoint), err);
 }
 
 static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs, const struct results *results,
