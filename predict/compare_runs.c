@@ -195,19 +195,6 @@ static enum dl_code read_counts(const struct runs *r, int row, struct run *run, 
     return DL_OK;
 }
 
-/* What one of the row's unit is in ours (s, samples/s); NAN: another unit. Empty: ours. */
-static double unit_factor(const char *unit, bool throughput) {
-    static const struct { const char *name; bool throughput; double factor; } units[] = {
-        {"s", false, 1}, {"ms", false, 1e-3}, {"us", false, 1e-6}, {"samples/s", true, 1}, {"images/s", true, 1},
-        {"img/s", true, 1}, {"sequences/s", true, 1}, {"sentences/s", true, 1}, {"seq/s", true, 1},
-    };
-    if (unit[0] == 0) return 1;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (units[i].throughput == throughput && strcmp(units[i].name, unit) == 0) return units[i].factor;
-    }
-    return NAN;
-}
-
 /* Times of its layers that a profiler measured; NULL: none. */
 static const struct dl_layer_times *layers_for(const struct dl_data *data, const struct run *run) {
     for (int i = 0; i < data->layer_times_count; i++) {
@@ -251,10 +238,6 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     run->throughput = strcmp(metric, "iteration") != 0;
     if (run->why == NULL) run->why = convert_unit(r, row, run);
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
-    run->measured *= unit_factor(cell(r, row, UNIT), run->throughput);
-    if (!dl_known(run->measured) && run->why == NULL) {
-        run->why = dl_arena_printf(r->arena, "unit \"%s\" is not known: %s", cell(r, row, UNIT), run->throughput ? "samples/s" : "s, ms or us");
-    }
     if (precision < 0) run->why = unknown(r, row, PRECISION, dl_precision_names);
     if (optimizer < 0) run->why = unknown(r, row, OPTIMIZER, dl_optimizer_names);
     if (plan->strategy == NULL) run->why = dl_arena_printf(r->arena, "unknown strategy \"%s\"; `dlmodel list strategies` shows those there are", strategy);

@@ -77,6 +77,9 @@ for r in '20.02 5562ab767a' '20.12 097c7ff917'; do
     release pytorch-ddp "NGC ${r% *}" 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnet50 precision=mixed
     release pytorch-ddp "NGC ${r% *}" 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnext101_32x4d precision=mixed
 done
+# 20.03 has no runs in mixed precision here: as 20.02, a month older (20.06 agrees: NHWC came with 20.12).
+jq '(.releases[] | select(.name == "NGC 20.02").set) as $s | (.releases[] | select(.name == "NGC 20.03").set) = $s' data/frameworks/pytorch-ddp.json > "$new"
+[ -s "$new" ] && cat "$new" > data/frameworks/pytorch-ddp.json
 # Horovod with TensorFlow.
 release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=fp32
 release horovod-tensorflow '' 'composed_scale=1' framework=horovod-tensorflow $one $alone workload=bert_base

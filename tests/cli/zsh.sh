@@ -7,10 +7,10 @@ if ! command -v zsh > /dev/null 2>&1 || ! zsh -fc 'zmodload zsh/zpty' 2> /dev/nu
     echo 'skip zsh: no zsh with zpty here'
     exit 0
 fi
-mkdir -p "$work/fpath" "$work/bin" "$work/home/folder"
+mkdir -p "$work/fpath" "$work/bin" "$work/user/folder"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$(cd "$(dirname "$DLMODEL")" && pwd)/$(basename "$DLMODEL")" > "$work/bin/dlmodel"
 chmod +x "$work/bin/dlmodel"
-: > "$work/home/table.csv"
+: > "$work/user/table.csv"
 run help --completion zsh
 check 'the completion is printed' 0
 cp "$work/out" "$work/fpath/_dlmodel"
@@ -29,7 +29,7 @@ await() { # await PATTERN: reads until it has come, for half a minute at most; w
 zmodload zsh/zselect
 work=$1
 shift
-cd $work/home && export TERM=dumb HOME=$work/home
+cd $work/user && export TERM=dumb HOME=$work/user
 zpty -b z zsh -f -i
 zpty -w z "PS1='> '; PROMPT_EOL_MARK=; unsetopt prompt_sp; stty cols 200 rows 200; LISTMAX=1000; setopt no_always_last_prompt"
 zpty -w z "fpath=(${(q)work}/fpath \$fpath); path=(${(q)work}/bin \$path); autoload -Uz compinit; compinit -u -d ${(q)work}/dump"
