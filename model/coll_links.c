@@ -15,9 +15,9 @@ static const double SHARED_MEMORY_LATENCY_S = 0.5e-6; /* one message between pro
 /* Sums on the host: a third of the memory bandwidth (two reads and a write), at most what one core streams (mem). */
 static double sum_s_per_byte(const struct dl_system *system, double ranks_per_node)
 {
-    double core = CORE_COPY_BYTES_PER_S, share = NAN;
-    if (system->has_host) share = system->host.memory_bandwidth_bytes_per_s / 3.0 / ranks_per_node;
-    return 1.0 / (isnan(share) || share > core ? core : share);
+    const double core = 1.0 / CORE_COPY_BYTES_PER_S;
+    const double share = system->has_host ? 3.0 * ranks_per_node / system->host.memory_bandwidth_bytes_per_s : 0.0;
+    return share > core ? share : core; /* an unknown one is not larger */
 }
 
 /* The piece that a message of this size uses; the cost never falls below that at the end of the piece before. */

@@ -48,10 +48,17 @@ static inline bool dl_power_of_two(double ranks) { return dl_power(dl_lg_floor(r
 /* Divisor of ranks that is nearest to its root from below (1 for a prime): the rows of the flattest torus. */
 double dl_coll_near_square(double ranks);
 
+/* Smallest whole number that is not below x >= 0: the C library's is a call. */
+static inline double dl_whole_above(double x)
+{
+    const double round = 4503599627370496.0, whole = (x + round) - round; /* 2^52: adding it leaves the nearest whole number */
+    return x >= round ? x : whole < x ? whole + 1.0 : whole;
+}
+
 /* Pieces of a pipelined message: how many segments, and the size of a full one. segment_bytes <= 0: one. */
 static inline double dl_segments(double bytes, double segment_bytes)
 {
-    return segment_bytes > 0.0 && bytes > segment_bytes ? ceil(bytes / segment_bytes) : 1.0;
+    return segment_bytes > 0.0 && bytes > segment_bytes ? dl_whole_above(bytes / segment_bytes) : 1.0;
 }
 static inline double dl_segment(double bytes, double segment_bytes)
 {

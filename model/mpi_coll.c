@@ -51,10 +51,9 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi)
     case 'h': return mpi[1] == 'p' && strchr(mpi, '-') == NULL ? DL_MPI_HPCX_OLD : DL_MPI_HPCX;
     default: break;
     }
-    static const char prefix[] = "openmpi-";
-    if (mpi == NULL) return DL_MPI_OPEN;
-    for (int i = 0; prefix[i] != '\0'; i++)
-        if (mpi[i] != prefix[i]) return DL_MPI_OPEN;
+    if (mpi == NULL || mpi[0] != 'o' || mpi[1] != 'p' || mpi[2] != 'e' || mpi[3] != 'n' || mpi[4] != 'm' || mpi[5] != 'p' ||
+        mpi[6] != 'i' || mpi[7] != '-')
+        return DL_MPI_OPEN;
     int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
     return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
 }

@@ -4,6 +4,9 @@
 /* Host time of one more message that is under way beside others, whose latencies overlap (mem). */
 static const double NEXT_MESSAGE_S = 0.5e-6;
 
+/* These few operations run inside every collective: no calls, no structures in memory. */
+#define INLINE static inline __attribute__((always_inline))
+
 struct rounds { double in, out; }; /* in nodes, between them */
 /* The longest way: messages whose bytes pass one after the other, and hops, whose latencies add up: a second message that a
  * rank sends while the first is under way costs overhead alone. */
@@ -11,7 +14,7 @@ struct way { struct rounds messages, hops; };
 
 /* Radix 2 or 4. Each rank passes on what it has, first to the farthest: a k-nomial tree over p ranks sends, of every level, as many
  * messages as the root has children there. */
-static double knomial_rounds(double p, double radix)
+INLINE double knomial_rounds(double p, double radix)
 {
     if (p <= 1.0) return 0.0;
     const double doublings = dl_lg_ceil(p);
@@ -23,7 +26,7 @@ static double knomial_rounds(double p, double radix)
 
 /* A heap's tree, rank i with the children 2i + 1 and 2i + 2, served in this order: the second child waits for two messages. On
  * a level that is full its last rank waits longest; of one that is not, the rank with the most second children above. */
-static double heap_rounds(double p)
+INLINE double heap_rounds(double p)
 {
     if (p <= 1.0) return 0.0;
     const double depth = dl_lg_floor(p), last = p - dl_power(depth); /* on the last level, from 0 */
@@ -32,35 +35,35 @@ static double heap_rounds(double p)
     return dl_most(depth + most, 2.0 * (depth - 1.0));
 }
 
-static struct way star(const struct dl_coll_links *links)
+INLINE struct way star(const struct dl_coll_links *links)
 {
     const bool out = links->nodes > 1.0;
     return (struct way){{links->per_node - 1.0, links->ranks - links->per_node}, {out || links->ranks < 2.0 ? 0.0 : 1.0, out ? 1.0 : 0.0}};
 }
 
-static struct way chain(const struct dl_coll_links *links)
+INLINE struct way chain(const struct dl_coll_links *links)
 {
     const struct rounds hops = {links->ranks - links->nodes, links->nodes - 1.0};
     return (struct way){hops, hops};
 }
 
 /* A tree by levels: first between the nodes, then in them. */
-static struct way levels(const struct dl_coll_links *links, double radix)
+INLINE struct way levels(const struct dl_coll_links *links, double radix)
 {
     const double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
     return (struct way){{knomial_rounds(links->per_node, radix), knomial_rounds(links->nodes, radix)},
-                        {radix > 2.0 ? ceil(in / 2.0) : in, radix > 2.0 ? ceil(out / 2.0) : out}};
+                        {radix > 2.0 ? dl_whole_above(in / 2.0) : in, radix > 2.0 ? dl_whole_above(out / 2.0) : out}};
 }
 
 /* The first levels of a heap are the first node's. */
-static struct way heap(const struct dl_coll_links *links)
+INLINE struct way heap(const struct dl_coll_links *links)
 {
     const double rounds = heap_rounds(links->ranks), near = dl_least(rounds, heap_rounds(links->per_node));
     const double depth = dl_lg_floor(links->ranks), close = dl_least(depth, dl_lg_floor(links->per_node));
     return (struct way){{near, rounds - near}, {close, depth - close}};
 }
 
-static double latency_s(const struct dl_coll_links *links, const struct way *way)
+INLINE double latency_s(const struct dl_coll_links *links, const struct way *way)
 {
     const double next_s = dl_least(NEXT_MESSAGE_S, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
     const double beside = dl_most(0.0, way->messages.in + way->messages.out - way->hops.in - way->hops.out);
@@ -68,7 +71,7 @@ static double latency_s(const struct dl_coll_links *links, const struct way *way
 }
 
 /* Whole messages along the way; sums: each is added to what is there. */
-static struct dl_cost_parts whole(const struct dl_coll_links *links, struct way way, double bytes, bool sums)
+INLINE struct dl_cost_parts whole(const struct dl_coll_links *links, struct way way, double bytes, bool sums)
 {
     const double count = way.messages.in + way.messages.out, gamma = sums ? count * links->inter.gamma_s_per_byte : 0.0;
     return (struct dl_cost_parts){latency_s(links, &way),
@@ -77,7 +80,7 @@ static struct dl_cost_parts whole(const struct dl_coll_links *links, struct way 
 }
 
 /* Segments down `fill` messages, then the others behind the slowest of them, `width` at a time. */
-static struct dl_cost_parts segmented(const struct dl_coll_links *links, struct way fill, double width, double bytes,
+INLINE struct dl_cost_parts segmented(const struct dl_coll_links *links, struct way fill, double width, double bytes,
                                       double segment_bytes, bool sums)
 {
     const double segment = dl_segment(bytes, segment_bytes), more = width * (dl_segments(bytes, segment_bytes) - 1.0);
@@ -143,12 +146,12 @@ static struct dl_cost_parts bruck_all_to_all(const struct dl_coll_links *links, 
                                   in + out};
 }
 
-static struct dl_cost_parts plus(struct dl_cost_parts a, struct dl_cost_parts b)
+INLINE struct dl_cost_parts plus(struct dl_cost_parts a, struct dl_cost_parts b)
 {
     return (struct dl_cost_parts){a.latency_s + b.latency_s, a.bandwidth_s + b.bandwidth_s, a.steps + b.steps};
 }
 
-static struct way one_hop(bool between)
+INLINE struct way one_hop(bool between)
 {
     const struct rounds one = between ? (struct rounds){0.0, 1.0} : (struct rounds){1.0, 0.0};
     return (struct way){one, one};

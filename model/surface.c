@@ -139,27 +139,33 @@ static int unnamed_axis(const struct dl_surface *surface, int f)
 
 enum dl_code dl_surface_pack(struct dl_surface *surface, struct dl_arena *arena, struct dl_err *err)
 {
-    static const float FAR = 1e9F;            /* its covariance with anything vanishes */
+    static const float FAR = 1e6F;            /* its covariance with anything vanishes */
     static const double DOMAIN_MARGIN = 1.0; /* octaves outside the samples' box that are no extrapolation yet */
-    int n = surface->weight_count, axes = surface->length_count;
-    int row = (n + DL_SURFACE_WIDTH - 1) / DL_SURFACE_WIDTH * DL_SURFACE_WIDTH;
+    static const uintptr_t ALIGNMENT = 64; /* bytes */
+    enum { WIDTH = DL_SURFACE_WIDTH };
+    int n = surface->weight_count, axes = surface->length_count, blocks = (n + WIDTH - 1) / WIDTH;
     surface->packed = NULL;
     if (n == 0) return DL_OK;
-    float *packed = dl_arena_alloc(arena, (size_t)row * (size_t)(axes + 1), sizeof *packed);
-    if (packed == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int f = 0; f < DL_AXES; f++) {
-        surface->axes[f] = 0;
-        surface->per_length[f] = surface->low[f] = surface->high[f] = 0.0F;
+    char *room = dl_arena_alloc(arena, (size_t)blocks * (size_t)(axes + 1) * WIDTH * sizeof(float) + ALIGNMENT, 1);
+    if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    float *packed = (float *)(void *)(room + (ALIGNMENT - (uintptr_t)room % ALIGNMENT) % ALIGNMENT);
+    for (int axis = 0; axis < DL_AXES; axis++) { /* one that is no feature is 0 over any length, and so within the domain */
+        surface->axes[axis] = 0;
+        surface->per_length[axis] = surface->low[axis] = surface->high[axis] = 0.0F;
     }
     for (int f = 0; f < axes; f++) {
-        surface->axes[f] = surface->feature_count > 0 ? axis_of(surface->op, surface->features[f]) : unnamed_axis(surface, f);
-        surface->per_length[f] = (float)(1.0 / surface->lengths[f]);
-        surface->low[f] = (float)((surface->domain_low[f] - DOMAIN_MARGIN) / surface->lengths[f]);
-        surface->high[f] = (float)((surface->domain_high[f] + DOMAIN_MARGIN) / surface->lengths[f]);
-        for (int i = 0; i < row; i++) packed[f * row + i] = i < n ? (float)surface->points[f * n + i] : FAR;
+        const int axis = surface->feature_count > 0 ? axis_of(surface->op, surface->features[f]) : unnamed_axis(surface, f);
+        surface->axes[f] = axis;
+        surface->per_length[axis] = (float)(1.0 / surface->lengths[f]);
+        surface->low[axis] = (float)((surface->domain_low[f] - DOMAIN_MARGIN) / surface->lengths[f]);
+        surface->high[axis] = (float)((surface->domain_high[f] + DOMAIN_MARGIN) / surface->lengths[f]);
     }
-    for (int i = 0; i < row; i++) packed[axes * row + i] = i < n ? (float)surface->weights[i] : 0.0F;
+    for (int i = 0; i < blocks * WIDTH; i++) {
+        float *block = packed + i / WIDTH * (axes + 1) * WIDTH + i % WIDTH;
+        for (int f = 0; f < axes; f++) block[f * WIDTH] = i < n ? (float)surface->points[f * n + i] : FAR;
+        block[axes * WIDTH] = i < n ? (float)surface->weights[i] : 0.0F;
+    }
     surface->packed = packed;
-    surface->packed_row = row;
+    surface->block_count = blocks;
     return DL_OK;
 }

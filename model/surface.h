@@ -73,9 +73,9 @@ struct dl_surface {
     const char *source;
     /* made by dl_surface_pack; without it a surface is its base alone */
     int axes[DL_AXES];                 /* of the features */
-    float per_length[DL_AXES], low[DL_AXES], high[DL_AXES]; /* 1 / length; the domain with its margin, over the length */
-    const float *packed;               /* points, then weights, in rows of `packed_row` that a wide machine loads whole */
-    int packed_row;
+    float per_length[DL_AXES], low[DL_AXES], high[DL_AXES]; /* by axis: 1 / length; the domain with its margin, over the length */
+    const float *packed;               /* for each block of DL_SURFACE_WIDTH samples: points by feature, then weights; aligned */
+    int block_count;
 };
 
 /* data/kernels/DEVICE.json */

@@ -7,15 +7,21 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The same operations in the same order with and without wide vectors (no fused multiply-add), so results do not depend on the
+ * machine. Sanitizers and clang get the plain version. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define DL_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define DL_WIDE
+#endif
+#define DL_INLINE static inline __attribute__((always_inline))
+
 static inline double dl_larger(double a, double b) { return a > b ? a : b; }
 static inline double dl_smaller(double a, double b) { return a < b ? a : b; }
 
-/* Smallest whole number that is not below x; x itself beyond 2^52, where every double is whole. */
-static inline double dl_whole_up(double x) {
-    if (!(x < 4503599627370496.0 && x > -4503599627370496.0)) return x;
-    const double whole = (double)(int64_t)x;
-    return whole < x ? whole + 1 : whole;
-}
+/* Smallest whole number that is not below x: one instruction where the machine has it, else a call. */
+static inline double dl_whole_up(double x) { return __builtin_ceil(x); }
 
 /* log2 of a positive, normal number, to 1e-11; exact for powers of two. ln m = 2 atanh((m - 1) / (m + 1)), m within
  * sqrt(1/2)..sqrt(2), by its power series; 2.885 is 2 / ln 2. */
@@ -28,8 +34,25 @@ static inline double dl_log2_near(double x) {
     bits -= (scaled & exponent_bits) - one;
     memcpy(&m, &bits, sizeof m);
     const double s = (m - 1) / (m + 1), q = s * s;
+    const double f = (q * q); /* terms in pairs: shorter chains */
     return (double)(int)(scaled >> 52) - 1023 +
-           2.8853900817779268 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q * (1.0 / 11 + q / 13))))));
+           2.8853900817779268 * s * ((1 + q * (1.0 / 3)) + f * ((1.0 / 5 + q * (1.0 / 7)) + f * ((1.0 / 9 + q * (1.0 / 11)) + f * (1.0 / 13))));
+}
+
+/* 2^x to 1e-12, exact for whole numbers, for |x| <= 1000; further out as at 1000. x = whole + r, |r| <= 1/2: a polynomial through
+ * 1 of least relative error, its terms in pairs. */
+static inline double dl_exp2_near(double x) {
+    /* 1.5 x 2^52: adding it leaves the nearest whole number in the last bits. */
+    const double round = 6755399441055744.0, within = dl_larger(-1000, dl_smaller(1000, x));
+    const double shifted = within + round, r = within - (shifted - round), q = (r * r), f = (q * q);
+    const double low = (1 + r * 0.69314718054658875) + q * (0.2402265069773642 + r * 0.0555041093910126);
+    const double high = (0.0096181286953298337 + r * 0.0013333452255383364) + q * (0.00015403775196323191 + r * 1.5309693158684353e-05);
+    uint64_t bits;
+    double power;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    memcpy(&power, &bits, sizeof power);
+    return power * (low + f * (high + f * 1.3188824029932322e-06));
 }
 
 /* Cube root of u in 1..2, to 1e-9: a parabola (to 1e-3), then one of Halley's steps, which cubes the error. */
@@ -40,31 +63,24 @@ static inline double dl_cube_root_near(double u) {
 
 /* Eight numbers at a time: GCC's and clang's vector type, lowered to what the machine has. */
 typedef float dl_lanes __attribute__((vector_size(32)));
+typedef float dl_lanes_row __attribute__((vector_size(32), may_alias)); /* in memory, aligned */
 typedef float dl_lanes_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t dl_lane_bits __attribute__((vector_size(32)));
 enum { DL_LANES = 8 };
 
-/* log2 of eight positive, normal numbers in place, to 3e-7; exact for powers of two. The polynomial is the least-squares one for
+/* log2 of positive, normal numbers in place, to 3e-7; exact for powers of two. The polynomial is the least-squares one for
  * log2(1 + t) / t on t = sqrt(1/2) - 1 .. sqrt(2) - 1 in Chebyshev points. */
-static inline void dl_log2_lanes(float *numbers) {
+static inline __attribute__((always_inline)) void dl_log2_lanes(dl_lanes *numbers) {
     const int32_t root_half = 0x3f3504f3, one = 0x3f800000;
-    dl_lane_bits bits;
-    dl_lanes mantissa;
-    memcpy(&bits, numbers, sizeof bits);
+    dl_lane_bits bits = (dl_lane_bits)*numbers;
     const dl_lane_bits exponent = ((bits - root_half + one) >> 23) - 127;
     bits -= exponent << 23;
-    memcpy(&mantissa, &bits, sizeof mantissa);
-    const dl_lanes t = mantissa - 1.0F;
-    dl_lanes p = t * 0.126148466F - 0.207421035F;
-    p = p * t + 0.215669859F;
-    p = p * t - 0.23892034F;
-    p = p * t + 0.287918324F;
-    p = p * t - 0.360704828F;
-    p = p * t + 0.48091061F;
-    p = p * t - 0.721347333F;
-    p = p * t + 1.442695F;
-    const dl_lanes log2s = p * t + __builtin_convertvector(exponent, dl_lanes);
-    memcpy(numbers, &log2s, sizeof log2s);
+    const dl_lanes t = (dl_lanes)bits - 1.0F;
+    const dl_lanes q = t * t, f = q * q; /* terms in pairs: shorter chains */
+    const dl_lanes low = (1.442695F - t * 0.721347333F) + q * (0.48091061F - t * 0.360704828F);
+    const dl_lanes high = (0.287918324F - t * 0.23892034F) + q * (0.215669859F - t * 0.207421035F);
+    const dl_lanes p = low + f * (high + f * 0.126148466F);
+    *numbers = p * t + __builtin_convertvector(exponent, dl_lanes);
 }
 
 #endif

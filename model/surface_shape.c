@@ -26,98 +26,95 @@ static const double IMAGE_TILE = 16.0;
  * correction stays. */
 static const double LARGE_BATCH = 32.0;
 
-static bool is_multiple_of_8(double x)
+static inline bool is_multiple_of_8(double x)
 {
     return x == 8.0 * dl_whole_up(x * (1.0 / 8.0));
 }
 
 /* Quantities that count from 1 up. */
-static float at_least_1(double x)
+static inline float at_least_1(double x)
 {
     return x > 1.0 ? (float)x : 1.0F;
 }
 
-static float flag(bool set)
+static inline float flag(bool set)
 {
     return set ? FLAG : 1.0F;
 }
 
-static void gemm_shape(const struct dl_kernel *kernel, bool two_byte, struct dl_surface_shape *s)
+DL_INLINE void set_features(struct dl_surface_shape *s, int at, const dl_lanes *numbers)
+{
+    dl_lanes log2s = *numbers;
+    dl_log2_lanes(&log2s);
+    *(dl_lanes_in_memory *)(s->features + at) = log2s;
+}
+
+DL_INLINE void gemm_shape(const struct dl_kernel *kernel, bool two_byte, double unit_share, struct dl_surface_shape *s)
 {
     /* C = A B is C^T = B^T A^T: only the longer and the shorter side matter, and how their operands are stored.
      * Column-major convention of the samples: A of an m >= n product "T" has k contiguous. */
     bool m_longer = kernel->m >= kernel->n;
-    s->m = m_longer ? kernel->m : kernel->n;
-    s->n = m_longer ? kernel->n : kernel->m;
+    s->m = dl_larger(kernel->m, kernel->n);
+    s->n = dl_smaller(kernel->m, kernel->n);
     s->k = kernel->k;
     s->count = kernel->count;
-    s->waves = s->m * s->n * s->count / (dl_tile_usual.m * dl_tile_usual.n * s->units);
+    s->waves = s->m * s->n * s->count * unit_share * (1.0 / (dl_tile_usual.m * dl_tile_usual.n));
     s->m_trans = m_longer ? kernel->a_trans : !kernel->b_trans;
     s->n_trans = m_longer ? kernel->b_trans : !kernel->a_trans;
     s->unaligned = two_byte && !(is_multiple_of_8(kernel->m) && is_multiple_of_8(kernel->k) &&
                                  (is_multiple_of_8(kernel->n) || !kernel->b_trans));
-    s->features[LONG_SIDE] = at_least_1(s->m * dl_larger(s->count, 1.0));
-    s->features[SHORT_SIDE] = at_least_1(s->n);
-    s->features[SUMMED_SIDE] = at_least_1(s->k);
-    s->features[LONG_TRANSPOSED] = flag(s->m_trans);
-    s->features[SHORT_TRANSPOSED] = flag(s->n_trans);
-    s->features[UNALIGNED] = flag(s->unaligned);
-    s->features[UNALIGNED + 1] = s->features[UNALIGNED + 2] = 1.0F; /* of eight lanes */
+    const dl_lanes features = { /* by axis */
+        at_least_1(s->m * dl_larger(s->count, 1.0)), at_least_1(s->n), at_least_1(s->k), flag(s->m_trans), flag(s->n_trans),
+        flag(s->unaligned), 1.0F, 1.0F};
+    set_features(s, 0, &features);
 }
 
 /* The sides of the implicit product are known. */
-static void conv_features_of(const struct dl_kernel *kernel, double positions, double taps, double stride_area,
-                             struct dl_surface_shape *s)
+DL_INLINE void conv_features_of(const struct dl_kernel *kernel, double positions, double taps, double stride_area, double unit_share,
+                                struct dl_surface_shape *s)
 {
-    s->features[BATCH] = at_least_1(dl_smaller(kernel->batch, LARGE_BATCH));
-    s->features[POSITIONS] = at_least_1(positions);
-    s->features[CHANNELS] = at_least_1(s->channels);
-    s->features[FILTERS] = at_least_1(s->filters);
-    s->features[TAPS] = at_least_1(taps);
-    s->features[STRIDE] = at_least_1(stride_area);
-    s->tile_excess[0] = dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_large);
-    s->tile_excess[1] = dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_usual);
-    s->tile_excess[2] = dl_tile_excess(s->m, s->n, s->count, s->units, dl_tile_narrow);
-    s->features[EXCESS] = at_least_1(s->tile_excess[0]);
-    s->features[WAVES] = s->waves > 1e-30 ? (float)s->waves : 1.0F;
-    s->features[SQUARE_3X3] = flag(s->fast_3x3);
-    s->features[PADDING] = flag(s->padded);
-    s->features[BATCH_PADDING] =
-        s->fast_3x3 ? at_least_1(dl_whole_up(kernel->batch * (1.0 / IMAGE_TILE)) * IMAGE_TILE / kernel->batch) : 1.0F;
-    s->features[STEPS] = (float)dl_tile_steps(s->tile_excess[1], s->waves);
-    for (int i = STEPS + 1; i < DL_AXES; i++) s->features[i] = 1.0F;
+    const double m = s->m, n = s->n, count = s->count, units = s->units;
+    s->tile_excess[0] = dl_tile_excess(m, n, count, units, unit_share, dl_tile_large);
+    s->tile_excess[1] = dl_tile_excess(m, n, count, units, unit_share, dl_tile_usual);
+    s->tile_excess[2] = dl_tile_excess(m, n, count, units, unit_share, dl_tile_narrow);
+    float batch_padding = 1.0F;
+    if (s->fast_3x3) batch_padding = at_least_1(dl_whole_up(kernel->batch * (1.0 / IMAGE_TILE)) * IMAGE_TILE / kernel->batch);
+    const dl_lanes first = { /* by axis */
+        at_least_1(dl_smaller(kernel->batch, LARGE_BATCH)), at_least_1(positions), at_least_1(s->channels), at_least_1(s->filters),
+        at_least_1(taps), at_least_1(stride_area), at_least_1(s->tile_excess[0]), s->waves > 1e-30 ? (float)s->waves : 1.0F};
+    const dl_lanes second = {flag(s->fast_3x3), flag(s->padded), batch_padding, (float)dl_tile_steps(s->tile_excess[1], s->waves),
+                             1.0F, 1.0F, 1.0F, 1.0F};
+    set_features(s, 0, &first);
+    set_features(s, DL_LANES, &second);
 }
 
-static void conv_shape(const struct dl_kernel *kernel, bool two_byte, struct dl_surface_shape *s)
+DL_INLINE void conv_shape(const struct dl_kernel *kernel, bool two_byte, double unit_share, struct dl_surface_shape *s)
 {
-    double in_points = 1.0, out_points = 1.0, taps = 1.0, stride_area = 1.0, largest = 1.0;
-    int wide = 0; /* dimensions in which the kernel is wider than one point */
-    bool plain = kernel->groups <= 1.0, cube = true, padded = false;
+    const double *in = kernel->in, *out = kernel->out, *sides = kernel->kernel, *stride = kernel->stride;
+    const double *pad = kernel->pad, *dilation = kernel->dilation;
+    const double in_points = in[0] * in[1] * in[2], out_points = out[0] * out[1] * out[2], taps = sides[0] * sides[1] * sides[2];
+    const double stride_area = stride[0] * stride[1] * stride[2];
+    const double groups = dl_larger(kernel->groups, 1.0);
+    /* A fast algorithm serves squares of more than one point. */
+    const double largest = dl_larger(dl_larger(sides[0], sides[1]), dl_larger(sides[2], 1.0));
+    int wide = 0, equal = 0;
     for (int d = 0; d < DL_DIMS; d++) {
-        in_points *= kernel->in[d];
-        out_points *= kernel->out[d];
-        taps *= kernel->kernel[d];
-        stride_area *= kernel->stride[d];
-        if (kernel->dilation[d] > 1.0) plain = false;
-        if (kernel->pad[d] > 0.0) padded = true;
-        if (kernel->kernel[d] <= 1.0) continue;
-        wide++;
-        if (largest > 1.0 && kernel->kernel[d] != largest) cube = false;
-        largest = dl_larger(largest, kernel->kernel[d]);
+        wide += sides[d] > 1.0;
+        equal += (sides[d] > 1.0) & (sides[d] >= largest);
     }
-    double groups = dl_larger(kernel->groups, 1.0);
+    const bool dense = !((dilation[0] > 1.0) | (dilation[1] > 1.0) | (dilation[2] > 1.0));
+    const bool fast = dense & (groups <= 1.0) & (wide == 2) & (equal == 2) & (stride_area <= 1.0);
     double channels = kernel->in_channels, filters = kernel->out_channels;
     if (groups > 1.0) {
         channels /= groups;
         filters /= groups;
     }
-    bool fast = plain && cube && wide == 2 && stride_area <= 1.0;
     s->channels = channels;
     s->filters = filters;
-    s->fast_3x3 = fast && largest == 3.0;
-    s->fast_5x5 = fast && largest > 3.0;
+    s->fast_3x3 = fast & (largest == 3.0);
+    s->fast_5x5 = fast & (largest > 3.0);
     s->pointwise = taps <= 1.0;
-    s->padded = padded;
+    s->padded = (pad[0] > 0.0) | (pad[1] > 0.0) | (pad[2] > 0.0);
     s->narrow = channels < 8.0;
     s->grouped = groups > 1.0;
     s->unaligned = two_byte && !(is_multiple_of_8(channels) && is_multiple_of_8(filters));
@@ -135,25 +132,36 @@ static void conv_shape(const struct dl_kernel *kernel, bool two_byte, struct dl_
         s->n = filters;
         s->k = channels * taps;
     }
-    s->waves = s->m * s->n * groups / (dl_tile_usual.m * dl_tile_usual.n * s->units);
-    conv_features_of(kernel, out_points, taps, stride_area, s);
+    s->waves = s->m * s->n * groups * unit_share * (1.0 / (dl_tile_usual.m * dl_tile_usual.n));
+    conv_features_of(kernel, out_points, taps, stride_area, unit_share, s);
 }
 
-void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
-                         struct dl_surface_shape *out)
+/* Member by member: clearing a structure this size takes longer than the rest. */
+DL_INLINE void clear(struct dl_surface_shape *s)
 {
-    *out = (struct dl_surface_shape){.op = kernel->op, .flop = kernel->flop, .count = 1.0,
-                                     .units = unit_count > 0 ? (double)unit_count : 1.0, .launches = dl_larger(kernel->launches, 1.0)};
+    s->unaligned = s->m_trans = s->n_trans = s->fast_3x3 = s->fast_5x5 = s->narrow = s->pointwise = s->padded = s->grouped = false;
+    s->m = s->n = s->k = s->waves = s->channels = s->filters = 0.0;
+    s->tile_excess[0] = s->tile_excess[1] = s->tile_excess[2] = 0.0;
+    s->count = 1.0;
+    for (int i = DL_LANES; i < DL_AXES; i++) s->features[i] = 0.0F;
+}
+
+DL_WIDE void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
+                                 struct dl_surface_shape *out)
+{
+    clear(out);
+    out->op = kernel->op;
+    out->flop = kernel->flop;
+    out->units = unit_count > 0 ? (double)unit_count : 1.0;
+    out->launches = dl_larger(kernel->launches, 1.0);
     out->bytes = (kernel->read_elements + kernel->write_elements) * bytes_per_element + kernel->extra_bytes;
-    switch (kernel->op) {
-    case DL_OP_GEMM: gemm_shape(kernel, bytes_per_element == 2.0, out); break;
-    case DL_OP_CONV: conv_shape(kernel, bytes_per_element == 2.0, out); break;
-    case DL_OP_STREAM:
-    case DL_OPS:
-        for (int i = 1; i < DL_LANES; i++) out->features[i] = 1.0F;
-        out->features[0] = at_least_1(out->bytes);
-        break;
+    const double unit_share = 1.0 / out->units;
+    if (kernel->op == DL_OP_GEMM) {
+        gemm_shape(kernel, bytes_per_element == 2.0, unit_share, out);
+    } else if (kernel->op == DL_OP_CONV) {
+        conv_shape(kernel, bytes_per_element == 2.0, unit_share, out);
+    } else {
+        const dl_lanes features = {at_least_1(out->bytes), 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+        set_features(out, 0, &features);
     }
-    dl_log2_lanes(out->features);
-    if (kernel->op == DL_OP_CONV) dl_log2_lanes(out->features + DL_LANES);
 }

@@ -3,19 +3,20 @@
  */
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "model/surface.h"
 #include "model/surface_math.h"
 #include "model/surface_tiles.h"
 
 /* `size` padded to a multiple. */
-static double padded_to(double size, double multiple)
+DL_INLINE double padded_to(double size, double multiple)
 {
     return dl_whole_up(size / multiple) * multiple;
 }
 
 /* Octaves by which the powers lower the rate. */
-static double slower_octaves(const struct dl_surface *surface, const struct dl_surface_shape *shape)
+DL_INLINE double slower_octaves(const struct dl_surface *surface, const struct dl_surface_shape *shape)
 {
     static const double REFERENCE = 8.0; /* 256 channels */
     const float *log2s = shape->features;
@@ -27,14 +28,14 @@ static double slower_octaves(const struct dl_surface *surface, const struct dl_s
 }
 
 /* Octaves by which whole tiles, of the best size, are slower than the smooth loss of the sides. */
-static double tile_octaves(const struct dl_surface *surface, const struct dl_surface_shape *shape, double smooth)
+DL_INLINE double tile_octaves(const struct dl_surface *surface, const struct dl_surface_shape *shape, double smooth)
 {
     double best = dl_smaller(shape->tile_excess[0], dl_smaller(shape->tile_excess[1] / surface->tile_64_gain,
                                                                shape->tile_excess[2] / surface->tile_32_gain));
     return dl_log2_near(best / smooth);
 }
 
-static double gain_of(const struct dl_surface *surface, const struct dl_surface_shape *shape)
+DL_INLINE double gain_of(const struct dl_surface *surface, const struct dl_surface_shape *shape)
 {
     double gain = 1.0;
     if (shape->unaligned) gain *= surface->unaligned_gain;
@@ -49,7 +50,7 @@ static double gain_of(const struct dl_surface *surface, const struct dl_surface_
     return gain;
 }
 
-static double compute_time(const struct dl_surface *surface, const struct dl_surface_scale *scale, const struct dl_surface_shape *shape)
+DL_INLINE double compute_time(const struct dl_surface *surface, const struct dl_surface_scale *scale, const struct dl_surface_shape *shape)
 {
     /* Inverse efficiency: products and sums of half / size, so that time never falls as a side grows; over one denominator. */
     double tile = dl_tile_usual.m * dl_tile_usual.n;
@@ -60,7 +61,7 @@ static double compute_time(const struct dl_surface *surface, const struct dl_sur
         double slower = slower_octaves(surface, shape);
         if (surface->tile_exponent != 0.0)
             slower += surface->tile_exponent * tile_octaves(surface, shape, sides / (shape->m * shape->n));
-        if (slower != 0.0) above *= exp2(slower);
+        if (slower != 0.0) above *= dl_exp2_near(slower);
         if (surface->channel_multiple > 1.0) {
             above *= padded_to(shape->channels, surface->channel_multiple) * padded_to(shape->filters, surface->channel_multiple);
             below *= shape->channels * shape->filters;
@@ -69,8 +70,8 @@ static double compute_time(const struct dl_surface *surface, const struct dl_sur
     return shape->flop * above / (below * surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
 }
 
-double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
-                       const struct dl_surface_shape *shape, enum dl_limit *limit)
+DL_INLINE double base_of(const struct dl_surface *surface, const struct dl_surface_scale *scale,
+                         const struct dl_surface_shape *shape, enum dl_limit *limit)
 {
     double latency_s = surface->latency_s * scale->latency * shape->launches;
     double memory_s = shape->bytes / (surface->bandwidth_bytes_per_s * scale->bandwidth);
@@ -86,100 +87,114 @@ double dl_surface_base(const struct dl_surface *surface, const struct dl_surface
     return latency_s + longer_s * dl_cube_root_near(1.0 + ratio * ratio * ratio);
 }
 
-/* The same operations in the same order with and without AVX (no fused multiply-add), so results do not depend on the
- * machine. Sanitizers and clang get the plain version. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
-#define INLINE static inline __attribute__((always_inline))
+DL_WIDE double dl_surface_base(const struct dl_surface *surface, const struct dl_surface_scale *scale,
+                       const struct dl_surface_shape *shape, enum dl_limit *limit)
+{
+    return base_of(surface, scale, shape, limit);
+}
+
 #if defined(__GNUC__) && !defined(__clang__)
-#define UNROLL _Pragma("GCC unroll 9")
+#define UNROLL _Pragma("GCC unroll 10")
 #else
 #define UNROLL
 #endif
-
 struct sums {
     double weighted; /* sum of weights k, k = 1 / (1 + distance) */
     double nearest;  /* largest k */
-    bool outside;    /* of the samples' box */
 };
 
-/* Adds the difference of one feature as it counts in the distance. By pointer: no vector crosses a call. */
-INLINE void add_apart(dl_lanes *sum, const float *point, float x, bool magnitudes)
+DL_INLINE float smaller_of(float a, float b) { return a < b ? a : b; }
+
+DL_INLINE struct sums totals(const dl_lanes *weighted, const dl_lanes *least)
 {
-    const dl_lane_bits no_sign = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
-    const dl_lanes apart = *(const dl_lanes_in_memory *)point - x;
-    *sum += magnitudes ? (dl_lanes)((dl_lane_bits)apart & no_sign) : (dl_lanes)(apart * apart);
+    const dl_lanes v = *weighted, w = *least;
+    const float sum = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    const float low = smaller_of(smaller_of(smaller_of(w[0], w[4]), smaller_of(w[2], w[6])), smaller_of(smaller_of(w[1], w[5]), smaller_of(w[3], w[7])));
+    return (struct sums){(double)sum, 1.0 / (double)low};
 }
 
-INLINE void keep_smaller(dl_lanes *least, const dl_lanes *value)
+/* Adds the difference of one feature as it counts in the distance. By pointer: no vector crosses a call. The subtraction reads the
+ * sample from memory. */
+DL_INLINE void add_apart(dl_lanes *distance, float x, const dl_lanes_row *point, bool magnitudes)
+{
+    const dl_lane_bits no_sign = (dl_lane_bits){0} + INT32_MAX;
+    const dl_lanes apart = x - *point;
+    *distance += magnitudes ? (dl_lanes)((dl_lane_bits)apart & no_sign) : (dl_lanes)(apart * apart);
+}
+
+DL_INLINE void keep_smaller(dl_lanes *least, const dl_lanes *value)
 {
     const dl_lane_bits smaller = *value < *least;
     *least = (dl_lanes)(((dl_lane_bits)*value & smaller) | ((dl_lane_bits)*least & ~smaller));
 }
 
-INLINE struct sums sum_weights(const struct dl_surface *surface, const float *x, int axes, bool magnitudes)
+DL_INLINE struct sums sum_weights(const struct dl_surface *surface, const float *x, int axes, bool magnitudes)
 {
-    const dl_lanes one = {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
-    dl_lanes sum = {0.0F}, least = one * 1e30F;
-    const int row = surface->packed_row;
-    for (int i = 0; i < row; i += DL_SURFACE_WIDTH) {
+    const dl_lanes one = (dl_lanes){0} + 1.0F;
+    dl_lanes sum_a = {0}, sum_b = {0}, least = one * 1e30F;
+    float at[DL_AXES];
+    for (int f = 0; f < axes; f++) at[f] = x[surface->axes[f]];
+    const dl_lanes_row *row = (const dl_lanes_row *)(const void *)surface->packed, *end = row + 2 * surface->block_count * (axes + 1);
+    for (; row < end; row += 2 * (axes + 1)) {
         dl_lanes a = one, b = one;
-        const float *point = surface->packed + i;
-        UNROLL for (int f = 0; f < axes; f++, point += row) {
-            add_apart(&a, point, x[f], magnitudes);
-            add_apart(&b, point + DL_LANES, x[f], magnitudes);
+        UNROLL for (int f = 0; f < axes; f++) {
+            add_apart(&a, at[f], &row[2 * f], magnitudes);
+            add_apart(&b, at[f], &row[2 * f + 1], magnitudes);
         }
-        sum += *(const dl_lanes_in_memory *)point / a + *(const dl_lanes_in_memory *)(point + DL_LANES) / b;
+        sum_a += row[2 * axes] / a;
+        sum_b += row[2 * axes + 1] / b;
         keep_smaller(&least, &a);
         keep_smaller(&least, &b);
     }
-    dl_lane_bits outside = {0};
-    for (int f = 0; f < DL_AXES; f += DL_LANES) {
-        const dl_lanes at = *(const dl_lanes_in_memory *)(x + f);
-        outside |= (at < *(const dl_lanes_in_memory *)(surface->low + f)) | (at > *(const dl_lanes_in_memory *)(surface->high + f));
-    }
-    outside[0] |= outside[4], outside[1] |= outside[5], outside[2] |= outside[6], outside[3] |= outside[7];
-    float low = least[0];
-    for (int i = 1; i < DL_LANES; i++) low = least[i] < low ? least[i] : low;
-    float total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-    return (struct sums){(double)total, 1.0 / (double)low, (outside[0] | outside[1] | outside[2] | outside[3]) != 0};
+    sum_a += sum_b;
+    return totals(&sum_a, &least);
 }
 
-/* One loop for each usual number of features, which the compiler can then unroll. */
-#define BY_AXES(magnitudes)                                     \
-    switch (surface->length_count) {                            \
+/* One loop for each usual number of features, which the compiler can then unroll. x: by axis. */
+#define BY_AXES(magnitudes)                        \
+    switch (surface->length_count) {                         \
     case 6: return sum_weights(surface, x, 6, magnitudes);      \
     case 7: return sum_weights(surface, x, 7, magnitudes);      \
     case 8: return sum_weights(surface, x, 8, magnitudes);      \
     case 9: return sum_weights(surface, x, 9, magnitudes);      \
     default: return sum_weights(surface, x, surface->length_count, magnitudes); \
     }
-WIDE static struct sums correction(const struct dl_surface *surface, const float *x)
+
+DL_INLINE struct sums correction(const struct dl_surface *surface, const float *x)
 {
     if (surface->distance == DL_DISTANCE_MAGNITUDES) BY_AXES(true)
     BY_AXES(false)
 }
 
-void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_scale *scale,
-                     const struct dl_surface_shape *shape, struct dl_kernel_time *out)
+/* Scales the features; is any out of the samples' box? */
+DL_INLINE bool place(const struct dl_surface *surface, const float *features, float *x)
 {
-    double base_s = dl_surface_base(surface, scale, shape, &out->limit);
+    dl_lane_bits outside = {0};
+    UNROLL for (int i = 0; i < DL_AXES; i += DL_LANES) {
+        const dl_lanes at = *(const dl_lanes_in_memory *)(features + i) * *(const dl_lanes_in_memory *)(surface->per_length + i);
+        *(dl_lanes_in_memory *)(x + i) = at;
+        outside |= (at < *(const dl_lanes_in_memory *)(surface->low + i)) | (at > *(const dl_lanes_in_memory *)(surface->high + i));
+    }
+    uint64_t words[4];
+    memcpy(words, &outside, sizeof words);
+    return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
+}
+
+DL_WIDE void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_scale *scale,
+                             const struct dl_surface_shape *shape, struct dl_kernel_time *out)
+{
+    const double base_s = base_of(surface, scale, shape, &out->limit);
     if (surface->packed == NULL) {
         out->time_s = base_s * exp(surface->offset);
         out->sigma_log = dl_larger(surface->base_sigma_log, surface->sigma_log);
         out->extrapolated = true;
         return;
     }
-    float x[DL_AXES] = {0.0F};
-    for (int f = 0; f < surface->length_count; f++) x[f] = shape->features[surface->axes[f]] * surface->per_length[f];
-    struct sums sums = correction(surface, x);
+    float x[DL_AXES]; /* by axis */
+    out->extrapolated = place(surface, shape->features, x);
+    const struct sums sums = correction(surface, x);
     /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper bound). */
-    double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
-    out->time_s = base_s * exp(surface->offset + sums.weighted);
+    const double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
+    out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (surface->offset + sums.weighted)); /* 1 / ln 2 */
     out->sigma_log = sqrt(surface->sigma_log * surface->sigma_log + unexplained * unexplained);
-    out->extrapolated = sums.outside;
 }

@@ -20,41 +20,81 @@ static double now_s(void) {
 
 static double sink; /* keeps the compiler from leaving the work out */
 
+enum { SHAPES = 144 };
+
+/* Convolutions of the kind that networks have: every size, channels, filter side and stride in each pass. */
+static int convolutions(struct dl_kernel *out) {
+    static const double sizes[] = {7, 14, 28, 56}, channels[] = {64, 128, 192, 512}, sides[] = {1, 3, 5};
+    const double one[DL_DIMS] = {1, 1, 1};
+    int count = 0;
+    for (int i = 0; i < SHAPES; i++) {
+        const double size = sizes[i % 4], side = sides[i / 16 % 3], stride = i % 5 == 4 ? 2 : 1;
+        const double in[DL_DIMS] = {1, size, size}, k[DL_DIMS] = {1, side, side}, step[DL_DIMS] = {1, stride, stride};
+        const double pad[DL_DIMS] = {0, (side - 1) / 2, (side - 1) / 2};
+        out[count++] = dl_kernel_conv((enum dl_pass)(i / 48), 32, channels[i / 4 % 4], channels[(i + i / 4) % 4], 1, in, k, step, pad, one);
+    }
+    return count;
+}
+
+static int products(struct dl_kernel *out) {
+    static const double sides[] = {64, 100, 256, 1000, 1024, 4096};
+    int count = 0;
+    for (int i = 0; i < SHAPES; i++) {
+        out[count] = dl_kernel_gemm((enum dl_pass)(i / 48), sides[i % 6], sides[i / 6 % 6], sides[(i + i / 36) % 6], 1);
+        out[count++].a_trans = i % 2 == 0;
+    }
+    return count;
+}
+
+/* Every call another shape, and each shape at 512 batches in turn: nothing could be remembered. The least of many short runs. */
 static void kernels(const struct dl_system *system) {
-    enum { CALLS = 200000 };
-    const double in[DL_DIMS] = {1, 28, 28}, k[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1}, pad[DL_DIMS] = {0, 1, 1};
-    const struct dl_kernel conv = dl_kernel_conv(DL_FORWARD, 32, 128, 128, 1, in, k, one, pad, one);
-    const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 1024, 512, 1024, 1);
-    const struct { const char *name; const struct dl_kernel *kernel; } cases[] = {{"convolution", &conv}, {"matrix product", &gemm}};
+    enum { CALLS = 1024, RUNS = 400 };
+    static const struct { const char *name; int (*make)(struct dl_kernel *out); } cases[] = {
+        {"convolution", convolutions}, {"matrix product", products}};
     for (int c = 0; c < 2; c++) {
-        struct dl_kernel kernel = *cases[c].kernel;
-        const double start_s = now_s();
-        for (int i = 0; i < CALLS; i++) {
-            struct dl_kernel_time t;
-            kernel.batch = kernel.n = 1 + i % 512;
-            dl_kernel_time(system->device, DL_FP32, &kernel, &t);
-            sink += t.time_s;
+        struct dl_kernel shapes[SHAPES];
+        const int count = cases[c].make(shapes);
+        double least_s = 1e9, sum_s = 0;
+        for (int run = 0, shape = 0; run < RUNS; run++) {
+            const double start_s = now_s();
+            for (int i = 0; i < CALLS; i++, shape = shape + 1 < count ? shape + 1 : 0) {
+                struct dl_kernel_time t;
+                struct dl_kernel *kernel = &shapes[shape];
+                if (c == 0) kernel->batch = 1 + (run + i) % 512;
+                else kernel->n = 1 + (run + i) % 512;
+                dl_kernel_time(system->device, i % 2 == 0 ? DL_FP32 : DL_MIXED, kernel, &t);
+                sink += t.time_s;
+            }
+            const double run_s = now_s() - start_s;
+            sum_s += run_s;
+            if (run_s < least_s) least_s = run_s;
         }
-        printf("one %-16s %8.0f ns\n", cases[c].name, 1e9 * (now_s() - start_s) / CALLS);
+        printf("one %-16s %8.0f ns   (mean %.0f) over %d shapes, two precisions\n", cases[c].name, 1e9 * least_s / CALLS, 1e9 * sum_s / CALLS / RUNS, count);
     }
 }
 
+/* All sizes differ. With a memo as exchange.c asks, all messages of a framework on the same ranks; without: everything anew each time. */
 static void collectives(const struct dl_system *system) {
-    enum { CALLS = 500000 };
-    /* With a memo as exchange.c asks, all messages of a framework on the same ranks; without: the graph anew each time. */
-    const struct { const char *name; enum dl_library library; bool memo; } cases[] = {
-        {"NCCL all-reduce", DL_LIB_NCCL, true}, {"NCCL, new ranks", DL_LIB_NCCL, false}, {"MPI all-reduce", DL_LIB_MPI, true}};
+    enum { CALLS = 1024, RUNS = 400 };
+    static const struct { const char *name; enum dl_library library; bool memo; } cases[] = {
+        {"NCCL all-reduce", DL_LIB_NCCL, true}, {"NCCL, new ranks", DL_LIB_NCCL, false}, {"MPI all-reduce", DL_LIB_MPI, false}};
     for (int c = 0; c < 3; c++) {
         struct dl_nccl_memo memo = {.system = NULL};
-        const double start_s = now_s();
-        for (int i = 0; i < CALLS; i++) {
-            const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE, .library = cases[c].library, .bytes = 1000.0 + i,
-                                                          .nodes = 250000, .ranks_per_node = 4, .flows_per_adapter = 1,
-                                                          .memo = cases[c].memo ? &memo : NULL};
-            struct dl_collective_time t;
-            if (dl_collective_time(system, &request, &t, NULL) == DL_OK) sink += t.time_s;
+        double least_s = 1e9, sum_s = 0;
+        for (int run = 0; run < RUNS; run++) {
+            const double start_s = now_s();
+            for (int i = 0; i < CALLS; i++) {
+                const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE, .library = cases[c].library, .bytes = 1000.0 + i * 500.0 + run,
+                                                              .nodes = 250000, .ranks_per_node = 4, .flows_per_adapter = 1,
+                                                              .memo = cases[c].memo ? &memo : NULL};
+                struct dl_collective_time t;
+                if (dl_collective_time(system, &request, &t, NULL) == DL_OK) sink += t.time_s;
+            }
+            const double run_s = now_s() - start_s;
+            sum_s += run_s;
+            if (run_s < least_s) least_s = run_s;
         }
-        printf("one %-16s %8.0f ns   at 1,000,000 ranks\n", cases[c].name, 1e9 * (now_s() - start_s) / CALLS);
+        printf("one %-16s %8.0f ns   (mean %.0f) at 1,000,000 ranks\n", cases[c].name, 1e9 * least_s / CALLS, 1e9 * sum_s / CALLS / RUNS);
     }
 }
 

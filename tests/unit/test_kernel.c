@@ -279,11 +279,10 @@ static void fast_arithmetic(void **state)
 {
     (void)state;
     for (double x = 1e-6; x < 1e12; x *= 1.37) {
-        float lanes[DL_LANES];
+        dl_lanes lanes;
         for (int i = 0; i < DL_LANES; i++) lanes[i] = (float)(x * (1 + i));
-        float given[DL_LANES];
-        memcpy(given, lanes, sizeof given);
-        dl_log2_lanes(lanes);
+        const dl_lanes given = lanes;
+        dl_log2_lanes(&lanes);
         for (int i = 0; i < DL_LANES; i++) {
             double right = log2((double)given[i]);
             assert_true(fabs((double)lanes[i] - right) < 3e-7 + 1.2e-7 * fabs(right));
@@ -292,10 +291,14 @@ static void fast_arithmetic(void **state)
         check_close(dl_whole_up(x), ceil(x), 0);
         check_close(dl_whole_up(-x), ceil(-x), 0);
     }
-    float powers[DL_LANES] = {1, 2, 4, 0.5F, 0.125F, 1024, 1048576, 3};
-    dl_log2_lanes(powers);
+    dl_lanes powers = {1, 2, 4, 0.5F, 0.125F, 1024, 1048576, 3};
+    dl_log2_lanes(&powers);
     const double exact[] = {0, 1, 2, -1, -3, 10, 20};
     for (int i = 0; i < 7; i++) check_close((double)powers[i], exact[i], 0);
+    for (double x = -1000; x <= 1000; x += 0.37) check_close(dl_exp2_near(x), exp2(x), 1e-10);
+    for (double x = -1000; x <= 1000; x++) check_close(dl_exp2_near(x), exp2(x), 0);
+    assert_true(isnan(dl_exp2_near(NAN)));
+    check_close(dl_exp2_near(-2000), exp2(-1000), 0);
     for (double u = 1; u <= 2; u += 0.01) check_close(dl_cube_root_near(u), cbrt(u), 2e-9);
 }
 
