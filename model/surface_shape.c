@@ -27,7 +27,7 @@ static const double IMAGE_TILE = 16.0;
 static const double LARGE_BATCH = 32.0;
 
 /* Winograd F(4x4, 3x3); with fewer channels there is nothing to sum in the transformed domain (none of the samples takes it). */
-static const double WINOGRAD_TILE = 4.0, WINOGRAD_CHANNELS = 32.0;
+static const double WINOGRAD_TILE = 4.0, WINOGRAD_CHANNELS = 16.0;
 
 static inline bool is_multiple_of_8(double x)
 {
