@@ -34,8 +34,7 @@ static const struct form FORMS[] = {
      {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed", "unaligned"}},
     /* Forward and weight-gradient convolutions change in steps with the shape; data gradients less so. */
     {DL_OP_CONV, 1 << DL_FORWARD, DL_DISTANCE_MAGNITUDES, {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, DL_DISTANCE_SQUARES, {CONV, "stride", "excess"}},
-    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, DL_DISTANCE_SQUARES, {CONV, "stride", "waves"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, DL_DISTANCE_SQUARES, {CONV, "stride", "excess", "waves", "square_3x3"}},
     {DL_OP_CONV, 1 << DL_BACKWARD_WEIGHTS, DL_DISTANCE_MAGNITUDES, {CONV, "excess", "padding"}},
     {DL_OP_STREAM, ALL, DL_DISTANCE_SQUARES, {"bytes"}},
 };
