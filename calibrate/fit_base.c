@@ -16,7 +16,7 @@
  * libraries on different hardware have in common, so that a few samples of another device are enough. rate and
  * bandwidth are shares of the datasheet's; the rate of products is held tighter than the devices spread (0.2), because
  * it is what large products outside the samples get. A deviation of 0: not a parameter of this kind. */
-enum kind { GEMM, CONV_FORWARD, CONV_DATA, CONV_WEIGHTS, KINDS };
+enum kind { GEMM, CONV_FORWARD, CONV_DATA, CONV_WEIGHTS, FORWARD_BY_ALGORITHM, DATA_BY_ALGORITHM, KINDS };
 struct prior {
     double median, sd;
 };
@@ -29,29 +29,35 @@ struct parameter {
 #define AT(member) offsetof(struct dl_surface, member)
 /* clang-format off */
 static const struct parameter PARAMETERS[] = {
-    {AT(latency_s), false, {{8e-6, 0.7}, {6e-6, 0.5}, {7e-6, 0.5}, {15e-6, 0.6}}},
-    {AT(rate_flop_per_s), false, {{0.85, 0.07}, {0.95, 0.2}, {1.0, 0.2}, {0.95, 0.2}}},
-    {AT(bandwidth_bytes_per_s), false, {{0.6, 0.5}, {0.8, 0.3}, {0.8, 0.4}, {0.55, 0.4}}},
-    {AT(half_m), false, {{34, 0.5}, {250, 0.6}, {250, 0.6}, {17, 0.6}}},
-    {AT(half_n), false, {{14, 0.6}, {12, 0.6}, {26, 0.5}, {27, 0.5}}},
-    {AT(half_k), false, {{70, 0.5}, {50, 0.7}, {40, 0.8}, {500, 0.7}}},
-    {AT(half_waves), false, {{0.12, 0.8}, {0.8, 0.6}, {0.65, 0.6}, {0.05, 0.8}}},
-    {AT(unaligned_gain), false, {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}}},
-    {AT(m_trans_gain), false, {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(n_trans_gain), false, {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(gain_3x3), false, {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}}},
-    {AT(gain_5x5), false, {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}}},
-    {AT(stride_exponent), true, {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}}},
-    {AT(batch_exponent_3x3), true, {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}}},
-    {AT(padded_pointwise_gain), false, {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}}},
-    {AT(narrow_gain), false, {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}}},
-    {AT(wave_exponent), true, {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}}},
-    {AT(stride_channels_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
-    {AT(stride_filters_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}}},
-    {AT(tile_exponent), true, {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}}},
-    {AT(tile_64_gain), false, {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}}},
-    {AT(tile_32_gain), false, {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}}},
-    {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}}},
+    {AT(latency_s), false, {{8e-6, 0.7}, {6e-6, 0.5}, {7e-6, 0.5}, {15e-6, 0.6}, {6e-6, 0.5}, {7e-6, 0.5}}},
+    {AT(rate_flop_per_s), false, {{0.85, 0.07}, {0.95, 0.2}, {1.0, 0.2}, {0.95, 0.2}, {0.95, 0.2}, {1.0, 0.2}}},
+    {AT(bandwidth_bytes_per_s), false, {{0.6, 0.5}, {0.8, 0.3}, {0.8, 0.4}, {0.55, 0.4}, {0.8, 0.3}, {0.8, 0.4}}},
+    {AT(half_m), false, {{34, 0.5}, {250, 0.6}, {250, 0.6}, {17, 0.6}, {0, 0}, {0, 0}}},
+    {AT(half_n), false, {{14, 0.6}, {12, 0.6}, {26, 0.5}, {27, 0.5}, {0, 0}, {0, 0}}},
+    {AT(half_k), false, {{70, 0.5}, {50, 0.7}, {40, 0.8}, {500, 0.7}, {50, 0.7}, {40, 0.8}}},
+    {AT(half_waves), false, {{0.12, 0.8}, {0.8, 0.6}, {0.65, 0.6}, {0.05, 0.8}, {0, 0}, {0, 0}}},
+    {AT(unaligned_gain), false, {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}, {0.9, 0.3}, {1, 0.3}}},
+    {AT(m_trans_gain), false, {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(n_trans_gain), false, {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(gain_3x3), false, {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}, {1, 0}, {1, 0}}},
+    {AT(gain_5x5), false, {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}, {1.3, 0.35}, {1.1, 0.35}}},
+    {AT(stride_exponent), true, {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}, {0.03, 0.15}, {0, 0}}},
+    {AT(batch_exponent_3x3), true, {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}, {0.2, 0.3}, {0.2, 0.3}}},
+    {AT(padded_pointwise_gain), false, {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}, {1, 0.5}, {1, 0.5}}},
+    {AT(narrow_gain), false, {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}, {1, 0.5}, {4, 0.5}}},
+    {AT(wave_exponent), true, {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(stride_channels_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(stride_filters_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(tile_exponent), true, {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(tile_64_gain), false, {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}, {0.9, 0.2}, {0.9, 0.2}}},
+    {AT(tile_32_gain), false, {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}, {0.75, 0.2}, {0.75, 0.2}}},
+    {AT(partial_waves), false, {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0.5, 0.5}, {0.5, 0.5}}},
+    {AT(winograd_gain), false, {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}, {0.8, 0.3}}},
+    {AT(transform_bytes_per_s), false, {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.7, 0.4}, {0.7, 0.4}}},
+    {AT(spread_gain), false, {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0.2}}},
+    {AT(gather_gain), false, {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}}},
+    {AT(gather_bytes_per_s), false, {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.5, 0.5}}},
+    {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}, {1, 0.2}, {1.05, 0.2}}},
 };
 /* clang-format on */
 enum { PARAMETER_COUNT = sizeof PARAMETERS / sizeof PARAMETERS[0], LATENCY = 0, RATE = 1, BANDWIDTH = 2 };
@@ -112,6 +118,12 @@ static int residuals(const gsl_vector *theta, void *data, gsl_vector *out)
     return GSL_SUCCESS;
 }
 
+static bool is_byte_rate(int p)
+{
+    size_t offset = PARAMETERS[p].offset;
+    return p == BANDWIDTH || offset == AT(transform_bytes_per_s) || offset == AT(gather_bytes_per_s);
+}
+
 /* Medians of latency, rate and bandwidth: shares of the datasheet where it is known, else the best of the samples. */
 static void first_medians(struct problem *problem)
 {
@@ -128,8 +140,9 @@ static void first_medians(struct problem *problem)
     if (isfinite(set->latency_s)) problem->median[LATENCY] = set->latency_s;
     bool rate_known = isfinite(set->peak_flop_per_s), bandwidth_known = isfinite(set->peak_bytes_per_s);
     problem->median[RATE] = rate_known ? problem->median[RATE] * set->peak_flop_per_s : fmax(rate, 1.0);
-    problem->median[BANDWIDTH] =
-        bandwidth_known ? problem->median[BANDWIDTH] * set->peak_bytes_per_s : fmax(bandwidth, 1.0);
+    for (int p = BANDWIDTH; p < PARAMETER_COUNT; p++) /* shares of the bandwidth */
+        if (is_byte_rate(p) && problem->sd[p] > 0.0)
+            problem->median[p] = bandwidth_known ? problem->median[p] * set->peak_bytes_per_s : fmax(bandwidth, 1.0);
     if (!rate_known) problem->sd[RATE] = UNKNOWN_SD;
     if (!bandwidth_known) problem->sd[BANDWIDTH] = UNKNOWN_SD;
 }
@@ -154,6 +167,8 @@ static bool is_tile_parameter(int p)
 static enum kind kind_of(const struct dl_fit_set *set)
 {
     if (set->op != DL_OP_CONV) return GEMM;
+    if (set->by_algorithm && set->pass == DL_BACKWARD_DATA) return DATA_BY_ALGORITHM;
+    if (set->by_algorithm && set->pass == DL_FORWARD) return FORWARD_BY_ALGORITHM;
     return set->pass == DL_BACKWARD_DATA ? CONV_DATA : set->pass == DL_BACKWARD_WEIGHTS ? CONV_WEIGHTS : CONV_FORWARD;
 }
 

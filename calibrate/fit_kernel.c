@@ -65,6 +65,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.peak_bytes_per_s = device->memory_bandwidth_bytes_per_s;
     out->set.latency_s = device->kernel_latency_s;
     out->set.channel_multiple = op == DL_OP_CONV && has_matrix_unit(device, precision) ? 8.0 : 1.0;
+    out->set.by_algorithm = op == DL_OP_CONV && out->set.channel_multiple <= 1.0 && device->kind != NULL && strcmp(device->kind, "gpu") == 0;
     return DL_OK;
 }
 
@@ -175,7 +176,7 @@ static enum dl_code leave_out(const struct dl_fit_set *set, const size_t *fold, 
         log_times[rest.count++] = set->log_times[i];
     }
     if (rest.count == 0) return DL_OK; /* one shape only: its in-sample prediction stays */
-    struct dl_surface surface = {.op = (int)set->op};
+    struct dl_surface surface = {.op = (int)set->op, .pass = (int)set->pass};
     DL_TRY(fit_set(&rest, arena, &surface, err));
     for (size_t i = 0; i < set->count; i++) {
         if (fold[i] != left_out) continue;
@@ -202,7 +203,7 @@ static enum dl_code cross_validate(const struct dl_fit_set *set, size_t folds, s
     bool in_sample = n < DL_FIT_SURFACE_MIN_SAMPLES || folds < 2;
     if (code == DL_OK && in_sample) {
         static const struct dl_surface_scale own = {1.0, 1.0, 1.0, 1.0};
-        struct dl_surface surface = {.op = (int)set->op};
+        struct dl_surface surface = {.op = (int)set->op, .pass = (int)set->pass};
         code = fit_set(set, &arena, &surface, err);
         for (size_t i = 0; code == DL_OK && i < n; i++) {
             struct dl_kernel_time time;

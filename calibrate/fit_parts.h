@@ -17,6 +17,7 @@ struct dl_fit_set {
     double peak_flop_per_s, peak_bytes_per_s; /* datasheet; NAN: unknown, the samples' best is used */
     double latency_s;                         /* expected shortest kernel; NAN: unknown */
     double channel_multiple;                  /* of convolutions on matrix units; 1: none */
+    bool by_algorithm;                        /* convolutions of a GPU without matrix units: its library's algorithms (model/surface.h) */
     bool own_cpu;                             /* measured on this CPU by calibrate: other priors */
 };
 

@@ -327,5 +327,14 @@ double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precis
     if (!(dl_kernel_workspace_bytes(kernel, dl_precision_bytes(precision)) > limit_bytes)) return 1.0;
     const struct dl_surface *surface = choose(device, precision, kernel);
     if (surface == NULL && device->borrowed != NULL) surface = choose(device->borrowed, precision, kernel);
-    return surface != NULL && surface->gain_3x3 > 1.0 ? surface->gain_3x3 : 1.0;
+    if (surface == NULL) return 1.0;
+    if (surface->partial_waves > 0.0) {
+        static const struct dl_surface_scale own = {1.0, 1.0, 1.0, 1.0};
+        struct dl_surface_shape shape;
+        dl_surface_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+        const double granted_s = dl_surface_base(surface, &own, &shape, NULL);
+        shape.winograd_tiles = 0.0;
+        return fmax(dl_surface_base(surface, &own, &shape, NULL) / granted_s, 1.0);
+    }
+    return surface->gain_3x3 > 1.0 ? surface->gain_3x3 : 1.0;
 }

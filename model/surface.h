@@ -10,6 +10,15 @@
  *
  * where tile_exponent a > 0 the factor of the sides and waves, s, is s^(1 - a) q^a (whole tiles: surface_tiles.h)
  *
+ * partial_waves w > 0 (convolutions of fp32 on GPUs): the algorithms of cuDNN instead, each a product in the best of three tiles,
+ *
+ *   P(M, N, K, count) = (1 + half_k/K) min over tiles [ (tiles + w units) tile_m tile_n / (its gain M N count) ]
+ *   C = flop P(M, N, K, 1) / (rate g)
+ *   3x3, stride 1, 32 channels or more: C = 36 products T x N x K of T = batch ceil(out / 4) tiles (Winograd F(4x4, 3x3), Lavin and
+ *     Gray 2015) at rate winograd_gain, and its transforms: (1 + 2 36/16) (in + out) bytes / transform_bytes_per_s
+ *   data behind a stride: the better (a quartic smooth minimum) of a product over every point of the input, stride area times the
+ *     work, / spread_gain; and of one over the output's points, / gather_gain, whose columns are then summed (gather_bytes_per_s)
+ *
  * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units) the tiles a unit gets,
  * g the product of the gains that apply (Winograd, alignment, stride, whole waves, ...). flop count channels padded for matrix units
  * (cuDNN's tensor-core kernels need multiples of 8). The cube is a smooth maximum (at most 26 % above it, where both
@@ -55,6 +64,11 @@ struct dl_surface {
     double stride_channels_exponent, stride_filters_exponent; /* stride_exponent rises by these with each octave of
                                     * channels, filters above 256 */
     double tile_exponent;          /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole tiles and waves / needed, of */
+    double partial_waves;          /* convolution; above 0: not the smooth 1/e, but whole tiles and their algorithms (surface.h, above) */
+    double winograd_gain;          /* of its products over other ones */
+    double transform_bytes_per_s;  /* of the numbers that Winograd's transforms move */
+    double spread_gain, gather_gain; /* gradients of data behind a stride: every point of the input; columns, then summed */
+    double gather_bytes_per_s;     /* of the columns that are summed */
     double tile_64_gain, tile_32_gain; /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two at these shares of the rate */
     double channel_multiple;       /* matrix units work on channels and filters padded to this multiple (8), else 1 */
     double base_sigma_log;         /* standard deviation of log(t / base): uncertainty far from every sample */
@@ -97,6 +111,10 @@ struct dl_surface_shape {
     double count, units;       /* products in one call; units of the device */
     double tile_excess[3];     /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual, dl_tile_narrow */
     double channels, filters;  /* of one group; 0 for GEMM */
+    double element_bytes;
+    double in_bytes, out_bytes; /* convolution: of both activations */
+    double out_positions, taps, stride_area; /* convolution: points of the output in all images; of the kernel; and of a step */
+    double winograd_tiles;     /* of 4 x 4 points of the output; 0: no Winograd */
     double launches;
     float features[DL_AXES];   /* log2 of the quantities, by axis: the place in dl_surface_features[op] */
 };

@@ -26,6 +26,9 @@ static const double IMAGE_TILE = 16.0;
  * correction stays. */
 static const double LARGE_BATCH = 32.0;
 
+/* Winograd F(4x4, 3x3); with fewer channels there is nothing to sum in the transformed domain (none of the samples takes it). */
+static const double WINOGRAD_TILE = 4.0, WINOGRAD_CHANNELS = 16.0;
+
 static inline bool is_multiple_of_8(double x)
 {
     return x == 8.0 * dl_whole_up(x * (1.0 / 8.0));
@@ -88,7 +91,7 @@ DL_INLINE void conv_features_of(const struct dl_kernel *kernel, double positions
     set_features(s, DL_LANES, &second);
 }
 
-DL_INLINE void conv_shape(const struct dl_kernel *kernel, bool two_byte, double unit_share, struct dl_surface_shape *s)
+DL_INLINE void conv_shape(const struct dl_kernel *kernel, double bytes_per_element, double unit_share, struct dl_surface_shape *s)
 {
     const double *in = kernel->in, *out = kernel->out, *sides = kernel->kernel, *stride = kernel->stride;
     const double *pad = kernel->pad, *dilation = kernel->dilation;
@@ -117,8 +120,15 @@ DL_INLINE void conv_shape(const struct dl_kernel *kernel, bool two_byte, double 
     s->padded = (pad[0] > 0.0) | (pad[1] > 0.0) | (pad[2] > 0.0);
     s->narrow = channels < 8.0;
     s->grouped = groups > 1.0;
-    s->unaligned = two_byte && !(is_multiple_of_8(channels) && is_multiple_of_8(filters));
+    s->unaligned = bytes_per_element == 2.0 && !(is_multiple_of_8(channels) && is_multiple_of_8(filters));
     s->count = groups;
+    s->out_positions = kernel->batch * out_points;
+    s->taps = taps;
+    s->stride_area = stride_area;
+    s->in_bytes = kernel->batch * in_points * kernel->in_channels * bytes_per_element;
+    s->out_bytes = s->out_positions * kernel->out_channels * bytes_per_element;
+    if (s->fast_3x3 & (channels >= WINOGRAD_CHANNELS) & (kernel->pass != DL_BACKWARD_WEIGHTS))
+        s->winograd_tiles = kernel->batch * out[0] * dl_whole_up(out[1] * (1.0 / WINOGRAD_TILE)) * dl_whole_up(out[2] * (1.0 / WINOGRAD_TILE));
     if (kernel->pass == DL_BACKWARD_DATA) {
         s->m = kernel->batch * in_points;
         s->n = channels;
@@ -142,6 +152,7 @@ DL_INLINE void clear(struct dl_surface_shape *s)
     s->unaligned = s->m_trans = s->n_trans = s->fast_3x3 = s->fast_5x5 = s->narrow = s->pointwise = s->padded = s->grouped = false;
     s->m = s->n = s->k = s->waves = s->channels = s->filters = 0.0;
     s->tile_excess[0] = s->tile_excess[1] = s->tile_excess[2] = 0.0;
+    s->in_bytes = s->out_bytes = s->out_positions = s->taps = s->stride_area = s->winograd_tiles = 0.0;
     s->count = 1.0;
     for (int i = DL_LANES; i < DL_AXES; i++) s->features[i] = 0.0F;
 }
@@ -152,6 +163,7 @@ DL_WIDE void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_pe
     clear(out);
     out->op = kernel->op;
     out->flop = kernel->flop;
+    out->element_bytes = bytes_per_element;
     out->units = unit_count > 0 ? (double)unit_count : 1.0;
     out->launches = dl_larger(kernel->launches, 1.0);
     out->bytes = (kernel->read_elements + kernel->write_elements) * bytes_per_element + kernel->extra_bytes;
@@ -159,7 +171,7 @@ DL_WIDE void dl_surface_shape_of(const struct dl_kernel *kernel, double bytes_pe
     if (kernel->op == DL_OP_GEMM) {
         gemm_shape(kernel, bytes_per_element == 2.0, unit_share, out);
     } else if (kernel->op == DL_OP_CONV) {
-        conv_shape(kernel, bytes_per_element == 2.0, unit_share, out);
+        conv_shape(kernel, bytes_per_element, unit_share, out);
     } else {
         const dl_lanes features = {at_least_1(out->bytes), 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
         set_features(out, 0, &features);

@@ -70,12 +70,57 @@ DL_INLINE double compute_time(const struct dl_surface *surface, const struct dl_
     return shape->flop * above / (below * surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
 }
 
+/* Whole tiles of the best size and `partial_waves`, over the points of the result; by the half-rate summed side. */
+DL_INLINE double product_in_tiles(const struct dl_surface *surface, const struct dl_surface_scale *scale, double units,
+                                  double m, double n, double k, double count)
+{
+    const double partial = surface->partial_waves * scale->half * units, rows = dl_whole_up(m * (1.0 / dl_tile_usual.m)) * count;
+    const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) * (dl_tile_large.m * dl_tile_large.n);
+    const double usual = (rows * dl_whole_up(n * (1.0 / dl_tile_usual.n)) + partial) * (dl_tile_usual.m * dl_tile_usual.n);
+    const double narrow = (rows * dl_whole_up(n * (1.0 / dl_tile_narrow.n)) + partial) * (dl_tile_narrow.m * dl_tile_narrow.n);
+    const double best = dl_smaller(large, dl_smaller(usual / surface->tile_64_gain, narrow / surface->tile_32_gain));
+    return best * (k + surface->half_k * scale->half) / (m * n * count * k);
+}
+
+/* The better of two, smoothly: (a^-4 + b^-4)^(-1/4). */
+DL_INLINE double better(double a, double b)
+{
+    const double less = dl_smaller(a, b), ratio = less / dl_larger(a, b), square = ratio * ratio;
+    return less / sqrt(sqrt(1.0 + square * square));
+}
+
+/* Time of the algorithms of a GPU's library. */
+DL_INLINE double algorithm_time(const struct dl_surface *surface, const struct dl_surface_scale *scale, const struct dl_surface_shape *s)
+{
+    enum { TRANSFORMED = 36, TILE_POINTS = 16 };
+    const double units = s->units, rate = surface->rate_flop_per_s * scale->rate;
+    if (s->winograd_tiles > 0.0) {
+        const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
+        const double product = product_in_tiles(surface, scale, units, s->winograd_tiles, s->n, s->k / s->taps, TRANSFORMED);
+        const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
+        return flop * product * dl_exp2_near(surface->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]) /
+                   (rate * surface->winograd_gain) +
+               moved / (surface->transform_bytes_per_s * scale->bandwidth);
+    }
+    const double plain_s = s->flop / (rate * gain_of(surface, s)), whole_s = plain_s * product_in_tiles(surface, scale, units, s->m, s->n, s->k, s->count);
+    if (surface->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
+        const double columns = s->channels * s->taps;
+        const double gathered_s = plain_s / surface->gather_gain * product_in_tiles(surface, scale, units, s->out_positions, columns, s->filters, s->count) +
+                                  (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) / (surface->gather_bytes_per_s * scale->bandwidth);
+        return better(whole_s * s->stride_area / surface->spread_gain, gathered_s);
+    }
+    const double slower = surface->stride_exponent * (double)s->features[DL_AXIS_STRIDE];
+    return slower != 0.0 ? whole_s * dl_exp2_near(slower) : whole_s;
+}
+
 DL_INLINE double base_of(const struct dl_surface *surface, const struct dl_surface_scale *scale,
                          const struct dl_surface_shape *shape, enum dl_limit *limit)
 {
     double latency_s = surface->latency_s * scale->latency * shape->launches;
     double memory_s = shape->bytes / (surface->bandwidth_bytes_per_s * scale->bandwidth);
-    double compute_s = surface->op != DL_OP_STREAM && shape->flop > 0.0 ? compute_time(surface, scale, shape) : 0.0;
+    double compute_s = 0.0;
+    if (surface->op != DL_OP_STREAM && shape->flop > 0.0)
+        compute_s = surface->partial_waves > 0.0 ? algorithm_time(surface, scale, shape) : compute_time(surface, scale, shape);
     if (limit != NULL) {
         *limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
         if (latency_s > dl_larger(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;

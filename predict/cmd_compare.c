@@ -14,6 +14,7 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"markdown", 0, NULL, "What", "every row as a Markdown table, with the likely cause where a run is slower than its interval", false},
+    {"quartile", 0, NULL, "What", "of runs that other programs disturbed, the lower quartile of the steps instead of their median", false},
     {"median", 0, NULL, "What", "repeats of a run count once, with the median of what was measured", false},
     {"anchor", 0, NULL, "What", "correct compute by the smallest run of each group (same batch per device, or else the same global batch; same release) and predict the others: the scaling error alone", false},
     {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
@@ -266,6 +267,10 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     for (int i = 0; i < count; i++) {
         DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &csvs[count + i], err));
+        if (dl_option_given(options, "quartile")) {
+            struct dl_csv all = csvs[count + i];
+            DL_TRY(dl_compare_take_quartiles(&all, context->arena, &csvs[count + i], err));
+        }
         if (dl_option_given(options, "median")) {
             struct dl_csv all = csvs[count + i];
             DL_TRY(dl_compare_join_repeats(&all, context->arena, &csvs[count + i], err));

@@ -11,11 +11,11 @@
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
-    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, COLUMNS
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, VERSIONS, COLUMNS
 };
 static const char *const column_names[COLUMNS] = {
     "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
-    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes", "versions",
 };
 
 struct loaded { const char *key; const void *object; };
@@ -77,7 +77,7 @@ static enum dl_code load_workload(struct runs *r, const char *name, const char *
     return DL_OK;
 }
 
-/* The framework in the release that the run's source and notes name. */
+/* The framework in the release that the run's source, notes and versions name. */
 static enum dl_code load_framework(struct runs *r, int row, const struct dl_framework **out, const char **workload,
                                    struct dl_err *err) {
     struct dl_data data = *r->data;
@@ -90,7 +90,7 @@ static enum dl_code load_framework(struct runs *r, int row, const struct dl_fram
         DL_TRY(dl_data_framework(&data, name, r->arena, &plain, err));
         remember(r, base, plain);
     }
-    const char *text = dl_arena_printf(r->arena, "%s %s", cell(r, row, SOURCE), cell(r, row, NOTES));
+    const char *text = dl_arena_printf(r->arena, "%s %s %s", cell(r, row, SOURCE), cell(r, row, NOTES), cell(r, row, VERSIONS));
     if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework_release *release =
         data.release != NULL ? dl_framework_release_find(plain, data.release) : dl_framework_release_match(plain, text);

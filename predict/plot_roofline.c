@@ -83,7 +83,7 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
     out->group_count = 2;
     out->title = dl_arena_printf(context->arena, "%s, %s, %s, %.0f samples per device, %s", workload->name, p.inputs.system->name,
                                  dl_precision_names[plan->precision], plan->batch_per_device_samples, p.rows[0].framework->name);
-    out->subtitle = dl_arena_printf(context->arena, "%s; %.0f %% of the kernels' time is limited by memory bandwidth", device->name,
+    out->subtitle = dl_arena_printf(context->arena, "%s: memory bandwidth limits %.0f %% of the kernels' time", device->name,
                                     100 * bandwidth_share);
     out->parameters[0] = (struct dl_plot_parameter){.name = "peak_flop_per_s", .number = roof.peak_flop_per_s};
     out->parameters[1] = (struct dl_plot_parameter){.name = "bandwidth_bytes_per_s", .number = roof.bandwidth_bytes_per_s};

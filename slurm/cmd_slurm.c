@@ -23,7 +23,7 @@ static const struct dl_option slurm_options[] = {
     {"repeat", 0, "N", "Runs", "jobs of each kind; default 1", false},
     {"steps", 0, "N", "Runs", "steps to measure; default 50", false},
     {"warmup", 0, "N", "Runs", "steps before, that do not count; default 10", false},
-    {"profile", 0, NULL, "Runs", "one task under the framework's profiler: times of layers, for 'dlmodel import trace'", false},
+    {"profile", 0, NULL, "Runs", "one task: times of layers, for 'dlmodel import trace'; with --nodes N: the library's all-reduce by size, for 'dlmodel import osu'", false},
     {"site", 0, "NAME|FILE", "Cluster", "site file (fields: dlmodel schema site); default $DLMODEL_SITE, ~/.config/dlmodel/site.json", false},
     {"partition", 0, "NAME", "Cluster", "instead of the site's", false},
     {"account", 0, "NAME", "Cluster", "instead of the site's", false},

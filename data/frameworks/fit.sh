@@ -77,6 +77,9 @@ for r in '20.02 5562ab767a' '20.12 097c7ff917'; do
     release pytorch-ddp "NGC ${r% *}" 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnet50 precision=mixed
     release pytorch-ddp "NGC ${r% *}" 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnext101_32x4d precision=mixed
 done
+# 20.03 has no runs in mixed precision here: as 20.02, a month older (20.06 agrees: NHWC came with 20.12).
+jq '(.releases[] | select(.name == "NGC 20.02").set) as $s | (.releases[] | select(.name == "NGC 20.03").set) = $s' data/frameworks/pytorch-ddp.json > "$new"
+[ -s "$new" ] && cat "$new" > data/frameworks/pytorch-ddp.json
 # Horovod with TensorFlow.
 release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=fp32
 release horovod-tensorflow '' 'composed_scale=1' framework=horovod-tensorflow $one $alone workload=bert_base
@@ -111,7 +114,7 @@ release keras-multi-gpu '' 'stream_scale=1' framework=keras-multi-gpu $one $alon
 
 # How much the devices of a job differ from step to step (F-STRAGGLER), from the scaling alone (--anchor): one value for NVIDIA's own
 # DGX servers, one for virtual machines in clouds, one for all other machines. vTrain's runs (DGX A100) are in no fit: their scaling
-# errs by 4.4 % with one value for all systems and by 3.6 % with that of the DGX-1.
+# errs by 4.4 % with one value for all systems and by 3.1 % with that of the DGX-1.
 jitter() {
     what=$1 systems=$2
     shift 2

@@ -90,7 +90,7 @@ run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp -
 check 'checkpoint without failures' 3 'node_mtbf=20000h'
 run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best --set node_mtbf=20000h
 check 'checkpoint' 0
-has 'checkpoint in a sentence' 'Checkpoints of pytorch-ddp (adam, .* on 8 nodes): .* each from 1 node, one every .* A failure every 2500 h loses'
+has 'checkpoint in a sentence' 'Checkpoints of pytorch-ddp \(adam, .* on 8 nodes\): .* each from 1 node, one every .* A failure every 2500 h loses'
 run predict --system dgx-a100-80 --workload bert_large --framework deepspeed-zero1 --nodes 8 --checkpoint 10min --set node_mtbf=20000h --json
 check 'checkpoint as JSON' 0
 has 'every node writes its part' '"writer_nodes": 8'

@@ -232,6 +232,37 @@ static void mxnet_servers(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* Cores that carry all messages: the library's push and pull of all 46 MB was measured between two nodes, 0.46 s. Its worker sends and receives all, the
+ * fuller server 48/46 of its share: (1 + 48/46) / 2 x 10 ns a byte, push and pull one after the other, all of it after backward; so too with one
+ * worker (imbalance 1). */
+static void mxnet_servers_on_the_workers_core(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
+    struct dl_coll_sample samples[] = {{.bytes = 46e6, .time_s = 0.46}};
+    struct dl_coll_measured measured = {.library = "ps-lite", .operation = "all_reduce", .nodes = 2, .ranks = 2, .samples = samples, .sample_count = 1};
+    make(&b, 4, sizes, ready);
+    b.fake.device.kind = "cpu", b.fake.device.unit_count = 1;
+    b.fake.system.inter.kind = "loopback";
+    b.fake.system.collectives = &measured, b.fake.system.collective_count = 1;
+    b.request.library = DL_LIB_PSLITE;
+    b.fake.plan.nodes = 2, b.fake.plan.devices_per_node = 1;
+    b.fake.framework.message_s = 1e-4;
+    run(&b, "keyed-server");
+    check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
+    check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
+    assert_true(b.exchange.messages[0].tail_s == 0 && !b.exchange.wait_each && !b.exchange.update_remote);
+    b.fake.plan.nodes = 1;
+    run(&b, "keyed-server");
+    check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4, 1e-6);
+    /* TensorFlow's servers: one of two holds the 40 MB and a 2 MB variable, 42 / 23 of the mean; pushes and pulls each half of it. */
+    b.fake.plan.nodes = 2;
+    run(&b, "parameter-server");
+    check_close(b.exchange.messages[0].bandwidth_s, 0.2 * (1 + 42.0 / 23) / 2, 1e-6);
+    check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Weights on the host: every GPU of four reads and returns all bytes over links that two share: 2 bytes / 12e9 a byte. */
 static void keras_central_weights(void **state) {
     (void)state;
@@ -330,7 +361,7 @@ static void every_row_is_complete(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks), cmocka_unit_test(horovod_agrees_and_copies), cmocka_unit_test(compressed_gradients), cmocka_unit_test(widths_of_a_plan),  cmocka_unit_test(packs),
-        cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers),
+        cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers), cmocka_unit_test(mxnet_servers_on_the_workers_core),
         cmocka_unit_test(keras_central_weights), cmocka_unit_test(keras_weights_on_a_device), cmocka_unit_test(a_ring_in_order), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

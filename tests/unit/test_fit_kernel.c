@@ -176,17 +176,17 @@ static const struct {
     const char *device;
     double gemm_median, gemm_p90, conv_median, conv_p90;
 } CEILINGS[] = {
-    {"v100_sxm2_16", 4, 15, 8.5, 37}, {"t4", 7, 20, 13, 40},           {"p100_pcie16", 4, 32, 12, 48},
-    {"gtx1080ti", 7, 38, 12, 35},   {"titanxp", 8, 44, 12, 36},      {"titanx_pascal", 9, 43, 13, 66},
-    {"m40", 9, 29, 11, 42},         {"titanx_maxwell", 9, 41, 12, 43}, {"knl7250", 4, 19, 15, 51},
+    {"v100_sxm2_16", 4, 15, 8, 41},   {"t4", 7, 20, 10.5, 38},        {"p100_pcie16", 4, 32, 10.5, 42},
+    {"gtx1080ti", 7, 38, 10, 27},   {"titanxp", 8, 44, 10, 28},      {"titanx_pascal", 9, 43, 13, 52},
+    {"m40", 9, 29, 11, 36},         {"titanx_maxwell", 9, 41, 10, 34}, {"knl7250", 4, 19, 15, 51},
 };
 
-/* What is asked of V100's surfaces: products 4 % and 15 %, convolutions 8 % and 35 %. Two convolution surfaces miss it by a little and
- * have the ceiling of CEILINGS: fp32 data gradients (8.3 %) by their median, mixed weight gradients (8.3 and 35.4 %) by both. */
+/* What is asked of V100's surfaces: products 4 % and 15 %, convolutions 8 % and 35 %. One convolution surface misses it
+ * and has the ceiling of CEILINGS: mixed weight gradients, by their 90th percentile (40.1 %). */
 static bool misses_target(enum dl_precision precision, enum dl_op op, enum dl_pass pass)
 {
     if (op != DL_OP_CONV) return false;
-    return precision == DL_FP32 ? pass == DL_BACKWARD_DATA : pass == DL_BACKWARD_WEIGHTS;
+    return precision == DL_MIXED && pass == DL_BACKWARD_WEIGHTS;
 }
 
 static void same_numbers(const double *fitted, const double *written, int count, const char *what)
