@@ -9,7 +9,11 @@ cd "$(dirname "$0")/.." || exit 2
 BUILD=${BUILD:-build-cov}
 least_lines=95 least_branches=85
 find "$BUILD" -name '*.gcda' -delete
-sh tests/run programs || { echo 'error: coverage is counted when all tests pass' >&2; exit 1; }
+find "$BUILD" -name '*.gcno' | while read -r notes; do # of a source that is gone
+    source=${notes#"$BUILD"/}
+    [ -f "${source%.gcno}.c" ] || case $source in predict/onnx.pb-c.* | predict/theory_text.*) ;; *) rm -f "$notes" ;; esac
+done
+TEST_TIMEOUT=${TEST_TIMEOUT:-1200} sh tests/run programs || { echo 'error: coverage is counted when all tests pass' >&2; exit 1; }
 table=$(mktemp) || exit 2
 trap 'rm -f "$table"' EXIT
 gcovr -r . --object-directory "$BUILD" -f 'model/' --csv -o "$table" --html-details "$BUILD/coverage.html" "$BUILD" || exit 1
