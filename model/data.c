@@ -433,7 +433,7 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     if (base == NULL) return no_memory(err);
     if (colon != NULL) DL_TRY(parse_parameters(name, colon + 1, arena, &parameters, &parameter_count, err));
     const struct dl_json *docs[DL_WORKLOAD_EXTENDS + 1];
-    int doc_count;
+    int doc_count = 0;
     DL_TRY(read_chain(data, base, arena, docs, &doc_count, err));
 
     struct selection set;

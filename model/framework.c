@@ -204,8 +204,9 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
         offsetof(struct dl_framework, loss_scale),
     };
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
-        double *own = (double *)((char *)framework + scales[i]);
-        if (!dl_known(*own)) *own = *(const double *)((const char *)from + scales[i]);
+        double *own = (void *)((char *)framework + scales[i]);
+        const double *theirs = (const void *)((const char *)from + scales[i]);
+        if (!dl_known(*own)) *own = *theirs;
     }
 }
 

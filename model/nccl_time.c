@@ -102,6 +102,7 @@ static enum dl_code remember(const struct dl_system *system, const struct dl_col
 enum dl_code dl_nccl_time(const struct dl_system *system, const struct dl_collective_request *request,
                           struct dl_collective_time *out, struct dl_err *err)
 {
+    /* cppcheck-suppress uninitvar ; remember() fills it before it is read */
     struct dl_nccl_memo own, *memo = request->memo != NULL ? request->memo : &own;
     int force_algorithm = -1, force_protocol = -1;
     if (memo == &own || !remembered(memo, system, request)) DL_TRY(remember(system, request, memo, err));

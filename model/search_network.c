@@ -165,7 +165,8 @@ enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err) {
         for (int m = 0; m < s->batches.count; m++) {
             if (!takes(s, share, m)) continue;
             found.micro_samples = (double)s->batches.value[m];
-            found.choice.micro_batches = (double)(share / s->batches.value[m]);
+            const int64_t micro_batches = share / s->batches.value[m]; /* divides */
+            found.choice.micro_batches = (double)micro_batches;
             DL_TRY(each_schedule(s, s, m, &found, want_pipeline, NULL, err));
         }
     }

@@ -237,7 +237,7 @@ enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, in
     if (kind == NULL) {
         const char *names[64];
         size_t count = 0;
-        for (; dl_layer_kinds[count] != NULL && count < 63; count++) names[count] = dl_layer_kinds[count]->name;
+        for (; count < 63 && dl_layer_kinds[count] != NULL; count++) names[count] = dl_layer_kinds[count]->name;
         names[count] = NULL;
         const char *near = dl_suggest(e->kind, names);
         dl_fail(b->err, DL_ERR_INPUT, "no kind of layer '%.40s'%s%s%s", e->kind, near ? "; did you mean '" : "",

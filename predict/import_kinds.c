@@ -282,7 +282,7 @@ static bool one_source(const struct dl_import_net *net, const struct dl_onnx_nod
         *item = net->flows[v].item;
         sum += dl_net_elements(net, v);
     }
-    return sum <= dl_shape_elements(dl_net_shape(net, *item)) && n->input_count > 1 && *item >= 0;
+    return n->input_count > 1 && *item >= 0 && sum <= dl_shape_elements(dl_net_shape(net, *item));
 }
 
 enum dl_code dl_map_concat(struct dl_import_net *net, const struct dl_onnx_node *n, struct dl_err *err) {

@@ -55,7 +55,7 @@ static enum dl_code reshape(struct dl_onnx_graph *g, const struct dl_onnx_node *
     for (int d = 0; d < rank; d++) {
         if (!(fabs(shape[d]) <= 9e15)) return dl_onnx_fail(g, n, err, "expected whole extents");
         dims[d] = (int64_t)shape[d];
-        if (dims[d] == 0 && d < x->rank && dl_onnx_number(n, "allowzero", 0) == 0) dims[d] = x->dims[d];
+        if (d < x->rank && dims[d] == 0 && dl_onnx_number(n, "allowzero", 0) == 0) dims[d] = x->dims[d];
         if (dims[d] == -1 && open < 0) open = d;
         else product *= (double)dims[d];
     }

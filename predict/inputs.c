@@ -103,7 +103,7 @@ static enum dl_code check_release(struct dl_context *context, const char *name, 
 static enum dl_code unknown_strategy(const char *given, struct dl_err *err) {
     const char *names[64], *near;
     int count = 0;
-    for (; dl_strategies[count] != NULL && count < 63; count++) names[count] = dl_strategies[count]->name;
+    for (; count < 63 && dl_strategies[count] != NULL; count++) names[count] = dl_strategies[count]->name;
     names[count] = NULL;
     near = dl_suggest(given, names);
     if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%.60s\"; did you mean \"%s\"?", given, near);

@@ -13,7 +13,7 @@ struct dl_text {
 };
 void dl_text_add(struct dl_text *text, const char *more);
 /* A paragraph broken at blanks before `width` columns, lines after the first indented (the first starts at `indent`). */
-void dl_text_wrap(struct dl_text *text, const char *paragraph, int indent, int width);
+void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width);
 
 /* "-n, --nodes LIST", in the arena. */
 const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *option);

@@ -93,8 +93,9 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
                                struct dl_plot_runs *out, struct dl_err *err) {
     const int count = options->positional_count - 1;
     struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
-    struct dl_csv *csvs = dl_arena_alloc(context->arena, 2 * (size_t)count, sizeof *csvs), *chosen = csvs + count;
+    struct dl_csv *csvs = dl_arena_alloc(context->arena, 2 * (size_t)count, sizeof *csvs);
     if (filters == NULL || csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_csv *chosen = csvs + count;
     DL_TRY(refuse_plan(options, err));
     DL_TRY(read_filters(context, options, filters, err));
     for (int i = 0; i < count; i++) DL_TRY(dl_csv_read(options->positional[i + 1], context->arena, &csvs[i], err));

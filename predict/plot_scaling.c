@@ -108,6 +108,7 @@ static int number_groups(struct dl_plot_runs *runs, bool *varies) {
 
 /* How a key's value reads in a title or legend. */
 static const char *key_text(struct dl_arena *arena, const struct dl_plot_run *run, int key) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rows have their keys */
     const char *text = run->keys[key];
     if (text[0] == 0) return key == DL_KEY_BACKEND ? "default back-end" : "";
     if (key == DL_KEY_BATCH) return dl_arena_printf(arena, "%s samples per device", text);
@@ -131,6 +132,7 @@ static enum dl_code name_groups(struct dl_context *context, const struct dl_plot
             if (varies[k]) *label = dl_plot_join(arena, *label, key_text(arena, run, k));
         }
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a first run */
     const char *title = "", *source = varies[DL_KEY_SOURCE] ? "several sources" : first->keys[DL_KEY_SOURCE];
     for (int k = 0; k < DL_KEY_SOURCE; k++) {
         if (varies[k] || (k == DL_KEY_BACKEND && first->keys[k][0] == 0)) continue;
@@ -216,7 +218,7 @@ static int by_throughput(const void *a, const void *b) {
 /* The fastest frameworks at the largest number of nodes, at most as many as a figure holds; returns how many. `ideal` is
  * nobody's choice and stands back unless it was asked for by name. */
 static int fastest(struct dl_context *context, const struct dl_plot_predictions *p, const struct dl_plot_prediction **chosen) {
-    const struct dl_plot_prediction *last[64];
+    const struct dl_plot_prediction *last[64] = {NULL};
     int count = 0;
     for (int i = 0; i < p->count && count < 64; i++) {
         if (i + 1 < p->count && p->rows[i + 1].framework == p->rows[i].framework) continue;

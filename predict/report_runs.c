@@ -53,7 +53,7 @@ static const char *named(struct dl_arena *arena, const struct runs *x, int key) 
 /* "compute in 30 runs, inter-link in 12" */
 static const char *bottlenecks(struct dl_arena *arena, const struct runs *x) {
     const char *text = "";
-    for (int b = 0; dl_bottleneck_names[b] != NULL && b < DL_BOUNDS; b++) {
+    for (int b = 0; b < DL_BOUNDS && dl_bottleneck_names[b] != NULL; b++) {
         int count = 0;
         for (int i = 0; i < x->all.count; i++) {
             const char *name = row_of(x, i)->bottleneck;

@@ -247,7 +247,8 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 static void name_micro_batches(struct dl_table *table, struct dl_arena *arena) {
     for (int r = 0; r < table->row_count; r++) {
         union dl_cell *c = &table->cells[(size_t)r * COLUMNS + MICRO_AT];
-        c->string = c->number > 0 ? dl_arena_printf(arena, "%.4g", c->number) : "-";
+        const double number = c->number; /* what the text replaces */
+        c->string = number > 0 ? dl_arena_printf(arena, "%.4g", number) : "-";
     }
 }
 
