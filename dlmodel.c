@@ -58,8 +58,10 @@ static const struct dl_option global_options[] = {
     {.name = NULL},
 };
 
+static struct dl_arena arena; /* of the whole process */
+
 static enum dl_code write_output(const struct dl_options *options, const char *text, struct dl_err *err) {
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *path = options == NULL ? NULL : dl_option_text(options, "output");
     if (path != NULL) return dl_file_write(path, text, strlen(text), err);
     if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
@@ -157,7 +159,7 @@ static enum dl_code parse_command(const struct dl_command *command, int argc, ch
                                   struct dl_err *err) {
     static const struct dl_option *tables[16];
     int count = 0;
-    for (; command->options[count] != NULL && count < 14; count++) tables[count] = command->options[count];
+    for (; count < 14 && command->options[count] != NULL; count++) tables[count] = command->options[count];
     tables[count] = global_options;
     return dl_options_parse(tables, argc, argv, out, err);
 }
@@ -197,7 +199,6 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
 }
 
 int main(int argc, char **argv) {
-    struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_context context = {.program = "", .commands = commands, .arena = &arena, .output = write_output, .note = write_note,
                                  .global_options = global_options, .schemas = schemas};
@@ -205,10 +206,11 @@ int main(int argc, char **argv) {
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) context.program = program;
     const char *who = "dlmodel";
-    const enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
+    enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
+    if (arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory"); /* whatever came of it */
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];
-        dl_err_text(&err, who, text, sizeof text);
+        dl_err_text(&err, who != NULL ? who : "dlmodel", text, sizeof text);
         fprintf(stderr, "%s\n", text);
         if (code == DL_ERR_USAGE) fprintf(stderr, "see '%s --help'\n", who);
     }

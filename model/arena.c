@@ -30,6 +30,12 @@ struct dl_arena_block {
     alignas(max_align_t) unsigned char bytes[];
 };
 
+static void *refuse(struct dl_arena *arena)
+{
+    arena->failed = true;
+    return NULL;
+}
+
 static struct dl_arena_block *block_add(struct dl_arena *arena, size_t bytes)
 {
     struct dl_arena_block *block;
@@ -56,12 +62,12 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each)
     size_t bytes;
     void *result;
 
-    if (bytes_each != 0 && count > (SIZE_MAX - align) / bytes_each) return NULL;
+    if (bytes_each != 0 && count > (SIZE_MAX - align) / bytes_each) return refuse(arena);
     bytes = count * bytes_each;
     if (MIN_BLOCK_BYTES > 0) bytes = (bytes + align - 1) / align * align;
     if (bytes == 0) bytes = align; /* a pointer of its own, also for count = 0 */
     if (block == NULL || block->capacity_bytes - block->used_bytes < bytes) block = block_add(arena, bytes);
-    if (block == NULL) return NULL;
+    if (block == NULL) return refuse(arena);
     result = block->bytes + block->used_bytes;
     block->used_bytes += bytes;
     arena->total_bytes += bytes;
@@ -72,7 +78,7 @@ char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length)
 {
     char *copy;
 
-    if (length == SIZE_MAX) return NULL;
+    if (length == SIZE_MAX) return refuse(arena);
     copy = dl_arena_alloc(arena, length + 1, 1);
     if (copy != NULL && length > 0) memcpy(copy, text, length);
     return copy;
@@ -92,7 +98,7 @@ char *dl_arena_printf(struct dl_arena *arena, const char *format, ...)
     va_start(arguments, format);
     length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (length < 0) return NULL;
+    if (length < 0) return refuse(arena);
     text = dl_arena_alloc(arena, (size_t)length + 1, 1);
     if (text == NULL) return NULL;
     va_start(arguments, format);
@@ -113,4 +119,5 @@ void dl_arena_free(struct dl_arena *arena)
     }
     arena->head = NULL;
     arena->total_bytes = 0;
+    arena->failed = false;
 }

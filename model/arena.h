@@ -4,11 +4,13 @@
 #ifndef DL_MODEL_ARENA_H
 #define DL_MODEL_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct dl_arena {
     struct dl_arena_block *head; /* newest block first; NULL when empty */
     size_t total_bytes;          /* handed out, for limits and tests */
+    bool failed;                 /* something did not fit: what was made since may lack parts, and must not be shown */
 };
 
 /* A struct dl_arena set to {0} is a valid empty arena. */

@@ -43,15 +43,32 @@ static bool between_processes(const char *kind)
            ((kind[0] == 'u' || kind[0] == 'q') && kind[1] == 'p' && kind[2] == 'i');
 }
 
+/* What one device sends to one other: the link's bandwidth is that of all rings together, and a pair has only its own links of them. */
+static double pair_bytes_per_s(const struct dl_system *system, int64_t stride)
+{
+    const struct dl_link *link = &system->intra;
+    const int64_t all = system->devices_per_node;
+    if (link->edge_count > 0) {
+        if (all > DL_LINK_DEVICES || stride * 2 > all || link->ring_channels[all] <= 0) return link->bandwidth_bytes_per_s;
+        const int links = link->group_channels[stride < 1 ? 1 : stride][2];
+        return links > 0 ? link->bandwidth_bytes_per_s * (double)links / (double)link->ring_channels[all] : 0.0;
+    }
+    const bool direct = link->kind != NULL && strncmp(link->kind, "nvlink", 6) == 0 && all > 2;
+    return direct ? link->bandwidth_bytes_per_s / (double)(all - 1) : link->bandwidth_bytes_per_s;
+}
+
 static struct dl_hockney inside(const struct dl_system *system, const struct dl_collective_request *request,
                                 double bytes)
 {
     struct dl_hockney out = {SHARED_MEMORY_LATENCY_S, 2.0 / CORE_COPY_BYTES_PER_S, 0.0};
     const struct dl_link *link = &system->intra;
-    if (request->device_direct && system->has_intra && link->bandwidth_bytes_per_s > 0.0 && link->peer_to_peer) {
-        out.alpha_s = isnan(link->latency_s) ? out.alpha_s : link->latency_s;
-        out.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
-        return out;
+    if (request->device_direct && system->has_intra && link->peer_to_peer) {
+        const double pair = pair_bytes_per_s(system, request->group_stride);
+        if (pair > 0.0) {
+            out.alpha_s = isnan(link->latency_s) ? out.alpha_s : link->latency_s;
+            out.beta_s_per_byte = 1.0 / pair;
+            return out;
+        }
     }
     if (system->has_host && !isnan(system->host.memory_bandwidth_bytes_per_s)) {
         /* every byte is written and read twice; all ranks of the node at once */

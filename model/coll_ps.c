@@ -77,7 +77,7 @@ enum dl_code dl_pslite_time(const struct dl_system *system, const struct dl_coll
                                                   .message_s = MESSAGE_S,
                                                   .copy_bytes_per_s = NAN,
                                                   .update_bytes_per_s = NAN};
-    struct dl_parameter_server_time time;
+    struct dl_parameter_server_time time = {0};
     DL_TRY(dl_parameter_server_time(system, &servers, &time, err));
     struct dl_cost_parts cost = {time.latency_s, time.bandwidth_s, 2.0 * servers.message_count};
     dl_coll_set(out, cost);

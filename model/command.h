@@ -34,6 +34,7 @@ struct dl_command {
     const char *purpose;       /* one paragraph */
     const char *const *examples; /* command lines that run as printed, NULL-terminated; at least two */
     const struct dl_option *const *options; /* tables */
+    const char *words;         /* what its first argument may be, for completion: "scaling efficiency"; NULL: a file, or nothing */
     const char *exit_notes;    /* what 1 means here; NULL: the common list only */
     /* Returns DL_OK, or the code with *err filled. */
     enum dl_code (*run)(struct dl_context *context, const struct dl_options *options, struct dl_err *err);

@@ -5,7 +5,9 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +174,9 @@ static enum dl_code read_all(struct reader *r, struct dl_arena *arena, struct dl
         return dl_fail(r->err, DL_ERR_SYSTEM, "%.400s: out of memory", r->name);
     DL_TRY(read_header(r, header, column_bound, &csv->column_count));
     csv->header = header;
+    if (csv->column_count == 1 && strpbrk(header[0], ";\t") != NULL)
+        return dl_fail_at(r->err, r->name, 1, 1, NULL, "expected fields separated by commas, got %s",
+                          strchr(header[0], ';') != NULL ? "semicolons" : "tabs");
     for (;;) {
         const char **row;
 
@@ -197,6 +202,8 @@ enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, str
     if (csv.name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", name);
     if (length > MAX_FILE_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes", MAX_FILE_BYTES);
+    if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        return dl_fail_at(err, name, 1, 1, NULL, "expected UTF-8 text, got UTF-16: save the file as UTF-8");
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.at = r.line_start = 3; /* byte order mark */
     DL_TRY(read_all(&r, arena, &csv));
     *out = csv;
@@ -209,7 +216,10 @@ enum dl_code dl_csv_read(const char *path, struct dl_arena *arena, struct dl_csv
     size_t length;
 
     DL_TRY(dl_file_read(path, MAX_FILE_BYTES, arena, &text, &length, err));
-    return dl_csv_parse(path, text, length, arena, out, err);
+    DL_TRY(dl_csv_parse(path, text, length, arena, out, err));
+    out->text = text;
+    out->text_bytes = length;
+    return DL_OK;
 }
 
 int dl_csv_column(const struct dl_csv *csv, const char *name)
@@ -217,6 +227,43 @@ int dl_csv_column(const struct dl_csv *csv, const char *name)
     for (int c = 0; c < csv->column_count; c++)
         if (strcmp(csv->header[c], name) == 0) return c;
     return -1;
+}
+
+/* Line and column (from 1) of a cell. The file was read before, so it is well formed: quotes only open and close fields. */
+static void find_cell(const struct dl_csv *csv, int row, int column, int *line_out, int *column_out)
+{
+    const char *text = csv->text;
+    size_t at = 0, line_start = 0;
+    int line = 1, commas = 0;
+    bool quoted = false;
+
+    *line_out = csv->row_lines[row];
+    *column_out = 1;
+    if (text == NULL) return;
+    if (csv->text_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) line_start = 3;
+    for (; at < csv->text_bytes && (line < *line_out || commas < column); at++) {
+        if (line >= *line_out && text[at] == '"') quoted = !quoted;
+        if (line >= *line_out && text[at] == ',' && !quoted) commas++;
+        if (text[at] != '\n') continue;
+        line++;
+        line_start = at + 1;
+    }
+    if (at < line_start) at = line_start;
+    *line_out = line;
+    *column_out = (int)(at - line_start) + 1;
+}
+
+enum dl_code dl_csv_fault(const struct dl_csv *csv, int row, int column, struct dl_err *err, const char *format, ...)
+{
+    char message[512];
+    int line, at;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    find_cell(csv, row, column, &line, &at);
+    return dl_fail_at(err, csv->name, line, at, csv->header[column], "%s", message);
 }
 
 enum dl_code dl_csv_number(const struct dl_csv *csv, int row, int column, double *out, struct dl_err *err)
@@ -236,8 +283,8 @@ enum dl_code dl_csv_number(const struct dl_csv *csv, int row, int column, double
     /* strtod alone would also take hex floats, "inf", "nan" and leading space. */
     value = strtod(cell, &end);
     if (strspn(cell, "+-.0123456789eE") != strlen(cell) || *end != '\0' || !isfinite(value))
-        return dl_fail_at(err, csv->name, csv->row_lines[row], 0, csv->header[column],
-                          "expected a number, got \"%.60s\"", cell);
+        return dl_csv_fault(csv, row, column, err, "expected a number, got \"%.60s\"%s", cell,
+                            strchr(cell, ',') != NULL ? " (a decimal point, not a comma)" : "");
     *out = value;
     return DL_OK;
 }

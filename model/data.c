@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "model/collective.h"
+#include "model/name_hint.h"
 #include "model/nccl.h"
 #include "model/topology.h"
 
@@ -107,15 +108,13 @@ enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind, s
 static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                                  struct dl_arena *arena, struct dl_err *err)
 {
-    const char **names;
+    const char **names = NULL;
     DL_TRY(dl_data_names(data, kind, arena, &names, err));
     const char *word = kinds[kind].word;
     if (names[0] == NULL)
         return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
                        word, name, word, data->directory_count > 0 ? data->directories[0] : "any data directory");
-    const char *near = dl_suggest(name, names);
-    if (near != NULL) return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; did you mean \"%s\"?", word, name, near);
-    return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; `dlmodel list %ss` shows those there are", word, name, word);
+    return dl_name_hint(word, kinds[kind].folder, name, names, arena, err);
 }
 
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name, struct dl_arena *arena,
@@ -236,7 +235,7 @@ static enum dl_code load_surfaces(struct dl_device *device, const char *device_p
     const char *path = kernels_path(device_path, device->name, arena);
     if (path == NULL) return no_memory(err);
     if (!exists(path)) return DL_OK;
-    struct dl_json *doc;
+    struct dl_json *doc = NULL;
     DL_TRY(dl_json_read(path, arena, &doc, err));
     struct dl_surface_set *set = dl_arena_alloc(arena, 1, sizeof *set);
     if (set == NULL) return no_memory(err);
@@ -268,13 +267,13 @@ static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *
                                   const char *key, struct dl_arena *arena, struct dl_err *err)
 {
     if (device->surfaces_from == NULL) return DL_OK;
-    const char *path;
+    const char *path = NULL;
     struct dl_err unknown;
     if (dl_data_path(data, DL_DATA_DEVICE, device->surfaces_from, arena, &path, &unknown) != DL_OK)
         return dl_json_fail(doc, key, err, "%s", unknown.message);
-    struct dl_json *borrowed_doc;
+    struct dl_json *borrowed_doc = NULL;
     DL_TRY(dl_json_read(path, arena, &borrowed_doc, err));
-    struct dl_device *borrowed;
+    struct dl_device *borrowed = NULL;
     DL_TRY(load_device(path, borrowed_doc, arena, &borrowed, err));
     device->borrowed = borrowed;
     return DL_OK;
@@ -305,11 +304,11 @@ static void keep_measured_times(struct dl_device *device, const struct dl_device
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_device **out, struct dl_err *err)
 {
-    const char *path;
+    const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_DEVICE, name, arena, &path, err));
-    struct dl_json *doc;
+    struct dl_json *doc = NULL;
     DL_TRY(dl_json_read(path, arena, &doc, err));
-    struct dl_device *measured, *device;
+    struct dl_device *measured = NULL, *device = NULL;
     DL_TRY(load_device(path, doc, arena, &measured, err));
     DL_TRY(load_borrowed(data, measured, doc, "surfaces_from", arena, err));
     struct selection selection;
@@ -344,9 +343,9 @@ static enum dl_code profile_device(const struct dl_data *data, struct dl_system 
 enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_system **out, struct dl_err *err)
 {
-    const char *path;
+    const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
-    struct dl_json *doc;
+    struct dl_json *doc = NULL;
     DL_TRY(dl_json_read(path, arena, &doc, err));
     struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system);
     struct dl_system *measured = dl_arena_alloc(arena, 1, sizeof *measured);
@@ -415,7 +414,7 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
         enum dl_code code = dl_data_path(data, DL_DATA_WORKLOAD, next, arena, &path, count == 0 ? err : &unknown);
         if (code != DL_OK)
             return count == 0 ? code : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
-        struct dl_json *doc;
+        struct dl_json *doc = NULL;
         DL_TRY(dl_json_read(path, arena, &doc, err));
         docs[count++] = doc;
         DL_TRY(dl_workload_extends(doc, arena, &next, err));
@@ -468,7 +467,7 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
 static enum dl_code read_framework(const struct dl_data *data, const char *name, struct dl_arena *arena, struct dl_json **doc,
                                    struct dl_framework **out, struct dl_err *err)
 {
-    const char *path;
+    const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
     DL_TRY(dl_json_read(path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
@@ -479,8 +478,8 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
 enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
                                const struct dl_framework **out, struct dl_err *err)
 {
-    struct dl_json *doc, *from_doc;
-    struct dl_framework *framework, *from;
+    struct dl_json *doc = NULL, *from_doc = NULL;
+    struct dl_framework *framework = NULL, *from = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
         data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);

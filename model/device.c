@@ -123,7 +123,7 @@ static const struct dl_field device_fields[] = {
     NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
            "a CPU's arithmetic while all other devices of the host work too / alone"),
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
-    NUMBER(collective_slowdown_frac, 0, 1, DL_UNIT_NONE, "compute is slower by this while kernels of NCCL run"),
+    NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE, "compute lost beside NCCL / its transfers: its kernels hold units of the device, also while they wait"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that runtime and libraries take"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE, "default workspace limit of the convolution library"),

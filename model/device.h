@@ -34,7 +34,7 @@ struct dl_device {
     double together_ratio;            /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
     double kernel_latency_s;             /* shortest kernel, start to end, on the device */
     double kernel_gap_s;                 /* between two queued kernels on the device */
-    double collective_slowdown_frac;     /* compute slower by this while NCCL's kernels run; NAN: as the framework says */
+    double collective_slowdown_frac;     /* compute lost beside NCCL / its transfers; NAN: as the framework says */
     double launch_s;                     /* host time to queue one kernel with the bare runtime */
     double context_bytes;                /* memory that the runtime and libraries take */
     double workspace_bytes;              /* default workspace limit of the convolution library */

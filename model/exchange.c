@@ -105,8 +105,24 @@ double dl_exchange_host_sum_s(const struct dl_exchange_request *request, double 
     return (terms + 1) * bytes / host->memory_bandwidth_bytes_per_s;
 }
 
+/* A core that carries everything itself: its worker sends all and receives all, its server what all workers send it, also from its own node. The
+ * library's push and pull, as measured between two nodes or modelled. */
+static enum dl_code core_s_per_byte(const struct dl_exchange_request *request, double imbalance, double *out) {
+    const struct dl_plan *plan = request->plan;
+    const struct dl_collective_request wanted = {
+        .op = DL_COLL_ALL_REDUCE, .library = request->library, .bytes = fmax(1, request->total_bytes), .nodes = plan->nodes > 1 ? plan->nodes : 2,
+        .ranks_per_node = 1, .flows_per_adapter = 1, .memo = request->memo};
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(request->system, &wanted, &t, NULL));
+    const double slices = dl_shared_host(request->system, plan).turns_ratio;
+    *out = slices * 0.5 * t.time_s / wanted.bytes * 0.5 * (1 + fmax(1, imbalance));
+    return DL_OK;
+}
+
 double dl_exchange_server_s_per_byte(const struct dl_exchange_request *request, double imbalance) {
     const double workers = (double)request->plan->nodes;
+    double core_s;
+    if (dl_shared_host_carries(request->system)) return core_s_per_byte(request, imbalance, &core_s) == DL_OK ? core_s : NAN;
     if (workers <= 1) return 0;
     const struct dl_link *inter = &request->system->inter;
     if (!request->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;

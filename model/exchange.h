@@ -93,7 +93,8 @@ double dl_exchange_host_sum_s(const struct dl_exchange_request *request, double 
 /* Seconds per byte of gradient for all workers (nodes) to push to (or pull from) servers on the same nodes, the fuller of
  * worker's and server's link counting: imbalance (W-1)/W / B with W nodes and W servers; B: adapters x bandwidth, at
  * most what the framework's message stream copies. imbalance: largest server's share / mean share, >= 1. F-PS-LINK.
- * 0 for one node. NAN when the system has no inter-node link. */
+ * 0 for one node. NAN when the system has no inter-node link. Where the cores carry all messages (shared_host.h): half of the library's push and
+ * pull per byte, for one node too. */
 double dl_exchange_server_s_per_byte(const struct dl_exchange_request *request, double imbalance);
 
 #endif

@@ -74,6 +74,7 @@ static const struct dl_field framework_fields[] = {
     NUMBER(message_copy_bytes_per_s, 1e6, 1e13, DL_UNIT_BYTE_PER_S, "serialisation and host copies of one message stream"),
     DEFAULT(collective_launch_s, 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
     DEFAULT(negotiation_s, 0, 1, DL_UNIT_S, 0, "control round that agrees on ready tensors, per doubling of nodes"),
+    DEFAULT(socket_negotiation_s, 0, 1, DL_UNIT_S, 0, "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
     DEFAULT(dispatch_s, 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
     DEFAULT(iteration_s, 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(replica_s, 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),

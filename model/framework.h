@@ -30,6 +30,7 @@ struct dl_framework {
     double message_copy_bytes_per_s;         /* serialisation and host copies per message stream */
     double collective_launch_s;              /* host cost of one collective */
     double negotiation_s;                    /* control round of a cycle, per doubling of nodes */
+    double socket_negotiation_s;             /* the same where messages between nodes go through sockets; 0: as negotiation_s */
     /* host */
     double dispatch_s;                       /* host time to issue one layer's operation (Python, executor) */
     double iteration_s;                      /* fixed host cost of an iteration (session run, optimizer loop) */

@@ -11,9 +11,17 @@
 
 #include "model/exchange.h"
 
+/* A job's processes that reach other nodes by NCCL's sockets agree through sockets too. */
+static bool through_sockets(const struct dl_exchange_request *r) {
+    const struct dl_link *inter = &r->system->inter;
+    return !inter->rdma || (r->library == DL_LIB_NCCL && dl_known(inter->nccl_bandwidth_bytes_per_s));
+}
+
 /* Ranks agree through rank 0: between nodes a round per doubling of them; what ranks of one node cost is not seen in runs. */
 static double control_s(const struct dl_exchange_request *r) {
-    return r->framework->negotiation_s * ceil(log2((double)r->plan->nodes));
+    const struct dl_framework *framework = r->framework;
+    const bool slow = framework->socket_negotiation_s > 0 && through_sockets(r);
+    return (slow ? framework->socket_negotiation_s : framework->negotiation_s) * ceil(log2((double)r->plan->nodes));
 }
 
 /* Tick at which everything up to `ready_s` has been seen, at or after `from_s`. */

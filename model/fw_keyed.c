@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/exchange.h"
+#include "model/shared_host.h"
 
 static void describe(const struct dl_exchange_request *r, struct dl_message *m, int g, const double *stages_s, int stage_count) {
     double sum_s = 0, slowest_s = 0;
@@ -95,9 +96,10 @@ static enum dl_code exchange_server(const struct dl_exchange_request *r, struct 
     const bool gpus = strcmp(r->system->device->kind, "gpu") == 0;
     const double imbalance = key_imbalance(r);
     const double network = dl_exchange_server_s_per_byte(r, imbalance);
+    const bool carried = dl_shared_host_carries(r->system); /* one core: stages do not overlap, nor do they with compute */
     double copy = gpus ? dl_exchange_host_copy_s(r, 1, true) : 0;
     double sum = devices > 1 ? dl_exchange_host_sum_s(r, 1, devices) : 0;
-    const double apply = (dl_exchange_host_sum_s(r, 1, workers) + dl_exchange_host_sum_s(r, 1, 2)) * imbalance / workers;
+    const double apply = carried ? 0 : (dl_exchange_host_sum_s(r, 1, workers) + dl_exchange_host_sum_s(r, 1, 2)) * imbalance / workers;
     if (gpus && !r->framework->host_staged && r->system->has_intra) { /* dist_device_sync: reduce on GPUs, one copy a node */
         copy = 1 / r->system->host.copy_bandwidth_bytes_per_s;
         sum = 2 * (devices - 1) / devices / r->system->intra.bandwidth_bytes_per_s;
@@ -113,13 +115,16 @@ static enum dl_code exchange_server(const struct dl_exchange_request *r, struct 
         /* copy out, reduce, push, apply, pull, copy in; push and pull use the two directions of the link */
         const double stages_s[] = {copy * bytes, sum * bytes, network * bytes, apply * bytes, network * bytes, copy * bytes};
         describe(r, m, g, stages_s, 6);
+        if (carried) {
+            m->ready_s = r->backward_end_s;
+            m->duration_s += m->tail_s, m->bandwidth_s += m->tail_s, m->tail_s = 0;
+        }
         m->name = "push and pull";
         m->algorithm = "keys on servers";
         m->formula = "F-FW-KEY-SERVER";
         m->limit = network >= copy && network >= sum ? "inter" : "intra";
     }
-    out->wait_each = true;
-    out->update_remote = true;
+    out->wait_each = out->update_remote = !carried; /* the server's update is one on the same core */
     out->bound = "parameter-server";
     return DL_OK;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/exchange.h"
+#include "model/shared_host.h"
 
 /* Largest server's bytes / mean, variables dealt round-robin in registration order. */
 static double round_robin_imbalance(const struct dl_exchange_request *r) {
@@ -52,7 +53,7 @@ static enum dl_code find_rates(const struct dl_exchange_request *r, struct rates
     }
     rates->server_s_per_byte = dl_exchange_server_s_per_byte(r, round_robin_imbalance(r));
     if (rates->server_s_per_byte > rates->local_s_per_byte) rates->limit = "inter";
-    if (!on_gpu || workers > 1) {
+    if ((!on_gpu || workers > 1) && !dl_shared_host_carries(r->system)) {
         /* W gradients added and one update (read w and g, write w) over the servers' memories. */
         rates->apply_s_per_byte = (dl_exchange_host_sum_s(r, 1, workers) + dl_exchange_host_sum_s(r, 1, 2)) *
                                   round_robin_imbalance(r) / workers;
@@ -89,13 +90,14 @@ static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exch
     DL_TRY(find_rates(r, &rates, err));
     const int count = r->gradient_count;
     DL_TRY(dl_exchange_messages(r, 2 * count, out, err));
+    const bool carried = dl_shared_host_carries(r->system); /* one core: messages do not overlap with compute */
     double tail_s = 0;
     for (int g = 0; g < count; g++) {
         struct dl_message *push = &out->messages[g];
         fill(r, &rates, push, r->gradients[g].bytes);
         push->name = "push";
         push->first = g;
-        push->ready_s = r->gradients[g].ready_s;
+        push->ready_s = carried ? r->backward_end_s : r->gradients[g].ready_s;
         tail_s = push->tail_s + rates.apply_s_per_byte * push->bytes;
     }
     /* The next step's pulls start when the last gradient was applied; adding and updating run beside the pushes as long as
@@ -117,8 +119,7 @@ static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exch
             pull->latency_s += tail_s + late_s;
         }
     }
-    out->wait_each = true;
-    out->update_remote = true;
+    out->wait_each = out->update_remote = !carried; /* the server's update is one on the same core */
     out->bound = "parameter-server";
     return DL_OK;
 }

@@ -16,7 +16,7 @@ enum { MAX_FILE_BYTES = 64 << 20, FEW_MEMBERS = 16 };
 
 void dl_json_path_text(const struct dl_json_path *path, char *out, size_t out_size)
 {
-    const struct dl_json_path *parts[DL_JSON_DEPTH + 2];
+    const struct dl_json_path *parts[DL_JSON_DEPTH + 2] = {NULL};
     size_t count = 0, length = 0;
 
     out[0] = '\0';

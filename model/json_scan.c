@@ -77,6 +77,8 @@ static enum dl_code unexpected(struct scan *s, const char *expected)
     if (s->at >= s->length) return fault(s, s->at, "expected %s, got the end of the file", expected);
     c = (unsigned char)s->text[s->at];
     if (c > 0x20 && c < 0x7f) return fault(s, s->at, "expected %s, got '%c'", expected, c);
+    if (s->at == 0 && s->length > 1 && (memcmp(s->text, "\xff\xfe", 2) == 0 || memcmp(s->text, "\xfe\xff", 2) == 0))
+        return fault(s, s->at, "expected UTF-8 text, got UTF-16: save the file as UTF-8");
     return fault(s, s->at, "expected %s, got byte 0x%02x", expected, c);
 }
 
@@ -98,7 +100,8 @@ size_t dl_json_skip_scalar(const char *text, size_t length, size_t at)
             if (text[at] == '\\') at++;
         return at < length ? at + 1 : length;
     }
-    while (at < length && memchr(",]} \t\r\n", text[at], 7) == NULL) at++;
+    static const char ends[] = ",]} \t\r\n";
+    while (at < length && memchr(ends, text[at], sizeof ends - 1) == NULL) at++;
     return at;
 }
 

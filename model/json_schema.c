@@ -185,7 +185,7 @@ static void add_key(struct keys *keys, const char *path, const struct dl_field *
         return;
     }
     for (size_t i = 0; i < length; i++) name[at++] = path[i] == '[' ? '.' : path[i] == ']' ? 'N' : path[i];
-    if (field->type == DL_FIELD_MAP) memcpy(name + at, ".KEY", 4);
+    if (field->type == DL_FIELD_MAP) memcpy(name + at, ".KEY", sizeof ".KEY");
     keys->names[keys->count - 1] = name;
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/memory_advice.h"
 #include "model/predict_parts.h"
+#include "model/replica.h"
 #include "model/shared_host.h"
 #include "model/strategy.h"
 
@@ -133,6 +134,11 @@ enum dl_code dl_judge_warnings(const struct dl_parts *parts, const char *unknown
         warn(p, dl_arena_printf(arena, "%.0f devices of %lld cores on a host of %lld: oversubscribed %.3g times; they take turns, and what waits "
                                 "for a message waits for its sender's turn: take no more than %.0f", shared.device_count, (long long)system->device->unit_count,
                                 (long long)system->host.cores, shared.turns_ratio, shared.device_count / shared.turns_ratio), true);
+    }
+    if (strcmp(system->device->kind, "cpu") == 0 && plan->nodes * plan->devices_per_node > 1 && strcmp(parts->framework->behaviour, "fused-ticks") == 0 &&
+        dl_replica_library(system, parts->framework, plan) == DL_LIB_MPI) {
+        warn(p, dl_arena_printf(arena, "%s's own thread polls in MPI beside %lld computing: compute takes %.3g times as long", parts->framework->name,
+                                (long long)system->device->unit_count, dl_shared_host_poll_ratio(system, plan, parts->framework->cycle_s)), false);
     }
     const double outside = extrapolated_share(parts);
     if (outside > 0.05) {

@@ -53,7 +53,7 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, enum dl_pass pa
                               struct dl_err *err) {
     static const char *const names[] = {"m", "n", "k"};
     double v[3];
-    bool complete;
+    bool complete = false;
     DL_TRY(read_sizes(csv, row, names, 3, v, &complete, err));
     if (!complete) {
         out->why = "a size is not given";
@@ -70,8 +70,8 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
     enum { W, H, C, N, K, S, R, PAD_W, PAD_H, STRIDE_W, STRIDE_H, SIZES };
     static const char *const names[SIZES] = {"w",     "h",     "c",        "n",       "k", "s_filter_w", "r_filter_h",
                                              "pad_w", "pad_h", "stride_w", "stride_h"};
-    double v[SIZES];
-    bool complete;
+    double v[SIZES] = {0};
+    bool complete = false;
     DL_TRY(read_sizes(csv, row, names, SIZES, v, &complete, err));
     if (!complete) {
         out->why = "a size is not given";
@@ -106,8 +106,7 @@ enum dl_code dl_kernel_row_read(const struct dl_csv *csv, int row, struct dl_ker
     const int pass = find(dl_pass_names, cells[columns[2]]);
     if (precision < 0 || pass < 0) {
         const int wrong = precision < 0 ? 1 : 2;
-        return dl_fail_at(err, csv->name, csv->row_lines[row], 0, required[wrong], "unknown %s \"%s\"", required[wrong],
-                          cells[columns[wrong]]);
+        return dl_csv_fault(csv, row, columns[wrong], err, "unknown %s \"%s\"", required[wrong], cells[columns[wrong]]);
     }
     out->precision = (enum dl_precision)precision;
     if (!(out->measured_s > 0)) {

@@ -99,7 +99,7 @@ static enum dl_code ask(struct asker *a, enum resource what, double by, struct d
 static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
     const double step = 0.01;
     for (int r = 0; r < RESOURCES; r++) {
-        struct dl_prediction more, less;
+        struct dl_prediction more = {0}, less = {0};
         if ((r == NETWORK || r == NETWORK_LATENCY) && a->plan->nodes < 2) continue;
         if ((r == NODE_LINKS || r == NODE_LATENCY) && a->plan->devices_per_node < 2) continue;
         if (r == STORAGE && (a->plan->synthetic_input || !a->system->has_storage)) continue;
@@ -123,7 +123,7 @@ static void add_change(struct asker *a, const char *text, bool of_plan, const st
 /* Twice as much of each resource. */
 static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
     for (int r = 0; r < RESOURCES; r++) {
-        struct dl_prediction p;
+        struct dl_prediction p = {0};
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (r == STORAGE && a->plan->synthetic_input) continue;
         DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, &p, err));
@@ -135,7 +135,7 @@ static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
 /* One step of the plan alone; what is impossible is left out. */
 static void try_plan(struct asker *a, const char *text, const struct dl_plan *plan) {
     struct dl_err ignored = {.code = DL_OK};
-    struct dl_prediction p;
+    struct dl_prediction p = {0};
     struct dl_plan copy = *plan;
     copy.batch_per_device_samples = 0;
     if (dl_predict(a->system, a->workload, a->framework, &copy, NULL, a->arena, &p, &ignored) == DL_OK) add_change(a, text, true, &p);
@@ -215,5 +215,6 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
     DL_TRY(find_elasticities(&a, err));
     DL_TRY(try_resources(&a, err));
     try_plans(&a);
+    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory"); /* not: an impossible plan */
     return DL_OK;
 }

@@ -68,11 +68,15 @@ static struct answer fewer(const struct question *q) {
     return changed(q, dl_arena_printf(q->arena, "--batch-per-device %.0f", batch), total(q, q->plan, batch));
 }
 
+static const char *gib(double bytes, struct dl_arena *arena) {
+    const double value = bytes / (1024.0 * 1024 * 1024);
+    return dl_arena_printf(arena, value < 1000 ? "%.3g GiB" : "%.0f GiB", value);
+}
+
 const char *dl_memory_advice(const struct dl_system *system, const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan, double batch,
                              struct dl_arena *arena) {
     const struct question q = {system, workload, framework, plan, batch, system->device->memory_bytes, arena};
-    const double gib = 1024.0 * 1024 * 1024;
     const double over = total(&q, plan, batch) - q.capacity_bytes;
     if (!dl_known(q.capacity_bytes) || !(over > 0)) return NULL;
     const struct answer answers[] = {
@@ -83,12 +87,12 @@ const char *dl_memory_advice(const struct dl_system *system, const struct dl_wor
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         if (answers[i].change == NULL) continue;
         if (answers[i].fits) {
-            return dl_arena_printf(arena, "does not fit by %.3g GiB: %s saves %.3g GiB, then it does", over / gib, answers[i].change,
-                                   answers[i].saved_bytes / gib);
+            return dl_arena_printf(arena, "does not fit by %s: %s saves %s, then it does", gib(over, arena), answers[i].change,
+                                   gib(answers[i].saved_bytes, arena));
         }
         if (best == NULL || answers[i].saved_bytes > best->saved_bytes) best = &answers[i];
     }
-    if (best == NULL) return dl_arena_printf(arena, "does not fit by %.3g GiB: take a device with more memory", over / gib);
-    return dl_arena_printf(arena, "does not fit by %.3g GiB: no single change is enough; %s saves most, %.3g GiB (dlmodel search combines "
-                           "them)", over / gib, best->change, best->saved_bytes / gib);
+    if (best == NULL) return dl_arena_printf(arena, "does not fit by %s: take a device with more memory", gib(over, arena));
+    return dl_arena_printf(arena, "does not fit by %s: no single change is enough; %s saves most, %s (dlmodel search combines "
+                           "them)", gib(over, arena), best->change, gib(best->saved_bytes, arena));
 }

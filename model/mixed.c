@@ -75,7 +75,7 @@ static enum dl_code predict_group(const struct mix *m, int group, double batch, 
 
 static enum dl_code step_s(const struct mix *m, int group, double batch, double *out, struct dl_err *err) {
     struct dl_plan plan;
-    struct dl_prediction p;
+    struct dl_prediction p = {0};
     DL_TRY(predict_group(m, group, batch, false, &plan, &p, err));
     *out = p.iteration_s;
     return DL_OK;
@@ -84,10 +84,10 @@ static enum dl_code step_s(const struct mix *m, int group, double batch, double 
 /* Batches at which the steps meet: each step taken as a line through two batches around the present one. */
 static enum dl_code meet(const struct mix *m, double *batch, struct dl_err *err) {
     for (int round = 0; round < ROUNDS; round++) {
-        double base_s[DL_MIXED_GROUPS], slope_s[DL_MIXED_GROUPS], per_s = 0, offset = 0;
+        double base_s[DL_MIXED_GROUPS] = {0}, slope_s[DL_MIXED_GROUPS] = {0}, per_s = 0, offset = 0;
         for (int i = 0; i < m->group_count; i++) {
             const double low = fmax(1, floor(0.75 * batch[i])), high = ceil(fmax(1.25 * batch[i], low + 1));
-            double low_s, high_s;
+            double low_s = 0, high_s = 0;
             DL_TRY(step_s(m, i, low, &low_s, err));
             DL_TRY(step_s(m, i, high, &high_s, err));
             slope_s[i] = fmax((high_s - low_s) / (high - low), 1e-6 * low_s / low); /* flat: as much as one likes */

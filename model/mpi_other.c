@@ -19,7 +19,8 @@ INLINE double knomial_rounds(double p, double radix)
     if (p <= 1.0) return 0.0;
     const double doublings = dl_lg_ceil(p);
     if (radix < 4.0) return doublings;
-    const double below = (double)(((int64_t)doublings + 1) / 2 - 1); /* levels but the highest: full */
+    const int64_t full = ((int64_t)doublings + 1) / 2 - 1; /* levels but the highest */
+    const double below = (double)full;
     const int64_t stride = (int64_t)dl_power(2.0 * below), children = ((int64_t)p - 1) / stride;
     return 3.0 * below + dl_least(3.0, (double)children);
 }

@@ -141,6 +141,7 @@ static struct inside inside_edges(const struct dl_system *system, const struct d
     }
     bool attained = all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s);
     double rate = attained ? link->bandwidth_bytes_per_s / link->ring_channels[all] : link_rate(link, generation);
+    if (link->channels > 0 && rings > link->channels) rings = (int)link->channels; /* fewer than the links would allow */
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, rate, true};
     double host = host_path(system, link);
     /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves each byte once each

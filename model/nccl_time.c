@@ -40,7 +40,6 @@ static enum dl_code sends_time(const struct dl_system *system, const struct dl_c
     struct dl_nccl_graph graph = *whole;
     double adapters_bytes_per_s = 0.0;
     if (request->nodes > 1) {
-        adapters_bytes_per_s = graph.channels * graph.ring_bytes_per_s;
         double adapters = system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
         adapters_bytes_per_s =
             fmin(adapters, per_node) * dl_nccl_adapter_bytes_per_s(&system->inter) / fmax(1.0, request->flows_per_adapter);

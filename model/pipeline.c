@@ -22,8 +22,7 @@ double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, doub
 }
 
 /* best[s][i]: least largest sum for layers [0, i) in s stages; cut[s][i]: where the last of them begins. */
-double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work) {
-    if (stages < 1 || layers < stages) return NAN;
+void dl_pipeline_balances(const double *cost, int layers, int stages, double *work) {
     const int width = layers + 1;
     double *best = work, *cut = work + (stages + 1) * width;
     best[width] = 0;
@@ -48,19 +47,30 @@ double dl_pipeline_balance(const double *cost, int layers, int stages, int *firs
             cut[s * width + i] = at;
         }
     }
-    first[stages] = layers;
-    for (int s = stages; s >= 1; s--) first[s - 1] = (int)cut[s * width + first[s]];
-    return best[stages * width + layers];
 }
 
-double dl_pipeline_cut_elements(const struct dl_workload *workload, int cut) {
-    double elements = 0;
-    for (int i = 0; i < cut; i++) {
-        bool needed = false;
-        for (int j = cut; j < workload->layer_count && !needed; j++) {
-            for (int k = 0; k < workload->layers[j].input_count; k++) needed = needed || workload->layers[j].inputs[k] == i;
+void dl_pipeline_cut(const double *work, int layers, int most, int stages, int *first) {
+    const int width = layers + 1;
+    const double *cut = work + (most + 1) * width;
+    first[stages] = layers;
+    for (int s = stages; s >= 1; s--) first[s - 1] = (int)cut[s * width + first[s]];
+}
+
+double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work) {
+    if (stages < 1 || layers < stages) return NAN;
+    dl_pipeline_balances(cost, layers, stages, work);
+    dl_pipeline_cut(work, layers, stages, stages, first);
+    return work[stages * (layers + 1) + layers];
+}
+
+void dl_pipeline_cuts(const struct dl_workload *workload, double *elements) {
+    const int layers = workload->layer_count;
+    for (int cut = 0; cut <= layers; cut++) elements[cut] = 0;
+    for (int i = 0; i < layers; i++) {
+        int last = i; /* that reads it */
+        for (int j = layers - 1; j > i && last == i; j--) {
+            for (int k = 0; k < workload->layers[j].input_count; k++) last = workload->layers[j].inputs[k] == i ? j : last;
         }
-        if (needed) elements += dl_shape_elements(&workload->layers[i].out);
+        for (int cut = i + 1; cut <= last; cut++) elements[cut] += dl_shape_elements(&workload->layers[i].out);
     }
-    return elements;
 }

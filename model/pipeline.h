@@ -25,7 +25,12 @@ double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, doub
  * are fewer layers than stages. `work`: 2 x (stages + 1) x (layers + 1) doubles. */
 double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work);
 
-/* Elements of one sample that cross from layers [0, cut) to the rest: outputs that are still needed, each once. */
-double dl_pipeline_cut_elements(const struct dl_workload *workload, int cut);
+/* The same in two steps, for several numbers of stages up to `most`: `work` filled for all, then the cuts of one. */
+void dl_pipeline_balances(const double *cost, int layers, int most, double *work);
+void dl_pipeline_cut(const double *work, int layers, int most, int stages, int *first);
+
+/* For every cut 0..layers: elements of one sample that cross from layers [0, cut) to the rest: outputs that are still needed, each
+ * once. */
+void dl_pipeline_cuts(const struct dl_workload *workload, double *elements);
 
 #endif

@@ -154,6 +154,11 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE, "strategy %s is not in this version; see 'dlmodel list strategies'", plan->strategy->name);
     }
+    if (strcmp(plan->strategy->name, "expert") == 0 && experts_of(workload) <= 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--strategy expert: %s has no mixture of experts; give one, e.g. --workload "
+                       "gpt:layers=24,hidden=1024,experts=8,topk=2, or take --strategy %s", workload->name,
+                       dl_known(workload->transformer_layers) ? "3d" : "data");
+    }
     if (plan->nodes == 0) plan->nodes = 1;
     DL_TRY(check_devices(system, plan, err));
     const int64_t devices = plan->nodes * plan->devices_per_node;

@@ -16,5 +16,9 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
     DL_TRY(dl_plan_complete(system, workload, framework, &plan, err));
     const struct dl_strategy_request request = {.system = system, .workload = workload, .framework = framework, .plan = &plan,
                                                 .options = options, .arena = arena};
-    return plan.strategy->predict(&request, out, err);
+    struct dl_prediction made;
+    DL_TRY(plan.strategy->predict(&request, &made, err));
+    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory"); /* a term may lack its text */
+    *out = made;
+    return DL_OK;
 }

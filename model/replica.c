@@ -61,11 +61,18 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
 /* What goes on beside the layers' kernels in a run of the timeline. */
 struct run { bool exchange, one_device; const double *after_forward_s, *before_backward_s; struct dl_replica_profile *profile; };
 
+/* Horovod's thread asks the others at every cycle, and MPI's calls poll until they answer. */
+static bool polls(const struct dl_system *system, const struct dl_framework *framework, const struct dl_plan *plan) {
+    return strcmp(framework->behaviour, "fused-ticks") == 0 && dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+}
+
 /* F-SLOWDOWN: the framework's share, or the device's where its few units also run the collectives' kernels. */
 static double slowdown_frac(const struct dl_parts *parts) {
     const double own = parts->system->device->collective_slowdown_frac;
     const bool kernels = dl_replica_library(parts->system, parts->framework, parts->plan) == DL_LIB_NCCL;
-    const double shared = fmax(parts->framework->overlap_slowdown_frac, dl_shared_host_stop_frac(parts->system, parts->plan));
+    /* Whose thread polls has its turns of the core anyway. */
+    const double stop_frac = polls(parts->system, parts->framework, parts->plan) ? 0 : dl_shared_host_stop_frac(parts->system, parts->plan);
+    const double shared = fmax(parts->framework->overlap_slowdown_frac, stop_frac);
     return kernels && dl_known(own) ? fmax(own, shared) : shared;
 }
 
@@ -218,10 +225,12 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
 }
 
 /* What the devices of a host take from each other; the costs of one alone stay as they are. F-SHARED-HOST */
-static enum dl_code share_host(const struct dl_system *system, const struct dl_plan *plan, const struct dl_workload *workload,
-                               const struct dl_cost *alone, struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
-    const struct dl_shared_host shared = dl_shared_host(system, plan);
+static enum dl_code share_host(const struct dl_system *system, const struct dl_framework *framework, const struct dl_plan *plan,
+                               const struct dl_workload *workload, const struct dl_cost *alone, struct dl_arena *arena, struct dl_cost *out,
+                               struct dl_err *err) {
+    struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
+    if (polls(system, framework, plan)) shared.turns_ratio *= dl_shared_host_poll_ratio(system, plan, framework->cycle_s);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return DL_OK;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
     if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -266,7 +275,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_cost alone, cost;
     const double at_once = plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
     DL_TRY(dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &alone, err));
-    DL_TRY(share_host(system, &plan, workload, &alone, arena, &cost, err));
+    DL_TRY(share_host(system, framework, &plan, workload, &alone, arena, &cost, err));
     struct dl_timeline with_comm, without_comm;
     struct dl_parts parts = {.system = system, .workload = workload, .framework = framework, .plan = &plan, .cost = &cost,
                              .with_comm = &with_comm, .without_comm = &without_comm, .arena = arena};

@@ -105,7 +105,7 @@ static bool sequence_allowed(const struct dl_search *s, const struct dl_tf_split
     return split->tp > 1 && fmod(s->tf.tokens / (double)split->sp, (double)split->tp) == 0;
 }
 
-static bool mine(const struct dl_search *s, int64_t index) {
+bool dl_search_mine(const struct dl_search *s, int64_t index) {
     return s->request.shard_count <= 1 || index % s->request.shard_count == s->request.shard_index;
 }
 
@@ -118,7 +118,7 @@ static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
     for (int64_t i = 0; i < s->task_count; i++) {
         struct dl_tf_split split = s->tasks[i].split;
         const int size = size_of(s, split.nodes);
-        if (!mine(s, i) || s->tasks[i].strategy != NULL) continue;
+        if (!dl_search_mine(s, i) || s->tasks[i].strategy != NULL) continue;
         for (int m = 0; m < s->batches.count; m++) {
             if (!takes(s, &s->tasks[i], m)) continue;
             for (int on = 0; on < 2; on++) {
@@ -185,11 +185,12 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
                        s->tf.heads, s->tf.stack, request->fixed.global_batch_samples);
     }
     DL_TRY(list_cells(s, err));
+    DL_TRY(dl_search_network_pipes(s, err));
     *out = s;
     return DL_OK;
 }
 
-int64_t dl_search_cells(const struct dl_search *search) { return search->cell_count; }
+int64_t dl_search_cells(const struct dl_search *search) { return search->cell_count + dl_search_pipes_cells(search); }
 int64_t dl_search_tasks(const struct dl_search *search) { return search->task_count; }
 
 /* Activations of one layer with full recomputation: no plan with this cell keeps less. */
@@ -199,6 +200,7 @@ static double least_kept_bytes(const struct dl_search *s, const struct dl_tf_spl
 }
 
 enum dl_code dl_search_make_cell(struct dl_search *s, int64_t index, struct dl_err *err) {
+    if (index >= s->cell_count) return dl_search_pipes_make(s, index - s->cell_count, err);
     struct dl_tf_cell *cell = s->cells[s->wanted[index]];
     const struct dl_tf_split split = cell->split;
     const double micro = cell->micro_samples;
@@ -322,7 +324,7 @@ static bool tries_shard(const struct dl_search *s, const struct dl_tf_split *spl
 enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index, struct dl_search_worker *w, struct dl_err *err) {
     const struct dl_search_task *task = &s->tasks[index];
     struct combination c = {.s = s, .task = task, .w = w};
-    if (!mine(s, index)) return DL_OK;
+    if (!dl_search_mine(s, index)) return DL_OK;
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
     const int size = size_of(s, task->split.nodes);
     struct dl_tf_layout layouts[4];

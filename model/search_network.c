@@ -1,9 +1,10 @@
 /* search_network.c - plans of networks that are no stack of equal layers, convolutional ones above all: data parallelism, parts of each
  * image, of the filters, of the channels, consecutive layers, and their products with data parallelism over p1 x p2 devices.
  *
- * The p2 devices that share a replica are neighbours: they fill a node (p2 at most its devices) or span nodes. Every plan is predicted
- * whole (dl_predict): there are hundreds, not millions, and a prediction takes under a millisecond. Pipelines try every micro-batch,
- * schedule and 2 to DL_SEARCH_VIRTUAL virtual stages; data parallelism every micro-batch whose gradients add up.
+ * The p2 devices that share a replica are neighbours: they fill a node (p2 at most its devices) or span nodes. Pipelines, by far the
+ * most, try every micro-batch, schedule and 2 to DL_SEARCH_VIRTUAL virtual stages, and come from tables (search_pipes.c). The others
+ * share nothing with each other, each has shapes of its own: they are predicted whole (dl_predict). Data parallelism tries every
+ * micro-batch whose gradients add up.
  */
 #include <string.h>
 
@@ -81,9 +82,21 @@ static enum dl_code try_plan(const struct dl_search *s, const struct dl_search_t
     return DL_OK;
 }
 
-static enum dl_code each_schedule(const struct dl_search *s, const struct dl_search_task *task, struct dl_found *found,
+/* Calls `visit` with every schedule of one pipeline and micro-batch. */
+typedef enum dl_code visit_fn(struct dl_search *writable, const struct dl_search *s, int micro, const struct dl_plan *checked, struct dl_found *found,
+                              struct dl_search_worker *w, struct dl_err *err);
+
+static enum dl_code each_schedule(struct dl_search *writable, const struct dl_search *s, int micro, struct dl_found *found, visit_fn *visit,
                                   struct dl_search_worker *w, struct dl_err *err) {
     const struct dl_search_request *r = &s->request;
+    struct dl_plan checked = dl_search_plan(s, found); /* but for the schedule */
+    struct dl_err ignored = {.code = DL_OK};
+    checked.schedule = DL_1F1B, checked.virtual_stages = 0;
+    const enum dl_code code = dl_plan_complete(r->system, r->workload, r->framework, &checked, &ignored);
+    if (code != DL_OK && code != DL_ERR_USAGE) {
+        *err = ignored;
+        return code;
+    }
     for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
         if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
         const int64_t given = r->fixed.virtual_stages, most = schedule == DL_INTERLEAVED ? DL_SEARCH_VIRTUAL : 1;
@@ -92,7 +105,68 @@ static enum dl_code each_schedule(const struct dl_search *s, const struct dl_sea
             found->choice.schedule = (enum dl_schedule)schedule;
             found->choice.virtual_stages = v;
             found->order++;
-            DL_TRY(try_plan(s, task, found, w, err));
+            DL_TRY(visit(writable, s, micro, code == DL_OK ? &checked : NULL, found, w, err));
+        }
+    }
+    return DL_OK;
+}
+
+/* The plan with its schedule; false where it cannot be. */
+static bool scheduled(const struct dl_search *s, const struct dl_plan *checked, const struct dl_found *found, struct dl_plan *out) {
+    struct dl_err ignored = {.code = DL_OK};
+    if (checked == NULL) return false;
+    *out = *checked;
+    out->schedule = found->choice.schedule;
+    out->virtual_stages = found->choice.schedule == DL_INTERLEAVED ? found->choice.virtual_stages : 0;
+    return out->strategy->check(s->request.system, s->request.workload, s->request.framework, out, &ignored) == DL_OK;
+}
+
+static enum dl_code want_pipeline(struct dl_search *writable, const struct dl_search *s, int micro, const struct dl_plan *checked, struct dl_found *found,
+                                  struct dl_search_worker *w, struct dl_err *err) {
+    struct dl_plan plan;
+    (void)w;
+    return scheduled(s, checked, found, &plan) ? dl_search_pipes_want(writable, micro, &plan, found->choice.micro_batches, err) : DL_OK;
+}
+
+static enum dl_code try_pipeline(struct dl_search *writable, const struct dl_search *s, int micro, const struct dl_plan *checked, struct dl_found *found,
+                                 struct dl_search_worker *w, struct dl_err *err) {
+    struct dl_plan plan;
+    struct dl_found one = *found;
+    (void)writable;
+    if (!scheduled(s, checked, found, &plan)) { /* scaling limits: more parts than there are layers */
+        w->rejected_count[DL_NOT_PARTS]++;
+        return DL_OK;
+    }
+    DL_TRY(dl_search_pipes_evaluate(s, micro, &plan, &one.iteration_s, &one.memory_bytes, err));
+    dl_search_consider(s, w, &one);
+    return DL_OK;
+}
+
+/* Every micro-batch of a task, from the first order on. */
+static struct dl_found first_of(const struct dl_search *s, const struct dl_search_task *task) {
+    const struct dl_search_request *r = &s->request;
+    struct dl_found found = {.split = task->split, .strategy = task->strategy, .order = task->order * 1000000};
+    found.choice = (struct dl_tf_choice){.micro_batches = 1, .schedule = r->fixed.schedule, .virtual_stages = 1,
+                                         .recompute = r->fixed.recompute_open ? DL_RECOMPUTE_NONE : r->fixed.recompute};
+    return found;
+}
+
+static bool takes(const struct dl_search *s, int64_t share, int micro) {
+    const double given = s->request.fixed.micro_batch_samples;
+    return share % s->batches.value[micro] == 0 && (given <= 0 || (double)s->batches.value[micro] == given);
+}
+
+enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err) {
+    for (int64_t i = 0; i < s->task_count; i++) {
+        const struct dl_search_task *task = &s->tasks[i];
+        if (task->strategy == NULL || kind_of(task->strategy) != PIPELINE || !dl_search_mine(s, i)) continue;
+        const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
+        struct dl_found found = first_of(s, task);
+        for (int m = 0; m < s->batches.count; m++) {
+            if (!takes(s, share, m)) continue;
+            found.micro_samples = (double)s->batches.value[m];
+            found.choice.micro_batches = (double)(share / s->batches.value[m]);
+            DL_TRY(each_schedule(s, s, m, &found, want_pipeline, NULL, err));
         }
     }
     return DL_OK;
@@ -102,22 +176,21 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
     const struct dl_search_request *r = &s->request;
     const int kind = kind_of(task->strategy);
     const int64_t share = (int64_t)r->fixed.global_batch_samples / task->split.dp;
-    struct dl_found found = {.split = task->split, .strategy = task->strategy, .order = task->order * 1000000};
-    found.choice = (struct dl_tf_choice){.micro_batches = 1, .schedule = r->fixed.schedule, .virtual_stages = 1,
-                                         .recompute = r->fixed.recompute_open ? DL_RECOMPUTE_NONE : r->fixed.recompute};
+    struct dl_found found = first_of(s, task);
     if (kind != DATA && kind != PIPELINE) {
         found.order++;
         return r->fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, task, &found, w, err);
     }
     for (int m = 0; m < s->batches.count; m++) {
         const int64_t b = s->batches.value[m];
-        if (share % b != 0 || (r->fixed.micro_batch_samples > 0 && (double)b != r->fixed.micro_batch_samples)) continue;
+        if (!takes(s, share, m)) continue;
         const bool whole = kind == DATA && b == share; /* the batch of a device at once */
         found.micro_samples = whole ? 0 : (double)b;
-        found.choice.micro_batches = (double)(share / b);
+        const int64_t micro_batches = share / b; /* divides */
+        found.choice.micro_batches = (double)micro_batches;
         found.order++;
         if (kind == DATA) DL_TRY(try_plan(s, task, &found, w, err));
-        else DL_TRY(each_schedule(s, task, &found, w, err));
+        else DL_TRY(each_schedule(NULL, s, m, &found, try_pipeline, w, err));
     }
     return DL_OK;
 }

@@ -18,6 +18,7 @@ struct dl_search {
     struct dl_search_task *tasks; int64_t task_count, task_capacity;
     struct dl_tf_cell **cells; int64_t *wanted; int64_t cell_count; /* cells by key; wanted: keys of those that tasks need */
     struct dl_search_divisors tp, sp, ep;
+    struct dl_search_pipes **pipes; /* by micro-batch; NULL: no pipelines */
     int64_t rejected_count[DL_REJECTIONS];
     double capacity_bytes;
     struct dl_arena *arena;
@@ -26,6 +27,8 @@ struct dl_search {
 /* Divisors of `whole`, or the one that is `only` (above 0). */
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
 enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_tf_split *split, const struct dl_strategy *strategy, struct dl_err *err);
+/* Is task `index` in the part that this search does? */
+bool dl_search_mine(const struct dl_search *s, int64_t index);
 /* Counts an evaluated plan, and keeps it where it belongs. found: all but fits and score. */
 void dl_search_consider(const struct dl_search *s, struct dl_search_worker *worker, struct dl_found *found);
 
@@ -33,5 +36,15 @@ void dl_search_consider(const struct dl_search *s, struct dl_search_worker *work
 enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err);
 enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task, struct dl_search_worker *worker,
                                    struct dl_err *err);
+
+/* Tables of pipelines, by place of the micro-batch among `batches`: wanted while tasks are listed, made as cells, then evaluated.
+ * plan: complete. search_pipes.c */
+enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct dl_plan *plan, double micro_batches, struct dl_err *err);
+int64_t dl_search_pipes_cells(const struct dl_search *s);
+enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_err *err);
+enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro, const struct dl_plan *plan, double *iteration_s, double *memory_bytes,
+                                      struct dl_err *err);
+/* Lists the pipelines that tasks want. */
+enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+static const double TURN_S = 4e-3; /* one turn of a busy thread on a core: a tick of Linux with CONFIG_HZ=250, Debian's (mem) */
 static const struct dl_shared_host ALONE = {1, 1, 1, 1, INFINITY};
 
 static bool is_cpu(const struct dl_system *system) { return strcmp(system->device->kind, "cpu") == 0; }
@@ -49,7 +50,15 @@ void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_co
 
 double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_plan *plan) {
     const struct dl_device *device = system->device;
-    const struct dl_link *inter = &system->inter;
-    if (!is_cpu(system) || plan->nodes < 2 || !system->has_inter || inter->kind == NULL || strcmp(inter->kind, "loopback") != 0) return 0;
+    if (plan->nodes < 2 || !dl_shared_host_carries(system)) return 0;
     return device->unit_count >= 1 ? 1 / (double)device->unit_count : 1;
+}
+
+double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl_plan *plan, double cycle_s) {
+    const double cores = system->device->unit_count >= 1 ? (double)system->device->unit_count : 1;
+    return is_cpu(system) && plan->nodes * plan->devices_per_node > 1 ? 1 + TURN_S / (TURN_S + cycle_s) / cores : 1;
+}
+
+bool dl_shared_host_carries(const struct dl_system *system) {
+    return is_cpu(system) && system->has_inter && system->inter.kind != NULL && strcmp(system->inter.kind, "loopback") == 0;
 }

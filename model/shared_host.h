@@ -27,4 +27,13 @@ void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_co
  * the cores that compute. 0 where there is an adapter, or a device that is no CPU. F-SLOWDOWN. */
 double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_plan *plan);
 
+/* A thread that asks the others every cycle and polls until they answer (Horovod's own, in MPI) takes turns with the c threads that compute on the
+ * c cores of a CPU device. It polls for a turn of the scheduler, until the others' threads have theirs, and then sleeps for a cycle: compute takes
+ * 1 + (turn / (turn + cycle)) / c times as long. 1 where there is one device, or it is no CPU. F-SHARED-HOST. */
+double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl_plan *plan, double cycle_s);
+
+/* Whether the cores that compute also carry all messages, even those to a server on their own node: CPU nodes whose network is the
+ * loopback of one host. */
+bool dl_shared_host_carries(const struct dl_system *system);
+
 #endif

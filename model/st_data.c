@@ -1,5 +1,6 @@
 /* st_data.c - data parallelism: every device is a replica of its own. */
 #include "model/modelpar.h"
+#include "model/shared_host.h"
 
 static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan, struct dl_err *err) {
@@ -22,7 +23,8 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
         .plan = *plan,
         .samples = ceil(plan->batch_per_device_samples - 1e-9), /* the fullest device sets the pace */
         .parts = 1,
-        .exchange = plan->nodes * plan->devices_per_node > 1,
+        /* Parameter servers on cores that carry their messages cost one worker as much. */
+        .exchange = plan->nodes * plan->devices_per_node > 1 || (request->framework->servers_colocated && dl_shared_host_carries(request->system)),
     };
     return dl_replica_predict(&replica, out, err);
 }

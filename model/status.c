@@ -31,7 +31,7 @@ static void fill(struct dl_err *err, enum dl_code code, const char *file, int li
     *err = made;
 }
 
-enum dl_code dl_fail(struct dl_err *err, enum dl_code code, const char *format, ...)
+enum dl_code (dl_fail)(struct dl_err *err, enum dl_code code, const char *format, ...)
 {
     if (err != NULL) {
         va_list arguments;
@@ -43,7 +43,7 @@ enum dl_code dl_fail(struct dl_err *err, enum dl_code code, const char *format, 
     return code;
 }
 
-enum dl_code dl_fail_at(struct dl_err *err, const char *file, int line, int col, const char *key,
+enum dl_code (dl_fail_at)(struct dl_err *err, const char *file, int line, int col, const char *key,
                         const char *format, ...)
 {
     if (err != NULL) {

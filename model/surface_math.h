@@ -8,14 +8,18 @@
 #include <string.h>
 
 /* The same operations in the same order with and without wide vectors (no fused multiply-add), so results do not depend on the
- * machine. Sanitizers and clang get the plain version. */
+ * machine. Sanitizers and clang get the plain version; so does coverage (DL_ONE_COPY), which would count the branches of each copy. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_THREAD__) && !defined(DL_ONE_COPY)
 #define DL_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define DL_WIDE
 #endif
+#ifdef DL_ONE_COPY
+#define DL_INLINE static inline
+#else
 #define DL_INLINE static inline __attribute__((always_inline))
+#endif
 
 static inline double dl_larger(double a, double b) { return a > b ? a : b; }
 static inline double dl_smaller(double a, double b) { return a < b ? a : b; }

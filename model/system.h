@@ -31,6 +31,7 @@ struct dl_storage {
     const char *kind, *source;                  /* "lustre", "gpfs", "nvme", "cloud-disk" */
     double read_bytes_per_s, write_bytes_per_s; /* of one node */
     double total_read_bytes_per_s;              /* of the shared file system, all nodes together */
+    double total_write_bytes_per_s;             /* the same of writing */
     double open_s;
     struct dl_map_entry *sources; int source_count;
     const char *comment;
@@ -78,6 +79,8 @@ struct dl_system {
     int64_t nodes, devices_per_node;
     bool nodes_share_host;          /* virtual nodes: all of them are one host, whose cores and memory they share */
     double jitter_frac;             /* standard deviation of a step between devices / its mean; NAN: unknown */
+    double node_mtbf_s;             /* mean time between failures of one node; NAN: unknown */
+    double restart_s;               /* from a failure until training goes on from its checkpoint; NAN: unknown */
     struct dl_host host; bool has_host;
     struct dl_link intra, inter; bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */
     struct dl_fabric fabric; bool has_fabric;

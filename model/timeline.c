@@ -144,6 +144,7 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
         s.begin_s = s.device_free_s;
     }
     /* Messages that fill the lane can make iterations take turns, a short one after a long one: their mean is the period. */
-    out->period_s = (s.begin_s - half_s) / (MAX_ITERATIONS - MAX_ITERATIONS / 2);
+    enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
+    out->period_s = (s.begin_s - half_s) / SECOND_HALF;
     return DL_OK;
 }

@@ -197,7 +197,7 @@ static enum dl_code add_block(struct dl_build *b, const struct dl_frame *frame, 
 {
     const struct dl_entry *e = &frame->entries[at];
     struct dl_frame inner = {.up = frame, .index = index, .inputs = inputs, .input_count = input_count};
-    const char *name;
+    const char *name = "";
     inner.depth = frame->depth + 1;
     inner.block = find_block(b, e->block, &inner.doc, &inner.block_index);
     if (check_block_entry(b, frame, e, inner.block) != DL_OK) return dl_build_fault(b, frame, at, "block");

@@ -105,6 +105,7 @@ static enum dl_code parse_unary(struct parser *p, double *out)
 {
     if (++p->depth > DEPTH_MAX) return too_deep(p);
     enum dl_code code;
+    *out = 0; /* of an expression that fails */
     skip_space(p);
     if (take(p, "-")) {
         code = parse_unary(p, out);
@@ -143,7 +144,7 @@ static enum dl_code divide(struct parser *p, const char *operator_text, double d
 
 static enum dl_code parse_term(struct parser *p, double *out)
 {
-    double right;
+    double right = 0;
     DL_TRY(parse_unary(p, out));
     for (;;) {
         const char *symbol = take(p, "*") ? "*" : take(p, "//") ? "//" : take(p, "/") ? "/" : take(p, "%") ? "%" : NULL;
@@ -156,7 +157,7 @@ static enum dl_code parse_term(struct parser *p, double *out)
 
 static enum dl_code parse_sum(struct parser *p, double *out)
 {
-    double right;
+    double right = 0;
     DL_TRY(parse_term(p, out));
     for (;;) {
         bool plus = take(p, "+");
@@ -169,7 +170,7 @@ static enum dl_code parse_sum(struct parser *p, double *out)
 static enum dl_code parse_comparison(struct parser *p, double *out)
 {
     static const char *const symbols[] = {"<=", ">=", "==", "!=", "<", ">"};
-    double right;
+    double right = 0;
     DL_TRY(parse_sum(p, out));
     for (int i = 0; i < 6; i++) {
         if (!take(p, symbols[i])) continue;
@@ -183,7 +184,7 @@ static enum dl_code parse_comparison(struct parser *p, double *out)
 
 static enum dl_code parse_logic(struct parser *p, double *out)
 {
-    double right;
+    double right = 0;
     DL_TRY(parse_comparison(p, out));
     for (;;) { /* && and || bind alike, from left to right; parentheses say otherwise */
         bool both = take(p, "&&");
@@ -211,7 +212,7 @@ static enum dl_code parse_choice(struct parser *p, double *out)
     DL_TRY(parse_logic(p, out));
     if (take(p, "?")) {
         bool condition = *out != 0.0;
-        double yes, no;
+        double yes = 0, no = 0;
         DL_TRY(parse_branch(p, condition, &yes));
         if (!take(p, ":")) return syntax(p, "':' of a choice");
         DL_TRY(parse_branch(p, !condition, &no));

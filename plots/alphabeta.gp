@@ -4,10 +4,13 @@
 
 kind(k, c) = (column(2) == k ? column(c) : NaN)
 us(k) = kind(k, 4) * 1e6
+switched(here) = (column(2) == 4 && here ? strcol(7) : '') # to the left of a switch, where the rising curve leaves room
 set logscale x 2
 set logscale y 10
 set xlabel 'size of the message (bytes)'
-set format x '%.0b%B'
+bytes(i) = i < 10 ? sprintf('%d B', 2**i) : i < 20 ? sprintf('%d KiB', 2**(i - 10)) : i < 30 ? sprintf('%d MiB', 2**(i - 20)) \
+           : sprintf('%d GiB', 2**(i - 30))
+if (text) { set format x '%.0b%B' } else { set xtics ('' 1); do for [i=5:50:5] { set xtics add ('' 2.**i) } }
 set ylabel 'time (µs)'
 
 if (text) {
@@ -22,28 +25,27 @@ if (text) {
     set origin 0, 0.36
     set size 1, 0.64
     unset xlabel
-    set format x ''
     set format y '%.0f'
     set offsets 0, 0, graph 0.08, graph 0.04
     unset key
-    set key inside top left vertical maxrows 12 samplen 2 spacing 1.05 font ',14'
+    set key notitle inside top left vertical maxrows 12 samplen 2 spacing 1.05 font ',14'
     plot for [g=1:groups] data index g-1 using 3:(us(3)) with lines linetype g dashtype (2,4) linewidth 1.4, \
          for [g=1:groups] data index g-1 using 3:(us(2)) with lines linetype g dashtype 1, \
          for [g=1:groups] data index g-1 using 3:(us(1)) with points linetype g pointsize 1.3 title labels[g].' ('.notes[g].')', \
          for [g=1:groups] data index g-1 using 3:(us(4)) with points linetype g pointtype 2 pointsize 1.1 linewidth 1, \
-         for [g=1:groups] data index g-1 using 3:(us(4)):(column(2) == 4 ? strcol(7) : '') with labels left offset 0.4,0.9 \
-             font ',11' textcolor linetype g, \
+         for [g=1:groups] data index g-1 using 3:(us(4)):(switched($3 < 256)) with labels left offset 0.4,0.9 font ',11' textcolor linetype g, \
+         for [g=1:groups] data index g-1 using 3:(us(4)):(switched($3 >= 256)) with labels right offset -0.4,0.7 font ',11' textcolor linetype g, \
          NaN with points linecolor rgb black pointtype 2 title 'switch of the library, as the model has it'
     set origin 0, 0
     set size 1, 0.37
     unset title
     unset logscale y
     set xlabel 'size of the message (bytes)'
-    set format x '%.0b %BB'
+    do for [i=0:50:5] { set xtics add (bytes(i) 2.**i) }
     set ylabel 'residual (%)'
     set format y '%.0f'
     set yrange [-50:50]
-    set key inside top right horizontal maxrows 1 font ',13'
+    set key notitle inside top right horizontal maxrows 1 font ',13'
     set bmargin 4
     set offsets 0, 0, 0, 0
     set arrow from graph 0, first 0 to graph 1, first 0 nohead linecolor rgb black linewidth 1

@@ -31,6 +31,7 @@ if (text) {
          for [g=1:groups] data index g-1 using 7:($1-half):(0):(2*half) every ::0::0 with vectors nohead linecolor rgb black \
              dashtype 1 linewidth 2 title (g == 1 ? 'median' : ''), \
          data using 4:($1+$3) with points linecolor rgb '#0072B2' pointtype 6 pointsize 0.8 title 'one row', \
+         for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points linecolor rgb 'white' pointtype 13 pointsize 3.4, \
          for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points linecolor rgb '#D55E00' pointtype 13 pointsize 2.2 \
              title (g == 1 ? 'mean' : '')
 }

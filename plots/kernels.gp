@@ -1,8 +1,8 @@
 # kernels.gp - predicted against measured kernel times.
 # Columns: 1 group, 2 label, 3 measured (s), 4 predicted (s), 5 error (%), 6 device, 7 id. notes: texts of the key. To standard output.
 
-set xlabel 'measured (us)'
-set ylabel 'predicted (us)'
+set xlabel 'measured (µs)'
+set ylabel 'predicted (µs)'
 set logscale xy
 set key horizontal maxrows (narrow ? 9 : 3)
 set offsets 0, 0, 0, 0

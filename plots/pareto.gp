@@ -1,9 +1,15 @@
 # pareto.gp - what does a shorter iteration cost in memory?
-# Columns: 1 group, 2 strategy, 3 memory in bytes, 4 iteration in s, 5 nothing beats it in time and memory (1) or only for its
-# fewer devices (0), 6 devices, 7 the plan. Written to standard output.
+# Columns: 1 group, 2 strategy, 3 memory in bytes, 4 iteration in s, 5 place by memory among those
+# that nothing beats in time and memory; 0: there only for its fewer devices, 6 devices, 7 the plan. Written to standard output.
 
 gib(c) = column(c) / 1073741824.
-best(k, v) = (column(5) == k ? v : NaN)
+best(k, v) = ((column(5) > 0) == k ? v : NaN)
+# the front as arrays: steps over all groups, from less memory to more
+stats data using 5 nooutput
+array M[int(STATS_max)]
+array T[int(STATS_max)]
+keep(place, memory, time) = (place > 0 ? (M[int(place)] = memory, T[int(place)] = time) : 0, place)
+stats data using (keep($5, gib(3), $4)) nooutput
 set logscale x 2
 set logscale y 10
 set xlabel 'memory of one device (GiB)'
@@ -15,7 +21,7 @@ set offsets graph 0.03, graph 0.03, graph 0.05, graph 0.05
 if (text) {
     plot for [g=1:groups] data index g-1 using (gib(3)):4 with points linetype g title labels[g]
 } else {
-    plot data using (best(1, gib(3))):4 smooth unique with fsteps linecolor rgb grey dashtype 1 linewidth 1.2 title 'front', \
+    plot M using (M[$1]):(T[$1]) with steps linecolor rgb grey dashtype 1 linewidth 1.2 title 'front', \
          for [g=1:groups] data index g-1 using (best(1, gib(3))):4 with points linetype g pointsize 1.5 title labels[g], \
          for [g=1:groups] data index g-1 using (best(0, gib(3))):4 with points linetype g pointtype 6 pointsize 0.9
 }

@@ -37,7 +37,8 @@ set autoscale fix
 narrow = !text && format ne 'pdf' && wide < 800 # a small screen: the key in one column
 if (!text) { set xlabel offset 0,(format eq 'svg' ? 0.8 : 0.4) }
 set key outside bottom center vertical Left reverse samplen 3 spacing 1.1 noautotitle maxrows (narrow ? 14 : 5)
-if (format eq 'svg') { set key title ' ' font ',8' } # keeps the key away from the axis' title
+if (!text) { set format '%.10g' } # gnuplot's own leaves room for a sign: labels beside their tics
+if (!text) { set key title ' ' font ',8' } # keeps the key away from the axis' title
 if (text) {
     # letters A to F for points; a line holds less of the key
     set key maxrows 9 samplen 4

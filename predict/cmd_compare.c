@@ -14,8 +14,9 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What", "print every row, not only the errors by group and the worst rows (JSON has both)", false},
     {"markdown", 0, NULL, "What", "every row as a Markdown table, with the likely cause where a run is slower than its interval", false},
+    {"quartile", 0, NULL, "What", "of runs that other programs disturbed, the lower quartile of the steps instead of their median", false},
     {"median", 0, NULL, "What", "repeats of a run count once, with the median of what was measured", false},
-    {"anchor", 0, NULL, "What", "correct compute by the smallest run of each group (same batch per device) and predict the others: the scaling error alone", false},
+    {"anchor", 0, NULL, "What", "correct compute by the smallest run of each group (same batch per device, or else the same global batch; same release) and predict the others: the scaling error alone", false},
     {"calibrated", 0, "HOW", "What", "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks (each rank count from the others)", false},
     {"max-error", 0, "PCT", "What", "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", false},
     {"where", 0, "COLUMN=VALUE", "What", "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or that hold a text (notes~NGC)", true},
@@ -266,6 +267,10 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     for (int i = 0; i < count; i++) {
         DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &csvs[count + i], err));
+        if (dl_option_given(options, "quartile")) {
+            struct dl_csv all = csvs[count + i];
+            DL_TRY(dl_compare_take_quartiles(&all, context->arena, &csvs[count + i], err));
+        }
         if (dl_option_given(options, "median")) {
             struct dl_csv all = csvs[count + i];
             DL_TRY(dl_compare_join_repeats(&all, context->arena, &csvs[count + i], err));

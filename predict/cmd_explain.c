@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "predict/checkpoint_inputs.h"
 #include "predict/explain_limits.h"
 #include "predict/inputs.h"
 #include "predict/mixed_inputs.h"
 #include "predict/rows.h"
 
-static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, dl_output_options, NULL};
+static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, dl_checkpoint_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel explain --framework pytorch-ddp --nodes 4",
     "dlmodel explain --system dgx1-v100 --workload vgg16 --framework horovod-tensorflow --nodes 2 --csv",
@@ -102,14 +103,15 @@ static const char *summary_text(struct dl_context *context, const struct dl_pred
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
                                const struct dl_prediction_row *row, const struct dl_table *table, const struct dl_explain_limits *limits,
                                struct dl_err *err) {
-    const char *terms = dl_table_text(table), *kinds = dl_mixed_text(context->arena, row->prediction);
+    const char *terms = dl_table_text(table), *kinds = dl_mixed_text(context->arena, row->prediction), *checkpoint;
+    DL_TRY(dl_checkpoint_text(context, options, row, &checkpoint, err));
     if (terms == NULL || kinds == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(options, dl_arena_printf(context->arena,
-        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per device\n\n%s\n%s%s%s", row->workload->name,
+        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per device\n\n%s\n%s%s%s%s", row->workload->name,
         dl_precision_names[row->plan->precision], row->system->name, row->system->device->name, row->framework->name,
         row->framework->release, (long long)row->plan->nodes, (long long)row->plan->devices_per_node,
         row->plan->batch_per_device_samples, terms, summary_text(context, row->prediction),
-        dl_explain_limits_text(context->arena, limits), kinds), err);
+        dl_explain_limits_text(context->arena, limits), kinds, checkpoint), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
@@ -142,6 +144,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         dl_jw_array(&w, "results");
         dl_rows_json_open(&w, &row);
         dl_mixed_json(&w, &prediction);
+        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
         dl_jw_end(&w);
         dl_jw_end(&w);
         dl_jw_array(&w, "terms");

@@ -95,7 +95,8 @@ const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
 }
 
 static void add_option(struct dl_text *t, const struct dl_option *o) {
-    dl_text_add(t, dl_arena_printf(t->arena, "  %-32s ", dl_option_usage(t->arena, o)));
+    const char *usage = dl_option_usage(t->arena, o); /* on a line of its own when it is long */
+    dl_text_add(t, dl_arena_printf(t->arena, usage != NULL && strlen(usage) > 32 ? "  %s\n%35s" : "  %-32s %s", usage, ""));
     dl_text_wrap(t, o->help, 35, 100);
 }
 

@@ -20,8 +20,9 @@ const struct dl_option dl_import_options[] = {
     {"profile", 0, "NAME|FILE", "nccl-tests, osu", "system whose file, with these times added, is written to -o FILE", false},
     {"workload", 'w', "NAME|FILE", "trace", "whose layers the trace has", false},
     {"framework", 'f', "NAME", "trace", "framework, or the part of its name that tells; default pytorch", false},
-    {"precision", 'p', "NAME", "trace", "fp32, tf32, mixed, fp16, bf16 or fp8; default fp32", false},
+    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "of the arithmetic; default fp32", false},
     {"batch", 'b', "LIST", "trace", "samples that a device had, one number for each file", false},
+    {"quartile", 0, NULL, "trace", "of iterations on a CPU the lower quartile instead of the median, where other programs made some longer", false},
     {"steps", 0, "N", "trace", "iterations in each trace; default: its ProfilerStep ranges, else how often most layers occur", false},
     {.name = NULL},
 };
@@ -94,9 +95,11 @@ const struct dl_command dl_cmd_import = {
         "if its hooks can, 'layer:NAME:backward', NAME as in the workload file (that of import onnx has the names of PyTorch's modules). "
         "Kernels count for the range in which they were launched; without kernels the range's own time counts, less that of ranges "
         "inside. Without backward ranges, backward operators belong to the forward range with their sequence number. ProfilerStep ranges "
-        "count iterations, Optimizer.step ranges are the update. A FILE.csv has the columns layer, pass (forward, backward or update) "
+        "count iterations, Optimizer.step ranges are the update; on a CPU the median iteration less its layers is. The benchmark programs of dlmodel slurm write such "
+        "traces for PyTorch, TensorFlow, Keras, MXNet and Horovod (submit --profile). A FILE.csv has the columns layer, pass (forward, backward or update) "
         "and time_s.",
     .examples = examples,
+    .words = "onnx nccl-tests osu trace",
     .options = tables,
     .exit_notes = "3 when a model has operators that no layer stands for, without --skip-unknown; 6 for onnx when dlmodel was built "
                   "without protobuf-c",

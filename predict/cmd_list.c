@@ -200,6 +200,7 @@ const struct dl_command dl_cmd_list = {
                "summary and the source of their figures; workloads also with parameters, multiply-adds and activations, "
                "devices with whose kernel times they have.",
     .examples = examples,
+    .words = "systems devices workloads frameworks strategies collectives behaviours layers",
     .options = tables,
     .run = run,
 };

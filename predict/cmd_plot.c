@@ -1,6 +1,7 @@
 /* cmd_plot.c - figures: predicted and measured scaling, the parts of an iteration, errors. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/file.h"
@@ -88,8 +89,10 @@ static enum dl_code choose_pictures(struct dl_context *context, const struct dl_
                        dl_plot_formats[format], dl_plot_formats[format]);
     }
     const char *extension = extension_of(path);
-    if (path[0] == 0 || path[strlen(path) - 1] == '/') {
-        return dl_fail(err, DL_ERR_USAGE, "--output: expected a file, got \"%s\"", path);
+    struct stat place;
+    if (path[0] == 0 || path[strlen(path) - 1] == '/' || (stat(path, &place) == 0 && S_ISDIR(place.st_mode))) {
+        return dl_fail(err, DL_ERR_USAGE, "--output: expected a file such as scaling.png, got \"%s\"%s", path,
+                       path[0] == 0 ? "" : ", a directory");
     }
     if (strcmp(extension, "txt") == 0) extension = dl_plot_formats[DL_PLOT_TERMINAL];
     while (dl_plot_formats[named] != NULL && strcmp(dl_plot_formats[named], extension) != 0) named++;
@@ -154,6 +157,7 @@ const struct dl_command dl_cmd_plot = {
                "alpha-beta pieces, the model's switches and residuals; without files those of the profile --system). With files, --system, "
                "--workload, --framework, --precision and --where choose rows; values may be lists (a,b).",
     .examples = examples,
+    .words = "scaling efficiency strategies breakdown timeline memory roofline pareto error kernels alphabeta",
     .options = tables,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/strategy.h"
+#include "predict/checkpoint_inputs.h"
 #include "predict/inputs.h"
 #include "predict/mixed_inputs.h"
 #include "predict/rows.h"
@@ -13,10 +14,11 @@ static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output", "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, predict_options, dl_output_options, NULL};
+static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, dl_checkpoint_options, predict_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes 1-16*2 --json",
+    "dlmodel predict --system dgx-a100-80 --workload bert_large --nodes 64 --checkpoint best --set node_mtbf=20000h",
     "dlmodel predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 --split balanced --framework pytorch-ddp",
     "dlmodel predict --system dgx1-v100 --workload resnet50 --precision mixed --batch-per-device 256 --set links.intra.bandwidth=50GB/s",
     NULL,
@@ -96,6 +98,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
         dl_rows_json_open(&w, &row);
         dl_mixed_json(&w, &results->rows[i].prediction);
+        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
         dl_jw_end(&w);
     }
     dl_jw_end(&w);
@@ -113,24 +116,32 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     return context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-static const struct result *best_of(const struct results *results) {
+/* 2: trains as one device would; 1: workers that do not wait for each other, whose samples count for less; 0: nobody can run
+ * `ideal`. The lower wins only when nothing higher is there. */
+static int worth_of(const struct result *r) {
+    if (strcmp(r->framework->name, "ideal") == 0) return 0;
+    return r->framework->asynchronous && r->plan.nodes > 1 ? 1 : 2;
+}
+
+static const struct result *best_of(const struct results *results, int most_worth) {
     const struct result *best = NULL;
-    bool others = false; /* nobody can run `ideal`: it wins only when it stands alone */
-    for (int i = 0; i < results->count; i++) {
-        others = others || (results->rows[i].prediction.fits && strcmp(results->rows[i].framework->name, "ideal") != 0);
-    }
     for (int i = 0; i < results->count; i++) {
         const struct result *r = &results->rows[i];
-        if (!r->prediction.fits || (others && strcmp(r->framework->name, "ideal") == 0)) continue;
-        if (best == NULL || r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s) best = r;
+        const int worth = worth_of(r), before = best == NULL ? -1 : worth_of(best);
+        if (!r->prediction.fits || worth > most_worth || worth < before) continue;
+        if (worth > before || r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s) best = r;
     }
     return best;
 }
 
 /* Plain sentences: the fastest, its interval, what limits it, and the command that shows every term. */
 static const char *sentence(struct dl_context *context, const struct dl_options *options, const struct results *results) {
-    const struct result *best = best_of(results);
+    const struct result *best = best_of(results, 2), *loose = best_of(results, 1);
     if (best == NULL) return "Nothing that was asked for fits in memory.\n";
+    const bool passed = worth_of(best) == 2 && loose != NULL && worth_of(loose) == 1 && loose->plan.nodes == best->plan.nodes &&
+                        loose->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s;
+    const char *faster = !passed ? "" : dl_arena_printf(context->arena, " (%s does %.0f samples/s, but its workers do not wait for each other.)",
+                                                        loose->framework->name, loose->prediction.throughput_samples_per_s);
     const struct dl_prediction *p = &best->prediction;
     const double samples = p->throughput_samples_per_s;
     char low[32], high[32];
@@ -138,11 +149,11 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
     dl_units_format(p->iteration_high_s, DL_UNIT_S, high, sizeof high);
     return dl_arena_printf(context->arena,
                            "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to %s. "
-                           "%.0f %% of it is %s.\nEvery term: %s%s%s\n",
+                           "%.0f %% of it is %s.%s\nEvery term: %s%s%s\n",
                            results->count > 1 ? "Fastest is " : "", best->framework->name, results->every_strategy ? ", " : "",
                            results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
                            best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
-                           100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck],
+                           100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck], faster,
                            dl_inputs_command(context, options, "explain", best->framework->name, best->plan.nodes),
                            results->every_strategy ? " --strategy " : "", results->every_strategy ? best->plan.strategy->name : "");
 }
@@ -188,7 +199,7 @@ static void note_skipped(struct dl_context *context, const struct results *resul
             names = dl_arena_printf(context->arena, "%s, %s", names, s->framework);
         }
         if (first->nodes == 1) context->note(context, "not shown: %s (%s)", names, reason_of(first));
-        else context->note(context, "not shown from %lld nodes: %s (%s)", (long long)first->nodes, names, reason_of(first));
+        else context->note(context, "not shown from %lld nodes on: %s (%s)", (long long)first->nodes, names, reason_of(first));
     }
 }
 
@@ -228,7 +239,7 @@ static const char *strategy_text(struct dl_context *context, const struct result
 }
 
 static const char *one_line(struct dl_context *context, const char *text) {
-    return dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
+    return text == NULL ? "" : dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
 static enum dl_code print_rows(struct dl_context *context, const struct dl_options *options, const struct dl_inputs *inputs,
@@ -249,15 +260,19 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
     const char *measured = inputs->system->measured_on == NULL ? "" :
         dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at, inputs->system->measured_on);
     const char *text = dl_table_text(&table);
-    const struct result *best = best_of(results);
+    const struct result *best = best_of(results, 2);
     if (text != NULL && inputs->mixed != NULL) {
         const char *groups = dl_mixed_text(context->arena, &(best != NULL ? best : &results->rows[0])->prediction);
         text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
     }
+    const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
+    const char *checkpoint;
+    DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(options, text == NULL ? NULL :
-        dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s", inputs->workload->name,
+        dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s", inputs->workload->name,
                         dl_precision_names[plan->precision], strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
-                        inputs->mixed != NULL ? "several devices" : inputs->system->device->name, measured, text, sentence(context, options, results)), err);
+                        inputs->mixed != NULL ? "several devices" : inputs->system->device->name, measured, text, sentence(context, options, results),
+                        checkpoint), err);
 }
 
 static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs, const struct results *results,

@@ -1,4 +1,5 @@
 /* cmd_report.c - one page that can be handed on: question, machine, scaling, breakdown, bottlenecks, accuracy, method. */
+#include <string.h>
 #include <time.h>
 
 #include "predict/report.h"
@@ -7,7 +8,7 @@ static const struct dl_option report_options[] = {
     {"where", 0, "COLUMN=VALUE", "Rows", "of files: only rows with that value, e.g. backend=nccl or batch_per_device=64,32", true},
     {"by", 0, "COLUMN", "Rows", "of the figure of errors: workload, system, framework, ...; default source, or workload of one source", false},
     {"title", 0, "TEXT", "Output", "of the page", false},
-    {"markdown", 0, NULL, "Output", "Markdown with figures drawn in characters, instead of HTML", false},
+    {"markdown", 0, NULL, "Output", "Markdown with figures drawn in characters, instead of HTML; so does -o FILE.md", false},
     {"no-figures", 0, NULL, "Output", "tables and text only; needs no gnuplot", false},
     {"output", 'o', "FILE", "Output", "write to FILE (replaced only when complete) instead of stdout", false},
     {"help", 'h', NULL, "Output", "this text", false},
@@ -21,13 +22,30 @@ static const char *const examples[] = {
     NULL,
 };
 
+/* HTML or Markdown, as the file's name says; a page under another name would not open. */
+static enum dl_code choose_form(const struct dl_options *options, bool *markdown, struct dl_err *err) {
+    const char *path = dl_option_text(options, "output"), *slash = path == NULL ? NULL : strrchr(path, '/');
+    const char *dot = path == NULL ? NULL : strrchr(slash == NULL ? path : slash, '.');
+    *markdown = dl_option_given(options, "markdown");
+    if (dot == NULL || dot == path) return DL_OK;
+    const bool is_markdown = strcmp(dot, ".md") == 0 || strcmp(dot, ".markdown") == 0;
+    const bool is_html = strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0 || strcmp(dot, ".xhtml") == 0;
+    if (!is_markdown && !is_html) {
+        return dl_fail(err, DL_ERR_USAGE, "--output: expected .html, .md or no extension, got \"%s\"%s", path,
+                       strcmp(dot, ".pdf") == 0 ? "; a browser prints the HTML page to PDF" : "");
+    }
+    if (*markdown && is_html) return dl_fail(err, DL_ERR_USAGE, "--markdown contradicts the name \"%s\"", path);
+    *markdown = *markdown || is_markdown;
+    return DL_OK;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
     struct dl_report *r = dl_arena_alloc(context->arena, 1, sizeof *r);
     if (r == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     r->context = context;
     r->options = *options;
     r->figures = !dl_option_given(options, "no-figures");
-    r->page.markdown = dl_option_given(options, "markdown");
+    DL_TRY(choose_form(options, &r->page.markdown, err));
     /* the first word of a figure's options is its kind */
     if (options->positional_count == DL_MAX_POSITIONAL) return dl_fail(err, DL_ERR_USAGE, "too many files");
     for (int i = options->positional_count; i > 0; i--) r->options.positional[i] = options->positional[i - 1];

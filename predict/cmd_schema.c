@@ -121,6 +121,7 @@ const struct dl_command dl_cmd_schema = {
     .usage = "system|device|workload|framework|surfaces|layers|prediction|site|run|runlog [options]",
     .purpose = "Prints the keys of a file format with type, unit, range, default and meaning, from the tables that load it.",
     .examples = examples,
+    .words = "system device workload framework surfaces layers prediction site run runlog",
     .options = tables,
     .run = run,
 };

@@ -9,7 +9,7 @@
 #include "predict/search_threads.h"
 
 static const struct dl_option own_options[] = {
-    {"objective", 0, "NAME", "Search", "time, throughput, memory, devices, energy or cost; default time", false},
+    {"objective", 0, "time|throughput|memory|devices|energy|cost", "Search", "default time", false},
     {"max-devices", 0, "N", "Search", "try all powers of two of nodes up to so many devices; default: --nodes as given", false},
     {"memory", 0, "BYTES", "Search", "of a device at most; default what the device has", false},
     {"deadline", 0, "TIME", "Search", "of an iteration at most, e.g. 2s", false},

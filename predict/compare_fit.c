@@ -24,7 +24,7 @@ struct problem {
 static enum dl_code evaluate(const struct problem *p, const double *values, struct dl_arena *arena, struct dl_comparison *out,
                              struct dl_err *err) {
     struct dl_data data = *p->data;
-    data.overrides = dl_arena_alloc(arena, (size_t)(data.override_count + DL_FIT_KEYS), sizeof *data.overrides);
+    data.overrides = dl_arena_alloc(arena, (size_t)data.override_count + DL_FIT_KEYS, sizeof *data.overrides);
     if (data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < data.override_count; i++) data.overrides[i] = p->data->overrides[i];
     for (int i = 0; i < p->fit->count; i++) {

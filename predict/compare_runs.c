@@ -11,11 +11,11 @@
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
-    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, NOTES, COLUMNS
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, VERSIONS, COLUMNS
 };
 static const char *const column_names[COLUMNS] = {
     "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
-    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "notes",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes", "versions",
 };
 
 struct loaded { const char *key; const void *object; };
@@ -36,6 +36,7 @@ struct run { /* one row, resolved */
     struct dl_plan plan;
     bool throughput; /* else iteration */
     double measured;
+    double global_batch_samples; /* of all devices together; 0: unknown */
     const char *why; /* not predictable */
 };
 
@@ -76,7 +77,7 @@ static enum dl_code load_workload(struct runs *r, const char *name, const char *
     return DL_OK;
 }
 
-/* The framework in the release that the run's source and notes name. */
+/* The framework in the release that the run's source, notes and versions name. */
 static enum dl_code load_framework(struct runs *r, int row, const struct dl_framework **out, const char **workload,
                                    struct dl_err *err) {
     struct dl_data data = *r->data;
@@ -89,7 +90,7 @@ static enum dl_code load_framework(struct runs *r, int row, const struct dl_fram
         DL_TRY(dl_data_framework(&data, name, r->arena, &plain, err));
         remember(r, base, plain);
     }
-    const char *text = dl_arena_printf(r->arena, "%s %s", cell(r, row, SOURCE), cell(r, row, NOTES));
+    const char *text = dl_arena_printf(r->arena, "%s %s %s", cell(r, row, SOURCE), cell(r, row, NOTES), cell(r, row, VERSIONS));
     if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework_release *release =
         data.release != NULL ? dl_framework_release_find(plain, data.release) : dl_framework_release_match(plain, text);
@@ -106,6 +107,11 @@ static enum dl_code load_framework(struct runs *r, int row, const struct dl_fram
     return DL_OK;
 }
 
+/* "real" and "synthetic" say where the samples came from, not how large they are. */
+static bool names_data(const char *input) {
+    return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
+}
+
 static enum dl_code load_all(struct runs *r, int row, struct run *run, struct dl_err *err) {
     const char *system = dl_arena_printf(r->arena, "system %s", cell(r, row, SYSTEM)), *workload = NULL;
     if (system == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -115,7 +121,8 @@ static enum dl_code load_all(struct runs *r, int row, struct run *run, struct dl
         remember(r, system, run->system);
     }
     DL_TRY(load_framework(r, row, &run->framework, &workload, err));
-    return load_workload(r, workload, cell(r, row, INPUT), &run->workload, err);
+    const char *input = cell(r, row, INPUT);
+    return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }
 
 /* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
@@ -125,6 +132,15 @@ static int choice(const char *word, const char *const *choices, int fallback) {
         if (strcmp(choices[i], word) == 0) return i;
     }
     return -1;
+}
+
+/* "unknown precision "amp"; expected fp32, tf32, ..." */
+static const char *unknown(const struct runs *r, int row, enum column column, const char *const *choices) {
+    const char *text = dl_arena_printf(r->arena, "unknown %s \"%s\"; expected", column_names[column], cell(r, row, column));
+    for (int i = 0; text != NULL && choices[i] != NULL; i++) {
+        text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
+    }
+    return text != NULL ? text : "out of memory";
 }
 
 static enum dl_code number(const struct runs *r, int row, enum column column, double *out, struct dl_err *err) {
@@ -139,8 +155,8 @@ static enum dl_code count(const struct runs *r, int row, enum column column, int
     DL_TRY(number(r, row, column, &value, err));
     if (!dl_known(value)) return DL_OK;
     if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a whole number from 1 to 1000000000, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a whole number from 1 to 1000000000, got \"%.60s\"",
+                            cell(r, row, column));
     }
     *out = (int64_t)value;
     return DL_OK;
@@ -151,8 +167,7 @@ static enum dl_code positive(const struct runs *r, int row, enum column column, 
     DL_TRY(number(r, row, column, out, err));
     if (!dl_known(*out)) *out = 0;
     else if (*out <= 0) {
-        return dl_fail_at(err, r->csv->name, r->csv->row_lines[row], 1, column_names[column],
-                          "expected a number above 0, got \"%.60s\"", cell(r, row, column));
+        return dl_csv_fault(r->csv, row, r->columns[column], err, "expected a number above 0, got \"%.60s\"", cell(r, row, column));
     }
     return DL_OK;
 }
@@ -170,6 +185,7 @@ static enum dl_code read_counts(const struct runs *r, int row, struct run *run, 
     DL_TRY(positive(r, row, MICRO_BATCH, &plan->micro_batch_samples, err));
     DL_TRY(positive(r, row, VALUE, &run->measured, err));
     plan->global_batch_samples = plan->batch_per_device_samples > 0 ? 0 : global;
+    run->global_batch_samples = global > 0 ? global : plan->batch_per_device_samples * (double)(plan->nodes * plan->devices_per_node);
     if (plan->nodes == 0 || plan->devices_per_node == 0) run->why = "nodes or devices_per_node is not given";
     else if (plan->batch_per_device_samples <= 0 && global <= 0) run->why = "no batch size is given";
     if (run->measured <= 0) {
@@ -189,6 +205,23 @@ static const struct dl_layer_times *layers_for(const struct dl_data *data, const
     return NULL;
 }
 
+/* Values in seconds or samples per second, whatever the table's unit is; NULL, or why the row cannot be used. */
+static const char *convert_unit(const struct runs *r, int row, struct run *run) {
+    static const struct { const char *name; bool throughput; double factor; } units[] = {
+        {"", true, 1},          {"samples/s", true, 1},   {"images/s", true, 1}, {"img/s", true, 1},
+        {"sequences/s", true, 1}, {"sentences/s", true, 1}, {"", false, 1},        {"s", false, 1},
+        {"ms", false, 1e-3},    {"us", false, 1e-6},
+    };
+    const char *unit = r->columns[UNIT] < 0 ? "" : cell(r, row, UNIT);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].throughput != run->throughput || strcmp(units[i].name, unit) != 0) continue;
+        run->measured *= units[i].factor;
+        return NULL;
+    }
+    return dl_arena_printf(r->arena, "unit \"%.40s\" of %s: expected %s", unit, run->throughput ? "throughput" : "iteration",
+                           run->throughput ? "samples/s" : "s, ms or us");
+}
+
 static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl_err *err) {
     memset(run, 0, sizeof *run);
     struct dl_plan *plan = &run->plan;
@@ -196,17 +229,18 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     const int precision = choice(cell(r, row, PRECISION), dl_precision_names, DL_FP32);
     const int optimizer = choice(cell(r, row, OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
-    plan->synthetic_input = true;
+    plan->synthetic_input = strcmp(cell(r, row, INPUT), "real") != 0;
     plan->recompute_open = true;
     if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0) plan->library = backend;
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     DL_TRY(read_counts(r, row, run, err));
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
     run->throughput = strcmp(metric, "iteration") != 0;
+    if (run->why == NULL) run->why = convert_unit(r, row, run);
     if (run->throughput && strcmp(metric, "throughput") != 0) run->why = "metric is neither throughput nor iteration";
-    if (precision < 0) run->why = "unknown precision";
-    if (optimizer < 0) run->why = "unknown optimizer";
-    if (plan->strategy == NULL) run->why = "unknown strategy";
+    if (precision < 0) run->why = unknown(r, row, PRECISION, dl_precision_names);
+    if (optimizer < 0) run->why = unknown(r, row, OPTIMIZER, dl_optimizer_names);
+    if (plan->strategy == NULL) run->why = dl_arena_printf(r->arena, "unknown strategy \"%s\"; `dlmodel list strategies` shows those there are", strategy);
     else if (plan->strategy->predict == NULL) {
         run->why = dl_arena_printf(r->arena, "strategy %s is not in this version", plan->strategy->name);
     }
@@ -225,17 +259,49 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     return DL_OK;
 }
 
-/* Same run but for the number of devices. Batches are printed with rounding: equal within 1 %. */
-static bool same_group(const struct runs *r, const struct run *all, int a, int b) {
+static int64_t devices_of(const struct run *run) { return run->plan.nodes * run->plan.devices_per_node; }
+
+/* Equal within 1 %: batches are printed with rounding. */
+static bool same_batch(double a, double b) { return a > 0 && b > 0 && fabs(a - b) <= 0.01 * fmax(a, b); }
+
+/* Same run but for the number of devices, of the same release where the data files tell releases apart. Two ways to give more devices
+ * to a run: each gets the batch that each had (weak scaling), or they share out the batch that there was (`whole`: strong scaling). */
+static bool same_group(const struct runs *r, const struct run *all, bool whole, int a, int b) {
     static const enum column same[] = {SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER,
                                        METRIC, TP, PP, MICRO_BATCH};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         if (strcmp(cell(r, a, same[i]), cell(r, b, same[i])) != 0) return false;
     }
-    const struct dl_plan *p = &all[a].plan, *q = &all[b].plan;
-    const double x = p->batch_per_device_samples, y = q->batch_per_device_samples;
-    if (x > 0 || y > 0) return fabs(x - y) <= 0.01 * fmax(x, y);
-    return fabs(p->global_batch_samples - q->global_batch_samples) <= 0.01 * p->global_batch_samples;
+    if (all[a].framework != all[b].framework) return false;
+    if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
+    return same_batch(all[a].plan.batch_per_device_samples, all[b].plan.batch_per_device_samples);
+}
+
+/* What a run belongs to: the runs of its batch per device, or else those of its global batch. */
+struct group {
+    bool whole;
+    int anchor;         /* the first run with the fewest devices that can be predicted; -1: no runs with other device counts */
+    double measured;    /* of that run; the mean where it was measured several times */
+};
+
+static struct group group_with(const struct runs *r, const struct run *all, bool whole, int row) {
+    struct group group = {.whole = whole, .anchor = -1};
+    int64_t fewest = INT64_MAX, most = 0;
+    int repeats = 0;
+    for (int i = 0; i < r->csv->row_count; i++) {
+        const int64_t devices = devices_of(&all[i]);
+        if (all[i].why != NULL || !same_group(r, all, whole, i, row)) continue;
+        if (devices < fewest) fewest = devices, group.anchor = i, group.measured = 0, repeats = 0;
+        if (devices == fewest) group.measured += (all[i].measured - group.measured) / ++repeats;
+        if (devices > most) most = devices;
+    }
+    if (most <= fewest) group.anchor = -1;
+    return group;
+}
+
+static struct group group_of(const struct runs *r, const struct run *all, int row) {
+    const struct group weak = group_with(r, all, false, row);
+    return weak.anchor >= 0 ? weak : group_with(r, all, true, row);
 }
 
 static double predicted_value(const struct run *run, const struct dl_prediction *p) {
@@ -250,7 +316,7 @@ static enum dl_code predict_run(const struct run *run, double compute_scale, str
 }
 
 /* The factor on all kernel times with which the prediction of the run is what was measured; NAN when there is none. */
-static enum dl_code anchor_scale(const struct run *run, double *scale_out, struct dl_err *err) {
+static enum dl_code anchor_scale(const struct run *run, double measured, double *scale_out, struct dl_err *err) {
     double scale = 1;
     for (int i = 0; i < 30; i++) {
         struct dl_arena arena = {0};
@@ -259,7 +325,7 @@ static enum dl_code anchor_scale(const struct run *run, double *scale_out, struc
         dl_arena_free(&arena);
         DL_TRY(code);
         const double samples = p.iteration_s * p.throughput_samples_per_s;
-        const double wanted_s = run->throughput ? samples / run->measured : run->measured;
+        const double wanted_s = run->throughput ? samples / measured : measured;
         const double step = (wanted_s - p.iteration_s) / p.compute_s;
         if (fabs(wanted_s - p.iteration_s) < 1e-6 * wanted_s) {
             *scale_out = scale;
@@ -271,32 +337,19 @@ static enum dl_code anchor_scale(const struct run *run, double *scale_out, struc
     return DL_OK;
 }
 
-/* The group's run with the fewest devices that can be predicted; -1: none. */
-static int anchor_of(struct runs *r, const struct run *all, int row) {
-    int best = -1;
-    int64_t fewest = INT64_MAX;
-    for (int i = 0; i < r->csv->row_count; i++) {
-        const int64_t devices = all[i].plan.nodes * all[i].plan.devices_per_node;
-        if (all[i].why == NULL && devices < fewest && same_group(r, all, i, row)) {
-            best = i;
-            fewest = devices;
-        }
-    }
-    return best;
-}
-
 static enum dl_code compare_row(struct runs *r, struct run *all, double *scales, int row, bool anchor,
                                 struct dl_compared *out, struct dl_prediction *kept, struct dl_err *err) {
     const struct run *run = &all[row];
     double scale = 0;
     if (anchor && run->why == NULL) {
-        const int base = anchor_of(r, all, row);
-        if (base == row || base < 0) {
+        const struct group group = group_of(r, all, row);
+        const int base = group.anchor;
+        if (base < 0 || base == row) {
             out->skipped = true;
             out->why = "the anchor of its group, or alone in it";
             return DL_OK;
         }
-        if (scales[base] == 0) DL_TRY(anchor_scale(&all[base], &scales[base], err));
+        if (scales[base] == 0) DL_TRY(anchor_scale(&all[base], group.measured, &scales[base], err));
         scale = scales[base];
         if (!dl_known(scale)) {
             out->skipped = true;
@@ -343,14 +396,15 @@ static void find_causes(const struct runs *r, const struct run *all, const struc
     for (int i = 0; i < r->csv->row_count; i++) {
         const double ratio = ratio_of(&all[i], &rows[i]);
         if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
-        const int64_t devices = all[i].plan.nodes * all[i].plan.devices_per_node;
+        const int64_t devices = devices_of(&all[i]);
+        const bool whole = group_of(r, all, i).whole;
         struct dl_shortfall s = {.prediction = &kept[i], .plan = &all[i].plan, .measured_s = ratio * kept[i].iteration_s,
                                  .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
         int64_t base = devices, node = 0, fewer = 0;
         for (int k = 0; k < r->csv->row_count; k++) {
             const double other = ratio_of(&all[k], &rows[k]);
-            const int64_t n = all[k].plan.nodes * all[k].plan.devices_per_node;
-            if (!dl_known(other) || n >= devices || !same_group(r, all, i, k)) continue;
+            const int64_t n = devices_of(&all[k]);
+            if (!dl_known(other) || n >= devices || !same_group(r, all, whole, i, k)) continue;
             if (n < base) base = n, s.base_ratio = other, s.base_devices = n;
             if (all[k].plan.nodes == 1 && n > node && all[i].plan.nodes > 1) node = n, s.node_ratio = other;
             if (n > fewer) fewer = n, s.fewer_ratio = other;
@@ -389,7 +443,7 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
             .id = cell(&r, row, ID), .source = cell(&r, row, SOURCE), .system = cell(&r, row, SYSTEM),
             .framework = cell(&r, row, FRAMEWORK), .workload = cell(&r, row, WORKLOAD),
             .unit = all[row].throughput ? "samples/s" : "s", .measured = all[row].measured, .predicted = NAN, .error_pct = NAN,
-            .low = NAN, .high = NAN, .samples_per_iteration = NAN, .devices = all[row].plan.nodes * all[row].plan.devices_per_node,
+            .low = NAN, .high = NAN, .samples_per_iteration = NAN, .devices = devices_of(&all[row]),
         };
         DL_TRY(compare_row(&r, all, scales, row, anchor, compared, &kept[row], err));
     }

@@ -13,7 +13,7 @@ static enum dl_code positive(const struct dl_csv *csv, int row, const char *colu
     if (c < 0) return dl_fail_at(err, csv->name, 1, 1, column, "a table of datasets needs this column");
     DL_TRY(dl_csv_number(csv, row, c, out, err));
     if (*out > 0) return DL_OK;
-    return dl_fail_at(err, csv->name, csv->row_lines[row], 1, column, "expected a number above 0, got \"%.60s\"", csv->rows[row][c]);
+    return dl_csv_fault(csv, row, c, err, "expected a number above 0, got \"%.60s\"", csv->rows[row][c]);
 }
 
 enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena, struct dl_plan *plan,

@@ -139,7 +139,7 @@ static int merge_repeats(struct dl_coll_sample *samples, int count) {
 /* New samples replace those of the same size; the rest stays. A fit that was made without them goes. */
 static enum dl_code merge_into(struct dl_coll_measured *m, const struct dl_coll_sample *fresh, int count, struct dl_arena *arena,
                                struct dl_err *err) {
-    struct dl_coll_sample *all = dl_arena_alloc(arena, (size_t)(m->sample_count + count), sizeof *all);
+    struct dl_coll_sample *all = dl_arena_alloc(arena, (size_t)m->sample_count + (size_t)count, sizeof *all);
     int total = 0;
     if (all == NULL) return no_memory(err);
     for (int i = 0; i < m->sample_count; i++) {

@@ -66,7 +66,7 @@ static void note_batch(struct dl_context *context, const struct dl_workload *w, 
 }
 
 static enum dl_code read_one(struct dl_context *context, const struct dl_workload *w, const char *path, double batch, int64_t steps,
-                             struct dl_layer_batch *out, struct dl_err *err) {
+                             bool quartile, struct dl_layer_batch *out, struct dl_err *err) {
     char *text = NULL;
     size_t length = 0;
     struct dl_trace_times t;
@@ -75,7 +75,8 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
     else DL_TRY(dl_trace_parse(path, text, length, steps, context->arena, &t, err));
     if (keep_known(context, w, &t, path) == 0) return dl_fail_at(err, path, 0, 0, NULL, "none of its ranges is a layer of %.80s; see 'dlmodel explain --workload'", w->name);
     note_batch(context, w, &t, path, batch);
-    t.update_s = rounded(context->arena, t.update_s);
+    t.update_s = rounded(context->arena, quartile && dl_known(t.quartile_update_s) ? t.quartile_update_s : t.update_s);
+    if (quartile && dl_known(t.quartile_jitter_frac)) t.jitter_frac = t.quartile_jitter_frac;
     for (int i = 0; i < t.layer_count; i++) {
         t.layers[i].forward_s = rounded(context->arena, t.layers[i].forward_s);
         t.layers[i].backward_s = rounded(context->arena, t.layers[i].backward_s);
@@ -97,34 +98,49 @@ static const struct dl_layer_time *time_of(const struct dl_layer_batch *b, const
     return NULL;
 }
 
-/* NAN: not measured. */
-static double mean(struct dl_arena *arena, double a, double count, double b) {
-    return !dl_known(a) ? b : !dl_known(b) ? a : rounded(arena, (a * count + b) / (count + 1));
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
 }
 
-/* Files of one batch are repeats: the mean of their times. Returns the batches that are left. */
+/* NAN: none of them was measured. */
+static double median(struct dl_arena *arena, double *values, size_t count) {
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (dl_known(values[i])) values[known++] = values[i];
+    }
+    if (known == 0) return NAN;
+    qsort(values, known, sizeof *values, by_value);
+    return rounded(arena, 0.5 * (values[(known - 1) / 2] + values[known / 2]));
+}
+
+/* Files of one batch are repeats: the median of their times, into the first of them. */
+static void join_group(struct dl_arena *arena, struct dl_layer_batch *list, size_t count) {
+    struct dl_layer_batch *to = &list[0];
+    double update_s[BATCHES_MAX], jitter_frac[BATCHES_MAX], forward_s[BATCHES_MAX], backward_s[BATCHES_MAX];
+    for (size_t i = 0; i < count; i++) {
+        update_s[i] = list[i].update_s, jitter_frac[i] = list[i].jitter_frac;
+        if (i > 0) to->steps += list[i].steps;
+    }
+    to->update_s = median(arena, update_s, count), to->jitter_frac = median(arena, jitter_frac, count);
+    for (int k = 0; k < to->layer_count; k++) {
+        for (size_t i = 0; i < count; i++) {
+            const struct dl_layer_time *t = time_of(&list[i], to->layers[k].name);
+            forward_s[i] = t != NULL ? t->forward_s : NAN, backward_s[i] = t != NULL ? t->backward_s : NAN;
+        }
+        to->layers[k].forward_s = median(arena, forward_s, count), to->layers[k].backward_s = median(arena, backward_s, count);
+    }
+}
+
+/* Returns the batches that are left. */
 static size_t join_repeats(struct dl_arena *arena, struct dl_layer_batch *list, size_t count) {
     size_t kept = 0;
-    double repeats = 1;
-    for (size_t i = 1; i < count; i++) {
-        struct dl_layer_batch *to = &list[kept];
-        if (list[i].batch_samples != to->batch_samples) {
-            list[++kept] = list[i];
-            repeats = 1;
-            continue;
-        }
-        to->update_s = mean(arena, to->update_s, repeats, list[i].update_s);
-        to->jitter_frac = mean(arena, to->jitter_frac, repeats, list[i].jitter_frac);
-        to->steps += list[i].steps;
-        for (int k = 0; k < to->layer_count; k++) {
-            const struct dl_layer_time *again = time_of(&list[i], to->layers[k].name);
-            if (again == NULL) continue;
-            to->layers[k].forward_s = mean(arena, to->layers[k].forward_s, repeats, again->forward_s);
-            to->layers[k].backward_s = mean(arena, to->layers[k].backward_s, repeats, again->backward_s);
-        }
-        repeats++;
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && list[end].batch_samples == list[i].batch_samples;) end++;
+        if (end - i > 1) join_group(arena, &list[i], end - i);
+        list[kept++] = list[i];
     }
-    return kept + 1;
+    return kept;
 }
 
 static enum dl_code read_batches(const struct dl_options *options, int64_t *list, size_t *count, struct dl_err *err) {
@@ -164,12 +180,13 @@ enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options
     if (workload == NULL) return dl_fail(err, DL_ERR_USAGE, "say with --workload NAME whose layers the trace has");
     DL_TRY(read_batches(options, list, &count, err));
     DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
+    const bool quartile = dl_option_given(options, "quartile");
     DL_TRY(dl_option_integer(options, "steps", 1, 1000000, &steps, err));
     DL_TRY(find_device(context, options, &times.device, err));
     DL_TRY(dl_data_workload(&context->data, workload, context->arena, &w, err));
     for (size_t i = 0; i < count; i++) {
         if (list[i] < 1) return dl_fail(err, DL_ERR_USAGE, "--batch: expected numbers of at least 1");
-        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, &batches[i], err));
+        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, quartile, &batches[i], err));
     }
     qsort(batches, count, sizeof *batches, by_batch);
     count = join_repeats(context->arena, batches, count);

@@ -34,6 +34,7 @@ struct reader {
     struct event *events; int count;
     struct link *kernels; double *kernel_us; int kernel_count; /* correlation of each kernel */
     int steps; double steps_us, squares_us2; /* ProfilerStep#I: how many, their sum and that of their squares */
+    double *step_us; /* each */
 };
 
 static enum dl_code no_memory(struct dl_err *err) { return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace"); }
@@ -96,7 +97,7 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     }
     if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK; /* the same range once more, on the device's line */
     if (starts(name, "ProfilerStep#")) {
-        r->steps++;
+        r->step_us[r->steps++] = e.dur_us;
         r->steps_us += e.dur_us;
         r->squares_us2 += e.dur_us * e.dur_us;
         return DL_OK;
@@ -267,13 +268,20 @@ static enum dl_code sum_layers(struct reader *r, struct sample *s, int count, in
     return DL_OK;
 }
 
-/* Where the host is the device: of a step what is in no layer (clearing gradients, the optimizer, the loop), at least the update. */
-static double rest_s(const struct reader *r, const struct dl_trace_times *t, double update_s) {
+static int by_time(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Where the host is the device: of the median step what is in no layer (clearing gradients, the optimizer, the loop), at least the update. */
+static double rest_s(const struct reader *r, const struct dl_trace_times *t, double update_s, bool quartile) {
     double layers_s = 0;
     for (int i = 0; i < t->layer_count; i++) {
         layers_s += (dl_known(t->layers[i].forward_s) ? t->layers[i].forward_s : 0) + (dl_known(t->layers[i].backward_s) ? t->layers[i].backward_s : 0);
     }
-    return fmax(update_s, 1e-6 * r->steps_us / r->steps - layers_s);
+    qsort(r->step_us, (size_t)r->steps, sizeof *r->step_us, by_time);
+    const double middle_us = 0.5 * (r->step_us[(r->steps - 1) / 2] + r->step_us[r->steps / 2]);
+    return fmax(update_s, 1e-6 * (quartile ? r->step_us[(r->steps - 1) / 4] : middle_us) - layers_s);
 }
 
 static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_times *out) {
@@ -301,11 +309,20 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_time
     *out = (struct dl_trace_times){.on_device = r->kernel_count > 0, .by_sequence = !ranges && sequences};
     DL_TRY(sum_layers(r, samples, count, steps > 0 ? steps : r->steps, out));
     out->update_s = update ? 1e-6 * update_us / (double)out->steps : NAN;
-    if (r->kernel_count == 0 && r->steps > 0) out->update_s = rest_s(r, out, update ? out->update_s : 0);
-    out->jitter_frac = NAN;
+    out->quartile_update_s = NAN;
+    if (r->kernel_count == 0 && r->steps > 0) {
+        const double own_s = update ? out->update_s : 0;
+        out->update_s = rest_s(r, out, own_s, false);
+        out->quartile_update_s = rest_s(r, out, own_s, true);
+    }
+    out->jitter_frac = out->quartile_jitter_frac = NAN;
     if (r->steps >= FEWEST_STEPS) {
         const double mean_us = r->steps_us / r->steps;
         out->jitter_frac = sqrt(fmax(0, (r->squares_us2 - r->steps * mean_us * mean_us) / (r->steps - 1))) / mean_us;
+    }
+    if (r->kernel_count == 0 && r->steps >= FEWEST_STEPS) { /* of normal times these two lie 0.971 standard deviations apart; rest_s sorted the steps */
+        const double quartile_us = r->step_us[(r->steps - 1) / 4], low_us = r->step_us[(r->steps - 1) / 20];
+        out->quartile_jitter_frac = (quartile_us - low_us) / 0.971 / quartile_us;
     }
     out->kernel_s = 1e-6 * all_us / (double)out->steps;
     out->unclaimed_s = 1e-6 * unclaimed_us / (double)out->steps;
@@ -325,7 +342,8 @@ enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, i
     r.events = dl_arena_alloc(arena, most, sizeof *r.events);
     r.kernels = dl_arena_alloc(arena, most, sizeof *r.kernels);
     r.kernel_us = dl_arena_alloc(arena, most, sizeof *r.kernel_us);
-    if (r.events == NULL || r.kernels == NULL || r.kernel_us == NULL) return no_memory(err);
+    r.step_us = dl_arena_alloc(arena, most, sizeof *r.step_us);
+    if (r.step_us == NULL || r.events == NULL || r.kernels == NULL || r.kernel_us == NULL) return no_memory(err);
     int index = 0;
     for (const struct dl_json_node *n = list->child; n != NULL; n = n->next) DL_TRY(read_event(&r, n, index++));
     return finish(&r, steps, out);
@@ -357,7 +375,7 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
         samples[count++] = (struct sample){which, strlen(which), i, back, 1e6 * time_s};
     }
     if (count == 0) return dl_fail_at(err, name, 1, 1, NULL, "expected a row of a layer below the heading");
-    *out = (struct dl_trace_times){.update_s = update_s, .kernel_s = 0, .jitter_frac = NAN};
+    *out = (struct dl_trace_times){.update_s = update_s, .quartile_update_s = NAN, .quartile_jitter_frac = NAN, .kernel_s = 0, .jitter_frac = NAN};
     DL_TRY(sum_layers(&r, samples, count, 1, out));
     /* Rows of one layer are repeats here, not parts of an iteration: the median as it is. */
     qsort(samples, (size_t)count, sizeof *samples, by_layer);

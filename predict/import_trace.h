@@ -7,6 +7,8 @@
 struct dl_trace_times {
     struct dl_layer_time *layers; int layer_count; /* in order of first appearance; of one iteration */
     double update_s;               /* NAN: no optimizer in it */
+    double quartile_jitter_frac;   /* as jitter_frac, from the steps below the lower quartile alone */
+    double quartile_update_s; /* on a CPU: with the lower quartile of the iterations in place of the median; NAN: no such iterations */
     double kernel_s, unclaimed_s;  /* device time of one iteration; part of it in no layer */
     double jitter_frac;            /* standard deviation of the iterations / their mean; NAN: unknown */
     int64_t steps;

@@ -1,6 +1,7 @@
 /* library.c - the functions of include/dlmodel.h: the options and inputs of `dlmodel predict`, with results by name. */
 #include "include/dlmodel.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +33,7 @@ struct dlmodel {
     struct dl_arena arena; /* of the last prediction; take_note() finds the rest by it */
     const char *directories[1];
     char *directory;
+    locale_t plain; /* numbers with a point, whatever locale the program has set */
     struct given given[MOST_OPTIONS];
     int given_count;
     struct dl_options options; /* of the last prediction; large, so here */
@@ -87,7 +89,10 @@ PUBLIC struct dlmodel *dlmodel_open(const char *data_directory) {
     const char *environment = getenv("DLMODEL_DATA");
     if (m == NULL) return NULL;
     m->directory = copy_text(data_directory != NULL ? data_directory : environment != NULL && environment[0] != 0 ? environment : DLMODEL_DATADIR);
-    if (m->directory == NULL) {
+    m->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (m->directory == NULL || m->plain == (locale_t)0) {
+        free(m->directory);
+        if (m->plain != (locale_t)0) freelocale(m->plain);
         free(m);
         return NULL;
     }
@@ -110,6 +115,7 @@ PUBLIC void dlmodel_reset(struct dlmodel *m) {
 PUBLIC void dlmodel_close(struct dlmodel *m) {
     if (m == NULL) return;
     dlmodel_reset(m);
+    freelocale(m->plain);
     free(m->directory);
     free(m);
 }
@@ -124,7 +130,7 @@ static enum dl_code check_option(struct dlmodel *m, const char *name, const char
     return DL_OK;
 }
 
-PUBLIC enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, const char *value) {
+static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const char *value) {
     struct dl_err err = {0};
     const struct dl_option *option = NULL;
     forget_results(m);
@@ -149,6 +155,13 @@ PUBLIC enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, c
     }
     m->given[at] = (struct given){own_name, own_value};
     return DLMODEL_OK;
+}
+
+PUBLIC enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, const char *value) {
+    const locale_t callers = uselocale(m->plain);
+    const enum dlmodel_status status = add_option(m, name, value);
+    uselocale(callers);
+    return status;
 }
 
 static enum dl_code read_options(struct dlmodel *m, struct dl_err *err) {
@@ -187,13 +200,17 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
     for (int i = 0; i < p->warning_count; i++) add_warning(m, p->warnings[i]);
     const struct dl_prediction_row row = {m->inputs.system, m->inputs.workload, m->inputs.frameworks[0], plan, p};
     dl_rows_init(&m->table, &m->arena);
-    return dl_rows_add(&m->table, &row, err);
+    DL_TRY(dl_rows_add(&m->table, &row, err));
+    return m->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
     struct dl_err err = {0};
     forget_results(m);
-    if (predict(m, &err) == DL_OK) return DLMODEL_OK;
+    const locale_t callers = uselocale(m->plain);
+    const enum dl_code code = predict(m, &err);
+    uselocale(callers);
+    if (code == DL_OK) return DLMODEL_OK;
     forget_results(m);
     return failed(m, &err);
 }

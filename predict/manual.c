@@ -179,13 +179,13 @@ void dl_manual_completion(struct dl_text *t, const struct dl_context *context) {
         dl_text_add(t, dl_arena_printf(t->arena, "    --%s|-%c) words=\"$(\"${COMP_WORDS[0]}\" list %ss --csv 2>/dev/null | "
                                        "tail -n +2 | cut -d, -f1)\" ;;\n", kinds[i], kinds[i][0], kinds[i]));
     }
+    dl_text_add(t, "    --strategy) words=\"$(\"${COMP_WORDS[0]}\" list strategies --csv 2>/dev/null | tail -n +2 | cut -d, -f1)\" ;;\n");
     complete_values(t, context);
     dl_text_add(t, "    *) case $cmd in\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
         const struct dl_command *c = context->commands[i];
         dl_text_add(t, dl_arena_printf(t->arena, "      %s) words='", c->name));
-        if (strcmp(c->name, "list") == 0) dl_text_add(t, "systems devices workloads frameworks strategies collectives behaviours layers ");
-        if (strcmp(c->name, "schema") == 0) dl_text_add(t, "system device workload framework surfaces prediction ");
+        if (c->words != NULL) dl_text_add(t, dl_arena_printf(t->arena, "%s ", c->words));
         for (int n = 0; strcmp(c->name, "help") == 0 && context->commands[n] != NULL; n++) {
             dl_text_add(t, dl_arena_printf(t->arena, "%s ", context->commands[n]->name));
         }

@@ -46,7 +46,8 @@ static const char *action_of(struct dl_arena *arena, const struct dl_option *o) 
 static void option(struct dl_text *t, const struct dl_option *o) {
     for (int form = o->letter != 0 ? 0 : 1; form < 2; form++) {
         dl_text_add(t, dl_arena_printf(t->arena, " \\\n        '%s", o->repeatable ? "*" : ""));
-        dl_text_add(t, form == 0 ? dl_arena_printf(t->arena, "-%c", o->letter) : dl_arena_printf(t->arena, "--%s", o->name));
+        dl_text_add(t, form == 0 ? dl_arena_printf(t->arena, "-%c%s", o->letter, o->argument != NULL ? "+" : "")
+                                 : dl_arena_printf(t->arena, "--%s%s", o->name, o->argument != NULL ? "=" : ""));
         dl_text_add(t, "[");
         quoted(t, o->help);
         dl_text_add(t, "]");
@@ -65,8 +66,9 @@ static void options(struct dl_text *t, const struct dl_option *list) {
 
 void dl_manual_zsh(struct dl_text *t, const struct dl_context *context) {
     dl_text_add(t, "#compdef dlmodel\n# zsh completion of dlmodel, made by: dlmodel help --completion zsh\n\n"
-                   "_dlmodel_names() {\n  local -a names\n  names=(${(f)\"$(dlmodel list $1 --csv 2>/dev/null | tail -n +2 | cut -d, -f1)\"})\n"
-                   "  _alternative 'names:name:compadd -a names' 'files:file:_files'\n}\n\n_dlmodel() {\n  local -a commands\n  local state line\n  commands=(\n");
+                   "_dlmodel_names() {\n  local -a names\n  names=(${(f)\"$(dlmodel list $argv[-1] --csv 2>/dev/null | tail -n +2 | cut -d, -f1)\"})\n"
+                   "  _alternative 'names:name:compadd -a names' 'files:file:_files'\n}\n\n"
+                   "_dlmodel() {\n  local -a commands\n  local state line\n  commands=(\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
         dl_text_add(t, dl_arena_printf(t->arena, "    '%s:", context->commands[i]->name));
         quoted(t, context->commands[i]->summary);
@@ -80,6 +82,7 @@ void dl_manual_zsh(struct dl_text *t, const struct dl_context *context) {
         const struct dl_command *c = context->commands[i];
         dl_text_add(t, dl_arena_printf(t->arena, "      %s) _arguments", c->name));
         for (int k = 0; c->options[k] != NULL; k++) options(t, c->options[k]);
+        if (c->words != NULL) dl_text_add(t, dl_arena_printf(t->arena, " \\\n        '1:kind:(%s)'", c->words));
         dl_text_add(t, strcmp(c->name, "help") == 0 ? " \\\n        '*:command:{_describe command commands}' ;;\n" : " \\\n        '*:file:_files' ;;\n");
     }
     dl_text_add(t, "    esac ;;\n  esac\n}\n\nif [ \"$funcstack[1]\" = \"_dlmodel\" ]; then _dlmodel \"$@\"; else compdef _dlmodel dlmodel; fi\n");

@@ -53,7 +53,7 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
     }
     out->subtitle = "predicted iteration with its 80 % interval";
     const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
-    out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "us" : "ms"};
+    out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "µs" : "ms"};
     out->parameters[3] = (struct dl_plot_parameter){.name = "unit_s", .number = seconds ? 1 : micro ? 1e-6 : 1e-3};
     return DL_OK;
 }

@@ -52,6 +52,16 @@ static void number_groups(struct dl_plot_runs *runs, struct dl_figure *out) {
     }
 }
 
+/* Of which device, precision, ...: the values that --where asks for. */
+static const char *chosen(struct dl_context *context, const struct dl_options *options) {
+    const char *text = "";
+    for (int i = 0; i < options->given_count && text != NULL; i++) {
+        const char *equals = strcmp(options->given[i].option->name, "where") == 0 ? strchr(options->given[i].value, '=') : NULL;
+        if (equals != NULL) text = dl_arena_printf(context->arena, "%s, %s", text, equals + 1);
+    }
+    return text == NULL ? "" : text;
+}
+
 enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options, struct dl_figure *out,
                              struct dl_err *err) {
     if (options->positional_count < 2) {
@@ -72,7 +82,7 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int g = 1; g <= out->group_count; g++) DL_TRY(fill_group(context, &runs, g, errors, out, err));
     if (out->table.row_count == 0) return dl_fail(err, DL_ERR_USAGE, "none of the %d rows can be predicted", runs.count);
-    out->title = dl_arena_printf(context->arena, "%d kernels, predicted and measured", out->table.row_count);
+    out->title = dl_arena_printf(context->arena, "%d kernels%s, predicted and measured", out->table.row_count, chosen(context, options));
     out->subtitle = "of each kind: median and 90th percentile of |error|; shapes that the fits have seen";
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -17,7 +17,7 @@ static const char *const names[COLUMNS] = {
     "strategy", "devices", "dp", "tp", "pp", "sp", "micro_batch_samples", "recompute", "zero", "iteration_s", "memory_bytes", "front",
 };
 
-struct plan { int group; const char *strategy, *text; double memory_bytes, iteration_s, devices; bool best; };
+struct plan { int group; const char *strategy, *text; double memory_bytes, iteration_s, devices; int best; };
 
 static int by_group_and_memory(const void *a, const void *b) {
     const struct plan *x = a, *y = b;
@@ -53,14 +53,23 @@ static enum dl_code read_front(const struct dl_csv *csv, struct dl_arena *arena,
     return DL_OK;
 }
 
-/* Plans that another beats in time and memory are on the front for their fewer devices; they are drawn hollow. */
+/* Numbers the front of time and memory from 1 on, by memory. Plans that another beats in both are there for their fewer devices:
+ * they stay 0 and are drawn hollow. */
 static void mark_best(struct plan *plans, int count) {
     for (int i = 0; i < count; i++) {
-        plans[i].best = true;
+        plans[i].best = 1;
         for (int k = 0; k < count; k++) {
             const bool no_worse = plans[k].iteration_s <= plans[i].iteration_s && plans[k].memory_bytes <= plans[i].memory_bytes;
             const bool better = plans[k].iteration_s < plans[i].iteration_s || plans[k].memory_bytes < plans[i].memory_bytes;
-            if (no_worse && better) plans[i].best = false;
+            if (no_worse && better) plans[i].best = 0;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        if (plans[i].best == 0) continue;
+        for (int k = 0; k < count; k++) {
+            if (plans[k].best == 0 || k == i) continue;
+            const bool equal = plans[k].memory_bytes <= plans[i].memory_bytes && plans[k].memory_bytes >= plans[i].memory_bytes;
+            plans[i].best += equal ? k < i : plans[k].memory_bytes < plans[i].memory_bytes;
         }
     }
 }

@@ -1,8 +1,10 @@
 /* plot_predict.c - predictions for figures that are drawn without measurements. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/name_hint.h"
 #include "predict/plot.h"
 #include "predict/where.h"
-
-#include <string.h>
 
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
     if (a == NULL || b == NULL) return NULL;
@@ -20,7 +22,7 @@ static struct dl_options input_options(const struct dl_options *options, bool se
 }
 
 /* Those of "a,b,c" among all frameworks, in that of all. */
-static enum dl_code keep_listed(struct dl_inputs *inputs, const char *list, struct dl_err *err) {
+static enum dl_code keep_listed(struct dl_inputs *inputs, const char *list, struct dl_arena *arena, struct dl_err *err) {
     const char *names[65];
     int kept = 0, asked = 1;
     for (int i = 0; i < inputs->framework_count; i++) names[i] = inputs->frameworks[i]->name;
@@ -31,8 +33,41 @@ static enum dl_code keep_listed(struct dl_inputs *inputs, const char *list, stru
     }
     inputs->framework_count = kept;
     if (kept == asked) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE, "--framework: not all of \"%s\" are frameworks (or one is given twice); see 'dlmodel list "
-                   "frameworks'", list);
+    for (const char *s = list; ; s++) { /* which one? */
+        const size_t length = strcspn(s, ",");
+        char name[64];
+        bool known = false;
+        snprintf(name, sizeof name, "%.*s", length < 63 ? (int)length : 63, s);
+        for (int i = 0; names[i] != NULL; i++) known = known || strcmp(names[i], name) == 0;
+        if (!known) return dl_name_hint("framework", "frameworks", name, names, arena, err);
+        s += length;
+        if (*s == 0) break;
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--framework: \"%s\" names one twice", list);
+}
+
+enum { DL_MAX_SKIPPED = 64 };
+struct skipped { const char *framework, *why; };
+
+/* What stands after the framework's name in the reason why it was left out. */
+static const char *reason_of(struct dl_arena *arena, const char *framework, const struct dl_err *why) {
+    const size_t length = strlen(framework);
+    const char *text = dl_arena_strdup(arena, why->message);
+    if (text == NULL || strncmp(text, framework, length) != 0) return text == NULL ? "" : text;
+    return text + length + strspn(text + length, ": ");
+}
+
+/* A line a reason. */
+static void note_skipped(struct dl_context *context, const struct skipped *skipped, int count, size_t node_counts) {
+    for (int i = 0; i < count; i++) {
+        const char *names = skipped[i].framework;
+        bool told = false;
+        for (int k = 0; k < i && !told; k++) told = strcmp(skipped[k].why, skipped[i].why) == 0;
+        for (int k = i + 1; k < count && !told && names != NULL; k++) {
+            if (strcmp(skipped[k].why, skipped[i].why) == 0) names = dl_arena_printf(context->arena, "%s, %s", names, skipped[k].framework);
+        }
+        if (!told && names != NULL) context->note(context, "not shown%s: %s (%s)", node_counts > 1 ? " for all nodes" : "", names, skipped[i].why);
+    }
 }
 
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options, const char *kind,
@@ -44,11 +79,14 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
     const bool several = names != NULL && strchr(names, ',') != NULL;
     const struct dl_options own = input_options(options, several);
     DL_TRY(dl_inputs_load(context, &own, &out->inputs, err));
-    if (several) DL_TRY(keep_listed(&out->inputs, names, err));
+    if (several) DL_TRY(keep_listed(&out->inputs, names, context->arena, err));
     const struct dl_inputs *inputs = &out->inputs;
     out->rows = dl_arena_alloc(context->arena, (size_t)inputs->framework_count * inputs->node_count, sizeof *out->rows);
     if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_err why = {0};
+    struct skipped skipped[DL_MAX_SKIPPED];
+    int skipped_count = 0;
+    if (inputs->framework_count > DL_MAX_SKIPPED) return dl_fail(err, DL_ERR_USAGE, "more than %d frameworks", (int)DL_MAX_SKIPPED);
     for (int f = 0; f < inputs->framework_count; f++) {
         int without = 0;
         for (size_t n = 0; n < inputs->node_count; n++) {
@@ -68,8 +106,9 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
             }
             without++;
         }
-        if (without > 0) context->note(context, "not shown for all nodes: %s (%s)", inputs->frameworks[f]->name, why.message);
+        if (without > 0) skipped[skipped_count++] = (struct skipped){inputs->frameworks[f]->name, reason_of(context->arena, inputs->frameworks[f]->name, &why)};
     }
+    note_skipped(context, skipped, skipped_count, inputs->node_count);
     if (out->count == 0) return dl_fail(err, DL_ERR_USAGE, "no framework can run this, for instance: %s", why.message);
     if (inputs->strict) {
         for (int i = 0; i < out->count; i++) {

@@ -81,9 +81,9 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
     }
     if (out->table.row_count == 0) return dl_fail(err, DL_ERR_USAGE, "no layer of %s computes anything", workload->name);
     out->group_count = 2;
-    out->title = dl_arena_printf(context->arena, "%s, %s on %s, %.0f samples per device", workload->name,
-                                 dl_precision_names[plan->precision], device->name, plan->batch_per_device_samples);
-    out->subtitle = dl_arena_printf(context->arena, "%.0f %% of the kernels' time is limited by memory bandwidth",
+    out->title = dl_arena_printf(context->arena, "%s, %s, %s, %.0f samples per device, %s", workload->name, p.inputs.system->name,
+                                 dl_precision_names[plan->precision], plan->batch_per_device_samples, p.rows[0].framework->name);
+    out->subtitle = dl_arena_printf(context->arena, "%s: memory bandwidth limits %.0f %% of the kernels' time", device->name,
                                     100 * bandwidth_share);
     out->parameters[0] = (struct dl_plot_parameter){.name = "peak_flop_per_s", .number = roof.peak_flop_per_s};
     out->parameters[1] = (struct dl_plot_parameter){.name = "bandwidth_bytes_per_s", .number = roof.bandwidth_bytes_per_s};

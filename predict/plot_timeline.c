@@ -90,7 +90,7 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     out->subtitle = dl_arena_printf(context->arena, "one iteration, predicted: %.4g ms; %.0f %% of the communication is hidden", 1e3 * one.iteration_s,
                                     one.comm_s > 0 ? 100 * (1 - one.exposed_comm_s / one.comm_s) : 0);
     const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
-    out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "us" : "ms"};
+    out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = seconds ? "s" : micro ? "µs" : "ms"};
     out->parameters[1] = (struct dl_plot_parameter){.name = "unit_s", .number = seconds ? 1 : micro ? 1e-6 : 1e-3};
     out->parameters[2] = (struct dl_plot_parameter){.name = "iteration_s", .number = one.iteration_s};
     return out->title == NULL || out->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;

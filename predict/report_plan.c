@@ -16,7 +16,8 @@ struct answer { /* the prediction that the page is about */
     const struct dl_plot_predictions *all;
 };
 
-/* Fastest on the largest number of nodes among those that fit; `ideal` is nobody's choice unless it stands alone. */
+/* Fastest on the largest number of nodes among those that fit; `ideal` is nobody's choice unless it stands alone, nor are workers
+ * that do not wait for each other. */
 static struct answer find_answer(const struct dl_plot_predictions *p) {
     struct answer a = {.all = p};
     int64_t most = 0;
@@ -25,7 +26,8 @@ static struct answer find_answer(const struct dl_plot_predictions *p) {
         for (int i = 0; i < p->count; i++) {
             const struct dl_plot_prediction *r = &p->rows[i];
             const bool ideal = p->inputs.framework_count > 1 && strcmp(r->framework->name, "ideal") == 0;
-            if (r->plan.nodes != most || ideal || (pass == 0 && !r->prediction.fits)) continue;
+            const bool loose = p->inputs.framework_count > 1 && r->framework->asynchronous && most > 1;
+            if (r->plan.nodes != most || ideal || loose || (pass == 0 && !r->prediction.fits)) continue;
             if (a.best == NULL || r->prediction.throughput_samples_per_s > a.best->prediction.throughput_samples_per_s) a.best = r;
         }
     }

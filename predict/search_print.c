@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/csv.h"
+#include "model/stats.h"
 #include "model/strategy.h"
 #include "predict/rows.h"
 
@@ -29,7 +30,7 @@ static const struct dl_column columns[] = {
     {"rejected_memory", NULL, NULL, DL_COLUMN_INTEGER, 0, 0}, {"rejected_deadline", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
     {"rejected_bound", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},  {"rejected_parts", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0], COUNTS_AT = COLUMNS - DL_REJECTIONS - 2 };
+enum { COLUMNS = sizeof columns / sizeof columns[0], COUNTS_AT = COLUMNS - DL_REJECTIONS - 2, MICRO_AT = 8 };
 
 static int64_t zero_of(const struct dl_plan *plan) {
     const char *name = plan->strategy->name;
@@ -72,6 +73,19 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_search_repor
     return DL_OK;
 }
 
+/* Plans come first on a screen: of the hundreds of kernels of a convolutional network only the longest are shown. */
+static double least_shown_s(const struct dl_prediction *p, struct dl_arena *arena) {
+    enum { MANY = 40, SHOWN = 12 };
+    double *times_s = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *times_s);
+    size_t n = 0;
+    for (int i = 0; i < p->term_count && times_s != NULL; i++) {
+        if (strcmp(p->terms[i].group, "memory") != 0 && dl_known(p->terms[i].value)) times_s[n++] = p->terms[i].value;
+    }
+    if (n <= MANY) return -INFINITY;
+    dl_sort(times_s, n);
+    return times_s[n - SHOWN];
+}
+
 static const char *terms_text(struct dl_context *context, const struct dl_prediction *p) {
     static const struct dl_column term_columns[] = {
         {"term", "term of the best plan", "", DL_COLUMN_STRING, 0, 0}, {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
@@ -79,16 +93,31 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
         {"inputs", "inputs", "", DL_COLUMN_STRING, 0, 0},
     };
     struct dl_table table;
+    double left_s = 0;
+    int left = 0;
     dl_table_init(&table, context->arena, term_columns, 5);
+    const double least_s = least_shown_s(p, context->arena);
     for (int i = 0; i < p->term_count; i++) {
-        union dl_cell *c = dl_table_row(&table);
         const bool memory = strcmp(p->terms[i].group, "memory") == 0;
+        if (!memory && !(p->terms[i].value >= least_s)) {
+            left_s += dl_known(p->terms[i].value) ? p->terms[i].value : 0;
+            left++;
+            continue;
+        }
+        union dl_cell *c = dl_table_row(&table);
         if (c == NULL) return NULL;
         c[0].string = p->terms[i].name;
         c[1].string = p->terms[i].formula;
         c[2].number = memory ? NAN : p->terms[i].value;
         c[3].number = memory ? p->terms[i].value : NAN;
         c[4].string = p->terms[i].inputs;
+    }
+    if (left > 0) {
+        union dl_cell *c = dl_table_row(&table);
+        if (c == NULL) return NULL;
+        c[0].string = dl_arena_printf(context->arena, "%d shorter terms", left);
+        c[2].number = left_s;
+        c[4].string = "dlmodel explain prints them all";
     }
     return dl_table_text(&table);
 }
@@ -125,9 +154,9 @@ static const char *rejected_text(struct dl_context *context, const struct dl_sea
     const char *text = "";
     for (int r = 0; r < DL_REJECTIONS; r++) {
         if (found->rejected_count[r] == 0) continue;
-        text = dl_arena_printf(context->arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "", (long long)found->rejected_count[r], dl_rejection_names[r]);
+        if (text != NULL) text = dl_arena_printf(context->arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "", (long long)found->rejected_count[r], dl_rejection_names[r]);
     }
-    return text[0] != 0 ? text : "none";
+    return text == NULL || text[0] != 0 ? text : "none";
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options, const struct dl_search_report *report,
@@ -214,17 +243,31 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     return context->output(options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
+/* Whole numbers for readers, and nothing where the batch is not split. */
+static void name_micro_batches(struct dl_table *table, struct dl_arena *arena) {
+    for (int r = 0; r < table->row_count; r++) {
+        union dl_cell *c = &table->cells[(size_t)r * COLUMNS + MICRO_AT];
+        c->string = c->number > 0 ? dl_arena_printf(arena, "%.4g", c->number) : "-";
+    }
+}
+
 enum dl_code dl_search_print(struct dl_context *context, const struct dl_options *options, const struct dl_search_report *report,
                              enum dl_format format, struct dl_err *err) {
     if (format == DL_FORMAT_JSON) return print_json(context, options, report, err);
     struct dl_table table, front;
-    dl_table_init(&table, context->arena, columns, COLUMNS);
-    dl_table_init(&front, context->arena, columns, COLUMNS);
+    struct dl_column *shown = dl_arena_alloc(context->arena, COLUMNS, sizeof *shown);
+    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(shown, columns, sizeof columns);
+    if (format != DL_FORMAT_CSV) shown[MICRO_AT].type = DL_COLUMN_STRING;
+    dl_table_init(&table, context->arena, shown, COLUMNS);
+    dl_table_init(&front, context->arena, shown, COLUMNS);
     for (int i = 0; i < report->row_count; i++) DL_TRY(add_row(&table, report, &report->rows[i], err));
     for (int i = 0; i < report->front_count; i++) {
         DL_TRY(add_row(format == DL_FORMAT_CSV ? &table : &front, report, &report->front[i], err));
     }
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
+    name_micro_batches(&table, context->arena);
+    name_micro_batches(&front, context->arena);
     return print_text(context, options, report, &table, &front, err);
 }
 

@@ -23,7 +23,7 @@ static const struct dl_option slurm_options[] = {
     {"repeat", 0, "N", "Runs", "jobs of each kind; default 1", false},
     {"steps", 0, "N", "Runs", "steps to measure; default 50", false},
     {"warmup", 0, "N", "Runs", "steps before, that do not count; default 10", false},
-    {"profile", 0, NULL, "Runs", "one task under the framework's profiler: times of layers, for 'dlmodel import trace'", false},
+    {"profile", 0, NULL, "Runs", "one task: times of layers, for 'dlmodel import trace'; with --nodes N: the library's all-reduce by size, for 'dlmodel import osu'", false},
     {"site", 0, "NAME|FILE", "Cluster", "site file (fields: dlmodel schema site); default $DLMODEL_SITE, ~/.config/dlmodel/site.json", false},
     {"partition", 0, "NAME", "Cluster", "instead of the site's", false},
     {"account", 0, "NAME", "Cluster", "instead of the site's", false},
@@ -83,6 +83,7 @@ const struct dl_command dl_cmd_slurm = {
                "How a cluster is to be used stands in a site file. Each job looks at its nodes before and during the run; a run that "
                "was disturbed says so.",
     .examples = examples,
+    .words = "script submit status collect",
     .options = tables,
     .exit_notes = "6: Slurm refused or did not answer; collect then still writes what the logs hold",
     .run = run,

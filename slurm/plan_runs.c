@@ -75,8 +75,8 @@ static enum dl_code read_counts(const struct dl_options *o, const struct dl_site
     }
     const char *nodes = dl_option_text(o, "nodes");
     DL_TRY(dl_list_parse(nodes != NULL ? nodes : "1", w->nodes, MOST_NODES, &w->node_count, err));
-    if (run->profile && (w->node_count != 1 || w->nodes[0] != 1 || run->devices_per_node != 1)) {
-        return dl_fail(err, DL_ERR_USAGE, "--profile: measures the layers of one device; leave out --nodes and --devices-per-node");
+    if (run->profile && run->devices_per_node != 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--profile: measures the layers of one device, or with --nodes above 1 the collectives of one device a node; leave out --devices-per-node");
     }
     return DL_OK;
 }

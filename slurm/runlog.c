@@ -24,6 +24,8 @@ static const struct dl_field line_fields[] = {
     INTEGER(step, 0, 1e12, "number of the step, from 0, warm-up included"),
     NUMBER(step_s, 0, 1e6, DL_UNIT_S, "time of the step, of the slowest rank where ranks wait for each other"),
     NUMBER(samples_per_s, 0, 1e12, DL_UNIT_SAMPLE_PER_S, "of the whole job"),
+    NUMBER(cpu_s, 0, 1e9, DL_UNIT_S, "of the step, all threads of the process on their cores; a CPU's step beyond it was waiting"),
+    NUMBER(core_s, 0, 1e3, DL_UNIT_S, "processor time of a fixed loop beside the steps, median: how fast the core was"),
     NUMBER(load_s, 0, 1e6, DL_UNIT_S, "of the step, waiting for input"),
     NUMBER(peak_memory_bytes, 0, 1e15, DL_UNIT_BYTE, "of one device, or of one process on a CPU"),
     INTEGER(ranks, 1, 1e9, "processes that train"),
@@ -176,7 +178,7 @@ static double median(const double *sorted, int count) {
 }
 
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, struct dl_run_summary *out) {
-    *out = (struct dl_run_summary){.median_s = NAN, .mean_s = NAN, .low_s = NAN, .high_s = NAN, .mad_s = NAN};
+    *out = (struct dl_run_summary){.median_s = NAN, .quartile_s = NAN, .mean_s = NAN, .low_s = NAN, .high_s = NAN, .mad_s = NAN};
     double *sorted = dl_arena_alloc(arena, (size_t)count + 1, sizeof *sorted), *away = dl_arena_alloc(arena, (size_t)count + 1, sizeof *away);
     if (count < 1 || sorted == NULL || away == NULL) return;
     memcpy(sorted, steps, (size_t)count * sizeof *sorted);
@@ -201,6 +203,7 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, st
     out->high_s = sorted[last];
     out->mean_s = sum / out->kept;
     out->median_s = median(sorted + first, out->kept);
+    out->quartile_s = sorted[first + (out->kept - 1) / 4];
 }
 
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena) {

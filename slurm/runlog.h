@@ -10,7 +10,7 @@ struct dl_runlog_line {
     const char *event;             /* job start warmup step end look watch note exit fail */
     double time_s;                 /* seconds since 1970 */
     int64_t step, ranks, status, rank;
-    double step_s, samples_per_s, load_s;
+    double step_s, samples_per_s, cpu_s, core_s, load_s;
     double peak_memory_bytes;
     const char *job_id, *nodes, *node, *text;
     const char *framework, *network, *backend, *precision;
@@ -48,7 +48,7 @@ struct dl_runlog {
 enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *out, struct dl_err *err);
 
 /* Measured steps without outliers: those farther than 3.5 robust standard deviations (1.4826 * median absolute deviation) from the median. */
-struct dl_run_summary { double median_s, mean_s, low_s, high_s, mad_s; int kept, outliers; };
+struct dl_run_summary { double median_s, quartile_s, mean_s, low_s, high_s, mad_s; int kept, outliers; };
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, struct dl_run_summary *out);
 
 /* Why the run is not as the ideal one, NULL when nothing was seen. */

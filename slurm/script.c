@@ -236,6 +236,7 @@ static void binding(struct text *t) {
 /* Helpers run beside the workers on the same nodes and end with them. When one ends first, the workers would wait for it until the time
  * limit: unless they end within a minute, the job is ended. */
 static void helpers(struct text *t) {
+    if (t->s->run->profile && t->s->run->nodes == 1) return; /* one device, no exchange */
     if (t->s->launch->helpers != DL_HELPERS_NONE) {
         add(t, "gone() {\n    sleep 60\n    say \"{\\\"event\\\":\\\"fail\\\",\\\"text\\\":\\\"the $1 ended before the workers\\\"}\"\n    kill -TERM $$\n}\n");
     }

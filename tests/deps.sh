@@ -3,7 +3,7 @@
 # root, and knows apt alone; elsewhere it names the packages. What cannot be installed is said; it stops only when dlmodel itself
 # could not be built.
 set -u
-packages="gcc make pkg-config libgsl-dev libcjson-dev libopenmpi-dev openmpi-bin gnuplot-nox libcmocka-dev libopenblas-dev libdnnl-dev python3 shellcheck libprotobuf-c-dev protobuf-c-compiler jq"
+packages="gcc make pkg-config libgsl-dev libcjson-dev libopenmpi-dev openmpi-bin gnuplot-nox libcmocka-dev libopenblas-dev libdnnl-dev python3 shellcheck libprotobuf-c-dev protobuf-c-compiler jq gcovr zsh locales"
 # For the tests with a real Slurm and PyTorch (tests/slurm); without them those say that they were skipped.
 packages="$packages slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch"
 

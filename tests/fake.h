@@ -59,9 +59,10 @@ static inline void fake_make(struct dl_fake *f) {
                                    .workspace_bytes = 1e8, .rates = &f->rate, .rate_count = 1};
     const struct dl_link blank = {.bandwidth_bytes_per_s = NAN, .latency_s = NAN, .channels = DL_ABSENT,
                                   .channel_bandwidth_bytes_per_s = NAN, .peer_group = DL_ABSENT,
-                                  .cross_bandwidth_bytes_per_s = NAN, .adapters_per_node = DL_ABSENT, .per_message_cpu_s = NAN};
+                                  .cross_bandwidth_bytes_per_s = NAN, .adapters_per_node = DL_ABSENT, .per_message_cpu_s = NAN,
+                                  .nccl_bandwidth_bytes_per_s = NAN};
     f->system = (struct dl_system){.name = "fake", .device_name = "fake-gpu", .device = &f->device, .nodes = 1024,
-                                   .devices_per_node = 4, .jitter_frac = NAN, .has_host = true, .intra = blank, .inter = blank,
+                                   .devices_per_node = 4, .jitter_frac = NAN, .node_mtbf_s = NAN, .restart_s = NAN, .has_host = true, .intra = blank, .inter = blank,
                                    .has_intra = true, .has_inter = true};
     f->system.host = (struct dl_host){.sockets = 2, .cores = 28, .memory_bytes = 256e9, .memory_bandwidth_bytes_per_s = 200e9,
                                       .copy_bandwidth_bytes_per_s = 12e9, .pageable_bandwidth_bytes_per_s = 6e9,

@@ -33,7 +33,12 @@ memcheck 0 predict --system dgx1-v100 --workload bert_base --framework horovod-p
 memcheck 0 predict --system dgx-a100-80 --workload gpt:layers=4,hidden=1024,heads=16 --framework megatron --nodes 2 --tp 8 --micro-batch 1 --csv
 memcheck 0 explain --framework pytorch-ddp --nodes 4 --workload alexnet
 memcheck 0 search --system dgx-a100-80 --workload gpt:layers=2,hidden=1024,heads=16 --nodes 1 --global-batch 16
-memcheck 0 compare data/runs/keras_2019.csv
+memcheck 0 search --system iris-v100 --workload alexnet --nodes 1 --global-batch 64
+memcheck 0 compare data/runs/keras_aws.csv
+memcheck 0 report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1,4 --markdown
+memcheck 0 plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-8*2 --csv
+memcheck 0 slurm script --site iris --framework pytorch-ddp --workload resnet50 --nodes 2
+if "$program" --version -v | grep -q protobuf-c; then memcheck 0 import onnx tests/fixtures/onnx/mlp.onnx; fi
 memcheck 0 import nccl-tests tests/fixtures/bench/nccl_2.17_two_runs.txt
 memcheck 0 calibrate --dry-run
 memcheck 2 predict --workload vgg61

@@ -130,6 +130,14 @@ class Meeting:
                 time.sleep(0.05)
 
 
+def yardstick():
+    """Processor time of a fixed loop: how fast the core is just now, which it shares with other guests of the machine."""
+    begin, total = time.thread_time(), 0
+    for i in range(4000):
+        total += i
+    return time.thread_time() - begin
+
+
 class Bench:
     """One task of a run. Rank 0 writes the steps; every task writes why it failed."""
 
@@ -139,6 +147,7 @@ class Bench:
         self.log = Log(args.run, part)
         self.meeting = Meeting(args.run, self.task.job)
         self.net = network(args)
+        self.core_s = []
         sys.excepthook = self.failed
 
     def failed(self, kind, value, trace):
@@ -161,11 +170,12 @@ class Bench:
     def measure(self, step):
         """step() trains one batch and returns when it is done on the device; it may return the seconds it waited for input."""
         for i in range(self.args.warmup + self.args.steps):
-            begin = time.perf_counter()
+            self.core_s.append(yardstick())
+            begin, cpu = time.perf_counter(), time.process_time()
             load_s = step()
-            step_s = time.perf_counter() - begin
+            step_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
             if self.task.rank == 0:
-                self.log.write("warmup" if i < self.args.warmup else "step", step=i, step_s=round(step_s, 9), load_s=load_s,
+                self.log.write("warmup" if i < self.args.warmup else "step", step=i, step_s=round(step_s, 9), cpu_s=round(cpu_s, 9), load_s=load_s,
                                samples_per_s=round(self.global_batch / step_s, 6))
 
     def end(self, peak_memory_bytes=None):
@@ -174,7 +184,8 @@ class Bench:
         if peak_memory_bytes is None:
             import resource
             peak_memory_bytes = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        self.log.write("end", time_s=time.time(), peak_memory_bytes=int(peak_memory_bytes))
+        core_s = round(median(self.core_s), 9) if self.core_s else None
+        self.log.write("end", time_s=time.time(), peak_memory_bytes=int(peak_memory_bytes), core_s=core_s)
         self.log.sync()
 
 
@@ -196,6 +207,13 @@ class Recorder:
     def clear(self):
         self.events.clear()
 
+    def layer_times(self, rows):
+        """rows: [(layer, "forward" or "backward", seconds)] of one step, as ranges that follow each other."""
+        at = self.events[-1][2] if self.events else 0.0
+        for layer, part, seconds in rows:
+            self.events.append(("layer:%s:%s" % (layer, part), at, at + seconds))
+            at += seconds
+
     def write(self):
         args = self.bench.args
         about = {"framework": args.mode, "network": self.bench.net["name"], "input": self.bench.net["input"], "batch_per_device": args.batch,
@@ -207,6 +225,67 @@ class Recorder:
         with open(path + ".new", "w", encoding="utf-8") as f:
             json.dump({"traceEvents": events, "displayTimeUnit": "ms", "dlmodel": about}, f)
         os.rename(path + ".new", path)
+
+
+def profile(bench, step, recorder, layers_of):
+    """Steps as they are, then the same number in which layers_of(step) finds the times of layers: [(layer, part, seconds)]. Watching costs time:
+    times of layers are scaled by how much longer the watched steps took."""
+    begin = time.perf_counter
+    for _ in range(bench.args.warmup):
+        step()
+    plain, watched = [], []
+    for i in range(bench.args.steps):
+        bench.core_s.append(yardstick())
+        start = begin()
+        step()
+        end = begin()
+        plain.append(end - start)
+        recorder.events.append(("ProfilerStep#%d" % i, start, end))
+        bench.log.write("step", step=i, step_s=round(end - start, 9))
+    found = layers_of(step, watched)
+    scale = min(1.0, median(plain) / median(watched))
+    for rows in found:
+        recorder.layer_times([(layer, part, seconds * scale) for layer, part, seconds in rows])
+    recorder.write()
+
+
+SWEPT_BYTES = 8 << 20  # what an iteration leaves of a core's caches
+SIZES_BYTES = [4096 << 2 * i for i in range(8)]
+
+
+def collectives(bench, library, reduce_of, agrees=False):
+    """Times of the library's all-reduce by size, as the OSU benchmarks print them: collectives.txt of the run. reduce_of(elements) makes a function that sums
+    so many floats over all tasks and returns when the sum is there. Before each, memory is swept as an iteration does. agrees: the library's own thread
+    first agrees with the others, which is counted apart: what one number takes is taken off, down to the rate of the largest sum."""
+    swept = bytearray(SWEPT_BYTES)
+    rows = []
+    for size in SIZES_BYTES:
+        reduce = reduce_of(size // 4)
+        reduce_of(1)()
+        times = []
+        for i in range(24 if size <= 1 << 22 else 10):
+            swept[:] = bytes(SWEPT_BYTES)
+            bench.core_s.append(yardstick())
+            reduce_of(1)()  # all begin together
+            begin = time.perf_counter()
+            reduce()
+            if i >= 3:
+                times.append(time.perf_counter() - begin)
+        rows.append((size, median(times)))
+        if bench.task.rank == 0:
+            bench.log.write("note", text="all-reduce of %d bytes: %.6f s" % rows[-1])
+    if agrees:
+        agreed_s, s_per_byte = rows[0][1], (rows[-1][1] - rows[0][1]) / rows[-1][0]
+        rows = [(size, max(seconds - agreed_s, size * s_per_byte)) for size, seconds in rows]
+    if bench.task.rank == 0:
+        with open(os.path.join(bench.args.run, "collectives.txt"), "w", encoding="utf-8") as f:
+            f.write("# OSU form: Allreduce Latency Test of %s\n# Size       Avg Latency(us)\n%s\n" % (library, "\n".join("%-12d %14.2f" % (size, 1e6 * seconds) for size, seconds in rows)))
+
+
+def median(values):
+    values = sorted(values)
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
 
 
 def needs(module, what):

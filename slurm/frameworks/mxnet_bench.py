@@ -36,10 +36,29 @@ def batches(bench, mx, contexts):
     return lambda: next(running)
 
 
+def reduce_of(mx, store):
+    """For common.collectives: push and pull."""
+    known = {}
+
+    def make(elements):
+        if elements not in known:
+            data, key = mx.nd.zeros((elements,)), str(elements)
+            store.init(key, data)
+            known[elements] = data, key
+        data, key = known[elements]
+
+        def call():
+            store.push(key, data)
+            store.pull(key, out=data)
+            data.wait_to_read()
+        return call
+    return make
+
+
 def main():
     args = common.options()
     bench = common.Bench(args)
-    if args.mode.startswith("dist"):
+    if args.mode.startswith("dist") and (not args.profile or args.role != "worker" or bench.task.size > 1):
         meet_kvstore(bench)
     mx = common.needs("mxnet", "MXNet")
     if args.role != "worker":
@@ -51,6 +70,12 @@ def main():
         hvd.init()
         task.rank, task.size, task.local = hvd.rank(), hvd.size(), hvd.local_rank()
         versions["horovod"] = common.needs("horovod", "horovod-mxnet").__version__
+    if args.profile and task.size > 1:
+        if hvd is not None or not args.mode.startswith("dist"):
+            raise RuntimeError("MXNet: no collectives to measure in mode %s" % args.mode)
+        bench.start(versions, task.size, 0)
+        common.collectives(bench, "ps-lite", reduce_of(mx, mx.kv.create(args.mode)))
+        return bench.end()
     if args.precision not in ("fp32", "fp16"):
         raise RuntimeError("MXNet: no precision %s (fp32, fp16)" % args.precision)
     many = args.mode in ("device", "dist_device_sync")
@@ -70,7 +95,7 @@ def main():
         hvd.broadcast_parameters(net.collect_params(), root_rank=0)
         trainer = hvd.DistributedTrainer(net.collect_params(), mx.optimizer.create(name, **options))
     else:
-        trainer = mx.gluon.Trainer(net.collect_params(), name, options, kvstore=args.mode)
+        trainer = mx.gluon.Trainer(net.collect_params(), name, options, kvstore=None if args.profile else args.mode)
     loss_of = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     count = sum(int(p.data(contexts[0]).size) for p in net.collect_params().values() if p.grad_req != "null")
     replicas = task.size * len(contexts)
@@ -84,7 +109,23 @@ def main():
         mx.autograd.backward(losses)
         trainer.step(args.batch * replicas)
         mx.nd.waitall()
-    bench.measure(step)
+
+    def phases():
+        """Seconds of forward and backward of the whole network, for a profile."""
+        (x, y), = following()
+
+        def forward():
+            with mx.autograd.record():
+                return loss_of(net(x), y)
+        loss, forward_s = profile_mxnet.timed(mx, forward)
+        return {"forward": forward_s, "backward": profile_mxnet.timed(mx, lambda: mx.autograd.backward([loss]))[1]}
+    if args.profile:
+        import profile_mxnet
+        (x, y), = following()
+        blocks = net_mxnet.layer_calls(mx, net, bench.net, lambda out: loss_of(out, y))
+        common.profile(bench, step, common.Recorder(bench, versions), profile_mxnet.layers_of(bench, mx, phases, blocks, x))
+    else:
+        bench.measure(step)
     bench.end()
 
 

@@ -17,9 +17,9 @@ def pad_layer(keras, layer, x, value=0.0):
     sides = [(int(p), int(p + 0.5)) for p in pad]
     if value:
         import tensorflow as tf
-        return keras.layers.Lambda(lambda t: tf.pad(t, [(0, 0)] + sides + [(0, 0)], constant_values=value))(x)
+        return keras.layers.Lambda(lambda t: tf.pad(t, [(0, 0)] + sides + [(0, 0)], constant_values=value), name=name(layer) + "_pad")(x)
     kind = {1: keras.layers.ZeroPadding1D, 2: keras.layers.ZeroPadding2D, 3: keras.layers.ZeroPadding3D}[dims(layer)]
-    return kind(sides[0] if dims(layer) == 1 else tuple(sides))(x)
+    return kind(sides[0] if dims(layer) == 1 else tuple(sides), name=name(layer) + "_pad")(x)
 
 
 def conv(keras, layer, xs):
@@ -42,13 +42,19 @@ def pool(keras, layer, xs):
     x = pad_layer(keras, layer, x, -1e30 if largest else 0.0)
     if any(spare):
         import tensorflow as tf
-        x = keras.layers.Lambda(lambda t: tf.pad(t, [(0, 0)] + [(0, s) for s in spare] + [(0, 0)], constant_values=-1e30 if largest else 0))(x)
+        x = keras.layers.Lambda(lambda t: tf.pad(t, [(0, 0)] + [(0, s) for s in spare] + [(0, 0)], constant_values=-1e30 if largest else 0),
+                                name=name(layer) + "_spare")(x)
     kind = getattr(keras.layers, ("MaxPool" if largest else "AveragePooling") + "%dD" % d)
     return kind(whole(layer["kernel"]), whole(layer["stride"]), name=name(layer))(x)
 
 
 def name(layer):
     return layer["name"].replace("/", "_")
+
+
+def names_of(layer):
+    """What the operations of a layer of the network are called."""
+    return [name(layer), name(layer) + "_pad", name(layer) + "_spare"]
 
 
 def one(make):

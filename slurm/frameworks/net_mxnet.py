@@ -72,3 +72,14 @@ def network(gluon, net):
                 values.append(JOINS[layer["kind"]](F, xs) if layer["kind"] in JOINS else self._children["l%d" % i](xs[0]))
             return values[-1]
     return Network()
+
+
+def layer_calls(mx, block, net, loss):
+    """A function for each layer of the network that runs it alone."""
+    def call(i, layer):
+        if layer["kind"] == "loss":
+            return loss
+        if layer["kind"] in JOINS:
+            return lambda *xs: JOINS[layer["kind"]](mx.nd, xs)
+        return block._children["l%d" % i]
+    return [call(i, layer) for i, layer in enumerate(net["layers"])]

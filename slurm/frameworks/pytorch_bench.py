@@ -123,12 +123,23 @@ def deepspeed_step(bench, model, device):
     return step
 
 
+def reduce_of(torch, device):
+    """For common.collectives."""
+    known = {}
+
+    def make(elements):
+        data = known.setdefault(elements, torch.zeros(elements, device=device))
+        return lambda: torch.distributed.all_reduce(data)
+    return make
+
+
 def profile(bench, step, recorder):
     """Warm-up as ever, then the steps, as a Chrome trace with a range for each layer."""
     for _ in range(bench.args.warmup):
         step()
     recorder.clear()
     for i in range(bench.args.steps):
+        bench.core_s.append(common.yardstick())
         begin = time.perf_counter()
         step()
         recorder.add("ProfilerStep#%d" % i, begin, time.perf_counter())
@@ -161,7 +172,7 @@ def main():
     elif args.mode != "dp" and (task.size > 1 or args.mode != "ddp"):
         join(bench, torch, args.backend or "gloo")
     timing = None
-    if args.profile:
+    if args.profile and task.size == 1:
         recorder = common.Recorder(bench, versions)
         timing = net_torch.Layers(recorder, torch.cuda.synchronize if args.device == "gpu" else lambda: None)
     model = net_torch.Network(bench.net, timing).to(device)
@@ -173,7 +184,9 @@ def main():
     else:
         model, optimizer = wrap(bench, torch, model, device)
         step = trainer(bench, torch, model, optimizer, device, timing)
-    if args.profile:
+    if args.profile and task.size > 1:
+        common.collectives(bench, "gloo", reduce_of(torch, device))
+    elif args.profile:
         profile(bench, step, recorder)
     else:
         bench.measure(step)

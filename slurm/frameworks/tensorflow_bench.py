@@ -161,6 +161,22 @@ def run_ps(bench, tf):
     os._exit(0)
 
 
+def reduce_of(tf, hvd, strategy):
+    """For common.collectives."""
+    known = {}
+
+    def make(elements):
+        if elements not in known:
+            data = tf.zeros([elements])
+            if hvd is not None:
+                call = tf.function(lambda: hvd.allreduce(data, op=hvd.Sum, name="sum%d" % elements)[0])
+            else:
+                call = tf.function(lambda: strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, data)[0]))
+            known[elements] = lambda: call().numpy()
+        return known[elements]
+    return make
+
+
 def horovod(bench, tf):
     hvd = common.needs("horovod.tensorflow.keras" if bench.args.mode == "horovod-keras" else "horovod.tensorflow", "Horovod")
     hvd.init()
@@ -172,12 +188,10 @@ def main():
     args = common.options()
     bench = common.Bench(args)
     tf = common.needs("tensorflow", "TensorFlow")
-    if args.profile:
-        raise RuntimeError("TensorFlow: --profile is there for PyTorch alone")
     hvd = horovod(bench, tf) if args.mode.startswith("horovod") else None
     devices = set_up(bench, tf)
     versions = {"tensorflow": tf.__version__, "keras": tf.keras.__version__}
-    if args.mode == "ps":
+    if args.mode == "ps" and not args.profile:
         run_ps(bench, tf)
     replicas = bench.task.size * (len(devices) if args.mode in LOCAL + ("multiworker",) else 1)
     if args.mode in ("mirrored", "multiworker"):
@@ -194,10 +208,10 @@ def main():
         step, model = keras_step(bench, tf, lambda: tf.device("/cpu:0"), wrap, samples=args.batch * len(devices))
     elif args.mode == "horovod-keras":
         step, model = keras_step(bench, tf, lambda: tf.device(devices[0]), optimizer=hvd.DistributedOptimizer(optimizer_of(tf, args.optimizer)))
-    elif args.mode == "horovod":
+    elif args.mode in ("horovod", "ps"):  # ps: profiled, one task without a server
         import net_keras
         model, optimizer = net_keras.model_of(tf.keras, bench.net), optimizer_of(tf, args.optimizer)
-        train = tf.function(gradient_step(tf, model, optimizer, hvd.DistributedGradientTape))
+        train = tf.function(gradient_step(tf, model, optimizer, *([hvd.DistributedGradientTape] if hvd is not None else [])))
         following = batches(bench, tf, args.batch)
 
         def step():
@@ -207,7 +221,16 @@ def main():
     if hvd is not None:
         versions["horovod"] = common.needs("horovod", "Horovod").__version__
     bench.start(versions, bench.task.size, args.batch * replicas, model.count_params())
-    bench.measure(step)
+    if args.profile and bench.task.size > 1:
+        if hvd is None and args.mode != "multiworker":
+            raise RuntimeError("TensorFlow: no collectives to measure in mode %s" % args.mode)
+        common.collectives(bench, "horovod" if hvd is not None else "grpc", reduce_of(tf, hvd, None if hvd is not None else strategy),
+                           agrees=hvd is not None)
+    elif args.profile:
+        import profile_keras
+        common.profile(bench, step, common.Recorder(bench, versions), profile_keras.layers_of(bench, tf))
+    else:
+        bench.measure(step)
     peak = tf.config.experimental.get_memory_info("GPU:0")["peak"] if args.device == "gpu" else None
     bench.end(peak)
 

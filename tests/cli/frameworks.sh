@@ -122,3 +122,17 @@ run predict --split balanced
 check 'a split of nothing' 2 'goes with --mixed-nodes'
 run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f megatron -w gpt2
 check 'mixed nodes are data-parallel' 2 'go with data parallelism'
+# Horovod's fusion buffer: 64 MiB up to 0.20, 128 MiB from 0.21 on, for every binding.
+for f in horovod-pytorch horovod-tensorflow horovod-mxnet horovod-keras; do
+    run predict -q --framework "$f" --nodes 2 --json
+    has "$f fuses 64 MiB" '"buffers_bytes": *67108864'
+    run predict -q --framework "$f" --release 0.21 --nodes 2 --json
+    has "$f 0.21 fuses 128 MiB" '"buffers_bytes": *134217728'
+done
+
+# workers that do not wait for each other are not called the fastest
+run predict --nodes 16
+has 'the fastest waits for all' '^Fastest is [a-z-]+ on 16 nodes: .*\(mxnet-dist-async does [0-9]+ samples/s, but its workers do not wait'
+hasnt 'and is not the asynchronous one' '^Fastest is mxnet-dist-async'
+run predict --nodes 16 --framework mxnet-dist-async
+has 'unless nothing else was asked for' '^mxnet-dist-async on 16 nodes'

@@ -64,6 +64,12 @@ run help unit
 check 'a topic' 2 "did you mean 'units'"
 run predict --strategy dta
 check 'a strategy' 2 'did you mean "data"'
+run predict --system v100
+check 'one of several systems' 2 'did you mean "abci-v100", .*, \.\.\.\? \(dlmodel list systems\)'
+run predict --workload BERT-Large
+check 'a name in another case' 2 'did you mean "bert_large"\?'
+run predict --framework pytorch
+check 'one of several frameworks' 2 'did you mean "horovod-pytorch", "pytorch-ddp", "pytorch-dp" or "pytorch-fsdp"\?'
 run help predict search
 check 'two words' 2 'expected one command or topic'
 run help --completion fish

@@ -58,3 +58,30 @@ if command -v g++ > /dev/null 2>&1; then
     status=$?
     check 'C++ takes the header' 0
 fi
+# a program that has set its user's locale, where numbers have a comma
+if command -v localedef > /dev/null 2>&1 && localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" > /dev/null 2>&1; then
+    cat > "$work/german.c" <<'END'
+#include <dlmodel.h>
+#include <locale.h>
+#include <stdio.h>
+int main(void) {
+    struct dlmodel *m = dlmodel_open(NULL);
+    const int set = setlocale(LC_ALL, "") != NULL;
+    if (m == NULL || dlmodel_option(m, "set", "links.inter.bandwidth=12.5GB/s") != DLMODEL_OK || dlmodel_option(m, "nodes", "2") != DLMODEL_OK) return 1;
+    if (dlmodel_predict(m) != DLMODEL_OK) fprintf(stderr, "%s\n", dlmodel_error(m));
+    printf("%d %s %.12g\n", set, localeconv()->decimal_point, dlmodel_value(m, "iteration_s"));
+    dlmodel_close(m);
+    return 0;
+}
+END
+    # shellcheck disable=SC2046,SC2086
+    ${CC:-gcc} $warnings "$work/german.c" $(config --cflags --libs) -o "$work/german" > "$work/out" 2> "$work/err"
+    LC_ALL=C LD_LIBRARY_PATH=$built "$work/german" > "$work/english.out" 2> "$work/err"
+    LOCPATH=$work LC_ALL=de_DE.UTF-8 LD_LIBRARY_PATH=$built "$work/german" > "$work/out" 2> "$work/err"
+    status=$?
+    check 'a program in a German locale' 0
+    has 'its numbers have a comma' '^1 , 0,[0-9]+$'
+    says 'and are the same' [ "$(sed 's/ , / . /; s/0,/0./' "$work/out")" = "$(cat "$work/english.out")" ]
+else
+    echo 'skip library in a German locale: no sources of locales'
+fi

@@ -346,3 +346,33 @@ run compare "$work/none.csv"
 check 'missing table' 3 'none\.csv'
 run compare "$work"
 check 'directory for a table' 3 'error'
+
+# what spreadsheets and other countries make of tables, and where in a row the fault is
+runs=data/runs/tensorflow_2017.csv
+head -n 3 "$runs" | tr , ';' > "$work/semicolons.csv"
+run compare "$work/semicolons.csv"
+check 'semicolons for commas' 3 'semicolons\.csv:1:1: error: expected fields separated by commas, got semicolons'
+printf '\377\376i\000d\000' > "$work/utf16.csv"
+run compare "$work/utf16.csv"
+check 'a table in UTF-16' 3 'utf16\.csv:1:1: error: .*save the file as UTF-8'
+printf '\377\376{\000}\000' > "$work/utf16.json"
+run predict --system "$work/utf16.json"
+check 'a system in UTF-16' 3 'utf16\.json:1:1: error: .*save the file as UTF-8'
+cell() { # cell VALUE METRIC UNIT: a table of one run
+    printf '%s\n%s\n' 'id,source,system,framework,workload,nodes,devices_per_node,batch_per_device,notes,metric,value,unit' \
+        "a,s,iris-v100,pytorch-ddp,resnet50,1,4,32,\"quoted, with a comma\",$2,$1,$3" > "$work/run.csv"
+    run compare "$work/run.csv" --rows
+}
+cell -5 throughput samples/s
+check 'a fault is found in its column' 3 'run\.csv:2:77: error: value: expected a number above 0'
+cell '"1,5"' throughput samples/s
+check 'a decimal comma' 3 'value: expected a number, got "1,5" \(a decimal point'
+cell 1300 throughput samples/s
+check 'a unit that is known' 0
+has 'it is predicted' '^Over 1 row'
+cell 1300 throughput images/hour
+check 'a unit that is not known' 0
+has 'it is said' 'unit "images/hour" of throughput: expected samples/s'
+cell 100 iteration ms
+check 'milliseconds' 0
+has 'they become seconds' ' 0\.1(000)? '

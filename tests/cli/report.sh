@@ -116,3 +116,12 @@ judge 'hostile titles stay text in figures' "$work/evil.html"
 run report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-4*2 --markdown
 check 'Markdown with figures' 0
 has 'figures of characters' 'throughput \(samples/s\)'
+
+# the name says the form
+run report --framework pytorch-ddp --no-figures -o "$SCRATCH/page.md"
+check 'a page called .md' 0
+if head -n 1 "$SCRATCH/page.md" | grep -q '^# '; then echo 'ok it is Markdown'; else bad 'it is Markdown' "$(head -n 1 "$SCRATCH/page.md")"; fi
+run report --framework pytorch-ddp --no-figures -o "$SCRATCH/page.pdf"
+check 'a page called .pdf' 2 'a browser prints the HTML page to PDF'
+run report --framework pytorch-ddp --no-figures --markdown -o "$SCRATCH/page.html"
+check 'Markdown called .html' 2 'contradicts the name'

@@ -40,8 +40,14 @@ run slurm submit --site iris --framework pytorch-ddp --workload resnet50 --input
 check 'a sequence for an image network' 2 'seq128'
 run slurm script --site iris --framework pytorch-ddp --nodes 1,2
 check 'script of two jobs' 2 'prints one job, and 2'
-run slurm submit --site iris --framework pytorch-ddp --profile --nodes 2 --dry-run
-check 'profile of two nodes' 2 'one device'
+run slurm submit --site iris --framework pytorch-ddp --profile --devices-per-node 2 --dry-run
+check 'profile of two devices' 2 'one device'
+run slurm script --site iris --framework mxnet-dist-sync --profile --nodes 2
+check 'profile of two nodes: collectives' 0
+has 'with its servers' '--role=server'
+run slurm script --site iris --framework mxnet-dist-sync --profile
+check 'profile of one node: layers' 0
+hasnt 'without servers' '--role=server'
 run slurm status --dir "$work/nothing"
 check 'no folder of runs' 3 'cannot open the folder of runs'
 run slurm collect surplus
@@ -146,7 +152,7 @@ if [ -w /dev/full ]; then
     check 'a full disk at collect' 5 'No space left'
 fi
 cp "$work/first.csv" "$work/limited.csv"
-printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,\n' >> "$work/limited.csv"
+printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,,\n' >> "$work/limited.csv"
 cp "$work/limited.csv" "$work/before.csv"
 sed -i 's/^r0000,/r000x,/' "$work/limited.csv" "$work/before.csv"
 (ulimit -f 1; trap '' XFSZ; "$DLMODEL" slurm collect --dir "$work/spool" -o "$work/limited.csv" > "$work/out" 2> "$work/err")

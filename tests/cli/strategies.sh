@@ -80,3 +80,26 @@ for pair in 'pytorch-ddp horovod-pytorch' 'horovod-tensorflow horovod-keras' 'mx
     done | sort -u | wc -l > "$SCRATCH/out"
     has "same kernels: $pair" '^ *1$'
 done
+# Experts need a network that has some.
+run predict --system dgx-a100-80 --workload gpt2 --framework megatron --strategy expert --nodes 2
+check 'expert without experts' 2 'has no mixture of experts; give one, e.g. --workload gpt:layers=24,hidden=1024,experts=8,topk=2, or take --strategy 3d'
+run predict --system iris-v100 --workload resnet50 --framework ideal --strategy expert
+check 'expert without transformer' 2 'or take --strategy data'
+# Checkpoints: what the system lacks is named, the interval is Daly's or one's own, and an hour between failures every few seconds is hopeless.
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best
+check 'checkpoint without failures' 3 'node_mtbf=20000h'
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best --set node_mtbf=20000h
+check 'checkpoint' 0
+has 'checkpoint in a sentence' 'Checkpoints of pytorch-ddp \(adam, .* on 8 nodes\): .* each from 1 node, one every .* A failure every 2500 h loses'
+run predict --system dgx-a100-80 --workload bert_large --framework deepspeed-zero1 --nodes 8 --checkpoint 10min --set node_mtbf=20000h --json
+check 'checkpoint as JSON' 0
+has 'every node writes its part' '"writer_nodes": 8'
+has 'a whole number of iterations' '"interval_iterations": [0-9]*,'
+run explain --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best --set node_mtbf=20000h
+has 'explain tells it too' 'F-CKPT-DALY'
+run predict --system iris-v100 --workload vgg16 --framework ideal --checkpoint best --set node_mtbf=20000h
+check 'storage that says nothing of writing' 3 'storage.write'
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --checkpoint often --set node_mtbf=20000h
+check 'not a time' 2 'expected best or a time above 0 such as 30min'
+run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --checkpoint 10h --set node_mtbf=100s
+check 'hopeless' 1 'does not get through'

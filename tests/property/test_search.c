@@ -234,20 +234,41 @@ static void brute_force_network(const struct scene *s, struct best *best) {
     }
 }
 
+/* F-TABLES: what tables of pipelines say of each plan found is what its prediction says. Returns how many were pipelines. */
+static int as_predicted(const struct scene *s, const struct dl_search_worker *found) {
+    struct dl_search *search;
+    struct dl_err err = {0};
+    struct dl_arena arena = {0};
+    int pipelines = 0;
+    assert_int_equal(dl_search_prepare(&s->request, &arena, &search, &err), DL_OK);
+    for (int k = 0; k < found->best_count; k++) {
+        struct dl_prediction p;
+        struct dl_plan plan = dl_search_plan(search, &found->best[k]);
+        assert_int_equal(dl_predict(s->request.system, s->request.workload, s->request.framework, &plan, NULL, &arena, &p, &err), DL_OK);
+        check_close(found->best[k].iteration_s, p.iteration_s, 1e-12);
+        check_close(found->best[k].memory_bytes, p.memory.total_bytes, 1e-12);
+        pipelines += found->best[k].split.pp > 1;
+    }
+    dl_arena_free(&arena);
+    return pipelines;
+}
+
 /* F-SEARCH-BOUND for networks: the best of all plans, also by threads and parts. */
 static void network_is_brute_force(void **state) {
     (void)state;
     static struct dl_search_worker found, part;
-    int feasible = 0, split = 0;
+    int feasible = 0, split = 0, pipelines = 0;
     seed = 5;
     for (int i = 0; i < 25; i++) {
         struct scene s;
         struct best best;
         random_network(&s);
+        s.request.keep = DL_SEARCH_KEPT;
         brute_force_network(&s, &best);
         search_it(&s, &s.request, 1 + i % 3, &found);
         assert_int_equal(found.best_count > 0, best.found);
         if (best.found) check_close(found.best[0].score, best.score, 1e-12);
+        pipelines += as_predicted(&s, &found);
         feasible += best.found;
         if (best.found) split += found.best[0].split.tp * found.best[0].split.sp * found.best[0].split.pp > 1;
         double least = INFINITY;
@@ -261,7 +282,7 @@ static void network_is_brute_force(void **state) {
         if (best.found) check_close(least, best.score, 1e-12);
         dl_arena_free(&s.f.arena);
     }
-    assert_true(feasible > 12 && split > 2);
+    assert_true(feasible > 12 && split > 2 && pipelines > 100);
 }
 
 /* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten. */

@@ -1,15 +1,16 @@
 #!/bin/bash
 # validate.sh - predicted against measured with real frameworks on the real Slurm test bed: PyTorch DDP (Debian), and TensorFlow, Keras, MXNet and Horovod from PyPI, each
 # with 1, 2 and 4 tasks of one core. Needs root, network for what is not installed yet, and a machine that does nothing else. Jobs run one at a time.
-#   FRAMEWORKS_DIR (build/frameworks): where the packages from PyPI are, or come to be; VALIDATE_SECONDS (660): no job is begun later than that;
-#   VALIDATE_ROUNDS (3): of PyTorch; VALIDATE_PYTHON: an interpreter for PyTorch, or a wrapper of one
+#   FRAMEWORKS_DIR (build/frameworks): where the packages from PyPI are, or come to be; VALIDATE_SECONDS (900): no job is begun later than that;
+#   VALIDATE_ROUNDS (1); VALIDATE_PYTHON, VALIDATE_FRAMEWORKS_PYTHON: interpreters for PyTorch and for the others, or wrappers of them
 # What cannot be installed or does not run is said with its error. Results: build/validate (runs.csv, system.json, layers-*.json, table.md). Predictions: from
-# `calibrate --cores 1`, and from the profile of one task for PyTorch; for the other frameworks, which have no profile, compute is anchored by the run of one task.
+# `calibrate --cores 1`, the frameworks' own profile of one task (times of layers), and their own all-reduce between two tasks by size; nothing is fitted to the runs.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 export PATH=$PATH:/usr/sbin:/sbin
-: "${DLMODEL:=$PWD/build/dlmodel}" "${FRAMEWORKS_DIR:=$PWD/build/frameworks}" "${VALIDATE_SECONDS:=660}" "${VALIDATE_ROUNDS:=3}" "${VALIDATE_PYTHON:=/usr/bin/python3}"
+: "${DLMODEL:=$PWD/build/dlmodel}" "${FRAMEWORKS_DIR:=$PWD/build/frameworks}" "${VALIDATE_SECONDS:=900}" "${VALIDATE_ROUNDS:=1}" "${VALIDATE_PYTHON:=/usr/bin/python3}"
 work=$PWD/build/validate python=$FRAMEWORKS_DIR/bin/python
+: "${VALIDATE_FRAMEWORKS_PYTHON:=$python}"
 rm -rf "$work"
 mkdir -p "$work"
 failures=$work/failures.txt
@@ -37,7 +38,7 @@ begin=$SECONDS left_out=0
 trap 'bash tests/slurm/testbed.sh stop "$work/bed"' EXIT
 bash tests/slurm/testbed.sh start "$work/bed" 4 || exit 6
 sed "s|\"/usr/bin/python3\"|\"$VALIDATE_PYTHON\"|" tests/slurm/bed.json > "$work/torch.json"
-sed "s|\"/usr/bin/python3\"|\"$python\"|; s|\"devices_per_node\": 1|\"devices_per_node\": 4|" tests/slurm/bed.json > "$work/others.json"
+sed "s|\"/usr/bin/python3\"|\"$VALIDATE_FRAMEWORKS_PYTHON\"|; s|\"devices_per_node\": 1|\"devices_per_node\": 4|" tests/slurm/bed.json > "$work/others.json"
 export SLURM_CONF=$work/bed/slurm.conf
 one() { # one SITE FOLDER ARGS...: a job, and its end
     local site=$1 folder=$2
@@ -58,84 +59,104 @@ shape() { # shape WORKLOAD: its options, split by the shell
 }
 workloads='lenet squeezenet1_1 resnet18'
 
-# PyTorch: profile, one, two tasks in rounds, so that what drifts meets all of them; four tasks once.
+# Five modes train three networks: the libraries' all-reduce, then a profile, one and two tasks in rounds, so that what drifts meets all of them; four tasks once.
+modes=pytorch-ddp rest='' local_modes=''
+if there tensorflow; then modes="$modes tensorflow-multiworker" rest=tensorflow-ps local_modes='tensorflow-mirrored keras-mirrored'; fi
+if there horovod.tensorflow; then modes="$modes horovod-tensorflow horovod-keras"; fi
+if there mxnet; then rest="$rest mxnet-dist-sync" local_modes="$local_modes mxnet-device"; fi
+site_of() { case $1 in pytorch*) echo torch ;; *) echo others ;; esac }
+run() { # run ROUND FRAMEWORK WORKLOAD ARGS...
+    local folder=round$1 framework=$2 shaped
+    read -r -a shaped <<< "$(shape "$3")"
+    shift 3
+    one "$(site_of "$framework")" "$folder" --framework "$framework" --devices-per-node 1 "${shaped[@]}" "$@"
+}
 for round in $(seq 1 "$VALIDATE_ROUNDS"); do
+    for f in $modes $rest; do
+        case $f in horovod-keras | tensorflow-ps) ;; *) run "$round" "$f" lenet --profile --nodes 2 ;; esac # one for all that use the library
+    done
     for w in $workloads; do
-        # shellcheck disable=SC2046
-        one torch "torch$round" --framework pytorch-ddp $(shape "$w") --profile
-        for n in 1 2 $([ "$round" -eq 1 ] && echo 4); do
-            # shellcheck disable=SC2046
-            one torch "torch$round" --framework pytorch-ddp $(shape "$w") --nodes "$n"
+        for f in $modes; do
+            run "$round" "$f" "$w" --profile
+            run "$round" "$f" "$w" --nodes 1
+            run "$round" "$f" "$w" --nodes 2
+            [ "$round" -gt 1 ] || run 1 "$f" "$w" --nodes 4
         done
     done
-done
-
-# The others: three workloads for one mode of each framework, the smallest for the rest of the modes.
-modes='' rest='' local_modes=''
-if there tensorflow; then modes="tensorflow-multiworker" rest="tensorflow-ps" local_modes="tensorflow-mirrored keras-mirrored"; fi
-if there mxnet; then modes="$modes mxnet-dist-sync" rest="$rest mxnet-dist-async" local_modes="$local_modes mxnet-device"; fi
-if there horovod.tensorflow; then modes="$modes horovod-tensorflow" rest="$rest horovod-keras"; fi
-for w in $workloads; do
-    for f in $modes; do
-        for n in 1 2 4; do
-            # shellcheck disable=SC2046
-            one others others --framework "$f" --nodes "$n" --devices-per-node 1 $(shape "$w")
-        done
-    done
-done
-for n in 1 2; do
     for f in $rest; do
-        # shellcheck disable=SC2046
-        one others others --framework "$f" --nodes "$n" --devices-per-node 1 $(shape lenet)
+        run "$round" "$f" lenet --profile
+        run "$round" "$f" lenet --nodes 1
+        run "$round" "$f" lenet --nodes 2
+        [ "$round" -gt 1 ] || run 1 "$f" lenet --nodes 4
     done
-    for f in $local_modes; do
-        # shellcheck disable=SC2046
-        one others others --framework "$f" --devices-per-node "$n" $(shape lenet)
+    [ "$round" -gt 1 ] && continue
+    for f in $local_modes; do # one process, several devices on the core of its node
+        one others local --framework "$f" --devices-per-node 2 --workload lenet --batch-per-device 64 --warmup 8 --steps 40
     done
+    case $rest in *mxnet*) run 1 mxnet-dist-sync squeezenet1_1 --nodes 1; run 1 mxnet-dist-sync resnet18 --nodes 1 ;; esac
 done
 
-# Tables.
-collect() { "$DLMODEL" slurm collect --dir "$work/$1" -o "$work/$1.csv" 2>> "$work/collect.log"; }
-head_done=''
+# Where other guests of the machine use the same cores, these are faster or slower for minutes. A run or profile whose core was more than 15 % faster or slower than the median
+# of all (core_s, a fixed loop beside its steps) says nothing of the others: it is left out, unless no other round has that run.
+core_of() { sed -n 's/.*"event":"end".*"core_s":\([0-9.e-]*\).*/\1/p' "$1"/bench-00000.jsonl 2> /dev/null; }
+for d in "$work"/round*/*; do echo "$(core_of "$d") $d"; done | awk 'NF == 2' | sort -g > "$work/cores.txt"
+usual=$(awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }' "$work/cores.txt")
+awk -v usual="$usual" '{ name = $2; sub(".*/", "", name); ratio = $1 / usual; far[$2] = ratio > 1.15 || ratio < 1 / 1.15; of[$2] = name; if (!far[$2]) good[name]++ }
+    END { for (d in far) if (far[d] && good[of[d]] > 0) print d }' "$work/cores.txt" > "$work/other-speed.txt"
+while read -r d; do mkdir -p "$work/other-speed/$(basename "$(dirname "$d")")" && mv "$d" "$work/other-speed/$(basename "$(dirname "$d")")/"; done < "$work/other-speed.txt"
+
+# What the predictions are made from.
+"$DLMODEL" slurm collect --dir "$work/local" -o "$work/local.csv" 2>> "$work/collect.log"
 for round in $(seq 1 "$VALIDATE_ROUNDS"); do
-    collect "torch$round" || continue
-    [ "$head_done" ] || { head -n 1 "$work/torch$round.csv" > "$work/runs.csv"; head_done=yes; }
-    tail -n +2 "$work/torch$round.csv" | sed "s/-r1,/-r$round,/" >> "$work/runs.csv"
+    "$DLMODEL" slurm collect --dir "$work/round$round" -o "$work/round.csv" 2>> "$work/collect.log" || continue
+    [ -s "$work/runs.csv" ] || head -n 1 "$work/round.csv" > "$work/runs.csv"
+    tail -n +2 "$work/round.csv" | sed "s/-r1,/-r$round,/" >> "$work/runs.csv"
 done
-layers=()
-for w in $workloads; do
-    traces=() batches=''
-    for t in "$work"/torch*/pytorch-ddp-"$w"-*profile*/trace.json; do
-        [ -s "$t" ] || continue
-        traces+=("$t")
-        batches=$batches${batches:+,}$([ "$w" = lenet ] && echo 64 || echo 8)
-    done
-    [ ${#traces[@]} -gt 0 ] && "$DLMODEL" import trace "${traces[@]}" --workload "$w" --batch "$batches" --system "$work/system.json" -o "$work/layers-$w.json" 2>> "$work/import.log" &&
-        layers+=(--layers "$work/layers-$w.json")
+middle() { # middle FILE...: the median of each size over the rounds, in the form of one of them
+    sed -n 1,2p "$1"
+    awk '!/^#/ { v[$1] = v[$1] " " $2; if (!($1 in seen)) { seen[$1] = 1; order[++n] = $1 } } END { for (i = 1; i <= n; i++) print order[i] v[order[i]] }' "$@" |
+        while read -r size times; do echo "$size $(echo "$times" | tr ' ' '\n' | sort -g | awk '{ a[NR] = $1 } END { print (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2 }')"; done
+}
+for pair in pytorch-ddp:gloo tensorflow-multiworker:grpc horovod-tensorflow:mpi mxnet-dist-sync:ps-lite; do
+    files=("$work"/round*/"${pair%:*}"-lenet-n2x1-*profile*/collectives.txt)
+    [ -s "${files[0]}" ] || { say "no collectives of ${pair#*:}"; continue; }
+    middle "${files[@]}" > "$work/collectives-${pair#*:}.txt"
+    DLMODEL_LOCAL=$work/system.json "$DLMODEL" -q import osu "$work/collectives-${pair#*:}.txt" --library "${pair#*:}" --nodes 2 --ranks 2 --profile "$work/system.json" \
+        -o "$work/system.new" 2>> "$work/import.log" && mv "$work/system.new" "$work/system.json"
 done
 export DLMODEL_LOCAL=$work/system.json
+layers=()
+for f in $modes $rest; do
+    for w in $workloads; do
+        traces=() batches=''
+        for t in "$work"/round*/"$f-$w"-*n1x1*profile*/trace.json; do
+            [ -s "$t" ] || continue
+            traces+=("$t")
+            batches=$batches${batches:+,}$([ "$w" = lenet ] && echo 64 || echo 8)
+        done
+        [ ${#traces[@]} -gt 0 ] && "$DLMODEL" import trace "${traces[@]}" --quartile --workload "$w" --framework "$f" --batch "$batches" --system "$work/system.json" \
+            -o "$work/layers-$f-$w.json" 2>> "$work/import.log" && layers+=(--layers "$work/layers-$f-$w.json")
+    done
+done
+compare() { "$DLMODEL" compare "$work/runs.csv" --quartile --set devices_per_node=4 --median ${layers[@]+"${layers[@]}"} "$@" 2>> "$work/compare.log"; }
 {
-    echo 'PyTorch DDP, from the calibration and the profile of one task:'
+    echo 'From the calibration, the profile of one task and the library'"'"'s all-reduce between two:'
     echo
-    "$DLMODEL" compare "$work/runs.csv" --median --markdown ${layers[@]+"${layers[@]}"} 2> /dev/null | grep '^|'
+    compare --markdown | grep '^|'
     echo
-    printf 'One and two tasks: m'
-    "$DLMODEL" compare "$work/runs.csv" --median --where nodes=1,2 --markdown ${layers[@]+"${layers[@]}"} 2> /dev/null | sed -n 's/^Mean/ean/p'
-    if collect others; then
-        echo
-        echo 'Other frameworks, compute anchored by the run of one task (the error of scaling; four tasks share two cores):'
-        echo
-        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --markdown 2> /dev/null
-        printf 'Two tasks: m'
-        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --anchor --where nodes=1,2 --markdown 2> /dev/null | sed -n 's/^Mean/ean/p'
-        echo
-        echo 'The same from the calibration alone:'
-        echo
-        "$DLMODEL" compare "$work/others.csv" --set devices_per_node=4 --markdown 2> /dev/null
-    fi
-    grep -h '"event":"fail"' "$work"/others/*/*.jsonl "$work"/torch*/*/*.jsonl 2> /dev/null | sed 's/.*"text":"/did not run: /; s/"}$//' | sort | uniq -c
+    for f in $modes $rest; do
+        printf '%s, one and two tasks: m' "$f"
+        compare --where nodes=1,2 --where framework="$f" --markdown | sed -n 's/^Mean/ean/p'
+    done
+    printf 'All, one and two tasks: m'
+    compare --where nodes=1,2 --markdown | sed -n 's/^Mean/ean/p'
+    echo
+    [ -s "$work/local.csv" ] && echo 'One process, two devices on one core (not predicted):' && cut -d, -f1,20,24 "$work/local.csv"
+    grep -h '"event":"fail"' "$work"/round*/*/*.jsonl "$work"/local/*/*.jsonl 2> /dev/null | sed 's/.*"text":"/did not run: /; s/"}$//' | sort | uniq -c
+    grep -h -A 1 'what():' "$work"/round*/*/slurm-*.out 2> /dev/null | cut -c 1-300 | sort | uniq -c
     cat "$failures"
     [ "$left_out" -eq 0 ] || echo "left out, $VALIDATE_SECONDS s were up: $left_out jobs"
     echo
+    echo "left out because the core was faster or slower than usual: $(wc -l < "$work/other-speed.txt") of $(wc -l < "$work/cores.txt") runs and profiles"
     echo "took $((SECONDS - begin)) s; $(grep -h 'runs complete' "$work/collect.log" | tr '\n' ' ')"
 } | tee "$work/table.md"

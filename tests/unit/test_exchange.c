@@ -91,6 +91,20 @@ static void horovod_agrees_and_copies(void **state) {
     assert_int_equal(b.exchange.message_count, 2);
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
     check_close(b.exchange.messages[1].ready_s, .017, 1e-12);
+    b.fake.framework.socket_negotiation_s = 2e-3; /* for jobs on sockets: by verbs nothing changes */
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
+    b.fake.system.inter.nccl_bandwidth_bytes_per_s = 1e9; /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
+    b.request.library = DL_LIB_MPI; /* but MPI can */
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
+    b.fake.system.inter.rdma = false;
+    run(&b, "fused-ticks");
+    check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
+    b.fake.system.inter.rdma = true, b.fake.system.inter.nccl_bandwidth_bytes_per_s = NAN;
+    b.request.library = DL_LIB_NCCL;
     b.fake.framework.message_s = 0.5e-3;
     run(&b, "fused-ticks"); /* NCCL: no copies */
     const double nccl_s = b.exchange.messages[0].duration_s;
@@ -107,6 +121,46 @@ static void horovod_agrees_and_copies(void **state) {
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].ready_s, .011, 1e-12);
     dl_arena_free(&b.fake.arena);
+}
+
+/* Compressed gradients, 160 MB in fp32: in half the width (Horovod's Compression.fp16, DDP's hook) 80 MB, of 1 bit 5 MB, and the part of
+ * the time that bytes take falls with them. */
+static void compressed_gradients(void **state) {
+    (void)state;
+    struct bench b;
+    const double widths[] = {4, 2, 0.125};
+    double bandwidth_s[3];
+    for (int i = 0; i < 3; i++) {
+        const double size = 40e6 * widths[i], ready = 1;
+        make(&b, 1, &size, &ready);
+        b.request.library = DL_LIB_MPI;
+        b.request.parameter_bytes = 160e6;
+        run(&b, i < 2 ? "per-layer" : "quantized");
+        check_close(b.exchange.messages[0].bytes, size, 1e-12);
+        bandwidth_s[i] = b.exchange.messages[0].bandwidth_s;
+        dl_arena_free(&b.fake.arena);
+    }
+    check_close(bandwidth_s[1] / bandwidth_s[0], 1.0 / 2, 0.01);
+    check_close(bandwidth_s[2] / bandwidth_s[0], 1.0 / 32, 0.05);
+}
+
+/* The width is the plan's: of each parameter fp32 sends 4 bytes, a 1-bit code an eighth, fp16 two. */
+static void widths_of_a_plan(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_prediction p;
+    fake_make(&f);
+    const double parameters = f.workload.parameters;
+    assert_int_equal(fake_predict(&f, &p), DL_OK);
+    check_close(p.comm_bytes, 4 * parameters, 1e-12);
+    f.framework.gradient_bytes = 0.125;
+    assert_int_equal(fake_predict(&f, &p), DL_OK);
+    check_close(p.comm_bytes, parameters / 8, 1e-12);
+    f.framework.gradient_bytes = 4, f.framework.mixed_gradient_bytes = 2;
+    f.rate.precision = DL_FP16, f.plan.precision = DL_FP16;
+    assert_int_equal(fake_predict(&f, &p), DL_OK);
+    check_close(p.comm_bytes, 2 * parameters, 1e-12);
+    dl_arena_free(&f.arena);
 }
 
 /* pack_bytes = 0: one message after the last gradient. 50 MB: a new pack begins when the previous exceeds it: 30 + 30 | 10. */
@@ -175,6 +229,37 @@ static void mxnet_servers(void **state) {
     assert_int_equal(b.exchange.message_count, 4);
     check_close(b.exchange.messages[0].bandwidth_s, 40e6 * 24 / 46 / 1e9, 1e-9);
     assert_string_equal(b.exchange.messages[0].limit, "inter");
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Cores that carry all messages: the library's push and pull of all 46 MB was measured between two nodes, 0.46 s. Its worker sends and receives all, the
+ * fuller server 48/46 of its share: (1 + 48/46) / 2 x 10 ns a byte, push and pull one after the other, all of it after backward; so too with one
+ * worker (imbalance 1). */
+static void mxnet_servers_on_the_workers_core(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
+    struct dl_coll_sample samples[] = {{.bytes = 46e6, .time_s = 0.46}};
+    struct dl_coll_measured measured = {.library = "ps-lite", .operation = "all_reduce", .nodes = 2, .ranks = 2, .samples = samples, .sample_count = 1};
+    make(&b, 4, sizes, ready);
+    b.fake.device.kind = "cpu", b.fake.device.unit_count = 1;
+    b.fake.system.inter.kind = "loopback";
+    b.fake.system.collectives = &measured, b.fake.system.collective_count = 1;
+    b.request.library = DL_LIB_PSLITE;
+    b.fake.plan.nodes = 2, b.fake.plan.devices_per_node = 1;
+    b.fake.framework.message_s = 1e-4;
+    run(&b, "keyed-server");
+    check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
+    check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
+    assert_true(b.exchange.messages[0].tail_s == 0 && !b.exchange.wait_each && !b.exchange.update_remote);
+    b.fake.plan.nodes = 1;
+    run(&b, "keyed-server");
+    check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4, 1e-6);
+    /* TensorFlow's servers: one of two holds the 40 MB and a 2 MB variable, 42 / 23 of the mean; pushes and pulls each half of it. */
+    b.fake.plan.nodes = 2;
+    run(&b, "parameter-server");
+    check_close(b.exchange.messages[0].bandwidth_s, 0.2 * (1 + 42.0 / 23) / 2, 1e-6);
+    check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -275,8 +360,8 @@ static void every_row_is_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks), cmocka_unit_test(horovod_agrees_and_copies),  cmocka_unit_test(packs),
-        cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers),
+        cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks), cmocka_unit_test(horovod_agrees_and_copies), cmocka_unit_test(compressed_gradients), cmocka_unit_test(widths_of_a_plan),  cmocka_unit_test(packs),
+        cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers), cmocka_unit_test(mxnet_servers_on_the_workers_core),
         cmocka_unit_test(keras_central_weights), cmocka_unit_test(keras_weights_on_a_device), cmocka_unit_test(a_ring_in_order), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,11 +95,29 @@ static void copies_stop_a_core(void **state) {
     assert_true(dl_shared_host_stop_frac(&system, &two) == 0);
 }
 
+/* Horovod's thread, cycle of 1 ms: it polls for a turn of 4 ms and sleeps 1 ms, so that a computing thread has 5 of 9 ms: 1.8 times as long. Of four
+ * cores it takes turns on one: 1 + 0.8 / 4. */
+static void a_polling_thread_takes_turns(void **state) {
+    (void)state;
+    struct dl_device device = one_core();
+    struct dl_system system = of(&device);
+    const struct dl_plan one = {.nodes = 1, .devices_per_node = 1}, two = {.nodes = 2, .devices_per_node = 1};
+    check_close(dl_shared_host_poll_ratio(&system, &two, 1e-3), 1.8, 1e-12);
+    assert_true(dl_shared_host_poll_ratio(&system, &one, 1e-3) == 1);
+    device.unit_count = 4;
+    check_close(dl_shared_host_poll_ratio(&system, &two, 1e-3), 1.2, 1e-12);
+    assert_true(dl_shared_host_carries(&system));
+    system.inter.kind = "ethernet";
+    assert_false(dl_shared_host_carries(&system));
+    device.kind = "gpu";
+    assert_true(dl_shared_host_poll_ratio(&system, &two, 1e-3) == 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_take_from_each_other),   cmocka_unit_test(more_devices_than_cores_take_turns),
         cmocka_unit_test(what_is_not_known_is_left_alone), cmocka_unit_test(a_pass_is_scaled_by_what_bounds_it),
-        cmocka_unit_test(copies_stop_a_core),
+        cmocka_unit_test(copies_stop_a_core), cmocka_unit_test(a_polling_thread_takes_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

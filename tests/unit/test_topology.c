@@ -81,8 +81,40 @@ static void bus_bandwidth_is_not_monotonic(void **state) {
     }
 }
 
+/* Four devices, every pair with two links of 20 GB/s: six rings, 120 GB/s in all. A message between two of them by MPI on device memory has the
+ * pair's two links, 40 GB/s: 100 MB in 2.5 ms and a latency. NCCL held to two rings takes 1.5 x 120 MB / 40 GB/s = 4.5 ms, with all six 1.5. */
+static void pairs_and_fewer_rings(void **state) {
+    (void)state;
+    struct dl_edge mesh[6];
+    int count = 0;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++) mesh[count++] = (struct dl_edge){j, i, 2, "nvlink2"};
+    struct dl_system system = cube_mesh_system();
+    system.devices_per_node = 4;
+    system.nccl_version = "2.4.8";
+    system.intra.edges = mesh, system.intra.edge_count = count;
+    system.intra.bandwidth_bytes_per_s = 120e9, system.intra.latency_s = 2e-6;
+    dl_topology_fill(&system.intra, 4);
+    struct dl_collective_request request = {.op = DL_COLL_P2P, .library = DL_LIB_MPI, .bytes = 100e6, .nodes = 1, .ranks_per_node = 2,
+                                            .flows_per_adapter = 1, .device_direct = true};
+    struct dl_collective_time t;
+    struct dl_err err = {0};
+    if (dl_collective_time(&system, &request, &t, &err) != DL_OK) fail_msg("%s", err.message);
+    check_close(t.bandwidth_s, 2.5e-3, 1e-9);
+    request = (struct dl_collective_request){.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = 120e6, .nodes = 1, .ranks_per_node = 4,
+                                             .flows_per_adapter = 1};
+    assert_int_equal(dl_collective_time(&system, &request, &t, &err), DL_OK);
+    check_close(t.time_s, 1.5e-3, 0.1);
+    system.intra.channels = 2;
+    assert_int_equal(dl_collective_time(&system, &request, &t, &err), DL_OK);
+    check_close(t.time_s, 4.5e-3, 0.1);
+    system.intra.channels = 12; /* more than the links allow: as they do */
+    assert_int_equal(dl_collective_time(&system, &request, &t, &err), DL_OK);
+    check_close(t.time_s, 1.5e-3, 0.1);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rings_of_the_cube_mesh), cmocka_unit_test(other_graphs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_and_fewer_rings), cmocka_unit_test(rings_of_the_cube_mesh), cmocka_unit_test(other_graphs),
                                        cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,26 @@ static void every_row_of_model_checks(void **state)
     dl_arena_free(&arena);
 }
 
+/* Relatives of the contract's networks, each a few parameters of one file: torchvision's num_params, and multiply-adds of its
+ * documentation to the two decimals printed there. */
+static void relatives(void **state)
+{
+    (void)state;
+    static const struct { const char *name; double parameters, gmacs; } kin[] = {
+        {"vgg11", 132863336, 7.61}, {"vgg13", 133047848, 11.31}, {"densenet161", 28681000, 7.73}, {"densenet169", 14149480, 3.36},
+        {"densenet201", 20013928, 4.29}, {"vit_b_32", 88224232, 4.41}, {"vit_l_16", 304326632, 61.55}, {"vit_l_32", 306535400, 15.38},
+        {"wide_resnet50_2", 68883240, 11.40}, {"wide_resnet101_2", 126886696, 22.75}, {"resnext101_64x4d", 83455272, 15.46},
+    };
+    for (size_t i = 0; i < sizeof kin / sizeof kin[0]; i++) {
+        struct dl_arena arena = {0};
+        struct dl_workload w;
+        load_set(kin[i].name, NULL, &arena, &w);
+        check_close(w.parameters, kin[i].parameters, 0);
+        check_close(w.forward_macs_per_sample * 1e-9, kin[i].gmacs, 0.005 / kin[i].gmacs);
+        dl_arena_free(&arena);
+    }
+}
+
 /* With the auxiliary classifiers: notes of model_checks.csv. */
 static void auxiliary_classifiers(void **state)
 {
@@ -338,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_of_model_checks),
+        cmocka_unit_test(relatives),
         cmocka_unit_test(auxiliary_classifiers),
         cmocka_unit_test(gradient_buckets_of_pytorch),
         cmocka_unit_test(buffers_of_resnet50),

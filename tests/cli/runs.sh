@@ -1,0 +1,31 @@
+#!/bin/sh
+# Tables of runs from elsewhere: units, words for the input, reasons why a row is skipped that say what was expected.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+
+table=$SCRATCH/runs.csv
+cat > "$table" <<'T'
+id,source,system,framework,strategy,workload,input,precision,optimizer,nodes,devices_per_node,batch_per_device,metric,value,unit,notes
+s,here,iris-v100,pytorch-ddp,data,resnet50,,fp32,,1,1,32,iteration,0.1,s,"a note, with ""quotes"""
+ms,here,iris-v100,pytorch-ddp,data,resnet50,synthetic,fp32,,1,1,32,iteration,100,ms,
+none,here,iris-v100,pytorch-ddp,,resnet50,224x224,,,1,1,32,iteration,0.1,,
+rate,here,iris-v100,pytorch-ddp,data,resnet50,real,fp32,,1,1,32,throughput,320,images/s,
+odd,here,iris-v100,pytorch-ddp,data,resnet50,,fp32,,1,1,32,throughput,320,tokens/s,
+amp,here,iris-v100,pytorch-ddp,data,resnet50,,amp,,1,1,32,throughput,320,samples/s,
+nag,here,iris-v100,pytorch-ddp,data,resnet50,,fp32,nesterov,1,1,32,throughput,320,samples/s,
+way,here,iris-v100,pytorch-ddp,sideways,resnet50,,fp32,,1,1,32,throughput,320,samples/s,
+T
+run compare "$table" --rows --csv
+check 'a table with odd rows is compared' 0
+# The same measurement in seconds, milliseconds and without a unit: one value.
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "measured") c = i } $1 == "s" || $1 == "ms" || $1 == "none" { print $c }' "$SCRATCH/out" | sort -u > "$SCRATCH/values"
+run compare "$table" --rows
+has 'tokens are not samples' 'odd .*unit "tokens/s" of throughput: expected samples/s'
+has 'precisions are named' 'amp .*unknown precision "amp"; expected fp32, tf32, mixed'
+has 'optimizers are named' 'nag .*unknown optimizer "nesterov"; expected sgd, momentum'
+has 'strategies are named' 'way .*unknown strategy "sideways"'
+has 'images a second are samples a second' 'rate .*320\.0 +samples/s +[0-9-]'
+cp "$SCRATCH/values" "$SCRATCH/out"
+[ "$(wc -l < "$SCRATCH/values")" -eq 1 ] || echo 'several values' >> "$SCRATCH/out"
+hasnt 'seconds and milliseconds agree' 'several'
+has 'as seconds' '^0\.1'
