@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "model/memory.h"
+#include "model/nccl.h"
+#include "model/net_share.h"
 #include "model/predict_parts.h"
 #include "model/shared_host.h"
 #include "model/workspace.h"
@@ -69,6 +71,20 @@ static void put_pass(struct sink *s, const char *name, const char *group, const 
            });
 }
 
+/* What narrows NCCL's way between nodes when it is not the adapter itself, which a faster network would not help (F-NETWORK). */
+static const char *narrower_than_adapter(const struct dl_parts *parts, const struct dl_message *message) {
+    static const char *const texts[DL_NET_LINKS] = {[DL_NET_ADAPTERS] = "",
+                                                    [DL_NET_COPY] = " (on its way through the host: host.copy_bandwidth)",
+                                                    [DL_NET_MEMORY] = " (on its way through the host: host.memory_bandwidth)",
+                                                    [DL_NET_CROSS] = " (between sockets: links.intra.cross_bandwidth)"};
+    const struct dl_system *system = parts->system;
+    if (message->limit == NULL || strcmp(message->limit, "inter") != 0 || !system->has_inter ||
+        strncmp(message->formula, "F-NCCL", strlen("F-NCCL")) != 0)
+        return "";
+    return texts[dl_network_share(system, dl_nccl_adapter_bytes_per_s(&system->inter), (double)parts->plan->nodes,
+                                  (double)parts->plan->devices_per_node, 1, true).limit];
+}
+
 static void put_messages(struct sink *s) {
     struct dl_arena *arena = s->parts->arena;
     const struct dl_exchange *x = &s->parts->with_comm->exchange;
@@ -81,13 +97,14 @@ static void put_messages(struct sink *s) {
                    .name = dl_arena_printf(arena, "%s %d of %d", message->name, m + 1, x->message_count),
                    .group = "communication",
                    .formula = message->formula,
-                   .inputs = dl_arena_printf(arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s, limited by %s link", (long long)plan->nodes,
+                   .inputs = dl_arena_printf(arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s, limited by %s link%s", (long long)plan->nodes,
                                              (long long)plan->devices_per_node, message->bytes / 1e6,
                                              message->algorithm != NULL ? message->algorithm : "",
                                              message->protocol != NULL ? "/" : "",
                                              message->protocol != NULL ? message->protocol : "",
                                              channels != NULL ? channels : "", steps != NULL ? steps : "",
-                                             message->limit != NULL ? message->limit : "no"),
+                                             message->limit != NULL ? message->limit : "no",
+                                             narrower_than_adapter(s->parts, message)),
                    .origin = message->origin,
                    .start_s = message->start_s,
                    .value = message->duration_s,

@@ -20,6 +20,7 @@ double dl_pipe_virtual_stages(const struct dl_plan *plan) {
 static void add_part(const struct dl_strategy_request *r, const struct dl_cost *cost, int from, int to, double *compute_s, double *step_s) {
     const struct dl_device *device = r->system->device;
     const struct dl_framework *framework = r->framework;
+    const double scale = dl_plan_compute_scale(r->plan);
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
     const double launch_s = framework->dispatch_s > 0 && dl_known(device->launch_s) ? device->launch_s : 0;
     double sum_s = 0, launches = 0;
@@ -29,7 +30,7 @@ static void add_part(const struct dl_strategy_request *r, const struct dl_cost *
         launches += layer->forward.launches + layer->backward.launches;
     }
     *compute_s += sum_s;
-    *step_s += fmax(sum_s + launches * gap_s, launches * fmax(framework->dispatch_s, launch_s));
+    *step_s += fmax(sum_s + launches * gap_s * scale, launches * fmax(framework->dispatch_s, launch_s) * scale);
 }
 
 void dl_pipe_layer_steps(const struct dl_strategy_request *request, const struct dl_cost *cost, double *step_s) {

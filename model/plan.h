@@ -47,11 +47,16 @@ struct dl_plan {
     int64_t backup_workers;               /* of the nodes: a synchronous step goes on without so many, the slowest */
     bool first_epoch;                     /* nothing is in the page cache yet */
     const struct dl_layer_times *layer_times; /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
-    double compute_scale;                 /* times all kernel times: `compare --anchor` corrects them by a measured run; 0: 1 */
+    double compute_scale;                 /* times kernels and the host's issue of them: `compare --anchor` corrects them by a measured run; 0: 1 */
     bool recompute_open;                  /* nobody said whether to recompute: as the framework does by default */
     int64_t shard;                        /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies zero1..3 imply it */
     enum dl_mapping mapping;
     int64_t shard_group;                  /* hybrid sharding: states are shared out among so many neighbouring data ranks; 0: all */
 };
+
+/* The factor on local work that the plan asks for; 1 when it asks for none. */
+static inline double dl_plan_compute_scale(const struct dl_plan *plan) {
+    return plan->compute_scale > 0 ? plan->compute_scale : 1;
+}
 
 #endif

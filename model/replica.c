@@ -82,14 +82,15 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     const struct dl_device *device = parts->system->device;
     const double sharing = framework->single_process && !run->one_device ? (double)parts->plan->devices_per_node : 1;
     const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
+    const double local = dl_plan_compute_scale(parts->plan);
     struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
         .behaviour = run->exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
         .exchange = {.system = parts->system, .workload = parts->workload, .framework = framework, .plan = parts->plan,
                      .library = dl_replica_library(parts->system, framework, parts->plan), .memo = &memo, .arena = parts->arena},
-        .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing,
-        .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0,
+        .dispatch_s = fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing * local,
+        .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->iteration_s,
         .slowdown_frac = slowdown_frac(parts),
         .after_forward_s = run->after_forward_s,

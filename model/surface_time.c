@@ -70,11 +70,11 @@ DL_INLINE double compute_time(const struct dl_surface *surface, const struct dl_
     return shape->flop * above / (below * surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
 }
 
-/* Whole tiles of the best size and `partial_waves`, over the points of the result; by the half-rate summed side. */
+/* Whole tiles of the best size, of `more` times the rows, and `partial_waves`, over the points of the result; by the half-rate summed side. */
 DL_INLINE double product_in_tiles(const struct dl_surface *surface, const struct dl_surface_scale *scale, double units,
-                                  double m, double n, double k, double count)
+                                  double m, double n, double k, double count, double more)
 {
-    const double partial = surface->partial_waves * scale->half * units, rows = dl_whole_up(m * (1.0 / dl_tile_usual.m)) * count;
+    const double partial = surface->partial_waves * scale->half * units, rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
     const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) * (dl_tile_large.m * dl_tile_large.n);
     const double usual = (rows * dl_whole_up(n * (1.0 / dl_tile_usual.n)) + partial) * (dl_tile_usual.m * dl_tile_usual.n);
     const double narrow = (rows * dl_whole_up(n * (1.0 / dl_tile_narrow.n)) + partial) * (dl_tile_narrow.m * dl_tile_narrow.n);
@@ -96,16 +96,15 @@ DL_INLINE double algorithm_time(const struct dl_surface *surface, const struct d
     const double units = s->units, rate = surface->rate_flop_per_s * scale->rate;
     if (s->winograd_tiles > 0.0) {
         const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
-        const double product = product_in_tiles(surface, scale, units, s->winograd_tiles, s->n, s->k / s->taps, TRANSFORMED);
+        const double padded = dl_exp2_near(surface->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]);
+        const double product = product_in_tiles(surface, scale, units, s->winograd_tiles, s->n, s->k / s->taps, TRANSFORMED, padded);
         const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
-        return flop * product * dl_exp2_near(surface->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]) /
-                   (rate * surface->winograd_gain) +
-               moved / (surface->transform_bytes_per_s * scale->bandwidth);
+        return flop * product / (rate * surface->winograd_gain) + moved / (surface->transform_bytes_per_s * scale->bandwidth);
     }
-    const double plain_s = s->flop / (rate * gain_of(surface, s)), whole_s = plain_s * product_in_tiles(surface, scale, units, s->m, s->n, s->k, s->count);
+    const double plain_s = s->flop / (rate * gain_of(surface, s)), whole_s = plain_s * product_in_tiles(surface, scale, units, s->m, s->n, s->k, s->count, 1.0);
     if (surface->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
         const double columns = s->channels * s->taps;
-        const double gathered_s = plain_s / surface->gather_gain * product_in_tiles(surface, scale, units, s->out_positions, columns, s->filters, s->count) +
+        const double gathered_s = plain_s / surface->gather_gain * product_in_tiles(surface, scale, units, s->out_positions, columns, s->filters, s->count, 1.0) +
                                   (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) / (surface->gather_bytes_per_s * scale->bandwidth);
         return better(whole_s * s->stride_area / surface->spread_gain, gathered_s);
     }

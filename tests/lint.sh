@@ -44,6 +44,7 @@ update_launches_per_tensor forward_macs forward_macs_per_sample grid parts spati
 #   plain ratios and factors
 factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
 unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain narrow_gain pointwise_gain grouped_gain
+partial_waves winograd_gain spread_gain gather_gain winograd_tiles out_positions taps
 batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'
 #   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
 generic='number min max fallback value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high

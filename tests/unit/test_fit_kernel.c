@@ -176,8 +176,8 @@ static const struct {
     const char *device;
     double gemm_median, gemm_p90, conv_median, conv_p90;
 } CEILINGS[] = {
-    {"v100_sxm2_16", 4, 15, 8, 41},   {"t4", 7, 20, 10.5, 38},        {"p100_pcie16", 4, 32, 10.5, 42},
-    {"gtx1080ti", 7, 38, 10, 27},   {"titanxp", 8, 44, 10, 28},      {"titanx_pascal", 9, 43, 13, 52},
+    {"v100_sxm2_16", 4, 15, 8, 41},   {"t4", 7, 20, 10.5, 38},        {"p100_pcie16", 4, 32, 13.5, 48},
+    {"gtx1080ti", 7, 38, 10.5, 28}, {"titanxp", 8, 44, 10.5, 30},     {"titanx_pascal", 9, 43, 13, 52},
     {"m40", 9, 29, 11, 36},         {"titanx_maxwell", 9, 41, 10, 34}, {"knl7250", 4, 19, 15, 51},
 };
 
