@@ -47,7 +47,7 @@ has 'gradients of experts' "experts' gradients"
 run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 16 --global-batch 32
 check 'more expert ranks than experts' 2 'only 8 experts'
 run predict --system dgx-a100-80 --nodes 2 --workload "$gpt" --framework megatron --ep 2 --global-batch 32
-check 'expert ranks without experts' 2 'has no experts to spread'
+check 'expert ranks without experts' 2 'has no mixture of experts'
 run predict --system dgx-a100-80 --nodes 2 --workload "${moe%2}9" --framework megatron --global-batch 32
 check 'more choices than experts' 2 'at most the 8 experts'
 
