@@ -160,12 +160,18 @@ static void add_memory(const struct drawer *d) {
 
 /* ---- exact layers of a workload ---- */
 
+static bool same_sizes(const double *a, const double *b) {
+    for (int i = 0; i < DL_DIMS; i++) {
+        if (a[i] != b[i]) return false;
+    }
+    return true;
+}
+
 static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b) {
     return a->op == b->op && a->pass == b->pass && a->m == b->m && a->n == b->n && a->k == b->k && a->count == b->count &&
            a->a_trans == b->a_trans && a->b_trans == b->b_trans && a->batch == b->batch && a->in_channels == b->in_channels &&
-           a->out_channels == b->out_channels && a->groups == b->groups && memcmp(a->in, b->in, sizeof a->in) == 0 &&
-           memcmp(a->kernel, b->kernel, sizeof a->kernel) == 0 && memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
-           memcmp(a->pad, b->pad, sizeof a->pad) == 0;
+           a->out_channels == b->out_channels && a->groups == b->groups && same_sizes(a->in, b->in) &&
+           same_sizes(a->kernel, b->kernel) && same_sizes(a->stride, b->stride) && same_sizes(a->pad, b->pad);
 }
 
 static void add_kernel(const struct drawer *d, const struct dl_kernel *k) {

@@ -101,7 +101,7 @@ static double factorize(struct process *p)
 
 static double evaluate(struct process *p, const gsl_vector *theta, gsl_vector *gradient)
 {
-    double lengths[DL_FEATURES_MAX];
+    double lengths[DL_FEATURES_MAX] = {0};
     for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
     double signal = exp(gsl_vector_get(theta, p->axes)), noise = exp(gsl_vector_get(theta, p->axes + 1));
     fill_covariance(p, lengths, signal, noise);
@@ -172,7 +172,7 @@ static double maximize(struct process *p, gsl_vector *theta)
 static void write_surface(struct process *p, const gsl_vector *theta, struct dl_surface *surface)
 {
     enum { HYPER_DIGITS = 3, POINT_DIGITS = 6, WEIGHT_DIGITS = 8 };
-    double lengths[DL_FEATURES_MAX];
+    double lengths[DL_FEATURES_MAX] = {0};
     for (size_t f = 0; f < p->axes; f++) {
         lengths[f] = surface->lengths[f] = dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
         surface->domain_low[f] = INFINITY;

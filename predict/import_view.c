@@ -218,7 +218,7 @@ static enum dl_code slice(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
         step = step_count == count ? steps[i] : 1;
         if (step == 0) return dl_onnx_fail(g, n, err, "expected a step other than 0");
         const double low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-        first = clamp(starts[i] < 0 ? starts[i] + extent : starts[i], step > 0 ? 0 : 0, high);
+        first = clamp(starts[i] < 0 ? starts[i] + extent : starts[i], 0, high);
         const double last = clamp(ends[i] < 0 ? ends[i] + extent : ends[i], low, high);
         const double length = ceil((last - first) / step);
         dims[axis] = length > 0 ? (int64_t)length : 0;

@@ -47,8 +47,9 @@ struct dlmodel {
 PUBLIC const char *dlmodel_version(void) { return DLMODEL_VERSION; }
 
 static char *copy_text(const char *text) {
-    char *copy = malloc(strlen(text) + 1);
-    return copy == NULL ? NULL : strcpy(copy, text);
+    const size_t bytes = strlen(text) + 1;
+    char *copy = malloc(bytes);
+    return copy == NULL ? NULL : memcpy(copy, text, bytes);
 }
 
 static void add_warning(struct dlmodel *m, const char *text) {
