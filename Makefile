@@ -5,7 +5,8 @@ BUILD ?= build$(if $(SANITIZE),-san)
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 VERSION := 0.1.0
-COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),unknown)
+# Of a source archive git writes the commit into that file.
+COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),$(shell grep -v Format packaging/commit.txt),unknown)
 ifeq ($(origin CC),default)
   CC := gcc
 endif
@@ -247,7 +248,7 @@ bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
-validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 12 minutes, quiet machine)
+validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 45 minutes, quiet machine)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
 
 validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly

@@ -211,6 +211,8 @@ static const struct dl_raw_sample *beside(const struct dl_cal_maker *m, const ch
     return NULL;
 }
 
+static double fastest_s(const struct dl_raw_sample *s) { return dl_known(s->min_s) ? s->min_s : s->median_s; }
+
 /* What devices of a host take from each other, and virtual nodes. F-SHARED-HOST */
 static void share_host(struct dl_cal_maker *m) {
     const struct dl_cal_header *h = &m->journal->header;
@@ -220,7 +222,8 @@ static void share_host(struct dl_cal_maker *m) {
     if (h->virtual_nodes > 0) m->out->nodes = h->virtual_nodes, m->out->nodes_share_host = true;
     else if (devices > 1 && m->out->has_intra) m->out->devices_per_node = devices;
     if (devices < 2) return;
-    if (one != NULL && all != NULL) d->together_ratio = fmax(1, all->median_s / one->median_s);
+    /* Other guests of a machine slow a core for seconds: the fastest blocks tell what the devices take from each other. */
+    if (one != NULL && all != NULL) d->together_ratio = fmax(1, fastest_s(all) / fastest_s(one));
     if (copies == NULL) return;
     const double together = (double)devices * 2 * dl_cal_shape_number(copies->shape, "bytes") / copies->median_s;
     m->out->host.memory_bandwidth_bytes_per_s = fmax(together, d->memory_bandwidth_bytes_per_s);

@@ -28,6 +28,8 @@ static const struct dl_field batch_fields[] = {
     {BATCH("update_s", update_s), .type = DL_FIELD_NUMBER, .min = 0, .max = 1e4, .unit = DL_UNIT_S, .help = "the optimizer's step; on a CPU all of an iteration that is in no layer"},
     {BATCH("jitter_frac", jitter_frac), .type = DL_FIELD_NUMBER, .min = 0, .max = 10, .unit = DL_UNIT_NONE,
      .help = "standard deviation of the iterations / their mean"},
+    {BATCH("core_s", core_s), .type = DL_FIELD_NUMBER, .min = 1e-9, .max = 1e3, .unit = DL_UNIT_S,
+     .help = "a fixed product of matrices beside the iterations, median: how fast the core was"},
     {BATCH("steps", steps), .type = DL_FIELD_INTEGER, .min = 1, .max = 1e9, .unit = DL_UNIT_COUNT, .help = "iterations that were measured"},
     {BATCH("layers", layers), .type = DL_FIELD_LIST, .count_offset = offsetof(struct dl_layer_batch, layer_count), .child = &layer_schema,
      .required = true, .help = "times of layers"},
@@ -162,16 +164,21 @@ static void replace(struct dl_pass_cost *cost, struct reading reading) {
     cost->origin_device = NULL;
 }
 
-double dl_layer_times_jitter_frac(const struct dl_layer_times *t, double batch) {
-    double jitter_frac = NAN, nearest = INFINITY;
+/* The member of the nearest batch that has it. */
+static double nearest_of(const struct dl_layer_times *t, double batch, size_t member) {
+    double found = NAN, nearest = INFINITY;
     for (int b = 0; b < t->batch_count; b++) {
-        const double away = fabs(log(t->batches[b].batch_samples / batch));
-        if (!dl_known(t->batches[b].jitter_frac) || away >= nearest) continue;
+        const double away = fabs(log(t->batches[b].batch_samples / batch)), value = *(const double *)((const char *)&t->batches[b] + member);
+        if (!dl_known(value) || away >= nearest) continue;
         nearest = away;
-        jitter_frac = t->batches[b].jitter_frac;
+        found = value;
     }
-    return jitter_frac;
+    return found;
 }
+
+double dl_layer_times_jitter_frac(const struct dl_layer_times *t, double batch) { return nearest_of(t, batch, offsetof(struct dl_layer_batch, jitter_frac)); }
+
+double dl_layer_times_core_s(const struct dl_layer_times *t, double batch) { return nearest_of(t, batch, offsetof(struct dl_layer_batch, core_s)); }
 
 enum dl_code dl_layer_times_apply(const struct dl_layer_times *t, const struct dl_workload *workload, double batch, const struct dl_cost *lowest,
                                   const struct dl_cost *highest, struct dl_cost *cost, struct dl_err *err) {

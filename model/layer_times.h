@@ -19,6 +19,7 @@ struct dl_layer_batch {          /* all layers at one batch */
     double batch_samples;        /* on one device */
     double update_s;             /* optimizer; NAN: not measured */
     double jitter_frac;          /* standard deviation of the iterations / their mean; NAN: not measured */
+    double core_s;               /* a fixed product of matrices beside the iterations, on a core of this CPU; NAN: not measured */
     int64_t steps;               /* iterations that were measured; DL_ABSENT: not said */
     struct dl_layer_time *layers; int layer_count;
 };
@@ -47,6 +48,9 @@ int dl_layer_times_known(const struct dl_layer_times *times, const struct dl_wor
 
 /* jitter_frac of the measured batch that is nearest; NAN: none has it. */
 double dl_layer_times_jitter_frac(const struct dl_layer_times *times, double batch);
+
+/* core_s of the measured batch that is nearest; NAN: none has it. */
+double dl_layer_times_core_s(const struct dl_layer_times *times, double batch);
 
 /* F-LAYER-TIMES: replaces times of `cost`, computed for `batch`; lowest and highest are the surface's costs of the smallest and
  * the largest measured batch. */

@@ -19,11 +19,16 @@ static const struct dl_memory_manager managers[] = {
 };
 enum { MANAGERS = sizeof managers / sizeof managers[0] };
 
-const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework) {
-    for (int i = 0; i < MANAGERS; i++) {
-        if (framework->name != NULL && strstr(framework->name, managers[i].family) != NULL) return &managers[i];
+static const struct dl_memory_manager *named(const char *name) {
+    for (int i = 0; i < MANAGERS && name != NULL; i++) {
+        if (strstr(name, managers[i].family) != NULL) return &managers[i];
     }
     return NULL;
+}
+
+const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework) {
+    const struct dl_memory_manager *own = named(framework->name);
+    return own != NULL ? own : named(framework->kernels_from);
 }
 
 static bool on_matrix_units(const struct dl_device *device, enum dl_precision precision) {

@@ -18,7 +18,7 @@ struct dl_memory_manager {
     const char *source;              /* key of data/SOURCES.md */
 };
 
-/* That of a framework; NULL: none is known (`ideal`, files with a name of their own): no limit, no rounding. */
+/* That of a framework, or of the one whose kernels it runs; NULL: none is known (`ideal`): no limit, no rounding. */
 const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework);
 
 /* Device memory that a convolution may work in: conv_workspace_bytes of the framework or its release; INFINITY: no limit. */

@@ -124,8 +124,8 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
     DL_TRY(dl_option_choice(options, "calibrated", modes, &mode, err));
     if (csv->row_count == 0) return DL_OK; /* --where left none */
     if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) {
-        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit",
-                      csv->name);
+        context->note(context, "%s: kernel times of devices whose files were fitted to this table show the error of the fit; with "
+                      "shapes left out: dlmodel calibrate --kernels %s --device NAME", csv->name, csv->name);
     }
     if (mode >= 0) return dl_compare_calibrated(data, csv, (enum dl_calibrated)mode, out, err);
     return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
@@ -324,9 +324,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (markdown) DL_TRY(context->output(options, dl_compare_markdown(&comparison, count > 1 ? &list[count - 2] : NULL, context->arena), err));
     if (format == DL_FORMAT_TEXT && !markdown) DL_TRY(print_text(context, options, &comparison, &rows, &summary, end, err));
     if (format != DL_FORMAT_TEXT) context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
-    const double overall = count > 0 ? list[count - 1].mape_pct : NAN;
+    if (count == 0 || list[count - 1].rows == 0) return dl_fail(err, DL_ERR_NO, "no row could be predicted%s", format == DL_FORMAT_TEXT ? "" : "; --rows tells why");
+    const double overall = list[count - 1].mape_pct;
     if (dl_known(max_error) && !(overall <= max_error)) {
-        if (!dl_known(overall)) return dl_fail(err, DL_ERR_NO, "no row could be predicted, so --max-error is not met");
         return dl_fail(err, DL_ERR_NO, "mean absolute error by source is %.3g %%, above --max-error %g %%", overall, max_error);
     }
     return DL_OK;
@@ -342,6 +342,6 @@ const struct dl_command dl_cmd_compare = {
                "the fit, not of a prediction.",
     .examples = examples,
     .options = tables,
-    .exit_notes = "1 when the mean absolute error by source exceeds --max-error",
+    .exit_notes = "1 when no row could be predicted, or the mean absolute error by source exceeds --max-error",
     .run = run,
 };

@@ -9,9 +9,14 @@
 #include "predict/mixed_inputs.h"
 #include "predict/rows.h"
 
-static const struct dl_option *const tables[] = {dl_input_options, dl_mixed_options, dl_checkpoint_options, dl_output_options, NULL};
+static const struct dl_option own_options[] = {
+    {"top", 0, "N", "Output", "only the N longest terms, the others as a sum by group; memory as it is", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {own_options, dl_input_options, dl_mixed_options, dl_checkpoint_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel explain --framework pytorch-ddp --nodes 4",
+    "dlmodel explain --workload vgg16 --framework horovod-pytorch --nodes 16 --top 12",
     "dlmodel explain --system dgx1-v100 --workload vgg16 --framework horovod-tensorflow --nodes 2 --csv",
     NULL,
 };
@@ -57,19 +62,32 @@ static double sum_of(const struct dl_prediction *p, const char *group, int *coun
     return sum;
 }
 
-static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, bool sums, struct dl_err *err) {
+/* A line that stands for `count` terms of a group; it starts nowhere. */
+static enum dl_code add_sum(struct dl_table *table, const char *name, const char *group, double sum, int count, struct dl_err *err) {
+    const struct dl_term line = {
+        .name = name, .group = group, .formula = "sum", .inputs = dl_arena_printf(table->arena, "%d terms", count), .start_s = NAN, .value = sum, .sigma_log = NAN,
+    };
+    return add_term(table, &line, err);
+}
+
+/* Times below least_s are left out; for people (`sums`) a line has what they come to, and one the whole group. */
+static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, double least_s, bool sums, struct dl_err *err) {
     for (int g = 0; groups[g] != NULL; g++) {
-        int count;
+        int count, left = 0;
+        double left_s = 0;
         const double sum = sum_of(p, groups[g], &count);
+        const bool memory = strcmp(groups[g], "memory") == 0;
         for (int i = 0; i < p->term_count; i++) {
-            if (strcmp(p->terms[i].group, groups[g]) == 0) DL_TRY(add_term(table, &p->terms[i], err));
+            if (strcmp(p->terms[i].group, groups[g]) != 0) continue;
+            if (!memory && p->terms[i].value < least_s) {
+                left_s += p->terms[i].value;
+                left++;
+                continue;
+            }
+            DL_TRY(add_term(table, &p->terms[i], err));
         }
-        if (!sums || count < 2) continue;
-        const struct dl_term line = {
-            .name = dl_arena_printf(table->arena, "= %s", groups[g]), .group = groups[g], .formula = "sum",
-            .inputs = dl_arena_printf(table->arena, "%d terms", count), .start_s = NAN, .value = sum, .sigma_log = NAN,
-        };
-        DL_TRY(add_term(table, &line, err));
+        if (sums && left > 0) DL_TRY(add_sum(table, dl_arena_printf(table->arena, "%d shorter", left), groups[g], left_s, left, err));
+        if (sums && count > 1) DL_TRY(add_sum(table, dl_arena_printf(table->arena, "= %s", groups[g]), groups[g], sum, count, err));
     }
     return DL_OK;
 }
@@ -119,7 +137,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_inputs inputs;
     struct dl_plan plan;
     struct dl_prediction prediction;
+    int64_t top = 0;
     DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_option_integer(options, "top", 1, 1000000, &top, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     if (inputs.node_count != 1) return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
     const struct dl_framework *framework = inputs.frameworks[0];
@@ -133,7 +153,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, COLUMNS);
-    DL_TRY(add_terms(&table, &prediction, format == DL_FORMAT_TEXT, err));
+    const double least_s = top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)top, context->arena) : -INFINITY;
+    DL_TRY(add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT, err));
     if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, &limits, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
     if (format == DL_FORMAT_JSON) {

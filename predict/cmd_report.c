@@ -1,6 +1,7 @@
 /* cmd_report.c - one page that can be handed on: question, machine, scaling, breakdown, bottlenecks, accuracy, method. */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "predict/report.h"
 
@@ -27,6 +28,9 @@ static enum dl_code choose_form(const struct dl_options *options, bool *markdown
     const char *path = dl_option_text(options, "output"), *slash = path == NULL ? NULL : strrchr(path, '/');
     const char *dot = path == NULL ? NULL : strrchr(slash == NULL ? path : slash, '.');
     *markdown = dl_option_given(options, "markdown");
+    if (path == NULL && !*markdown && isatty(STDOUT_FILENO) == 1) {
+        return dl_fail(err, DL_ERR_USAGE, "a page of HTML is not for a terminal: -o FILE.html writes it to a file, --markdown prints one to read here");
+    }
     if (dot == NULL || dot == path) return DL_OK;
     const bool is_markdown = strcmp(dot, ".md") == 0 || strcmp(dot, ".markdown") == 0;
     const bool is_html = strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0 || strcmp(dot, ".xhtml") == 0;

@@ -213,6 +213,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.plan.backup_workers > 0) return dl_fail(err, DL_ERR_USAGE, "--backup-workers: search does not look at spare workers; use predict");
     if (inputs.max_batch) return dl_fail(err, DL_ERR_USAGE, "--batch-per-device max: search takes a number, or --global-batch");
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
+    if (inputs.framework_all) {
+        const bool ideal = strcmp(report.framework->name, "ideal") == 0;
+        context->note(context, "framework %s%s; --framework names another", report.framework->name,
+                      ideal ? ": what strategies can reach, without the costs of a framework" : ", whose splits are searched for transformers");
+    }
     DL_TRY(read_request(options, &inputs, report.framework, &request, err));
     DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
     DL_TRY(search_all(context, options, &request, search, (int)threads, found, &report.elapsed_s, err));

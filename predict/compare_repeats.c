@@ -24,23 +24,32 @@ static const char *without_repeat(struct dl_arena *arena, const char *id) {
     return number ? dl_arena_strndup(arena, id, (size_t)(dash - id)) : id;
 }
 
+/* The median of a column over `first` and the rows like it into the row that stands for them; empty cells do not count. */
+static enum dl_code join_column(const struct dl_csv *csv, const int *columns, int first, int column, double *values, struct dl_arena *arena,
+                                const char **row, struct dl_err *err) {
+    int count = 0;
+    for (int i = first; i < csv->row_count; i++) {
+        if (csv->rows[i][column][0] == 0 || !repeats(csv, columns, first, i)) continue;
+        DL_TRY(dl_csv_number(csv, i, column, &values[count++], err));
+    }
+    dl_sort(values, (size_t)count);
+    if (count > 1) row[column] = dl_arena_printf(arena, "%.17g", dl_quantile_sorted(values, (size_t)count, 0.5));
+    return row[column] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
 /* One row for `first` and those like it. */
 static enum dl_code join(const struct dl_csv *csv, const int *columns, int first, int id, int value, bool *taken, double *values,
                          struct dl_arena *arena, const char *const **out, struct dl_err *err) {
-    int count = 0;
-    for (int i = first; i < csv->row_count; i++) {
-        if (taken[i] || !repeats(csv, columns, first, i)) continue;
-        DL_TRY(dl_csv_number(csv, i, value, &values[count++], err));
-        taken[i] = true;
-    }
-    dl_sort(values, (size_t)count);
+    const int core = dl_csv_column(csv, "core_s");
     const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
     if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(row, csv->rows[first], (size_t)csv->column_count * sizeof *row);
+    for (int i = first; i < csv->row_count; i++) taken[i] = taken[i] || repeats(csv, columns, first, i);
+    DL_TRY(join_column(csv, columns, first, value, values, arena, row, err));
+    if (core >= 0) DL_TRY(join_column(csv, columns, first, core, values, arena, row, err));
     row[id] = without_repeat(arena, row[id]);
-    if (count > 1) row[value] = dl_arena_printf(arena, "%.17g", dl_quantile_sorted(values, (size_t)count, 0.5));
     *out = row;
-    return row[id] == NULL || row[value] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return row[id] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *arena, struct dl_csv *out, struct dl_err *err) {

@@ -11,11 +11,11 @@
 
 enum column {
     ID, SOURCE, SYSTEM, FRAMEWORK, STRATEGY, BACKEND, WORKLOAD, INPUT, PRECISION, OPTIMIZER, NODES, DEVICES_PER_NODE,
-    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, VERSIONS, COLUMNS
+    BATCH_PER_DEVICE, GLOBAL_BATCH, DP, TP, PP, MICRO_BATCH, METRIC, VALUE, UNIT, NOTES, VERSIONS, CORE_S, COLUMNS
 };
 static const char *const column_names[COLUMNS] = {
     "id", "source", "system", "framework", "strategy", "backend", "workload", "input", "precision", "optimizer", "nodes",
-    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes", "versions",
+    "devices_per_node", "batch_per_device", "global_batch", "dp", "tp", "pp", "micro_batch", "metric", "value", "unit", "notes", "versions", "core_s",
 };
 
 struct loaded { const char *key; const void *object; };
@@ -36,6 +36,7 @@ struct run { /* one row, resolved */
     struct dl_plan plan;
     bool throughput; /* else iteration */
     double measured;
+    double core_ratio; /* how much slower its core was than predicted; NAN: not measured */
     double global_batch_samples; /* of all devices together; 0: unknown */
     const char *why; /* not predictable */
 };
@@ -259,6 +260,18 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
     return DL_OK;
 }
 
+/* The time of one product of matrices, beside the steps of the run / (beside those of the profile x what sharing the host is predicted
+ * to cost). NAN where one of them is not known. */
+static enum dl_code read_core_ratio(const struct runs *r, int row, struct run *run, struct dl_err *err) {
+    double core_s;
+    DL_TRY(number(r, row, CORE_S, &core_s, err));
+    run->core_ratio = NAN;
+    if (run->why != NULL || run->plan.layer_times == NULL || !(core_s > 0)) return DL_OK;
+    const double profile_s = dl_layer_times_core_s(run->plan.layer_times, run->plan.batch_per_device_samples);
+    run->core_ratio = core_s / (profile_s * dl_shared_host(run->system, &run->plan).arithmetic_ratio);
+    return DL_OK;
+}
+
 static int64_t devices_of(const struct run *run) { return run->plan.nodes * run->plan.devices_per_node; }
 
 /* Equal within 1 %: batches are printed with rounding. */
@@ -337,6 +350,20 @@ static enum dl_code anchor_scale(const struct run *run, double measured, double 
     return DL_OK;
 }
 
+/* What to know of the prediction, NULL: nothing. */
+static const char *remark_of(const struct runs *r, const struct run *run) {
+    static const double NOTICEABLE = 1.2;
+    const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
+    if (shared.turns_ratio > 1) {
+        return dl_arena_printf(r->arena, "oversubscribed %.3g times: %.0f devices take turns on a host for %.3g", shared.turns_ratio, shared.device_count,
+                               shared.device_count / shared.turns_ratio);
+    }
+    const double ratio = run->core_ratio;
+    if (!dl_known(ratio) || (ratio < NOTICEABLE && ratio > 1 / NOTICEABLE)) return NULL;
+    return dl_arena_printf(r->arena, "its core was %.3g times %s than beside the profile of its layers (a fixed product of matrices)", ratio > 1 ? ratio : 1 / ratio,
+                           ratio > 1 ? "slower" : "faster");
+}
+
 static enum dl_code compare_row(struct runs *r, struct run *all, double *scales, int row, bool anchor,
                                 struct dl_compared *out, struct dl_prediction *kept, struct dl_err *err) {
     const struct run *run = &all[row];
@@ -372,9 +399,7 @@ static enum dl_code compare_row(struct runs *r, struct run *all, double *scales,
         out->low = run->throughput ? samples / p.iteration_high_s : p.iteration_low_s;
         out->high = run->throughput ? samples / p.iteration_low_s : p.iteration_high_s;
         out->bottleneck = dl_bottleneck_names[p.bottleneck];
-        const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
-        if (shared.turns_ratio > 1) out->remark = dl_arena_printf(r->arena, "oversubscribed %.3g times: %.0f devices take turns on a host for %.3g", shared.turns_ratio,
-                                                             shared.device_count, shared.device_count / shared.turns_ratio);
+        out->remark = remark_of(r, run);
         *kept = p; /* its numbers; what it points to is freed */
         kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
         kept->comm_algorithm = kept->comm_protocol = NULL;
@@ -432,7 +457,10 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
     struct run *all = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *all);
     double *scales = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *scales);
     if (r.cache == NULL || all == NULL || scales == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int row = 0; row < csv->row_count; row++) DL_TRY(read_run(&r, row, &all[row], err));
+    for (int row = 0; row < csv->row_count; row++) {
+        DL_TRY(read_run(&r, row, &all[row], err));
+        DL_TRY(read_core_ratio(&r, row, &all[row], err));
+    }
     struct dl_prediction *kept = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *kept);
     const int first = out->count;
     if (kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

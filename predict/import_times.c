@@ -81,7 +81,7 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
         t.layers[i].forward_s = rounded(context->arena, t.layers[i].forward_s);
         t.layers[i].backward_s = rounded(context->arena, t.layers[i].backward_s);
     }
-    *out = (struct dl_layer_batch){.batch_samples = batch, .update_s = t.update_s, .jitter_frac = rounded(context->arena, t.jitter_frac),
+    *out = (struct dl_layer_batch){.batch_samples = batch, .update_s = t.update_s, .jitter_frac = rounded(context->arena, t.jitter_frac), .core_s = t.core_s,
                                    .steps = t.steps, .layers = t.layers, .layer_count = t.layer_count};
     return DL_OK;
 }
@@ -117,12 +117,13 @@ static double median(struct dl_arena *arena, double *values, size_t count) {
 /* Files of one batch are repeats: the median of their times, into the first of them. */
 static void join_group(struct dl_arena *arena, struct dl_layer_batch *list, size_t count) {
     struct dl_layer_batch *to = &list[0];
-    double update_s[BATCHES_MAX], jitter_frac[BATCHES_MAX], forward_s[BATCHES_MAX], backward_s[BATCHES_MAX];
+    double update_s[BATCHES_MAX], jitter_frac[BATCHES_MAX], core_s[BATCHES_MAX], forward_s[BATCHES_MAX], backward_s[BATCHES_MAX];
     for (size_t i = 0; i < count; i++) {
-        update_s[i] = list[i].update_s, jitter_frac[i] = list[i].jitter_frac;
+        update_s[i] = list[i].update_s, jitter_frac[i] = list[i].jitter_frac, core_s[i] = list[i].core_s;
         if (i > 0) to->steps += list[i].steps;
     }
     to->update_s = median(arena, update_s, count), to->jitter_frac = median(arena, jitter_frac, count);
+    to->core_s = median(arena, core_s, count);
     for (int k = 0; k < to->layer_count; k++) {
         for (size_t i = 0; i < count; i++) {
             const struct dl_layer_time *t = time_of(&list[i], to->layers[k].name);

@@ -315,7 +315,7 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_time
         out->update_s = rest_s(r, out, own_s, false);
         out->quartile_update_s = rest_s(r, out, own_s, true);
     }
-    out->jitter_frac = out->quartile_jitter_frac = NAN;
+    out->jitter_frac = out->quartile_jitter_frac = out->core_s = NAN;
     if (r->steps >= FEWEST_STEPS) {
         const double mean_us = r->steps_us / r->steps;
         out->jitter_frac = sqrt(fmax(0, (r->squares_us2 - r->steps * mean_us * mean_us) / (r->steps - 1))) / mean_us;
@@ -346,7 +346,10 @@ enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, i
     if (r.step_us == NULL || r.events == NULL || r.kernels == NULL || r.kernel_us == NULL) return no_memory(err);
     int index = 0;
     for (const struct dl_json_node *n = list->child; n != NULL; n = n->next) DL_TRY(read_event(&r, n, index++));
-    return finish(&r, steps, out);
+    DL_TRY(finish(&r, steps, out));
+    const double core_s = number_of(member(member(doc->root, "dlmodel"), "core_s"));
+    if (core_s > 1e-9 && core_s < 1e3) out->core_s = core_s;
+    return DL_OK;
 }
 
 enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena, struct dl_trace_times *out,
@@ -375,7 +378,7 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
         samples[count++] = (struct sample){which, strlen(which), i, back, 1e6 * time_s};
     }
     if (count == 0) return dl_fail_at(err, name, 1, 1, NULL, "expected a row of a layer below the heading");
-    *out = (struct dl_trace_times){.update_s = update_s, .quartile_update_s = NAN, .quartile_jitter_frac = NAN, .kernel_s = 0, .jitter_frac = NAN};
+    *out = (struct dl_trace_times){.update_s = update_s, .quartile_update_s = NAN, .quartile_jitter_frac = NAN, .kernel_s = 0, .jitter_frac = NAN, .core_s = NAN};
     DL_TRY(sum_layers(&r, samples, count, 1, out));
     /* Rows of one layer are repeats here, not parts of an iteration: the median as it is. */
     qsort(samples, (size_t)count, sizeof *samples, by_layer);

@@ -11,6 +11,7 @@ struct dl_trace_times {
     double quartile_update_s; /* on a CPU: with the lower quartile of the iterations in place of the median; NAN: no such iterations */
     double kernel_s, unclaimed_s;  /* device time of one iteration; part of it in no layer */
     double jitter_frac;            /* standard deviation of the iterations / their mean; NAN: unknown */
+    double core_s;                 /* of the benchmark program's trace: a fixed product of matrices beside the steps; NAN: not said */
     int64_t steps;
     bool on_device;                /* times are of kernels; otherwise of the ranges themselves */
     bool by_sequence;              /* backward found by sequence numbers, not by ranges */

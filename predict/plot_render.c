@@ -214,7 +214,7 @@ static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, 
     }
     if (reason == ENOENT || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot is needed to draw and was not found: 'make deps' or 'apt-get install "
-                       "gnuplot-nox' installs it; --csv prints the numbers without it");
+                       "gnuplot-nox' installs it; plot --csv prints the numbers without it, report --no-figures does without");
     }
     if (reason != 0) return dl_fail(err, DL_ERR_SYSTEM, "cannot run gnuplot: %s", strerror(reason));
     *status_out = status;

@@ -1,9 +1,11 @@
 /* rows.c - the columns of a prediction, in the contract's names. */
-#include "model/strategy.h"
 #include "predict/rows.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "model/stats.h"
+#include "model/strategy.h"
 
 enum { GIB = 1 << 30 };
 #define MS 1e-3
@@ -197,4 +199,15 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
 void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
     dl_rows_json_open(w, row);
     dl_jw_end(w);
+}
+
+double dl_terms_least_shown_s(const struct dl_prediction *p, size_t shown, struct dl_arena *arena) {
+    double *times_s = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *times_s);
+    size_t n = 0;
+    for (int i = 0; i < p->term_count && times_s != NULL; i++) {
+        if (strcmp(p->terms[i].group, "memory") != 0 && dl_known(p->terms[i].value)) times_s[n++] = p->terms[i].value;
+    }
+    if (n <= shown) return -INFINITY;
+    dl_sort(times_s, n);
+    return times_s[n - shown];
 }

@@ -73,21 +73,19 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_search_repor
     return DL_OK;
 }
 
-/* Plans come first on a screen: of the hundreds of kernels of a convolutional network only the longest are shown. */
-static double least_shown_s(const struct dl_prediction *p, struct dl_arena *arena) {
-    enum { MANY = 40, SHOWN = 12 };
-    double *times_s = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *times_s);
-    size_t n = 0;
-    for (int i = 0; i < p->term_count && times_s != NULL; i++) {
-        if (strcmp(p->terms[i].group, "memory") != 0 && dl_known(p->terms[i].value)) times_s[n++] = p->terms[i].value;
-    }
-    if (n <= MANY) return -INFINITY;
-    dl_sort(times_s, n);
-    return times_s[n - SHOWN];
+/* People read iterations of less than a second in ms. */
+static bool is_short(const struct dl_search_report *report) { return report->row_count > 0 && report->rows[0].prediction->iteration_s < 1; }
+
+static void show_time(struct dl_column *column, bool in_ms) {
+    if (!in_ms) return;
+    column->unit = "ms";
+    column->scale = 1e-3;
 }
 
-static const char *terms_text(struct dl_context *context, const struct dl_prediction *p) {
-    static const struct dl_column term_columns[] = {
+/* Plans come first on a screen: of the hundreds of kernels of a convolutional network only the longest are shown. */
+static const char *terms_text(struct dl_context *context, const struct dl_prediction *p, bool in_ms) {
+    enum { MANY = 40, SHOWN = 12 };
+    struct dl_column term_columns[] = {
         {"term", "term of the best plan", "", DL_COLUMN_STRING, 0, 0}, {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
         {"value_s", "time", "s", DL_COLUMN_NUMBER, 0, 4},  {"value_bytes", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824, 4},
         {"inputs", "inputs", "", DL_COLUMN_STRING, 0, 0},
@@ -95,8 +93,9 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
     struct dl_table table;
     double left_s = 0;
     int left = 0;
+    show_time(&term_columns[2], in_ms);
     dl_table_init(&table, context->arena, term_columns, 5);
-    const double least_s = least_shown_s(p, context->arena);
+    const double least_s = p->term_count > MANY ? dl_terms_least_shown_s(p, SHOWN, context->arena) : -INFINITY;
     for (int i = 0; i < p->term_count; i++) {
         const bool memory = strcmp(p->terms[i].group, "memory") == 0;
         if (!memory && !(p->terms[i].value >= least_s)) {
@@ -122,12 +121,14 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
     return dl_table_text(&table);
 }
 
-static const char *limits_text(struct dl_context *context, const struct dl_limits *limits, double iteration_s) {
+static const char *limits_text(struct dl_context *context, const struct dl_limits *limits, double iteration_s, bool in_ms) {
     struct dl_arena *arena = context->arena;
+    const double per_s = in_ms ? 1e3 : 1;
+    const char *unit = in_ms ? "ms" : "s";
     const char *text = "Limits of the best plan:";
     for (int i = 0; i < limits->active_count; i++) {
         const struct dl_limit_active *l = &limits->active[i];
-        text = dl_known(l->cost_s) ? dl_arena_printf(arena, "%s\n  %-42s %-14s %.4g s", text, l->name, l->category, l->cost_s)
+        text = dl_known(l->cost_s) ? dl_arena_printf(arena, "%s\n  %-42s %-14s %.4g %s", text, l->name, l->category, per_s * l->cost_s, unit)
                                    : dl_arena_printf(arena, "%s\n  %-42s %-14s %.4g GiB", text, l->name, l->category, l->cost_bytes / 1073741824);
     }
     text = dl_arena_printf(arena, "%s\nElasticity of the iteration (d log T / d log resource):", text);
@@ -140,8 +141,8 @@ static const char *limits_text(struct dl_context *context, const struct dl_limit
         for (int i = 0; i < limits->change_count && told < 3; i++) {
             const struct dl_change *c = &limits->changes[i];
             if (c->of_plan != (bool)of_plan) continue;
-            said = dl_arena_printf(arena, "%s%s%s (%.4g s, %.1f %% less)", said != NULL ? said : "", told > 0 ? "; then " : "", c->text, c->iteration_s,
-                                   100 * (1 - c->iteration_s / iteration_s));
+            said = dl_arena_printf(arena, "%s%s%s (%.4g %s, %.1f %% less)", said != NULL ? said : "", told > 0 ? "; then " : "", c->text, per_s * c->iteration_s,
+                                   unit, 100 * (1 - c->iteration_s / iteration_s));
             told++;
         }
         text = dl_arena_printf(arena, "%s\n%s: %s", text, of_plan ? "First change of the plan that pays" : "First change of the machine that pays",
@@ -163,8 +164,10 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                                const struct dl_table *table, const struct dl_table *front, struct dl_err *err) {
     const struct dl_inputs *in = report->inputs;
     const struct dl_search_worker *found = report->found;
-    const char *plans = dl_table_text(table), *terms = terms_text(context, report->rows[0].prediction);
-    const char *limits = report->limits == NULL ? "" : limits_text(context, report->limits, report->rows[0].prediction->iteration_s);
+    const struct dl_prediction *best = report->rows[0].prediction;
+    const bool in_ms = is_short(report);
+    const char *plans = dl_table_text(table), *terms = terms_text(context, best, in_ms);
+    const char *limits = report->limits == NULL ? "" : limits_text(context, report->limits, best->iteration_s, in_ms);
     const char *fronts = report->front_count == 0 ? "" : dl_arena_printf(context->arena, "\nNothing beats these in time, memory and devices:\n\n%s",
                                                                          dl_table_text(front));
     if (plans == NULL || terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -260,6 +263,9 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
     if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     if (format != DL_FORMAT_CSV) shown[MICRO_AT].type = DL_COLUMN_STRING;
+    for (int i = 0; i < COLUMNS; i++) {
+        if (shown[i].unit != NULL && strcmp(shown[i].unit, "s") == 0) show_time(&shown[i], is_short(report));
+    }
     dl_table_init(&table, context->arena, shown, COLUMNS);
     dl_table_init(&front, context->arena, shown, COLUMNS);
     for (int i = 0; i < report->row_count; i++) DL_TRY(add_row(&table, report, &report->rows[i], err));

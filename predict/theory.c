@@ -46,6 +46,8 @@ static bool speaks_of(const char *line, const char *id) {
 
 static bool is_row(const char *line) { return line[0] == '|'; }
 
+static bool is_prose(const char *line) { return line[0] != 0 && line[0] != '#' && !is_row(line); }
+
 /* First line of the paragraph, item of a list or row of a table that holds line i. */
 static int begin_of(int i) {
     while (i > 0 && dl_theory_lines[i][0] != 0 && !is_row(dl_theory_lines[i]) && strncmp(dl_theory_lines[i], "- ", 2) != 0 &&
@@ -62,17 +64,44 @@ static int end_of(int begin) {
     return i;
 }
 
-/* Without the marks of Markdown that mean nothing in a terminal. */
-static void add_plain(struct dl_text *out, const char *line) {
-    char piece[2] = {0};
-    for (const char *s = line; *s != 0; s++) {
+enum { WIDTH = 100, LABEL = 11 };
+
+/* Without the marks of Markdown that mean nothing in a terminal; NULL: out of memory. */
+static char *plain(struct dl_arena *arena, const char *text) {
+    char *out = dl_arena_alloc(arena, strlen(text) + 1, 1), *end = out;
+    if (out == NULL) return NULL;
+    for (const char *s = text; *s != 0; s++) {
         if (s[0] == '*' && s[1] == '*') s++;
-        else if (*s != '`') {
-            piece[0] = *s;
-            dl_text_add(out, piece);
-        }
+        else if (*s != '`') *end++ = *s;
     }
-    dl_text_add(out, "\n");
+    *end = 0;
+    return out;
+}
+
+/* A line, or several as long as the screen is wide; those after the first start under the text behind `lead` bytes. */
+static void add_plain(struct dl_text *out, const char *text, int lead) {
+    const char *line = plain(out->arena, text);
+    if (line == NULL) {
+        out->failed = true;
+        return;
+    }
+    if (strlen(line) <= WIDTH) {
+        dl_text_add(out, line);
+        dl_text_add(out, "\n");
+        return;
+    }
+    dl_text_add(out, dl_arena_printf(out->arena, "%.*s", lead, line));
+    dl_text_wrap(out, line + lead, lead, WIDTH);
+}
+
+/* The lines of a paragraph or item of a list as one. */
+static void add_paragraph(struct dl_text *out, int begin, int end) {
+    const char *text = dl_theory_lines[begin];
+    for (int i = begin + 1; i < end && text != NULL; i++) {
+        text = dl_arena_printf(out->arena, "%s %s", text, dl_theory_lines[i] + strspn(dl_theory_lines[i], " "));
+    }
+    if (text == NULL) out->failed = true;
+    else add_plain(out, text, strncmp(text, "- ", 2) == 0 ? 2 : 0);
 }
 
 /* Cell `number` of a row of a table, without blanks around it; "" beyond the last. */
@@ -93,7 +122,7 @@ static void describe(struct dl_text *out, const char *id) {
         const char *parts[] = {"", "code", "source"};
         for (int p = 0; p < 3; p++) {
             add_plain(out, p == 0 ? dl_arena_printf(out->arena, "%s: %s", id, cell(out->arena, row, 1))
-                                  : dl_arena_printf(out->arena, "  %-8s %s", parts[p], cell(out->arena, row, 1 + p)));
+                                  : dl_arena_printf(out->arena, "  %-8s %s", parts[p], cell(out->arena, row, 1 + p)), p == 0 ? 0 : LABEL);
         }
         return;
     }
@@ -110,7 +139,12 @@ static enum dl_code unknown(const struct ids *ids, const char *given, struct dl_
 
 enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_err *err) {
     if (given == NULL) {
-        for (int i = 0; dl_theory_lines[i] != NULL; i++) add_plain(out, dl_theory_lines[i]);
+        for (int i = 0; dl_theory_lines[i] != NULL; i++) {
+            const int end = is_prose(dl_theory_lines[i]) ? end_of(i) : i + 1;
+            if (end > i + 1) add_paragraph(out, i, end);
+            else add_plain(out, dl_theory_lines[i], 2);
+            i = end - 1;
+        }
         return DL_OK;
     }
     struct ids *ids = dl_arena_alloc(out->arena, 1, sizeof *ids);
@@ -133,12 +167,12 @@ enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_er
         dl_text_add(out, "\n");
         if (is_row(line)) {
             for (int c = 1; c < column_count && cell(out->arena, line, c)[0] != 0; c++) {
-                add_plain(out, dl_arena_printf(out->arena, "  %-8s %s", columns[c], cell(out->arena, line, c)));
+                add_plain(out, dl_arena_printf(out->arena, "  %-8s %s", columns[c], cell(out->arena, line, c)), LABEL);
             }
             continue;
         }
         const int begin = begin_of(i), end = end_of(begin);
-        for (int k = begin; k < end; k++) add_plain(out, dl_theory_lines[k]);
+        add_paragraph(out, begin, end);
         i = end - 1;
     }
     return DL_OK;

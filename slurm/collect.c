@@ -23,6 +23,7 @@ static const struct dl_column columns[] = {
     TEXT_COLUMN("steps"),      TEXT_COLUMN("outliers"),         TEXT_COLUMN("warmup_steps"), TEXT_COLUMN("low_s"),
     TEXT_COLUMN("high_s"),     TEXT_COLUMN("mean_s"),           TEXT_COLUMN("disturbed"),    TEXT_COLUMN("peak_memory_bytes"),
     TEXT_COLUMN("elapsed_s"),  TEXT_COLUMN("energy_j"),         TEXT_COLUMN("versions"),     TEXT_COLUMN("quartile_s"),
+    TEXT_COLUMN("core_s"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0], FEWEST_STEPS = 3 };
 
@@ -70,7 +71,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
         integer_text(arena, sum->outliers), integer_text(arena, log->warmup_count), number_text(arena, sum->low_s), number_text(arena, sum->high_s),
         number_text(arena, sum->mean_s), disturbance != NULL ? "yes" : log->watches + log->looks > 0 ? "no" : "", number_text(arena, log->peak_memory_bytes),
         number_text(arena, job != NULL ? job->elapsed_s : (double)NAN), number_text(arena, job != NULL ? job->energy_j : (double)NAN),
-        or_empty(log->versions), number_text(arena, sum->quartile_s),
+        or_empty(log->versions), number_text(arena, sum->quartile_s), number_text(arena, log->core_s),
     };
     _Static_assert(sizeof cells / sizeof cells[0] == COLUMNS, "a cell for each column");
     union dl_cell *row = dl_table_row(&c->table);

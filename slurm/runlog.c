@@ -25,7 +25,7 @@ static const struct dl_field line_fields[] = {
     NUMBER(step_s, 0, 1e6, DL_UNIT_S, "time of the step, of the slowest rank where ranks wait for each other"),
     NUMBER(samples_per_s, 0, 1e12, DL_UNIT_SAMPLE_PER_S, "of the whole job"),
     NUMBER(cpu_s, 0, 1e9, DL_UNIT_S, "of the step, all threads of the process on their cores; a CPU's step beyond it was waiting"),
-    NUMBER(core_s, 0, 1e3, DL_UNIT_S, "processor time of a fixed loop beside the steps, median: how fast the core was"),
+    NUMBER(core_s, 0, 1e3, DL_UNIT_S, "processor time of a fixed product of matrices beside the step; at the end, median: how fast the core was"),
     NUMBER(load_s, 0, 1e6, DL_UNIT_S, "of the step, waiting for input"),
     NUMBER(peak_memory_bytes, 0, 1e15, DL_UNIT_BYTE, "of one device, or of one process on a CPU"),
     INTEGER(ranks, 1, 1e9, "processes that train"),
@@ -86,7 +86,10 @@ static void take_node(struct dl_runlog *log, const struct dl_runlog_line *line) 
 
 static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struct dl_arena *arena) {
     const char *event = line->event;
-    if (strcmp(event, "step") == 0 && dl_known(line->step_s) && line->step_s > 0) log->steps[log->step_count++] = line->step_s;
+    if (strcmp(event, "step") == 0 && dl_known(line->step_s) && line->step_s > 0) {
+        if (line->core_s > 0) log->core_readings_s[log->core_reading_count++] = line->core_s;
+        log->steps[log->step_count++] = line->step_s;
+    }
     else if (strcmp(event, "warmup") == 0) log->warmup_count++;
     else if (strcmp(event, "look") == 0 || strcmp(event, "watch") == 0) take_node(log, line);
     else if (strcmp(event, "start") == 0) {
@@ -97,6 +100,7 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
     } else if (strcmp(event, "end") == 0) {
         log->ended = true;
         log->peak_memory_bytes = larger(log->peak_memory_bytes, line->peak_memory_bytes);
+        log->core_s = larger(log->core_s, line->core_s);
     } else if (strcmp(event, "fail") == 0) {
         if (log->failure == NULL) log->failure = line->text; /* the first one is the cause of the others */
     } else if (strcmp(event, "job") == 0) {
@@ -114,10 +118,13 @@ static enum dl_code read_file(const char *path, struct dl_arena *arena, struct d
     size_t length = 0, lines = 1;
     DL_TRY(dl_file_read(path, MOST_BYTES, arena, &text, &length, err));
     for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
-    double *steps = dl_arena_alloc(arena, (size_t)log->step_count + lines, sizeof *steps);
-    if (steps == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const size_t room = (size_t)log->step_count + lines;
+    double *steps = dl_arena_alloc(arena, room, sizeof *steps), *cores = dl_arena_alloc(arena, room, sizeof *cores);
+    if (steps == NULL || cores == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (log->step_count > 0) memcpy(steps, log->steps, (size_t)log->step_count * sizeof *steps);
+    if (log->core_reading_count > 0) memcpy(cores, log->core_readings_s, (size_t)log->core_reading_count * sizeof *cores);
     log->steps = steps;
+    log->core_readings_s = cores;
     for (size_t at = 0; at < length;) {
         const char *newline = memchr(text + at, '\n', length - at);
         const size_t end = newline != NULL ? (size_t)(newline - text) : length;
@@ -144,7 +151,7 @@ static int by_name(const void *a, const void *b) { return strcmp(*(const char *c
 
 enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *log, struct dl_err *err) {
     enum { MOST_FILES = 20000 };
-    *log = (struct dl_runlog){.exit_status = DL_ABSENT, .ranks = DL_ABSENT, .global_batch = DL_ABSENT, .peak_memory_bytes = NAN,
+    *log = (struct dl_runlog){.exit_status = DL_ABSENT, .ranks = DL_ABSENT, .global_batch = DL_ABSENT, .peak_memory_bytes = NAN, .core_s = NAN,
                               .load_before = NAN, .others_before_frac = NAN, .others_during_frac = NAN, .clock_frac = NAN,
                               .network_s = NAN, .write_bytes_per_s = NAN, .versions = ""};
     DIR *dir = opendir(folder);
@@ -206,6 +213,17 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, st
     out->quartile_s = sorted[first + (out->kept - 1) / 4];
 }
 
+/* 90th percentile of the readings of the core's speed by the 10th; 1 where they are too few. */
+static double core_spread(const struct dl_runlog *log, struct dl_arena *arena) {
+    enum { FEWEST = 8 };
+    const int count = log->core_reading_count;
+    double *sorted = count < FEWEST ? NULL : dl_arena_alloc(arena, (size_t)count, sizeof *sorted);
+    if (sorted == NULL) return 1;
+    memcpy(sorted, log->core_readings_s, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+    return sorted[(count - 1) * 9 / 10] / sorted[(count - 1) / 10];
+}
+
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena) {
     enum { NOTICEABLE_PCT = 5 }; /* of the node's cores: more than daemons and the watcher itself take */
     const char *text = NULL;
@@ -215,6 +233,12 @@ const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *
         if (!(100 * used[i].frac > NOTICEABLE_PCT)) continue;
         text = dl_arena_printf(arena, "%s%sother processes used %.0f %% of a node's cores %s the run", text != NULL ? text : "",
                                text != NULL ? "; " : "", 100 * used[i].frac, used[i].when);
+    }
+    static const double STEADY = 1.3; /* single readings of a core that nobody else uses differ by 15 % */
+    const double spread = core_spread(log, arena);
+    if (spread > STEADY) {
+        text = dl_arena_printf(arena, "%s%sthe core's speed changed by a factor of %.2g (other guests of the machine, or its clock)", text != NULL ? text : "",
+                               text != NULL ? "; " : "", spread);
     }
     if (log->clock_frac < 0.9) {
         text = dl_arena_printf(arena, "%s%sGPU clock at %.0f %% of its highest", text != NULL ? text : "", text != NULL ? "; " : "",

@@ -35,6 +35,8 @@ struct dl_runlog {
     int64_t exit_status, ranks, global_batch;
     const char *job_id, *nodes, *failure; /* last fail or note */
     double peak_memory_bytes;
+    double *core_readings_s; int core_reading_count; /* of the steps */
+    double core_s;                    /* a fixed product of matrices beside the steps, median; NAN: not measured */
     const char *versions;             /* "torch 1.13.1, python 3.11.2" */
     /* interference */
     double load_before, others_before_frac, others_during_frac, clock_frac, network_s, write_bytes_per_s;

@@ -9,32 +9,47 @@ trap 'rm -f "$table" "$table.new"' EXIT
 layers=''
 for f in "$here"/*-*.layers.json; do layers="$layers --layers $f"; done
 frameworks=$(cut -d, -f1 $here/cpu_runs.csv | sed -n 's/-\(lenet\|squeezenet1_1\|resnet18\)-.*//p' | sort -u)
-# The bound asked for is 10 %. Where it is not reached, what was reached stands here, so that it gets no worse.
+# The bound asked for is 10 %. Where it is not reached (two and three rows), what was reached stands here, so that it gets no worse.
 bound_of() {
     case $1 in
-    pytorch-ddp) echo 11 ;;
-    tensorflow-multiworker) echo 17 ;;
-    horovod-tensorflow) echo 14 ;;
-    tensorflow-ps) echo 21 ;;
-    all) echo 12.5 ;;
+    tensorflow-ps) echo 16 ;;
+    mxnet-dist-sync) echo 23 ;;
     *) echo 10 ;;
     esac
 }
-alone() { # three rounds of PyTorch alone
+alone() { # three rounds of PyTorch recorded before the others
     DLMODEL_LOCAL=$PWD/$here/pytorch_cpu_system.json "$dlmodel" compare $here/pytorch_cpu_runs.csv --median --layers $here/pytorch_cpu_lenet.layers.json \
         --layers $here/pytorch_cpu_squeezenet1_1.layers.json --layers $here/pytorch_cpu_resnet18.layers.json "$@"
 }
 every() { # every framework
     # shellcheck disable=SC2086
-    DLMODEL_LOCAL=$PWD/$here/cpu_system.json "$dlmodel" compare $here/cpu_runs.csv --median --quartile --set devices_per_node=4 $layers "$@"
+    DLMODEL_LOCAL=$PWD/$here/cpu_system.json "$dlmodel" compare $here/cpu_runs.csv --median --set devices_per_node=4 $layers "$@"
 }
-rows() { sed '/^Mean absolute/d; /^$/d'; }
+# A line for each network: times of an iteration in ms on 1, 2 and 4 tasks.
+rows() {
+    awk -F ' *[|] *' '$3 + 0 > 0 {
+            match($2, /-(lenet|squeezenet|resnet)/)
+            framework = substr($2, 1, RSTART - 1)
+            network = substr($2, RSTART + 1)
+            sub(/-.*/, "", network)
+            key = framework " | " network
+            if (!(key in seen)) { seen[key] = 1; order[++n] = key }
+            measured = $4; predicted = $5; error = $6
+            sub(/ ms$/, "", measured); sub(/ ms$/, "", predicted)
+            cell[key, $3] = measured " | " predicted " | " error
+        }
+        END {
+            print "| framework | network | 1 task: measured [ms] | predicted | error | 2 tasks | predicted | error | 4 tasks on 2 cores | predicted | error |"
+            print "|---|---|---|---|---|---|---|---|---|---|---|"
+            for (i = 1; i <= n; i++) {
+                line = "| " order[i]
+                for (t = 1; t <= 4; t *= 2) line = line " | " ((order[i], t) in cell ? cell[order[i], t] : "- | - | -")
+                print line " |"
+            }
+        }'
+}
 mean() { sed -n "s/^Mean absolute error over/- One and two tasks, $1: mean absolute error over/p"; }
 {
-    alone --markdown 2> /dev/null | rows
-    echo
-    alone --where nodes=1,2 --markdown 2> /dev/null | mean 'PyTorch alone'
-    echo
     every --markdown 2> /dev/null | rows
     echo
     for f in $frameworks; do every --where nodes=1,2 --where framework="$f" --markdown 2> /dev/null | mean "$f"; done
@@ -51,7 +66,7 @@ if [ "${3-}" = check ]; then
     }
     sed -n '/<!-- cpu:begin -->/,/<!-- cpu:end -->/p' "$readme" | sed '1d;$d' | diff - "$table" && echo 'ok README tells the errors on the Slurm test bed' ||
         echo 'not ok README tells the errors on the Slurm test bed (make accuracy)'
-    judge 'PyTorch alone' 10 alone
+    judge 'PyTorch, an earlier recording' 10 alone
     for f in $frameworks; do judge "$f" "$(bound_of "$f")" every --where framework="$f"; done
     judge all "$(bound_of all)" every
     exit 0

@@ -130,12 +130,37 @@ class Meeting:
                 time.sleep(0.05)
 
 
-def yardstick():
-    """Processor time of a fixed loop: how fast the core is just now, which it shares with other guests of the machine."""
-    begin, total = time.thread_time(), 0
-    for i in range(4000):
-        total += i
-    return time.thread_time() - begin
+class Yardstick:
+    """How fast the core is just now, which other guests of the machine may share: processor time of a fixed product of matrices, which
+    they slow as they slow training (a loop of Python's three times as much). Only on CPUs, and where numpy is."""
+
+    SIDE = 256
+
+    def __init__(self, args):
+        self.times_s, self.dot = [], None
+        if args.device != "cpu":
+            return
+        try:
+            import numpy
+        except ImportError:
+            return
+        self.matrix = numpy.full((self.SIDE, self.SIDE), 0.5, numpy.float32)
+        self.out, self.dot = numpy.empty_like(self.matrix), numpy.dot
+        self.dot(self.matrix, self.matrix, out=self.out)  # the library starts
+
+    def read(self):
+        """Seconds; None: not known."""
+        if self.dot is None:
+            return None
+        begin = time.thread_time()
+        self.dot(self.matrix, self.matrix, out=self.out)
+        core_s = round(time.thread_time() - begin, 9)
+        self.times_s.append(core_s)
+        return core_s
+
+    def usual(self):
+        """Median of what was read."""
+        return round(median(self.times_s), 9) if self.times_s else None
 
 
 class Bench:
@@ -147,7 +172,7 @@ class Bench:
         self.log = Log(args.run, part)
         self.meeting = Meeting(args.run, self.task.job)
         self.net = network(args)
-        self.core_s = []
+        self.yardstick = Yardstick(args)
         sys.excepthook = self.failed
 
     def failed(self, kind, value, trace):
@@ -170,12 +195,12 @@ class Bench:
     def measure(self, step):
         """step() trains one batch and returns when it is done on the device; it may return the seconds it waited for input."""
         for i in range(self.args.warmup + self.args.steps):
-            self.core_s.append(yardstick())
+            core_s = self.yardstick.read()
             begin, cpu = time.perf_counter(), time.process_time()
             load_s = step()
             step_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
             if self.task.rank == 0:
-                self.log.write("warmup" if i < self.args.warmup else "step", step=i, step_s=round(step_s, 9), cpu_s=round(cpu_s, 9), load_s=load_s,
+                self.log.write("warmup" if i < self.args.warmup else "step", step=i, step_s=round(step_s, 9), cpu_s=round(cpu_s, 9), load_s=load_s, core_s=core_s,
                                samples_per_s=round(self.global_batch / step_s, 6))
 
     def end(self, peak_memory_bytes=None):
@@ -184,8 +209,7 @@ class Bench:
         if peak_memory_bytes is None:
             import resource
             peak_memory_bytes = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        core_s = round(median(self.core_s), 9) if self.core_s else None
-        self.log.write("end", time_s=time.time(), peak_memory_bytes=int(peak_memory_bytes), core_s=core_s)
+        self.log.write("end", time_s=time.time(), peak_memory_bytes=int(peak_memory_bytes), core_s=self.yardstick.usual())
         self.log.sync()
 
 
@@ -217,7 +241,7 @@ class Recorder:
     def write(self):
         args = self.bench.args
         about = {"framework": args.mode, "network": self.bench.net["name"], "input": self.bench.net["input"], "batch_per_device": args.batch,
-                 "precision": args.precision, "optimizer": args.optimizer, "device": args.device, "threads": threads(),
+                 "precision": args.precision, "optimizer": args.optimizer, "device": args.device, "threads": threads(), "core_s": self.bench.yardstick.usual(),
                  "versions": {k: str(v) for k, v in self.versions.items()}}
         events = [{"name": n, "cat": "user_annotation", "ph": "X", "pid": os.getpid(), "tid": 1, "ts": round(1e6 * b, 3),
                    "dur": round(1e6 * (e - b), 3)} for n, b, e in self.events]
@@ -235,13 +259,13 @@ def profile(bench, step, recorder, layers_of):
         step()
     plain, watched = [], []
     for i in range(bench.args.steps):
-        bench.core_s.append(yardstick())
+        core_s = bench.yardstick.read()
         start = begin()
         step()
         end = begin()
         plain.append(end - start)
         recorder.events.append(("ProfilerStep#%d" % i, start, end))
-        bench.log.write("step", step=i, step_s=round(end - start, 9))
+        bench.log.write("step", step=i, step_s=round(end - start, 9), core_s=core_s)
     found = layers_of(step, watched)
     scale = min(1.0, median(plain) / median(watched))
     for rows in found:
@@ -265,7 +289,7 @@ def collectives(bench, library, reduce_of, agrees=False):
         times = []
         for i in range(24 if size <= 1 << 22 else 10):
             swept[:] = bytes(SWEPT_BYTES)
-            bench.core_s.append(yardstick())
+            bench.yardstick.read()
             reduce_of(1)()  # all begin together
             begin = time.perf_counter()
             reduce()

@@ -141,11 +141,11 @@ def profile(bench, step, recorder):
         step()
     recorder.clear()
     for i in range(bench.args.steps):
-        bench.core_s.append(common.yardstick())
+        core_s = bench.yardstick.read()
         begin = time.perf_counter()
         step()
         recorder.add("ProfilerStep#%d" % i, begin, time.perf_counter())
-        bench.log.write("step", step=i, step_s=round(time.perf_counter() - begin, 9))
+        bench.log.write("step", step=i, step_s=round(time.perf_counter() - begin, 9), core_s=core_s)
     recorder.write()
 
 

@@ -40,12 +40,11 @@ def optimizer_of(tf, name):
     return makers[name]()
 
 
-def batches(bench, tf, samples):
-    """A function that gives the next batch: images of --dataset, or the same random numbers each time."""
+def dataset_of(bench, tf, samples):
+    """Batches without end: images of --dataset, or the same random numbers each time."""
     import net_keras
     if bench.args.dataset is None:
-        batch = net_keras.batch_of(tf, bench.net, samples)
-        return lambda: batch
+        return tf.data.Dataset.from_tensors(net_keras.batch_of(tf, bench.net, samples)).repeat()
     size = [int(n) for n in bench.net["input"][1:]]
     paths, labels = zip(*common.images(bench.args.dataset))
 
@@ -53,7 +52,16 @@ def batches(bench, tf, samples):
         image = tf.io.decode_image(tf.io.read_file(path), 3, expand_animations=False)
         return tf.image.resize(image, size) / 255.0, label
     data = tf.data.Dataset.from_tensor_slices((list(paths), list(labels))).shuffle(len(paths)).repeat()
-    stream = iter(data.map(read, tf.data.AUTOTUNE).batch(samples, drop_remainder=True).prefetch(tf.data.AUTOTUNE))
+    return data.map(read, tf.data.AUTOTUNE).batch(samples, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+
+
+def batches(bench, tf, samples):
+    """A function that gives the next batch; random numbers are on the device already."""
+    import net_keras
+    if bench.args.dataset is None:
+        batch = net_keras.batch_of(tf, bench.net, samples)
+        return lambda: batch
+    stream = iter(dataset_of(bench, tf, samples))
     return lambda: next(stream)
 
 
@@ -86,13 +94,18 @@ def strategy_step(bench, tf, strategy, local_devices):
 
 
 def keras_step(bench, tf, scope, wrap=lambda model: model, optimizer=None, samples=None):
-    """Keras' own training step."""
+    """Keras' own training step, as fit() runs it: one stream for all steps. (train_on_batch makes one, and threads, for each.)"""
     import net_keras
     with scope():
         model = wrap(net_keras.model_of(tf.keras, bench.net))
         model.compile(optimizer or optimizer_of(tf, bench.args.optimizer), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    following = batches(bench, tf, samples or bench.args.batch)
-    return (lambda: model.train_on_batch(*following()) and None), model
+        data = dataset_of(bench, tf, samples or bench.args.batch)
+        stream = iter(tf.distribute.get_strategy().experimental_distribute_dataset(data))
+        train = model.make_train_function()
+
+    def step():
+        train(stream)["loss"].numpy()
+    return step, model
 
 
 def multiworker(bench, tf):

@@ -54,6 +54,18 @@ static void matrix_units(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* A framework with a name of its own that runs PyTorch's kernels has its memory; with neither none is known. */
+static void a_framework_of_ones_own(void **state) {
+    (void)state;
+    struct dl_framework own = {.name = "our-trainer", .kernels_from = "pytorch-ddp"};
+    assert_non_null(dl_memory_manager_of(&own));
+    assert_string_equal(dl_memory_manager_of(&own)->family, "pytorch");
+    own.name = "our-mxnet-trainer";
+    assert_string_equal(dl_memory_manager_of(&own)->family, "mxnet");
+    own = (struct dl_framework){.name = "our-trainer"};
+    assert_null(dl_memory_manager_of(&own));
+}
+
 /* Caffe's 8 MiB rule out Winograd's 111 MiB; TensorFlow's 4 GiB do not, PyTorch keeps 8320 KiB for products besides. */
 static void limits(void **state) {
     (void)state;
@@ -120,7 +132,7 @@ static void largest_batch_with_steps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(winograd), cmocka_unit_test(matrix_units), cmocka_unit_test(limits), cmocka_unit_test(rounding),
+        cmocka_unit_test(winograd), cmocka_unit_test(matrix_units), cmocka_unit_test(limits), cmocka_unit_test(a_framework_of_ones_own), cmocka_unit_test(rounding),
         cmocka_unit_test(largest_batch_with_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
