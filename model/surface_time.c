@@ -224,6 +224,9 @@ DL_INLINE bool place(const struct dl_surface *surface, const float *features, fl
     return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
 }
 
+/* Beyond three length scales from every sample: no sample of the devices in data/kernels lies farther from the others but one or two of a surface. */
+static const double FAR = 0.25;
+
 DL_WIDE void dl_surface_eval(const struct dl_surface *surface, const struct dl_surface_scale *scale,
                              const struct dl_surface_shape *shape, struct dl_kernel_time *out)
 {
@@ -235,8 +238,9 @@ DL_WIDE void dl_surface_eval(const struct dl_surface *surface, const struct dl_s
         return;
     }
     float x[DL_AXES]; /* by axis */
-    out->extrapolated = place(surface, shape->features, x);
+    const bool outside = place(surface, shape->features, x);
     const struct sums sums = correction(surface, x);
+    out->extrapolated = outside || sums.nearest < FAR;
     /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper bound). */
     const double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
     out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (surface->offset + sums.weighted)); /* 1 / ln 2 */

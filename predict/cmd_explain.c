@@ -70,23 +70,22 @@ static enum dl_code add_sum(struct dl_table *table, const char *name, const char
     return add_term(table, &line, err);
 }
 
-/* Times below least_s are left out; for people (`sums`) a line has what they come to, and one the whole group. */
+static bool is_left_out(const struct dl_term *term, double least_s) { return strcmp(term->group, "memory") != 0 && term->value < least_s; }
+
+/* Times below least_s are left out; for people (`sums`) a line has what they come to, and one the whole group. One alone stays. */
 static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, double least_s, bool sums, struct dl_err *err) {
     for (int g = 0; groups[g] != NULL; g++) {
         int count, left = 0;
         double left_s = 0;
         const double sum = sum_of(p, groups[g], &count);
-        const bool memory = strcmp(groups[g], "memory") == 0;
         for (int i = 0; i < p->term_count; i++) {
-            if (strcmp(p->terms[i].group, groups[g]) != 0) continue;
-            if (!memory && p->terms[i].value < least_s) {
-                left_s += p->terms[i].value;
-                left++;
-                continue;
-            }
+            if (strcmp(p->terms[i].group, groups[g]) == 0 && is_left_out(&p->terms[i], least_s)) left_s += p->terms[i].value, left++;
+        }
+        for (int i = 0; i < p->term_count; i++) {
+            if (strcmp(p->terms[i].group, groups[g]) != 0 || (left > 1 && is_left_out(&p->terms[i], least_s))) continue;
             DL_TRY(add_term(table, &p->terms[i], err));
         }
-        if (sums && left > 0) DL_TRY(add_sum(table, dl_arena_printf(table->arena, "%d shorter", left), groups[g], left_s, left, err));
+        if (sums && left > 1) DL_TRY(add_sum(table, dl_arena_printf(table->arena, "%d shorter", left), groups[g], left_s, left, err));
         if (sums && count > 1) DL_TRY(add_sum(table, dl_arena_printf(table->arena, "= %s", groups[g]), groups[g], sum, count, err));
     }
     return DL_OK;

@@ -133,6 +133,18 @@ check 'compare --anchor' 0
 run explain --system iris-v100 --framework pytorch-ddp --nodes 4
 check 'explain' 0
 for id in F-KERNEL-SURFACE F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; do has "explain names $id" "$id"; done
+# Only the longest: 8 of them (memory as it is), the others as sums that leave the groups' sums as they were.
+run explain --system iris-v100 --framework pytorch-ddp --nodes 4
+sums=$(grep -E '^ = ' "$SCRATCH/out" | tr -s ' ')
+run explain --system iris-v100 --framework pytorch-ddp --nodes 4 --top 8
+check 'explain the longest' 0
+has 'the others as a sum' '^ [0-9]+ shorter +sum +[0-9]+ terms'
+if [ "$(grep -E '^ = ' "$SCRATCH/out" | tr -s ' ')" = "$sums" ]; then echo 'ok sums of groups stay'; else bad 'sums of groups stay' "$sums"; fi
+run explain --system iris-v100 --framework pytorch-ddp --nodes 4 --top 8 --csv
+rows=$(grep -c -E ',(forward|backward|update|communication|input),F-' "$SCRATCH/out")
+if [ "$rows" -ge 7 ] && [ "$rows" -le 8 ]; then echo 'ok eight rows'; else bad 'eight rows' "$rows"; fi
+run explain --top 0
+check 'at least one' 2 '--top'
 # Mixed precision explains itself: what limits each layer, and why eight times the peak rate is not eight times the speed.
 mixed='--system dgx1-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 -g 1 -b 128'
 # shellcheck disable=SC2086 # several words on purpose

@@ -371,7 +371,7 @@ cell 1300 throughput samples/s
 check 'a unit that is known' 0
 has 'it is predicted' '^Over 1 row'
 cell 1300 throughput images/hour
-check 'a unit that is not known' 0
+check 'a unit that is not known' 1 'no row could be predicted'
 has 'it is said' 'unit "images/hour" of throughput: expected samples/s'
 cell 100 iteration ms
 check 'milliseconds' 0

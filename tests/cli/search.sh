@@ -110,6 +110,8 @@ check 'a framework that does not shard' 2 'does not shard states; take --framewo
 # plans come first on a screen: of the kernels of a convolutional network the longest are shown
 run search --nodes 2 --global-batch 256 --threads 1
 check 'a network of many layers' 0
+check 'the framework that is taken is told' 0 'framework ideal: '
+has 'short iterations in ms' '^ +\[ms\]'
 has 'the rest of the terms is summed' '[0-9]+ shorter terms +- .*dlmodel explain prints them all'
 if [ "$(wc -l < "$SCRATCH/out")" -lt 70 ]; then echo 'ok it fits on a screen or two'; else bad 'it fits on a screen or two' "$(wc -l < "$SCRATCH/out") lines"; fi
 has 'batches that are not split have no micro-batch' '^ data +2 +8 +8 +1 +1 +1 +1 +- '

@@ -1,5 +1,6 @@
 /* The error summary by hand, rows of runs and kernels that must be predicted or skipped with a reason, and what --anchor
  * promises: the anchor's own prediction becomes its measurement. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "model/kernel_match.h"
+#include "model/layer_times.h"
 #include "predict/compare.h"
 #include "tests/check.h"
 
