@@ -16,27 +16,33 @@
 
 /* Priors of the logarithms of length (octaves), signal and noise: median and standard deviation. A length of 2 octaves
  * means that kernels within a factor of 4 resemble each other. */
-static const double LENGTH_MEDIAN[] = {[DL_DISTANCE_SQUARES] = 2.0, [DL_DISTANCE_MAGNITUDES] = 4.0}, LENGTH_SD = 0.5;
+static const double LENGTH_MEDIAN[] = {[DL_DISTANCE_SQUARES] = 2.0, [DL_DISTANCE_MAGNITUDES] = 4.0};
+static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAGNITUDES] = 0.3};
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
 /* What the distance may be made of. Where an operation and pass have several, the one with the highest posterior is taken. */
+enum units { ANY, VECTOR, MATRIX };
 struct form {
     enum dl_op op;
     unsigned passes;        /* bits of enum dl_pass */
+    enum units units;       /* of the device, in this precision */
     int distance;           /* DL_DISTANCE_* */
     const char *features[DL_FEATURES_MAX + 1]; /* as in dl_surface_features */
 };
 enum { ALL = 1 << DL_FORWARD | 1 << DL_BACKWARD_DATA | 1 << DL_BACKWARD_WEIGHTS | 1 << DL_UPDATE };
 #define CONV "batch", "positions", "channels", "filters", "taps"
 static const struct form FORMS[] = {
-    {DL_OP_GEMM, ALL, DL_DISTANCE_SQUARES,
+    {DL_OP_GEMM, ALL, ANY, DL_DISTANCE_SQUARES,
      {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed", "unaligned"}},
-    /* Forward and weight-gradient convolutions change in steps with the shape; data gradients less so. */
-    {DL_OP_CONV, 1 << DL_FORWARD, DL_DISTANCE_MAGNITUDES, {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, DL_DISTANCE_SQUARES, {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV, 1 << DL_BACKWARD_WEIGHTS, DL_DISTANCE_MAGNITUDES, {CONV, "excess", "padding"}},
-    {DL_OP_STREAM, ALL, DL_DISTANCE_SQUARES, {"bytes"}},
+    /* Forward and weight-gradient convolutions change in steps with the shape; data gradients less so. On matrix units a weight gradient
+     * is one implicit product: kernels resemble each other where its sides do, whatever these are made of; on vector units the library chooses
+     * algorithms by what they are made of. */
+    {DL_OP_CONV, 1 << DL_FORWARD, ANY, DL_DISTANCE_MAGNITUDES, {CONV, "stride", "excess", "waves", "square_3x3"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_DATA, ANY, DL_DISTANCE_SQUARES, {CONV, "stride", "excess", "waves", "square_3x3"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_WEIGHTS, VECTOR, DL_DISTANCE_MAGNITUDES, {CONV, "excess", "padding"}},
+    {DL_OP_CONV, 1 << DL_BACKWARD_WEIGHTS, MATRIX, DL_DISTANCE_MAGNITUDES, {"filters", "columns", "summed", "taps", "excess", "padding"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, {"bytes"}},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
 
@@ -59,7 +65,7 @@ static double prior(double log_value, double median, double sd, double *gradient
 
 static double prior_of(const struct process *p, size_t i, double log_value, double *gradient)
 {
-    if (i < p->axes) return prior(log_value, LENGTH_MEDIAN[p->distance], LENGTH_SD, gradient);
+    if (i < p->axes) return prior(log_value, LENGTH_MEDIAN[p->distance], LENGTH_SD[p->distance], gradient);
     if (i == p->axes) return prior(log_value, SIGNAL_MEDIAN, SIGNAL_SD, gradient);
     return prior(log_value, NOISE_MEDIAN, NOISE_SD, gradient);
 }
@@ -222,10 +228,11 @@ static double fit_form(struct process *p, const struct form *form, const struct 
 /* The best form of the operation and pass, written to *surface. */
 static void fit_forms(struct process *p, const struct dl_fit_set *set, double *features, gsl_vector *theta, struct dl_surface *surface)
 {
+    const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
     double least = INFINITY;
     int best = -1, last = -1;
     for (int i = 0; i < FORM_COUNT; i++) {
-        if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0) continue;
+        if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 || (FORMS[i].units != ANY && FORMS[i].units != units)) continue;
         double value = fit_form(p, &FORMS[i], set, features, theta, surface);
         last = i;
         if (best < 0 || value < least) {

@@ -6,10 +6,11 @@
 #include "model/surface_tiles.h"
 
 enum { BATCH, POSITIONS, CHANNELS = DL_AXIS_CHANNELS, FILTERS = DL_AXIS_FILTERS, TAPS, STRIDE = DL_AXIS_STRIDE, EXCESS, WAVES,
-       SQUARE_3X3, PADDING, BATCH_PADDING = DL_AXIS_BATCH_PADDING, STEPS = DL_AXIS_STEPS };
+       SQUARE_3X3, PADDING, BATCH_PADDING = DL_AXIS_BATCH_PADDING, STEPS = DL_AXIS_STEPS, COLUMNS, SUMMED };
 static const char *const conv_features[] = {
     [BATCH] = "batch", [POSITIONS] = "positions", [CHANNELS] = "channels", [FILTERS] = "filters", [TAPS] = "taps",
-    [STRIDE] = "stride", [EXCESS] = "excess", [WAVES] = "waves", [SQUARE_3X3] = "square_3x3", [PADDING] = "padding", NULL};
+    [STRIDE] = "stride", [EXCESS] = "excess", [WAVES] = "waves", [SQUARE_3X3] = "square_3x3", [PADDING] = "padding",
+    [BATCH_PADDING] = "batch_padding", [STEPS] = "steps", [COLUMNS] = "columns", [SUMMED] = "summed", NULL};
 enum { LONG_SIDE, SHORT_SIDE, SUMMED_SIDE, LONG_TRANSPOSED, SHORT_TRANSPOSED, UNALIGNED };
 static const char *const gemm_features[] = {
     [LONG_SIDE] = "long_side", [SHORT_SIDE] = "short_side", [SUMMED_SIDE] = "summed_side",
@@ -85,8 +86,9 @@ DL_INLINE void conv_features_of(const struct dl_kernel *kernel, double positions
     const dl_lanes first = { /* by axis */
         at_least_1(dl_smaller(kernel->batch, LARGE_BATCH)), at_least_1(positions), at_least_1(s->channels), at_least_1(s->filters),
         at_least_1(taps), at_least_1(stride_area), at_least_1(s->tile_excess[0]), s->waves > 1e-30 ? (float)s->waves : 1.0F};
+    const double images = kernel->pass == DL_BACKWARD_WEIGHTS && kernel->batch > LARGE_BATCH ? LARGE_BATCH / kernel->batch : 1.0;
     const dl_lanes second = {flag(s->fast_3x3), flag(s->padded), batch_padding, (float)dl_tile_steps(s->tile_excess[1], s->waves),
-                             1.0F, 1.0F, 1.0F, 1.0F};
+                             at_least_1(n), at_least_1(s->k * images), 1.0F, 1.0F};
     set_features(s, 0, &first);
     set_features(s, DL_LANES, &second);
 }
