@@ -25,7 +25,7 @@ static const struct dl_column columns[] = {
     TEXT_COLUMN("elapsed_s"),  TEXT_COLUMN("energy_j"),         TEXT_COLUMN("versions"),     TEXT_COLUMN("quartile_s"),
     TEXT_COLUMN("core_s"),
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0], FEWEST_STEPS = 3 };
+enum { COLUMNS = sizeof columns / sizeof columns[0], OLDEST_COLUMNS = 35, FEWEST_STEPS = 3 };
 
 struct collected {
     struct dl_table table;
@@ -145,15 +145,15 @@ static enum dl_code merge(const char *path, const struct dl_table *made, struct 
     dl_table_init(out, arena, columns, COLUMNS);
     if (is_table(path)) {
         DL_TRY(dl_csv_read(path, arena, &old, err));
-        bool same = old.column_count == COLUMNS;
-        for (int i = 0; same && i < COLUMNS; i++) same = strcmp(old.header[i], columns[i].key) == 0;
+        bool same = old.column_count >= OLDEST_COLUMNS && old.column_count <= COLUMNS; /* columns that came later are empty in old rows */
+        for (int i = 0; same && i < old.column_count; i++) same = strcmp(old.header[i], columns[i].key) == 0;
         if (!same) return dl_fail_at(err, path, 1, 1, NULL, "expected the columns that collect writes; give another file with -o");
     }
     for (int r = 0; r < old.row_count; r++) {
         if (has_row(made, old.rows[r][0])) continue;
         union dl_cell *row = dl_table_row(out);
         if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        for (int i = 0; i < COLUMNS; i++) row[i].string = old.rows[r][i];
+        for (int i = 0; i < COLUMNS; i++) row[i].string = i < old.column_count ? old.rows[r][i] : "";
     }
     for (int r = 0; r < made->row_count; r++) {
         union dl_cell *row = dl_table_row(out);
