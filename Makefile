@@ -221,7 +221,7 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
 # Calls that fail when a test decides so.
 wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
 $(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
-$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath fstat stat mkdir)
+$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 # Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.

@@ -5,13 +5,14 @@ from spack.package import *
 
 
 class Dlmodel(MakefilePackage):
-    """Performance model of distributed deep-learning training: predicts iteration time, memory and bottleneck of a
-    training job by framework and parallel strategy, and calibrates nodes and networks."""
+    """Performance model of distributed deep-learning training: predicts iteration time, memory and
+    bottleneck of a training job by framework and parallel strategy, and calibrates nodes and
+    networks."""
 
     # The folder that this recipe is in; a site gives its own address.
     homepage = "file:///"
 
-    license("Apache-2.0", checked_by="dlmodel")
+    license("Apache-2.0")
 
     version("0.1.0")
 
@@ -36,10 +37,18 @@ class Dlmodel(MakefilePackage):
     def options(self):
         spec = self.spec
         on = lambda variant: "1" if spec.satisfies("+" + variant) else "0"
-        flags = ["PREFIX=" + self.prefix, "MPI=" + on("mpi"), "OPENBLAS=" + on("cpu"), "ONEDNN=" + on("cpu"),
-                 "PROTOBUF_C=" + on("onnx"), "CUDA=" + on("cuda"), "CUDNN=" + on("cuda"), "NCCL=" + on("cuda")]
+        flags = [
+            "PREFIX=" + self.prefix,
+            "MPI=" + on("mpi"),
+            "OPENBLAS=" + on("cpu"),
+            "ONEDNN=" + on("cpu"),
+            "PROTOBUF_C=" + on("onnx"),
+            "CUDA=" + on("cuda"),
+            "CUDNN=" + on("cuda"),
+            "NCCL=" + on("cuda"),
+        ]
         if spec.satisfies("+cuda"):
-            # One folder of CUDA is expected: the compiler's and linker's paths to cuDNN and NCCL are Spack's own.
+            # One folder of CUDA is expected: Spack's compiler knows the paths to cuDNN and NCCL.
             flags.append("CUDA_HOME=" + spec["cuda"].prefix)
         return flags
 
