@@ -168,7 +168,8 @@ static void replace(struct dl_pass_cost *cost, struct reading reading) {
 static double nearest_of(const struct dl_layer_times *t, double batch, size_t member) {
     double found = NAN, nearest = INFINITY;
     for (int b = 0; b < t->batch_count; b++) {
-        const double away = fabs(log(t->batches[b].batch_samples / batch)), value = *(const double *)((const char *)&t->batches[b] + member);
+        const double away = fabs(log(t->batches[b].batch_samples / batch));
+        const double value = *(const double *)(const void *)((const char *)&t->batches[b] + member);
         if (!dl_known(value) || away >= nearest) continue;
         nearest = away;
         found = value;
