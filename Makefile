@@ -51,10 +51,12 @@ endif
 ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"' \
   -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_PLOTDIR='"$(PREFIX)/share/dlmodel/plots"' \
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
-ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c model/*.c predict/*.c calibrate/*.c slurm/*.c))
+# All C files below these folders.
+sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
+ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,model predict calibrate slurm)))
 LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 
-# What this machine has is found by compiling and linking a few lines (tests/features.sh), and kept in config.mk. Goals that must
+# What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
 CONFIG := $(BUILD)/config.mk
 BARE_GOALS := help deps features check check-fast demo lint cov fuzz dist uninstall clean
@@ -67,27 +69,27 @@ ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
     $(if $(MAKE_RESTARTS),,$(shell rm -f $(CONFIG)))
   endif
 endif
-$(CONFIG): tests/features.sh $(wildcard /var/lib/dpkg/status)
+$(CONFIG): packaging/features.sh $(wildcard /var/lib/dpkg/status)
 	$(Q)mkdir -p $(BUILD)
-	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
+	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh packaging/features.sh $(BUILD)
 
-LIBRARY_SOURCES := $(wildcard model/*.c predict/*.c slurm/*.c) $(filter-out $(wildcard calibrate/probe_*.c),$(wildcard calibrate/*.c))
+LIBRARY_SOURCES := $(filter-out calibrate/probes/%,$(call sources,model predict slurm calibrate))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 # The reader of ONNX files is generated from the messages' description.
-ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/onnx.pb-c.o)
+ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/import/onnx.pb-c.o)
 LIBRARY_OBJECTS += $(ONNX_OBJECT)
 # `help theory` prints the manual that the program was built with.
-THEORY_OBJECT := $(BUILD)/predict/theory_text.o
+THEORY_OBJECT := $(BUILD)/predict/manual/theory_text.o
 LIBRARY_OBJECTS += $(THEORY_OBJECT)
 LIBS += $(PROTOBUF_C_LIBS)
-MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard model/*.c))
-PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_common*.c))
-PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cpu*.c))
-PROBE_MPI := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_mpi*.c))
-PROBE_GPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_gpu*.c))
-PROBE_CUDA := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cuda*.c))
-PROBE_CUDNN := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_cudnn*.c))
-PROBE_NCCL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probe_nccl*.c))
+MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call sources,model))
+PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/common/*.c))
+PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cpu/*.c))
+PROBE_MPI := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/mpi/*.c))
+PROBE_GPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/gpu/*.c))
+PROBE_CUDA := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cuda/*.c))
+PROBE_CUDNN := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cudnn/*.c))
+PROBE_NCCL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/nccl/*.c))
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
@@ -117,11 +119,11 @@ help: ## this list
 	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C\n'
 
 deps: ## install what is missing (says what; apt only)
-	$(Q)sh tests/deps.sh
+	$(Q)sh packaging/deps.sh
 
 features: ## look again what is here, and say how to get the rest
 	$(Q)mkdir -p $(BUILD)
-	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh tests/features.sh $(BUILD)
+	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh packaging/features.sh $(BUILD)
 
 # Another set of flags rebuilds everything.
 FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA) $(HAVE_PROTOBUF_C)
@@ -142,19 +144,19 @@ $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
 ifneq ($(ONNX_OBJECT),)
-$(BUILD)/predict/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
-$(BUILD)/predict/import_onnx.o: $(BUILD)/predict/onnx.pb-c.h
-$(BUILD)/predict/onnx.pb-c.h: $(BUILD)/predict/onnx.pb-c.c ;
-$(BUILD)/predict/onnx.pb-c.c: predict/onnx.proto
-	$(Q)mkdir -p $(BUILD)/predict
-	$(call say,PROTO,$<) $(PROTOC_C) --c_out=$(BUILD)/predict --proto_path=predict $<
-$(ONNX_OBJECT): $(BUILD)/predict/onnx.pb-c.c $(BUILD)/flags
-	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(BUILD)/predict $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+$(BUILD)/predict/import/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
+$(BUILD)/predict/import/import_onnx.o: $(BUILD)/predict/import/onnx.pb-c.h
+$(BUILD)/predict/import/onnx.pb-c.h: $(BUILD)/predict/import/onnx.pb-c.c ;
+$(BUILD)/predict/import/onnx.pb-c.c: predict/import/onnx.proto
+	$(Q)mkdir -p $(@D)
+	$(call say,PROTO,$<) $(PROTOC_C) --c_out=$(@D) --proto_path=$(<D) $<
+$(ONNX_OBJECT): $(BUILD)/predict/import/onnx.pb-c.c $(BUILD)/flags
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(@D) $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
-$(BUILD)/predict/theory_text.c: predict/theory.awk docs/theory.md model/README.md
-	$(Q)mkdir -p $(BUILD)/predict
+$(BUILD)/predict/manual/theory_text.c: predict/manual/theory.awk docs/theory.md model/README.md
+	$(Q)mkdir -p $(@D)
 	$(call say,AWK,$@) awk -f $^ > $@
-$(THEORY_OBJECT): $(BUILD)/predict/theory_text.c $(BUILD)/flags
+$(THEORY_OBJECT): $(BUILD)/predict/manual/theory_text.c $(BUILD)/flags
 	$(call say,CC,$<) $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $(ABOUT_OBJECTS): $(BUILD)/about
 
@@ -188,7 +190,7 @@ $(FAKE)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
 	$(call say,CC,$@) $(CC) $(BASE_FLAGS) -fvisibility=default -isystem tests/fake_cuda/include $(FAKE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 fake_objects = $(patsubst %.c,$(FAKE)/%.o,$(wildcard $(1)))
-$(call fake_objects,calibrate/probe_nccl*.c): FAKE_FLAGS := $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
+$(call fake_objects,calibrate/probes/nccl/*.c): FAKE_FLAGS := $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 fake_library = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lm
 $(FAKE)/libfakegpu.so: $(FAKE)/tests/fake_cuda/fake_core.o
 	$(call fake_library)
@@ -207,11 +209,11 @@ $(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
 $(FAKE)/libcuda.so.1: $(FAKE)/tests/fake_cuda/fake_driver.o
 	$(call fake_library)
 fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
-$(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probe_cuda*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+$(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probes/cuda/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lcublas -lcublasLt)
-$(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probe_cudnn*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+$(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probes/cudnn/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lcudnn -lcublas)
-$(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probe_nccl*.c calibrate/probe_gpu*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+$(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probes/nccl/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBRARY_OBJECTS)
@@ -326,4 +328,4 @@ clean: ## removes all build folders
 
 -include $(LIBRARY_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/dlmodel.d $(PROBE_COMMON:.o=.d) $(PROBE_CPU:.o=.d) \
   $(PROBE_MPI:.o=.d) $(PROBE_GPU:.o=.d) $(PROBE_CUDA:.o=.d) $(PROBE_CUDNN:.o=.d) $(PROBE_NCCL:.o=.d) \
-  $(wildcard $(BUILD)/fake_cuda/calibrate/*.d $(BUILD)/fake_cuda/tests/fake_cuda/*.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d
+  $(wildcard $(BUILD)/fake_cuda/calibrate/probes/*/*.d $(BUILD)/fake_cuda/tests/fake_cuda/*.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d

@@ -1,6 +1,8 @@
-/* dlmodel.c - entry: the table of commands, global options, dispatch, and the only place that prints errors and exits.
+/* dlmodel.c - entry: the table of commands, global options, dispatch, and the only place that
+ * prints errors and exits.
  *
- * Reading order: this file, predict/cmd_predict.c, model/predict.h, then the headers it includes.
+ * Reading order: this file, predict/commands/cmd_predict.c, model/predict/predict.h, then the
+ * headers it includes.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/command.h"
-#include "model/file.h"
+#include "model/cli/command.h"
+#include "model/base/file.h"
 
 #ifndef DLMODEL_VERSION
 #define DLMODEL_VERSION "unknown"
@@ -26,32 +28,25 @@
 #define DL_FEATURES "unknown"
 #endif
 
-extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_search, dl_cmd_explain, dl_cmd_compare, dl_cmd_plot,
-    dl_cmd_report, dl_cmd_slurm, dl_cmd_import, dl_cmd_list, dl_cmd_schema, dl_cmd_help;
+extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_search, dl_cmd_explain,
+    dl_cmd_compare, dl_cmd_plot, dl_cmd_report, dl_cmd_slurm, dl_cmd_import, dl_cmd_list,
+    dl_cmd_schema, dl_cmd_help;
 
 static const struct dl_command *const commands[] = {
-    &dl_cmd_calibrate,
-    &dl_cmd_predict,
-    &dl_cmd_search,
-    &dl_cmd_explain,
-    &dl_cmd_compare,
-    &dl_cmd_plot,
-    &dl_cmd_report,
-    &dl_cmd_slurm,
-    &dl_cmd_import,
-    &dl_cmd_list,
-    &dl_cmd_schema,
-    &dl_cmd_help,
-    NULL,
+    &dl_cmd_calibrate, &dl_cmd_predict, &dl_cmd_search, &dl_cmd_explain, &dl_cmd_compare,
+    &dl_cmd_plot,      &dl_cmd_report,  &dl_cmd_slurm,  &dl_cmd_import,  &dl_cmd_list,
+    &dl_cmd_schema,    &dl_cmd_help,    NULL,
 };
 
 extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;
-static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schema, &dl_runlog_schema, NULL};
+static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schema,
+                                                  &dl_runlog_schema, NULL};
 
 static const struct dl_option global_options[] = {
     {"quiet", 'q', NULL, "Global", "no messages on stderr but errors", true},
     {"verbose", 'v', NULL, "Global", "also say which files were used", true},
-    {"color", 0, "auto|always|never", "Global", "colour on the terminal; NO_COLOR is honoured", false},
+    {"color", 0, "auto|always|never", "Global", "colour on the terminal; NO_COLOR is honoured",
+     false},
     {"data", 0, "DIR", "Global", "look for data files in DIR first", false},
     {"version", 0, NULL, "Global", "version; with -v also the features compiled in", false},
     {"help", 'h', NULL, "Global", "the commands", false},
@@ -60,7 +55,8 @@ static const struct dl_option global_options[] = {
 
 static struct dl_arena arena; /* of the whole process */
 
-static enum dl_code write_output(const struct dl_options *options, const char *text, struct dl_err *err) {
+static enum dl_code write_output(const struct dl_options *options, const char *text,
+                                 struct dl_err *err) {
     if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *path = options == NULL ? NULL : dl_option_text(options, "output");
     if (path != NULL) return dl_file_write(path, text, strlen(text), err);
@@ -84,62 +80,74 @@ static bool is_directory(const char *path) {
     return path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* --data, $DLMODEL_DATA, beside the executable (build tree, moved installation), where it was installed: all that exist. */
+/* --data, $DLMODEL_DATA, beside the executable (build tree, moved installation), where it was
+ * installed: all that exist. */
 static enum dl_code find_data(struct dl_context *context, const char *given, struct dl_err *err) {
     static const char *const beside[] = {"data", "../data", "../share/dlmodel/data", NULL};
     static const char *found[8];
     int count = 0;
     if (given != NULL) {
-        if (!is_directory(given)) return dl_fail(err, DL_ERR_USAGE, "--data: no directory %s", given);
+        if (!is_directory(given))
+            return dl_fail(err, DL_ERR_USAGE, "--data: no directory %s", given);
         found[count++] = given;
     }
     const char *environment = getenv("DLMODEL_DATA");
     if (environment != NULL && environment[0] != 0) {
-        if (!is_directory(environment)) return dl_fail(err, DL_ERR_USAGE, "DLMODEL_DATA: no directory %s", environment);
+        if (!is_directory(environment))
+            return dl_fail(err, DL_ERR_USAGE, "DLMODEL_DATA: no directory %s", environment);
         found[count++] = environment;
     }
     const char *slash = strrchr(context->program, '/');
     if (slash != NULL) {
         const int length = (int)(slash - context->program);
         for (int i = 0; beside[i] != NULL; i++) {
-            const char *path = dl_arena_printf(context->arena, "%.*s/%s", length, context->program, beside[i]);
+            const char *path =
+                dl_arena_printf(context->arena, "%.*s/%s", length, context->program, beside[i]);
             if (is_directory(path)) found[count++] = path;
         }
     }
     if (is_directory(DLMODEL_DATADIR)) found[count++] = DLMODEL_DATADIR;
     if (count == 0) {
-        return dl_fail(err, DL_ERR_SYSTEM, "no data directory found: give --data DIR or set DLMODEL_DATA");
+        return dl_fail(err, DL_ERR_SYSTEM,
+                       "no data directory found: give --data DIR or set DLMODEL_DATA");
     }
     context->data.directories = found;
     context->data.directory_count = count;
     return DL_OK;
 }
 
-/* $DLMODEL_LOCAL, else $XDG_DATA_HOME/dlmodel/local.json, else ~/.local/share/dlmodel/local.json. */
+/* $DLMODEL_LOCAL, else $XDG_DATA_HOME/dlmodel/local.json, else ~/.local/share/dlmodel/local.json.
+ */
 static void find_profile(struct dl_context *context) {
-    const char *direct = getenv("DLMODEL_LOCAL"), *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (direct != NULL && direct[0] != 0) context->profile_path = direct;
-    else if (xdg != NULL && xdg[0] == '/') context->profile_path = dl_arena_printf(context->arena, "%s/dlmodel/local.json", xdg);
+    const char *direct = getenv("DLMODEL_LOCAL"), *xdg = getenv("XDG_DATA_HOME"),
+               *home = getenv("HOME");
+    if (direct != NULL && direct[0] != 0)
+        context->profile_path = direct;
+    else if (xdg != NULL && xdg[0] == '/')
+        context->profile_path = dl_arena_printf(context->arena, "%s/dlmodel/local.json", xdg);
     else if (home != NULL && home[0] != 0) {
-        context->profile_path = dl_arena_printf(context->arena, "%s/.local/share/dlmodel/local.json", home);
+        context->profile_path =
+            dl_arena_printf(context->arena, "%s/.local/share/dlmodel/local.json", home);
     }
     context->data.local_profile = context->profile_path;
 }
 
 /* The last of an option given before or after the command. */
-static const char *global_text(const struct dl_options *before, const struct dl_options *after, const char *name) {
+static const char *global_text(const struct dl_options *before, const struct dl_options *after,
+                               const char *name) {
     const char *text = dl_option_text(after, name);
     return text != NULL ? text : dl_option_text(before, name);
 }
 
-static enum dl_code set_globals(struct dl_context *context, const struct dl_options *before, const struct dl_options *after,
-                                struct dl_err *err) {
+static enum dl_code set_globals(struct dl_context *context, const struct dl_options *before,
+                                const struct dl_options *after, struct dl_err *err) {
     static const char *const choices[] = {"auto", "always", "never", NULL};
     int color = 0;
     DL_TRY(dl_option_choice(before, "color", choices, &color, err));
     DL_TRY(dl_option_choice(after, "color", choices, &color, err));
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    const bool allowed = (no_color == NULL || no_color[0] == 0) && (term == NULL || strcmp(term, "dumb") != 0);
+    const bool allowed =
+        (no_color == NULL || no_color[0] == 0) && (term == NULL || strcmp(term, "dumb") != 0);
     context->color = color == 1 || (color == 0 && allowed && isatty(STDOUT_FILENO));
     context->progress = isatty(STDERR_FILENO);
     if (global_text(before, after, "verbose") != NULL) context->verbosity = 1;
@@ -149,17 +157,19 @@ static enum dl_code set_globals(struct dl_context *context, const struct dl_opti
 }
 
 static enum dl_code print_version(const struct dl_context *context, struct dl_err *err) {
-    const char *text = context->verbosity > 0 ? "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")\nfeatures: " DL_FEATURES "\n"
+    const char *text = context->verbosity > 0 ? "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT
+                                                ")\nfeatures: " DL_FEATURES "\n"
                                               : "dlmodel " DLMODEL_VERSION "\n";
     return write_output(NULL, text, err);
 }
 
 /* A command's own options come first: it may give a global name another meaning. */
-static enum dl_code parse_command(const struct dl_command *command, int argc, char **argv, struct dl_options *out,
-                                  struct dl_err *err) {
+static enum dl_code parse_command(const struct dl_command *command, int argc, char **argv,
+                                  struct dl_options *out, struct dl_err *err) {
     static const struct dl_option *tables[16];
     int count = 0;
-    for (; count < 14 && command->options[count] != NULL; count++) tables[count] = command->options[count];
+    for (; count < 14 && command->options[count] != NULL; count++)
+        tables[count] = command->options[count];
     tables[count] = global_options;
     return dl_options_parse(tables, argc, argv, out, err);
 }
@@ -174,7 +184,8 @@ static int count_globals(int argc, char **argv) {
     return count < argc ? count : argc;
 }
 
-static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, const char **who, struct dl_err *err) {
+static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, const char **who,
+                             struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
     static struct dl_options before, after;
     const int globals = count_globals(argc, argv);
@@ -194,20 +205,27 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
         DL_TRY(dl_cmd_help.run(context, &about, err));
         return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
-    if (command != &dl_cmd_help) DL_TRY(find_data(context, global_text(&before, &after, "data"), err));
+    if (command != &dl_cmd_help)
+        DL_TRY(find_data(context, global_text(&before, &after, "data"), err));
     return command->run(context, &after, err);
 }
 
 int main(int argc, char **argv) {
     struct dl_err err = {0};
-    struct dl_context context = {.program = "", .commands = commands, .arena = &arena, .output = write_output, .note = write_note,
-                                 .global_options = global_options, .schemas = schemas};
+    struct dl_context context = {.program = "",
+                                 .commands = commands,
+                                 .arena = &arena,
+                                 .output = write_output,
+                                 .note = write_note,
+                                 .global_options = global_options,
+                                 .schemas = schemas};
     static char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) context.program = program;
     const char *who = "dlmodel";
     enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
-    if (arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory"); /* whatever came of it */
+    if (arena.failed)
+        code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory"); /* whatever came of it */
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];
         dl_err_text(&err, who != NULL ? who : "dlmodel", text, sizeof text);

@@ -54,8 +54,9 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Where the system allows it (root), so that other programs take the cores in turn less often. Where the kernel groups
- * processes by session (autogroup), only the group's own value counts against other sessions. */
+/* Where the system allows it (root), so that other programs take the cores in turn less often.
+ * Where the kernel groups processes by session (autogroup), only the group's own value counts
+ * against other sessions. */
 static void raise_priority(void) {
     setpriority(PRIO_PROCESS, 0, -20);
     const int group = open("/proc/self/autogroup", O_WRONLY);
@@ -64,15 +65,17 @@ static void raise_priority(void) {
     close(group);
 }
 
-/* Only calls that are safe after fork. A session of its own is also a process group of its own. Priority is set before
- * exec: threads that a library starts inherit it. Death of the parent between fork and prctl is seen by getppid. */
+/* Only calls that are safe after fork. A session of its own is also a process group of its own.
+ * Priority is set before exec: threads that a library starts inherit it. Death of the parent
+ * between fork and prctl is seen by getppid. */
 static void become(char *const *argv, pid_t parent, int out, int err_out) {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(127);
     raise_priority();
     const int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err_out, STDERR_FILENO) < 0)
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        dup2(err_out, STDERR_FILENO) < 0)
         _exit(127);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -88,8 +91,8 @@ struct reader {
     bool too_long;
 };
 
-static enum dl_code take(struct reader *r, const char *text, size_t length, dl_cal_on_line *on_line, void *context,
-                         struct dl_err *err) {
+static enum dl_code take(struct reader *r, const char *text, size_t length, dl_cal_on_line *on_line,
+                         void *context, struct dl_err *err) {
     for (size_t i = 0; i < length; i++) {
         if (text[i] != '\n') {
             if (r->length < sizeof r->line)
@@ -118,16 +121,18 @@ static void remember(struct dl_cal_ending *ending, const char *text, size_t leng
 }
 
 /* Until both pipes are closed. */
-static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_line *on_line, void *context,
-                              struct dl_cal_ending *ending, struct dl_err *err) {
+static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_line *on_line,
+                              void *context, struct dl_cal_ending *ending, struct dl_err *err) {
     struct pollfd fds[2] = {{.fd = out, .events = POLLIN}, {.fd = err_out, .events = POLLIN}};
     struct reader reader = {.length = 0};
     double heard_s = now_s();
     while (fds[0].fd >= 0 || fds[1].fd >= 0) {
         const int ready = poll(fds, 2, 200);
         if (dl_cal_interrupted()) return dl_fail(err, DL_ERR_SYSTEM, "interrupted");
-        if (ready < 0 && errno != EINTR) return dl_fail(err, DL_ERR_SYSTEM, "poll: %s", strerror(errno));
-        if (now_s() - heard_s > silence_s) return dl_fail(err, DL_ERR_BACKEND, "no answer for %.0f s", silence_s);
+        if (ready < 0 && errno != EINTR)
+            return dl_fail(err, DL_ERR_SYSTEM, "poll: %s", strerror(errno));
+        if (now_s() - heard_s > silence_s)
+            return dl_fail(err, DL_ERR_BACKEND, "no answer for %.0f s", silence_s);
         for (int i = 0; i < 2 && ready > 0; i++) {
             char buffer[4096];
             if (fds[i].fd < 0 || fds[i].revents == 0) continue;
@@ -146,7 +151,8 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
     return DL_OK;
 }
 
-/* SIGTERM lets mpirun end its ranks, which are in groups of their own; SIGKILL for what does not listen. */
+/* SIGTERM lets mpirun end its ranks, which are in groups of their own; SIGKILL for what does not
+ * listen. */
 static int end_child(pid_t pid, bool kill_it) {
     int status = 0;
     if (kill_it) {
@@ -163,8 +169,8 @@ static int end_child(pid_t pid, bool kill_it) {
     return status;
 }
 
-enum dl_code dl_cal_child_run(char *const *argv, double silence_s, dl_cal_on_line *on_line, void *context,
-                              struct dl_cal_ending *ending, struct dl_err *err) {
+enum dl_code dl_cal_child_run(char *const *argv, double silence_s, dl_cal_on_line *on_line,
+                              void *context, struct dl_cal_ending *ending, struct dl_err *err) {
     int out[2], words[2];
     *ending = (struct dl_cal_ending){.exit_status = -1};
     if (pipe(out) != 0) return dl_fail(err, DL_ERR_SYSTEM, "pipe: %s", strerror(errno));

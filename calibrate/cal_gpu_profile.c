@@ -1,17 +1,22 @@
-/* cal_gpu_profile.c - the device of a profile from a GPU's samples: see cal_gpu.h. Kernel times hold the gap to the next
- * kernel (probe_gpu.h), so the profile's own gap is 0. */
+/* cal_gpu_profile.c - the device of a profile from a GPU's samples: see cal_gpu.h. Kernel times
+ * hold the gap to the next kernel (probe_gpu.h), so the profile's own gap is 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calibrate/cal_gpu.h"
-#include "calibrate/fit_kernel.h"
+#include "calibrate/fits/fit_kernel.h"
 
-static const int LEAST_SAMPLES = 3; /* of a surface: below, the peak and the model's generic shape say more */
+static const int LEAST_SAMPLES =
+    3; /* of a surface: below, the peak and the model's generic shape say more */
 
-static bool is(const char *text, const char *other) { return text != NULL && strcmp(text, other) == 0; }
-static double number(const struct dl_raw_sample *s, const char *key) { return dl_cal_shape_number(s->shape, key); }
+static bool is(const char *text, const char *other) {
+    return text != NULL && strcmp(text, other) == 0;
+}
+static double number(const struct dl_raw_sample *s, const char *key) {
+    return dl_cal_shape_number(s->shape, key);
+}
 static double number_or(const struct dl_raw_sample *s, const char *key, double fallback) {
     const double value = number(s, key);
     return dl_known(value) ? value : fallback;
@@ -23,7 +28,9 @@ static double fact(const struct dl_cal_maker *m, const char *key) {
 }
 
 static enum dl_pass pass_of(const struct dl_raw_sample *s) {
-    return is(s->pass, "bwd_data") ? DL_BACKWARD_DATA : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS : DL_FORWARD;
+    return is(s->pass, "bwd_data")     ? DL_BACKWARD_DATA
+           : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS
+                                       : DL_FORWARD;
 }
 
 enum dl_precision dl_cal_gpu_precision(const struct dl_raw_sample *s) {
@@ -34,14 +41,17 @@ enum dl_precision dl_cal_gpu_precision(const struct dl_raw_sample *s) {
 }
 
 static struct dl_kernel convolution(const struct dl_raw_sample *s) {
-    const double depth = number_or(s, "d", 1), h = number(s, "h"), r = number(s, "r"), stride = number_or(s, "s", 1),
-                 pad = number_or(s, "p", 0), dilation = number_or(s, "e", 1);
+    const double depth = number_or(s, "d", 1), h = number(s, "h"), r = number(s, "r"),
+                 stride = number_or(s, "s", 1), pad = number_or(s, "p", 0),
+                 dilation = number_or(s, "e", 1);
     const bool deep = depth > 1;
-    const double in[DL_DIMS] = {depth, h, number_or(s, "w", h)}, kernel[DL_DIMS] = {deep ? number_or(s, "z", r) : 1, r, number_or(s, "q", r)},
-                 strides[DL_DIMS] = {deep ? stride : 1, stride, stride}, pads[DL_DIMS] = {deep ? pad : 0, pad, number_or(s, "t", pad)},
+    const double in[DL_DIMS] = {depth, h, number_or(s, "w", h)},
+                 kernel[DL_DIMS] = {deep ? number_or(s, "z", r) : 1, r, number_or(s, "q", r)},
+                 strides[DL_DIMS] = {deep ? stride : 1, stride, stride},
+                 pads[DL_DIMS] = {deep ? pad : 0, pad, number_or(s, "t", pad)},
                  dilations[DL_DIMS] = {deep ? dilation : 1, dilation, dilation};
-    return dl_kernel_conv(pass_of(s), number(s, "n"), number(s, "c"), number(s, "f"), number_or(s, "g", 1), in, kernel, strides, pads,
-                          dilations);
+    return dl_kernel_conv(pass_of(s), number(s, "n"), number(s, "c"), number(s, "f"),
+                          number_or(s, "g", 1), in, kernel, strides, pads, dilations);
 }
 
 /* Elements as the layers of model/ count them: layer_norm.c, layer_act.c, layer_pool.c, cost.c. */
@@ -58,9 +68,11 @@ static bool streamed(const struct dl_raw_sample *s, struct dl_kernel *out) {
         *out = dl_kernel_stream(pass, 8 * n, backward ? 2 * n : n, n);
         out->extra_bytes = 8 * number(s, "n");
     } else if (is(s->probe, "gpu-update"))
-        *out = dl_kernel_stream(DL_UPDATE, 2 * words, 4 * words, 2 * words); /* two calls: four arrays read, two written */
+        *out = dl_kernel_stream(DL_UPDATE, 2 * words, 4 * words,
+                                2 * words); /* two calls: four arrays read, two written */
     else if (is(s->probe, "gpu-pool")) {
-        const double side = floor((number(s, "h") - 1) / 2) + 1, pooled = number(s, "n") * number(s, "c") * side * side;
+        const double side = floor((number(s, "h") - 1) / 2) + 1,
+                     pooled = number(s, "n") * number(s, "c") * side * side;
         *out = dl_kernel_stream(pass, n, backward ? pooled : n, backward ? n : pooled);
         out->extra_bytes = 8 * pooled;
     } else if (is(s->probe, "gpu-copy"))
@@ -72,7 +84,8 @@ static bool streamed(const struct dl_raw_sample *s, struct dl_kernel *out) {
 
 bool dl_cal_gpu_kernel(const struct dl_raw_sample *s, struct dl_kernel *out) {
     if (is(s->probe, "gpu-gemm") || is(s->probe, "gpu-batch")) {
-        *out = dl_kernel_gemm(DL_FORWARD, number(s, "m"), number(s, "n"), number(s, "k"), number_or(s, "b", 1));
+        *out = dl_kernel_gemm(DL_FORWARD, number(s, "m"), number(s, "n"), number(s, "k"),
+                              number_or(s, "b", 1));
         out->a_trans = number_or(s, "ta", 0) > 0;
         out->b_trans = number_or(s, "tb", 0) > 0;
         return true;
@@ -85,12 +98,15 @@ bool dl_cal_gpu_kernel(const struct dl_raw_sample *s, struct dl_kernel *out) {
 double dl_cal_gpu_work(const struct dl_raw_sample *s) {
     struct dl_kernel kernel;
     if (s->probe == NULL) return NAN;
-    if (strncmp(s->probe, "gpu-", 4) != 0) return strncmp(s->probe, "nccl-", 5) == 0 ? number(s, "bytes") : NAN;
+    if (strncmp(s->probe, "gpu-", 4) != 0)
+        return strncmp(s->probe, "nccl-", 5) == 0 ? number(s, "bytes") : NAN;
     if (is(s->probe, "gpu-host")) return number(s, "bytes");
     if (is(s->probe, "gpu-attention")) return dl_cal_gpu_attention_flop(s);
     if (!dl_cal_gpu_kernel(s, &kernel)) return NAN;
     if (kernel.op != DL_OP_STREAM) return kernel.flop;
-    return (kernel.read_elements + kernel.write_elements) * dl_precision_bytes(dl_cal_gpu_precision(s)) + kernel.extra_bytes;
+    return (kernel.read_elements + kernel.write_elements) *
+               dl_precision_bytes(dl_cal_gpu_precision(s)) +
+           kernel.extra_bytes;
 }
 
 bool dl_cal_gpu_measured(const struct dl_cal_journal *journal) {
@@ -101,11 +117,14 @@ bool dl_cal_gpu_measured(const struct dl_cal_journal *journal) {
 }
 
 /* Largest work per second of a probe's samples in a precision and pass (NULL: any); NAN: none. */
-static double best(const struct dl_cal_maker *m, const char *probe, const char *pass, const char *precision) {
+static double best(const struct dl_cal_maker *m, const char *probe, const char *pass,
+                   const char *precision) {
     double most = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (!is(s->probe, probe) || (pass != NULL && !is(s->pass, pass)) || (precision != NULL && !is(s->precision, precision))) continue;
+        if (!is(s->probe, probe) || (pass != NULL && !is(s->pass, pass)) ||
+            (precision != NULL && !is(s->precision, precision)))
+            continue;
         most = fmax(most, dl_cal_gpu_work(s) / s->median_s);
     }
     return most;
@@ -119,34 +138,51 @@ static double median_of(const struct dl_cal_maker *m, const char *probe, const c
     return NAN;
 }
 
-/* fp16 rates are those of products with fp16 operands summed in fp32. Before compute capability 7.0 no matrix units. */
+/* fp16 rates are those of products with fp16 operands summed in fp32. Before compute capability 7.0
+ * no matrix units. */
 static void make_rates(struct dl_cal_maker *m, double capability) {
     static const struct {
         const char *samples;
         enum dl_precision precision;
-    } rows[] = {{"fp32", DL_FP32}, {"tf32", DL_TF32}, {"mixed", DL_FP16}, {"bf16", DL_BF16}, {"fp8", DL_FP8}};
+    } rows[] = {{"fp32", DL_FP32},
+                {"tf32", DL_TF32},
+                {"mixed", DL_FP16},
+                {"bf16", DL_BF16},
+                {"fp8", DL_FP8}};
     struct dl_device *d = &m->out->profile;
     d->rate_count = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const double rate = best(m, "gpu-gemm", NULL, rows[i].samples);
         const bool matrix = rows[i].precision != DL_FP32 && capability >= 70;
         if (dl_known(rate))
-            d->rates[d->rate_count++] = (struct dl_rate){
-                .precision = (int)rows[i].precision, .unit = matrix ? 1 : 0, .peak_flop_per_s = rate, .source = "measured"};
+            d->rates[d->rate_count++] = (struct dl_rate){.precision = (int)rows[i].precision,
+                                                         .unit = matrix ? 1 : 0,
+                                                         .peak_flop_per_s = rate,
+                                                         .source = "measured"};
     }
 }
 
 static const char *architecture(double capability) {
     const int c = (int)capability;
-    return c < 50 ? "kepler" : c < 60 ? "maxwell" : c < 70 ? "pascal" : c < 75 ? "volta" : c < 80 ? "turing" : c < 89 ? "ampere"
-           : c == 89 ? "ada" : c < 100 ? "hopper" : "blackwell";
+    return c < 50    ? "kepler"
+           : c < 60  ? "maxwell"
+           : c < 70  ? "pascal"
+           : c < 75  ? "volta"
+           : c < 80  ? "turing"
+           : c < 89  ? "ampere"
+           : c == 89 ? "ada"
+           : c < 100 ? "hopper"
+                     : "blackwell";
 }
 
 static enum dl_code make_memory(struct dl_cal_maker *m, struct dl_err *err) {
-    static const double PLAUSIBLE_FRAC = 0.3; /* a peak of which less is attained is not believed (a wrong attribute) */
+    static const double PLAUSIBLE_FRAC =
+        0.3; /* a peak of which less is attained is not believed (a wrong attribute) */
     struct dl_device *d = &m->out->profile;
     const double attained = best(m, "gpu-copy", NULL, NULL), peak = fact(m, "gpu_peak_bytes_per_s");
-    if (!dl_known(attained)) return dl_fail(err, DL_ERR_BACKEND, "no sample of the device's memory bandwidth: run the probe gpu-copy");
+    if (!dl_known(attained))
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "no sample of the device's memory bandwidth: run the probe gpu-copy");
     const bool believed = dl_known(peak) && attained <= peak && attained > PLAUSIBLE_FRAC * peak;
     d->memory_bandwidth_bytes_per_s = believed ? peak : attained;
     d->memory_efficiency = believed ? attained / peak : 1;
@@ -156,7 +192,8 @@ static enum dl_code make_memory(struct dl_cal_maker *m, struct dl_err *err) {
 static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     const char *name = dl_cal_journal_find(m->journal, "gpu");
-    const double capability = fact(m, "gpu_capability"), units = fact(m, "gpu_units"), count = fact(m, "gpu_count");
+    const double capability = fact(m, "gpu_capability"), units = fact(m, "gpu_units"),
+                 count = fact(m, "gpu_count");
     d->name = "local-gpu";
     d->kind = "gpu";
     d->vendor = "nvidia";
@@ -173,13 +210,17 @@ static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     d->launch_s = median_of(m, "gpu-launch", "queue");
     d->kernel_gap_s = 0;
     make_rates(m, dl_known(capability) ? capability : 0);
-    d->comment = "Rates are the best that measured products attained, not a datasheet's; memory_bandwidth is what clock and bus of "
-                 "the memory give, memory_efficiency the share that copies attained. Kernel times hold the gap to the next kernel.";
+    d->comment = "Rates are the best that measured products attained, not a datasheet's; "
+                 "memory_bandwidth is what clock and bus of "
+                 "the memory give, memory_efficiency the share that copies attained. Kernel times "
+                 "hold the gap to the next kernel.";
     m->out->devices_per_node = dl_known(count) && count >= 1 ? (int64_t)count : 1;
-    m->out->summary = dl_arena_printf(m->arena, "%s: %lld x %s", m->run->host.name, (long long)m->out->devices_per_node, d->summary);
+    m->out->summary = dl_arena_printf(m->arena, "%s: %lld x %s", m->run->host.name,
+                                      (long long)m->out->devices_per_node, d->summary);
     m->out->comment = "Written by dlmodel calibrate. Times of kernels are those of the first GPU.";
     m->out->nccl_version = dl_cal_journal_find(m->journal, "nccl");
-    m->out->host.copy_bandwidth_bytes_per_s = fmin(best(m, "gpu-host", "h2d_pinned", NULL), best(m, "gpu-host", "d2h_pinned", NULL));
+    m->out->host.copy_bandwidth_bytes_per_s =
+        fmin(best(m, "gpu-host", "h2d_pinned", NULL), best(m, "gpu-host", "d2h_pinned", NULL));
     m->out->host.pageable_bandwidth_bytes_per_s =
         fmin(best(m, "gpu-host", "h2d_pageable", NULL), best(m, "gpu-host", "d2h_pageable", NULL));
     return make_memory(m, err);
@@ -189,16 +230,19 @@ static void gather(struct dl_cal_maker *m) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
-        /* Rows that are summed are no plain streams: they have a factor over the surface (cal_gpu_work.c), and no part in it. */
-        if (is(s->probe, "gpu-layernorm") || is(s->probe, "gpu-softmax") || !dl_cal_gpu_kernel(s, &k->kernel)) continue;
+        /* Rows that are summed are no plain streams: they have a factor over the surface
+         * (cal_gpu_work.c), and no part in it. */
+        if (is(s->probe, "gpu-layernorm") || is(s->probe, "gpu-softmax") ||
+            !dl_cal_gpu_kernel(s, &k->kernel))
+            continue;
         k->precision = dl_cal_gpu_precision(s);
         k->time_s = s->median_s;
         m->kernel_count++;
     }
 }
 
-/* What a fit may know of the device: which units there are, not a datasheet's rates, for there is none. Then the samples'
- * best is the centre of the prior (fit_base.c). */
+/* What a fit may know of the device: which units there are, not a datasheet's rates, for there is
+ * none. Then the samples' best is the centre of the prior (fit_base.c). */
 static enum dl_code strip(const struct dl_cal_maker *m, struct dl_device *out, struct dl_err *err) {
     *out = m->out->profile;
     out->rates = dl_arena_alloc(m->arena, (size_t)out->rate_count + 1, sizeof *out->rates);
@@ -227,13 +271,18 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
         }
         if (there < LEAST_SAMPLES) continue;
         struct dl_fit_quality quality;
-        struct dl_surface *surface = &d->surfaces[d->surface_count];
-        DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, &bare, op, pass, precision, m->arena, surface, &quality, err));
+        struct dl_kernel_model *surface = &d->surfaces[d->surface_count];
+        DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, &bare, op, pass, precision, m->arena,
+                              surface, &quality, err));
         surface->source = "measured";
         d->surface_count++;
-        dl_cal_note(m, dl_arena_printf(m->arena, "fit_%s_%s_%s", dl_op_names[op], dl_pass_names[pass], dl_precision_names[precision]),
-                    dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%", quality.samples,
-                                    quality.folds > 0 ? "cross-validated" : "in-sample", 100 * quality.median_ape, 100 * quality.p90_ape));
+        dl_cal_note(
+            m,
+            dl_arena_printf(m->arena, "fit_%s_%s_%s", dl_op_names[op], dl_pass_names[pass],
+                            dl_precision_names[precision]),
+            dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%",
+                            quality.samples, quality.folds > 0 ? "cross-validated" : "in-sample",
+                            100 * quality.median_ape, 100 * quality.p90_ape));
     }
     return dl_cal_gpu_works(m, err);
 }

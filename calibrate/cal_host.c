@@ -48,7 +48,9 @@ static double last_cache(void) {
         FILE *file = fopen(path, "r");
         if (file == NULL) break;
         if (fscanf(file, "%lf%c", &size, &suffix) >= 1 && size > 0) {
-            largest = fmax(largest, size * (suffix == 'M' ? 1048576.0 : suffix == 'K' ? 1024.0 : 1.0));
+            largest = fmax(largest, size * (suffix == 'M'   ? 1048576.0
+                                            : suffix == 'K' ? 1024.0
+                                                            : 1.0));
         }
         fclose(file);
     }
@@ -57,13 +59,19 @@ static double last_cache(void) {
 
 void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out) {
     struct utsname names;
-    *out = (struct dl_cal_host){.name = "unknown", .kernel = "unknown", .cpu = "unknown", .clock_hz = NAN, .memory_bytes = NAN};
+    *out = (struct dl_cal_host){.name = "unknown",
+                                .kernel = "unknown",
+                                .cpu = "unknown",
+                                .clock_hz = NAN,
+                                .memory_bytes = NAN};
     if (uname(&names) == 0) {
         out->name = dl_arena_strdup(arena, names.nodename);
-        out->kernel = dl_arena_printf(arena, "%s %s %s", names.sysname, names.release, names.machine);
+        out->kernel =
+            dl_arena_printf(arena, "%s %s %s", names.sysname, names.release, names.machine);
     }
     read_processors(arena, out);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES),
+               page = sysconf(_SC_PAGESIZE);
     out->cores = cores < 1 ? 1 : cores;
     cpu_set_t own;
     const int64_t count = sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 0;

@@ -7,10 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/file.h"
+#include "model/base/file.h"
 
-#define STRING(type_, member, need, text)                                                                                      \
-    { .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member), .required = need, .help = text }
+#define STRING(type_, member, need, text)                                                          \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member),                \
+        .required = need, .help = text                                                             \
+    }
 
 static const struct dl_field header_fields[] = {
     STRING(struct dl_cal_header, plan, true, "hash of the plan"),
@@ -34,7 +37,12 @@ static const struct dl_field header_fields[] = {
      .min = 1,
      .max = 1e6,
      .help = "--nodes"},
-    {.key = "cores", .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_cal_header, cores), .min = 1, .max = 4096, .help = "--cores"},
+    {.key = "cores",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_cal_header, cores),
+     .min = 1,
+     .max = 4096,
+     .help = "--cores"},
     {.key = "virtual_nodes",
      .type = DL_FIELD_INTEGER,
      .offset = offsetof(struct dl_cal_header, virtual_nodes),
@@ -61,32 +69,41 @@ static const struct dl_field header_fields[] = {
      .max = 1e7,
      .required = true,
      .help = "--budget"},
-    {.key = "quick", .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_cal_header, quick), .help = "--quick"},
+    {.key = "quick",
+     .type = DL_FIELD_BOOL,
+     .offset = offsetof(struct dl_cal_header, quick),
+     .help = "--quick"},
     {.key = NULL},
 };
-static const struct dl_schema header_schema = {
-    .name = "journal header", .summary = "whose journal it is", .size = sizeof(struct dl_cal_header), .fields = header_fields};
+static const struct dl_schema header_schema = {.name = "journal header",
+                                               .summary = "whose journal it is",
+                                               .size = sizeof(struct dl_cal_header),
+                                               .fields = header_fields};
 
 static const struct dl_field fact_fields[] = {
     STRING(struct dl_cal_fact, key, true, "name"),
     STRING(struct dl_cal_fact, value, true, "text"),
     {.key = NULL},
 };
-static const struct dl_schema fact_schema = {
-    .name = "fact", .summary = "of a library or machine", .size = sizeof(struct dl_cal_fact), .fields = fact_fields};
+static const struct dl_schema fact_schema = {.name = "fact",
+                                             .summary = "of a library or machine",
+                                             .size = sizeof(struct dl_cal_fact),
+                                             .fields = fact_fields};
 
 static const struct dl_field report_fields[] = {
     STRING(struct dl_cal_report, name, true, "of a probe"),
     STRING(struct dl_cal_report, unavailable, false, "why it cannot run"),
     {.key = NULL},
 };
-static const struct dl_schema report_schema = {
-    .name = "probe", .summary = "whether a probe can run", .size = sizeof(struct dl_cal_report), .fields = report_fields};
+static const struct dl_schema report_schema = {.name = "probe",
+                                               .summary = "whether a probe can run",
+                                               .size = sizeof(struct dl_cal_report),
+                                               .fields = report_fields};
 
-#define OBJECT(member, schema, text)                                                                                           \
-    {                                                                                                                          \
-        .key = #member, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_cal_line, member),                               \
-        .count_offset = offsetof(struct dl_cal_line, has_##member), .child = schema, .help = text                              \
+#define OBJECT(member, schema, text)                                                               \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_cal_line, member),   \
+        .count_offset = offsetof(struct dl_cal_line, has_##member), .child = schema, .help = text  \
     }
 static const struct dl_field line_fields[] = {
     OBJECT(header, &header_schema, "first line of a journal"),
@@ -103,24 +120,29 @@ static const struct dl_schema line_schema = {.name = "journal line",
 
 enum { MAX_BYTES = 16 << 20 };
 
-enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length, struct dl_arena *arena,
-                               struct dl_cal_line *out, struct dl_err *err) {
+enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length,
+                               struct dl_arena *arena, struct dl_cal_line *out,
+                               struct dl_err *err) {
     struct dl_json *doc = NULL;
     struct dl_err inner = {0};
     enum dl_code code = dl_json_parse(name, text, length, arena, &doc, &inner);
     if (code == DL_OK) code = dl_json_load(doc, &line_schema, arena, out, &inner);
     if (code == DL_OK) {
-        const int members = out->has_header + out->has_sample + out->has_fact + out->has_probe + out->has_skipped;
+        const int members =
+            out->has_header + out->has_sample + out->has_fact + out->has_probe + out->has_skipped;
         if (members == 1 && (!out->has_sample || out->sample.median_s > 0)) return DL_OK;
-        return dl_fail_at(err, name, line_number, 1, NULL, "expected a header, a sample with a time, or a fact");
+        return dl_fail_at(err, name, line_number, 1, NULL,
+                          "expected a header, a sample with a time, or a fact");
     }
-    if (code == DL_ERR_INPUT) return dl_fail_at(err, name, line_number, inner.col, inner.key, "%s", inner.message);
+    if (code == DL_ERR_INPUT)
+        return dl_fail_at(err, name, line_number, inner.col, inner.key, "%s", inner.message);
     if (err != NULL) *err = inner;
     return code;
 }
 
 /* Room for one more. */
-static void *grow(struct dl_arena *arena, void *old, size_t count, size_t *capacity, size_t bytes_each) {
+static void *grow(struct dl_arena *arena, void *old, size_t count, size_t *capacity,
+                  size_t bytes_each) {
     if (count < *capacity) return old;
     const size_t more = *capacity == 0 ? 64 : 2 * *capacity;
     void *out = dl_arena_alloc(arena, more, bytes_each);
@@ -130,34 +152,38 @@ static void *grow(struct dl_arena *arena, void *old, size_t count, size_t *capac
     return out;
 }
 
-static enum dl_code keep_sample(struct dl_cal_journal *j, const struct dl_raw_sample *sample, struct dl_arena *arena,
-                                struct dl_err *err) {
-    struct dl_raw_sample *room = grow(arena, j->samples, j->sample_count, &j->sample_capacity, sizeof *room);
+static enum dl_code keep_sample(struct dl_cal_journal *j, const struct dl_raw_sample *sample,
+                                struct dl_arena *arena, struct dl_err *err) {
+    struct dl_raw_sample *room =
+        grow(arena, j->samples, j->sample_count, &j->sample_capacity, sizeof *room);
     if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     j->samples = room;
     j->samples[j->sample_count++] = *sample;
     return DL_OK;
 }
 
-static enum dl_code keep_fact(struct dl_cal_journal *j, const char *key, const char *value, struct dl_arena *arena,
-                              struct dl_err *err) {
+static enum dl_code keep_fact(struct dl_cal_journal *j, const char *key, const char *value,
+                              struct dl_arena *arena, struct dl_err *err) {
     for (size_t i = 0; i < j->fact_count; i++) {
         if (strcmp(j->facts[i].key, key) != 0) continue;
         j->facts[i].value = dl_arena_strdup(arena, value);
         return DL_OK;
     }
-    struct dl_cal_fact *room = grow(arena, j->facts, j->fact_count, &j->fact_capacity, sizeof *room);
+    struct dl_cal_fact *room =
+        grow(arena, j->facts, j->fact_count, &j->fact_capacity, sizeof *room);
     if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     j->facts = room;
-    j->facts[j->fact_count++] = (struct dl_cal_fact){dl_arena_strdup(arena, key), dl_arena_strdup(arena, value)};
+    j->facts[j->fact_count++] =
+        (struct dl_cal_fact){dl_arena_strdup(arena, key), dl_arena_strdup(arena, value)};
     return DL_OK;
 }
 
-static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line *line, int number, struct dl_arena *arena,
-                              struct dl_err *err) {
+static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line *line, int number,
+                              struct dl_arena *arena, struct dl_err *err) {
     if ((number == 1) != line->has_header || line->has_probe || line->has_skipped) {
         return dl_fail_at(err, j->path, number, 1, NULL, "%s",
-                          number == 1 ? "expected the header of a journal" : "expected a sample or a fact");
+                          number == 1 ? "expected the header of a journal"
+                                      : "expected a sample or a fact");
     }
     if (line->has_header) j->header = line->header;
     if (line->has_sample) return keep_sample(j, &line->sample, arena, err);
@@ -165,7 +191,8 @@ static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line
     return DL_OK;
 }
 
-enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena, struct dl_cal_journal *out, struct dl_err *err) {
+enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena,
+                                 struct dl_cal_journal *out, struct dl_err *err) {
     char *text;
     size_t length;
     int number = 0;
@@ -182,12 +209,14 @@ enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena, struc
         at += size + 1;
         out->good_bytes = at;
     }
-    if (number == 0) return dl_fail_at(err, path, 0, 0, NULL, "an empty journal; start without --resume");
+    if (number == 0)
+        return dl_fail_at(err, path, 0, 0, NULL, "an empty journal; start without --resume");
     return DL_OK;
 }
 
 static enum dl_code failed(const struct dl_cal_journal *j, const char *what, struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot %s the journal: %s", j->path, what, strerror(errno));
+    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot %s the journal: %s", j->path, what,
+                   strerror(errno));
 }
 
 /* The lock goes with the process, however it ends. */
@@ -198,15 +227,17 @@ static enum dl_code open_locked(struct dl_cal_journal *j, struct dl_err *err) {
     if (fcntl(j->fd, F_SETLK, &lock) == 0) return DL_OK;
     const bool busy = errno == EACCES || errno == EAGAIN;
     const enum dl_code code =
-        busy
-            ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: another calibration is writing this journal; wait for it or end it", j->path)
-            : failed(j, "lock", err);
+        busy ? dl_fail(err, DL_ERR_SYSTEM,
+                       "%.400s: another calibration is writing this journal; wait for it or end it",
+                       j->path)
+             : failed(j, "lock", err);
     close(j->fd);
     j->fd = -1;
     return code;
 }
 
-static enum dl_code append(struct dl_cal_journal *j, const char *text, size_t length, struct dl_err *err) {
+static enum dl_code append(struct dl_cal_journal *j, const char *text, size_t length,
+                           struct dl_err *err) {
     for (size_t done = 0; done < length;) {
         const ssize_t put = write(j->fd, text + done, length - done);
         if (put < 0 && errno == EINTR) continue;
@@ -218,7 +249,8 @@ static enum dl_code append(struct dl_cal_journal *j, const char *text, size_t le
     return DL_OK;
 }
 
-static enum dl_code append_line(struct dl_cal_journal *j, struct dl_json_writer *w, struct dl_err *err) {
+static enum dl_code append_line(struct dl_cal_journal *j, struct dl_json_writer *w,
+                                struct dl_err *err) {
     if (w->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *line = dl_arena_printf(w->arena, "%s\n", w->text);
     if (line == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -237,8 +269,9 @@ static void count_member(struct dl_json_writer *w, const char *key, int64_t valu
     if (value != DL_ABSENT) dl_jw_integer(w, key, value);
 }
 
-enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header, struct dl_arena *arena,
-                                   struct dl_cal_journal *out, struct dl_err *err) {
+enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header,
+                                   struct dl_arena *arena, struct dl_cal_journal *out,
+                                   struct dl_err *err) {
     *out = (struct dl_cal_journal){.path = path, .fd = -1, .header = *header};
     DL_TRY(open_locked(out, err));
     if (ftruncate(out->fd, 0) != 0) return failed(out, "empty", err);
@@ -275,7 +308,8 @@ enum dl_code dl_cal_journal_continue(struct dl_cal_journal *journal, struct dl_e
     return DL_OK;
 }
 
-enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct dl_raw_sample *sample, struct dl_arena *arena,
+enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
+                                   const struct dl_raw_sample *sample, struct dl_arena *arena,
                                    struct dl_err *err) {
     struct dl_json_writer w;
     dl_jw_init(&w, arena, true);
@@ -303,8 +337,8 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct 
     return keep_sample(journal, sample, arena, err);
 }
 
-enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value, struct dl_arena *arena,
-                                 struct dl_err *err) {
+enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value,
+                                 struct dl_arena *arena, struct dl_err *err) {
     const char *known = dl_cal_journal_find(journal, key);
     if (known != NULL && strcmp(known, value) == 0) return DL_OK;
     struct dl_json_writer w;
@@ -319,12 +353,16 @@ enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key
     return keep_fact(journal, key, value, arena, err);
 }
 
-static bool same(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) == 0; }
+static bool same(const char *a, const char *b) {
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
 
 bool dl_cal_journal_has(const struct dl_cal_journal *journal, const struct dl_cal_point *point) {
     for (size_t i = 0; i < journal->sample_count; i++) {
         const struct dl_raw_sample *s = &journal->samples[i];
-        if (same(s->probe, point->probe) && same(s->shape, point->shape) && same(s->pass, point->pass)) return true;
+        if (same(s->probe, point->probe) && same(s->shape, point->shape) &&
+            same(s->pass, point->pass))
+            return true;
     }
     return false;
 }

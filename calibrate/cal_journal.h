@@ -1,22 +1,23 @@
-/* cal_journal.h - the journal of a calibration: a header line, then one JSON line for each finished sample or fact, each
- * on disk before the next begins. A line without its newline (a kill in the middle of a write) does not count.
+/* cal_journal.h - the journal of a calibration: a header line, then one JSON line for each finished
+ * sample or fact, each on disk before the next begins. A line without its newline (a kill in the
+ * middle of a write) does not count.
  */
 #ifndef DL_CALIBRATE_CAL_JOURNAL_H
 #define DL_CALIBRATE_CAL_JOURNAL_H
 
 #include "calibrate/cal_plan.h"
-#include "model/system.h"
+#include "model/hardware/system.h"
 
 struct dl_cal_header {
-    const char *plan;    /* hash of the plan, hexadecimal */
-    const char *host;    /* host name and CPU: another machine must not go on */
-    const char *started; /* date and time */
-    const char *load;    /* load average before the first sample */
-    const char *workload;      /* --workload */
+    const char *plan;         /* hash of the plan, hexadecimal */
+    const char *host;         /* host name and CPU: another machine must not go on */
+    const char *started;      /* date and time */
+    const char *load;         /* load average before the first sample */
+    const char *workload;     /* --workload */
     int64_t gpus, capability; /* that the plan was made for; absent: none */
     const char *only, *file_dir;
     const char *hostfile, *launcher;
-    int64_t ranks, nodes; /* nodes: DL_ABSENT is 1 */
+    int64_t ranks, nodes;         /* nodes: DL_ABSENT is 1 */
     int64_t cores, virtual_nodes; /* --cores, --virtual-nodes; DL_ABSENT: not given */
     double budget_s;
     bool quick;
@@ -50,25 +51,29 @@ struct dl_cal_journal {
 };
 
 /* DL_ERR_INPUT with FILE:LINE for a line that is not one of those. */
-enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length, struct dl_arena *arena,
-                               struct dl_cal_line *out, struct dl_err *err);
+enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length,
+                               struct dl_arena *arena, struct dl_cal_line *out, struct dl_err *err);
 
 /* All complete lines of a file. DL_ERR_INPUT: no header first, or a bad line. */
-enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena, struct dl_cal_journal *out, struct dl_err *err);
+enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena,
+                                 struct dl_cal_journal *out, struct dl_err *err);
 
-/* Start a new one (replacing another), or go on behind the complete lines of one that was read. Takes a lock, so that two
- * calibrations cannot write the same one. DL_ERR_SYSTEM. */
-enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header, struct dl_arena *arena,
-                                   struct dl_cal_journal *out, struct dl_err *err);
+/* Start a new one (replacing another), or go on behind the complete lines of one that was read.
+ * Takes a lock, so that two calibrations cannot write the same one. DL_ERR_SYSTEM. */
+enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header,
+                                   struct dl_arena *arena, struct dl_cal_journal *out,
+                                   struct dl_err *err);
 enum dl_code dl_cal_journal_continue(struct dl_cal_journal *journal, struct dl_err *err);
 
 /* Append and fsync; keeps the content in memory too. */
-enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal, const struct dl_raw_sample *sample, struct dl_arena *arena,
+enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
+                                   const struct dl_raw_sample *sample, struct dl_arena *arena,
                                    struct dl_err *err);
-enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value, struct dl_arena *arena,
-                                 struct dl_err *err);
+enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value,
+                                 struct dl_arena *arena, struct dl_err *err);
 bool dl_cal_journal_has(const struct dl_cal_journal *journal, const struct dl_cal_point *point);
-const char *dl_cal_journal_find(const struct dl_cal_journal *journal, const char *key); /* a fact, or NULL */
+const char *dl_cal_journal_find(const struct dl_cal_journal *journal,
+                                const char *key); /* a fact, or NULL */
 
 void dl_cal_journal_close(struct dl_cal_journal *journal, bool remove_file);
 

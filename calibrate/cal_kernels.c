@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "calibrate/fit_kernel.h"
-#include "model/file.h"
+#include "calibrate/fits/fit_kernel.h"
+#include "model/base/file.h"
 
 static const struct dl_column columns[] = {
     {"op", "op", "", DL_COLUMN_STRING, 0, 0},
@@ -21,7 +21,8 @@ static const struct dl_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row *rows, size_t count, struct dl_err *err) {
+static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row *rows, size_t count,
+                         struct dl_err *err) {
     for (size_t i = 0; i < count; i++) {
         const struct dl_fit_quality *q = &rows[i].quality;
         union dl_cell *cells = dl_table_row(table);
@@ -41,21 +42,25 @@ static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row 
     return DL_OK;
 }
 
-enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options *options, enum dl_format format,
-                            struct dl_err *err) {
+enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options *options,
+                            enum dl_format format, struct dl_err *err) {
     const char *name = dl_option_text(options, "device"), *path = dl_option_text(options, "output");
     const struct dl_device *device;
-    struct dl_surface_set set;
+    struct dl_kernel_model_set set;
     struct dl_fit_report_row *rows;
     size_t count;
     const char *files[DL_MAX_POSITIONAL + 1];
     size_t file_count = 0;
     files[file_count++] = dl_option_text(options, "kernels");
-    for (int i = 0; i < options->positional_count; i++) files[file_count++] = options->positional[i];
-    if (name == NULL) return dl_fail(err, DL_ERR_USAGE, "--kernels needs --device NAME; 'dlmodel list devices' shows them");
+    for (int i = 0; i < options->positional_count; i++)
+        files[file_count++] = options->positional[i];
+    if (name == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--kernels needs --device NAME; 'dlmodel list devices' shows them");
     DL_TRY(dl_data_device(&context->data, name, context->arena, &device, err));
-    DL_TRY(dl_fit_kernel_files(files, file_count, device, context->arena, &set, &rows, &count, err));
-    const char *text = dl_json_text(&dl_surface_set_schema, &set, context->arena);
+    DL_TRY(
+        dl_fit_kernel_files(files, file_count, device, context->arena, &set, &rows, &count, err));
+    const char *text = dl_json_text(&dl_kernel_model_set_schema, &set, context->arena);
     if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (path != NULL) DL_TRY(dl_file_write(path, text, strlen(text), err));
     if (path != NULL && strcmp(path, "-") == 0) return DL_OK;
@@ -69,8 +74,10 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
     return context->output(
         NULL,
         dl_arena_printf(
-            context->arena, "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw); "
-                            "one factor: of a single share of the peak for all\n%s%s%s%s",
-            device->name, shown, path != NULL ? "surfaces: " : "", path != NULL ? path : "no file written; give -o FILE", "\n"),
+            context->arena,
+            "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw); "
+            "one factor: of a single share of the peak for all\n%s%s%s%s",
+            device->name, shown, path != NULL ? "surfaces: " : "",
+            path != NULL ? path : "no file written; give -o FILE", "\n"),
         err);
 }

@@ -1,12 +1,12 @@
-/* cal_launch.c - see the header. The options of the launchers: manual pages mpirun(1) of Open MPI 4.1, mpiexec(1) of MPICH's
- * Hydra, srun(1) of Slurm. */
+/* cal_launch.c - see the header. The options of the launchers: manual pages mpirun(1) of Open
+ * MPI 4.1, mpiexec(1) of MPICH's Hydra, srun(1) of Slurm. */
 #include "calibrate/cal_launch.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/file.h"
+#include "model/base/file.h"
 
 static const double ASK_SILENCE_S = 20;
 enum { MAX_FILE_BYTES = 1 << 20, FIXED_WORDS = 48 };
@@ -32,8 +32,9 @@ static void push_all(struct words *w, const char *const *texts) {
 }
 
 static struct words begin(size_t room, struct dl_arena *arena) {
-    return (struct words){
-        .arena = arena, .argv = dl_arena_alloc(arena, FIXED_WORDS + room + 1, sizeof(char *)), .capacity = FIXED_WORDS};
+    return (struct words){.arena = arena,
+                          .argv = dl_arena_alloc(arena, FIXED_WORDS + room + 1, sizeof(char *)),
+                          .capacity = FIXED_WORDS};
 }
 
 static char **end(const struct words *w, size_t *count) {
@@ -50,7 +51,8 @@ struct list {
 };
 
 /* A host of several slots may stand there several times: it is one node. */
-static enum dl_code add_host(struct list *list, const char *name, size_t length, struct dl_err *err) {
+static enum dl_code add_host(struct list *list, const char *name, size_t length,
+                             struct dl_err *err) {
     const char *copy = dl_arena_strndup(list->arena, name, length);
     if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < list->count; i++) {
@@ -87,19 +89,25 @@ static enum dl_code read_hosts(const char *path, struct list *list, struct dl_er
         DL_TRY(add_line(list, at, size, err));
         at += size + 1;
     }
-    return list->count > 0 ? DL_OK : dl_fail_at(err, path, 1, 1, NULL, "expected names of hosts, one a line");
+    return list->count > 0
+               ? DL_OK
+               : dl_fail_at(err, path, 1, 1, NULL, "expected names of hosts, one a line");
 }
 
 /* Slurm writes "node[01-04,07]"; scontrol knows the rules. */
 static enum dl_code ask_slurm(const char *nodes, struct list *list, struct dl_err *err) {
     struct dl_cal_ending ending;
     const char *scontrol = dl_cal_find_program("scontrol", list->arena);
-    if (scontrol == NULL) return dl_fail(err, DL_ERR_BACKEND, "a Slurm allocation, but scontrol is not in PATH; give --hostfile");
-    char *const argv[] = {dl_arena_strdup(list->arena, scontrol), dl_arena_strdup(list->arena, "show"),
-                          dl_arena_strdup(list->arena, "hostnames"), dl_arena_strdup(list->arena, nodes), NULL};
+    if (scontrol == NULL)
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "a Slurm allocation, but scontrol is not in PATH; give --hostfile");
+    char *const argv[] = {
+        dl_arena_strdup(list->arena, scontrol), dl_arena_strdup(list->arena, "show"),
+        dl_arena_strdup(list->arena, "hostnames"), dl_arena_strdup(list->arena, nodes), NULL};
     DL_TRY(dl_cal_child_run(argv, ASK_SILENCE_S, add_line, list, &ending, err));
     if (ending.exit_status == 0 && list->count > 0) return DL_OK;
-    return dl_fail(err, DL_ERR_BACKEND, "scontrol show hostnames %.100s failed: %.200s; give --hostfile", nodes,
+    return dl_fail(err, DL_ERR_BACKEND,
+                   "scontrol show hostnames %.100s failed: %.200s; give --hostfile", nodes,
                    ending.last_words);
 }
 
@@ -110,10 +118,13 @@ static enum dl_code hear_pmix(void *context, const char *line, size_t length, st
     return DL_OK;
 }
 
-/* Open MPI under srun finds its ranks through PMIx; `srun --mpi=list` says whether this Slurm has it. */
-static enum dl_code ask_srun(struct dl_cal_launch *launch, struct dl_arena *arena, struct dl_err *err) {
+/* Open MPI under srun finds its ranks through PMIx; `srun --mpi=list` says whether this Slurm has
+ * it. */
+static enum dl_code ask_srun(struct dl_cal_launch *launch, struct dl_arena *arena,
+                             struct dl_err *err) {
     struct dl_cal_ending ending;
-    char *const argv[] = {dl_arena_strdup(arena, launch->tools->srun), dl_arena_strdup(arena, "--mpi=list"), NULL};
+    char *const argv[] = {dl_arena_strdup(arena, launch->tools->srun),
+                          dl_arena_strdup(arena, "--mpi=list"), NULL};
     bool heard = false;
     DL_TRY(dl_cal_child_run(argv, ASK_SILENCE_S, hear_pmix, &heard, &ending, err));
     launch->pmix = heard || strstr(ending.last_words, "pmix") != NULL;
@@ -121,11 +132,13 @@ static enum dl_code ask_srun(struct dl_cal_launch *launch, struct dl_arena *aren
     return DL_OK;
 }
 
-enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice, const struct dl_cal_tools *tools, struct dl_arena *arena,
+enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
+                                const struct dl_cal_tools *tools, struct dl_arena *arena,
                                 struct dl_cal_launch *out, struct dl_err *err) {
     struct list list = {.arena = arena};
     const char *slurm = getenv("SLURM_JOB_NODELIST"), *pbs = getenv("PBS_NODEFILE");
-    *out = (struct dl_cal_launch){.tools = tools, .launcher = choice->launcher, .host_count = (size_t)choice->nodes};
+    *out = (struct dl_cal_launch){
+        .tools = tools, .launcher = choice->launcher, .host_count = (size_t)choice->nodes};
     if (choice->hostfile != NULL)
         DL_TRY(read_hosts(choice->hostfile, &list, err));
     else if (slurm != NULL && getenv("SLURM_JOB_ID") != NULL)
@@ -136,18 +149,23 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice, const struct
         return DL_OK;
     else
         return dl_fail(err, DL_ERR_USAGE,
-                       "--nodes %lld: no allocation here (neither SLURM_JOB_NODELIST nor PBS_NODEFILE is set); run it inside "
+                       "--nodes %lld: no allocation here (neither SLURM_JOB_NODELIST nor "
+                       "PBS_NODEFILE is set); run it inside "
                        "one (salloc, sbatch), or give --hostfile FILE or --launcher CMD",
                        (long long)choice->nodes);
     if (list.count < (size_t)choice->nodes) {
-        return dl_fail(err, DL_ERR_USAGE, "--nodes %lld: %s has only %zu hosts", (long long)choice->nodes,
+        return dl_fail(err, DL_ERR_USAGE, "--nodes %lld: %s has only %zu hosts",
+                       (long long)choice->nodes,
                        choice->hostfile != NULL ? choice->hostfile : "the allocation", list.count);
     }
     out->hosts = list.names;
-    if (choice->launcher == NULL && choice->hostfile == NULL && slurm != NULL && tools->srun != NULL)
+    if (choice->launcher == NULL && choice->hostfile == NULL && slurm != NULL &&
+        tools->srun != NULL)
         DL_TRY(ask_srun(out, arena, err));
     if (choice->launcher == NULL && !out->slurm && tools->mpirun == NULL)
-        return dl_fail(err, DL_ERR_BACKEND, "--nodes %lld: mpirun is not in PATH (install openmpi-bin), and --launcher was not given",
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "--nodes %lld: mpirun is not in PATH (install openmpi-bin), and --launcher "
+                       "was not given",
                        (long long)choice->nodes);
     return DL_OK;
 }
@@ -155,7 +173,8 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice, const struct
 /* ---- words ---- */
 
 bool dl_cal_launch_chooses(const struct dl_cal_launch *launch) {
-    return launch->hosts != NULL && (launch->launcher == NULL || strstr(launch->launcher, "{hosts}") != NULL);
+    return launch->hosts != NULL &&
+           (launch->launcher == NULL || strstr(launch->launcher, "{hosts}") != NULL);
 }
 
 static const char *join(const char *const *hosts, size_t count, struct dl_arena *arena) {
@@ -174,12 +193,15 @@ static const char *join(const char *const *hosts, size_t count, struct dl_arena 
 }
 
 /* One word of --launcher, its placeholders filled in. */
-static const char *fill_in(const char *word, const char *hosts, const char *ranks, struct dl_arena *arena) {
+static const char *fill_in(const char *word, const char *hosts, const char *ranks,
+                           struct dl_arena *arena) {
     static const char *const names[] = {"{hosts}", "{ranks}"};
     const char *const values[] = {hosts, ranks};
     for (int i = 0; i < 2 && word != NULL; i++) {
         const char *at = strstr(word, names[i]);
-        if (at != NULL) word = dl_arena_printf(arena, "%.*s%s%s", (int)(at - word), word, values[i], at + strlen(names[i]));
+        if (at != NULL)
+            word = dl_arena_printf(arena, "%.*s%s%s", (int)(at - word), word, values[i],
+                                   at + strlen(names[i]));
     }
     return word;
 }
@@ -202,13 +224,14 @@ static void push_launcher(struct words *w, const char *text, const char *hosts, 
                 word[length++] = *at;
         }
         word[length] = 0;
-        const char *full = w->count == 0 && strchr(word, '/') == NULL ? dl_cal_find_program(word, w->arena) : NULL;
+        const char *full =
+            w->count == 0 && strchr(word, '/') == NULL ? dl_cal_find_program(word, w->arena) : NULL;
         push(w, full != NULL ? full : fill_in(word, hosts, ranks, w->arena));
     }
 }
 
-char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts, size_t count, size_t room,
-                           struct dl_arena *arena, size_t *word_count) {
+char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts,
+                           size_t count, size_t room, struct dl_arena *arena, size_t *word_count) {
     struct words w = begin(room, arena);
     const char *list = join(hosts, count, arena), *ranks = dl_arena_printf(arena, "%zu", count);
     if (list == NULL || ranks == NULL) return NULL;
@@ -219,12 +242,12 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
     } else if (launch->slurm) {
         push(&w, launch->tools->srun);
         if (launch->pmix) push(&w, "--mpi=pmix");
-        push_all(&w, (const char *const[]){"--nodes", ranks, "--ntasks", ranks, "--ntasks-per-node", "1", "--nodelist", list,
-                                           "--kill-on-bad-exit=1", NULL});
+        push_all(&w, (const char *const[]){"--nodes", ranks, "--ntasks", ranks, "--ntasks-per-node",
+                                           "1", "--nodelist", list, "--kill-on-bad-exit=1", NULL});
     } else if (launch->tools->open_mpi) {
         push(&w, launch->tools->mpirun);
-        push_all(&w, (const char *const[]){"--allow-run-as-root", "--host", list, "--map-by", "ppr:1:node", "--bind-to", "none",
-                                           "-np", ranks, NULL});
+        push_all(&w, (const char *const[]){"--allow-run-as-root", "--host", list, "--map-by",
+                                           "ppr:1:node", "--bind-to", "none", "-np", ranks, NULL});
     } else {
         push(&w, launch->tools->mpirun);
         push_all(&w, (const char *const[]){"-hosts", list, "-ppn", "1", "-n", ranks, NULL});
@@ -232,10 +255,12 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
     return end(&w, word_count);
 }
 
-/* In an allocation of several nodes mpirun would spread the ranks over them; these are of this node. */
+/* In an allocation of several nodes mpirun would spread the ranks over them; these are of this
+ * node. */
 static void push_outside(struct words *w) {
-    static const char *const names[] = {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_JOBID",
-                                        "PBS_NODEFILE", NULL};
+    static const char *const names[] = {
+        "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_JOBID",
+        "PBS_NODEFILE", NULL};
     const char *env = dl_cal_find_program("env", w->arena);
     bool any = false;
     for (int i = 0; names[i] != NULL; i++) any = any || getenv(names[i]) != NULL;
@@ -244,11 +269,20 @@ static void push_outside(struct words *w) {
     for (int i = 0; names[i] != NULL; i++) push_all(w, (const char *const[]){"-u", names[i], NULL});
 }
 
-char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp, size_t room, struct dl_arena *arena,
-                          size_t *word_count) {
+char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp, size_t room,
+                          struct dl_arena *arena, size_t *word_count) {
     /* A rank that waits leaves its core to others. */
-    static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe",     "--bind-to", "none", "--mca", "pml",
-                                           "ob1",                 "--mca",               "mpi_yield_when_idle",  "1",     NULL};
+    static const char *const open_mpi[] = {"--allow-run-as-root",
+                                           "--oversubscribe",
+                                           "--bind-to",
+                                           "none",
+                                           "--mca",
+                                           "pml",
+                                           "ob1",
+                                           "--mca",
+                                           "mpi_yield_when_idle",
+                                           "1",
+                                           NULL};
     struct words w = begin(room, arena);
     push_outside(&w);
     push(&w, tools->mpirun);

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/stats.h"
+#include "model/base/stats.h"
 
 static const double SILENCE_S = 60; /* a node that is down makes a launcher wait about so long */
-/* Two healthy nodes agree within a few percent; a link that fell back to half its rate takes twice as long (judgement). */
+/* Two healthy nodes agree within a few percent; a link that fell back to half its rate takes twice
+ * as long (judgement). */
 static const double SLOW_FACTOR = 1.4;
-static const double SHORT_BYTES = 4096;       /* below it a message is all latency, */
-static const double SHORT_SLOW_FACTOR = 2.5;  /* which differs more between healthy nodes (hops, interrupts) */
+static const double SHORT_BYTES = 4096; /* below it a message is all latency, */
+static const double SHORT_SLOW_FACTOR =
+    2.5; /* which differs more between healthy nodes (hops, interrupts) */
 
 struct survey {
     struct dl_cal_journal *journal;
@@ -21,10 +23,11 @@ struct survey {
     size_t count, capacity;
 };
 
-size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, size_t nodes, double *slow_frac,
-                         struct dl_arena *arena) {
+size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, size_t nodes,
+                         double *slow_frac, struct dl_arena *arena) {
     size_t slow = 0;
-    double *best = dl_arena_alloc(arena, nodes, sizeof *best), *scratch = dl_arena_alloc(arena, nodes, sizeof *scratch);
+    double *best = dl_arena_alloc(arena, nodes, sizeof *best),
+           *scratch = dl_arena_alloc(arena, nodes, sizeof *scratch);
     for (size_t i = 0; i < nodes; i++) slow_frac[i] = 0;
     if (best == NULL || scratch == NULL || nodes < 3) return 0;
     for (size_t k = 0; k < pair_count; k++) {
@@ -42,14 +45,16 @@ size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, siz
         const double usual = dl_median(best, nodes, scratch);
         const double limit = bytes < SHORT_BYTES ? SHORT_SLOW_FACTOR : SLOW_FACTOR;
         for (size_t i = 0; i < nodes; i++) {
-            if (isfinite(best[i]) && best[i] > limit * usual) slow_frac[i] = fmax(slow_frac[i], best[i] / usual);
+            if (isfinite(best[i]) && best[i] > limit * usual)
+                slow_frac[i] = fmax(slow_frac[i], best[i] / usual);
         }
     }
     for (size_t i = 0; i < nodes; i++) slow += slow_frac[i] > 0;
     return slow;
 }
 
-static enum dl_code keep_pair(struct survey *s, const struct dl_raw_sample *sample, struct dl_err *err) {
+static enum dl_code keep_pair(struct survey *s, const struct dl_raw_sample *sample,
+                              struct dl_err *err) {
     if (s->count == s->capacity) {
         const size_t more = s->capacity == 0 ? 256 : 2 * s->capacity;
         struct dl_cal_pair *room = dl_arena_alloc(s->arena, more, sizeof *room);
@@ -58,11 +63,15 @@ static enum dl_code keep_pair(struct survey *s, const struct dl_raw_sample *samp
         s->pairs = room;
         s->capacity = more;
     }
-    s->pairs[s->count++] = (struct dl_cal_pair){dl_cal_shape_number(sample->shape, "bytes"), sample->median_s,
-                                                (int)dl_cal_shape_number(sample->shape, "from"),
-                                                (int)dl_cal_shape_number(sample->shape, "to")};
-    const struct dl_cal_point same = {.probe = sample->probe, .shape = sample->shape, .pass = sample->pass};
-    return dl_cal_journal_has(s->journal, &same) ? DL_OK : dl_cal_journal_sample(s->journal, sample, s->arena, err);
+    s->pairs[s->count++] =
+        (struct dl_cal_pair){dl_cal_shape_number(sample->shape, "bytes"), sample->median_s,
+                             (int)dl_cal_shape_number(sample->shape, "from"),
+                             (int)dl_cal_shape_number(sample->shape, "to")};
+    const struct dl_cal_point same = {
+        .probe = sample->probe, .shape = sample->shape, .pass = sample->pass};
+    return dl_cal_journal_has(s->journal, &same)
+               ? DL_OK
+               : dl_cal_journal_sample(s->journal, sample, s->arena, err);
 }
 
 static enum dl_code hear(void *context, const char *text, size_t length, struct dl_err *err) {
@@ -77,8 +86,9 @@ static enum dl_code hear(void *context, const char *text, size_t length, struct 
 }
 
 /* DL_OK and *why NULL: every node answered. */
-static enum dl_code ask(const struct dl_cal_launch *launch, const char *const *hosts, size_t count, const char *option,
-                        struct survey *s, const char **why, struct dl_err *err) {
+static enum dl_code ask(const struct dl_cal_launch *launch, const char *const *hosts, size_t count,
+                        const char *option, struct survey *s, const char **why,
+                        struct dl_err *err) {
     struct dl_cal_ending ending;
     struct dl_err own = {0};
     size_t n;
@@ -99,7 +109,8 @@ static enum dl_code ask(const struct dl_cal_launch *launch, const char *const *h
     if (code != DL_OK)
         *why = dl_arena_strdup(s->arena, own.message);
     else if (ending.exit_status != 0)
-        *why = ending.last_words[0] != 0 ? dl_arena_strdup(s->arena, ending.last_words) : "it failed without a word";
+        *why = ending.last_words[0] != 0 ? dl_arena_strdup(s->arena, ending.last_words)
+                                         : "it failed without a word";
     return DL_OK;
 }
 
@@ -109,21 +120,22 @@ static void leave_out(struct dl_cal_launch *launch, size_t at) {
 }
 
 /* After a failure: each node alone, then each with the first that works. */
-static enum dl_code drop_failing(struct dl_cal_launch *launch, struct survey *s, const struct dl_cal_progress *progress,
-                                 struct dl_err *err) {
+static enum dl_code drop_failing(struct dl_cal_launch *launch, struct survey *s,
+                                 const struct dl_cal_progress *progress, struct dl_err *err) {
     const char *why;
     for (int round = 0; round < 2; round++) {
         for (size_t i = (size_t)round; i < launch->host_count;) {
             const char *both[] = {launch->hosts[0], launch->hosts[i]};
-            DL_TRY(ask(launch, round == 0 ? &both[1] : both, round == 0 ? 1 : 2, "--hello", s, &why, err));
+            DL_TRY(ask(launch, round == 0 ? &both[1] : both, round == 0 ? 1 : 2, "--hello", s, &why,
+                       err));
             if (why == NULL) {
                 i++;
                 continue;
             }
-            const char *text = dl_arena_printf(s->arena, "node %s left out: %s: %.200s", launch->hosts[i],
-                                               round == 0 ? "no MPI program can be started there"
-                                                          : "no messages to or from it",
-                                               why);
+            const char *text = dl_arena_printf(
+                s->arena, "node %s left out: %s: %.200s", launch->hosts[i],
+                round == 0 ? "no MPI program can be started there" : "no messages to or from it",
+                why);
             if (text != NULL) progress->warn(progress->context, text);
             leave_out(launch, i);
         }
@@ -131,7 +143,8 @@ static enum dl_code drop_failing(struct dl_cal_launch *launch, struct survey *s,
     return DL_OK;
 }
 
-/* Names of MPI and of the host list may differ in the domain. The order of the launcher is that of the ranks otherwise. */
+/* Names of MPI and of the host list may differ in the domain. The order of the launcher is that of
+ * the ranks otherwise. */
 static size_t host_of_rank(const struct dl_cal_launch *launch, const char *hosts, size_t rank) {
     const char *name = hosts;
     for (size_t i = 0; i < rank && name != NULL; i++) {
@@ -140,7 +153,9 @@ static size_t host_of_rank(const struct dl_cal_launch *launch, const char *hosts
     }
     const size_t length = name == NULL ? 0 : strcspn(name, ",.");
     for (size_t i = 0; i < launch->host_count && length > 0; i++) {
-        if (strncmp(launch->hosts[i], name, length) == 0 && strchr(".", launch->hosts[i][length]) != NULL) return i;
+        if (strncmp(launch->hosts[i], name, length) == 0 &&
+            strchr(".", launch->hosts[i][length]) != NULL)
+            return i;
     }
     return rank;
 }
@@ -150,7 +165,8 @@ static bool any_slow(const struct survey *s, size_t nodes) {
     return slow != NULL && dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) > 0;
 }
 
-static void drop_slow(struct dl_cal_launch *launch, struct survey *s, const struct dl_cal_progress *progress) {
+static void drop_slow(struct dl_cal_launch *launch, struct survey *s,
+                      const struct dl_cal_progress *progress) {
     double *slow = dl_arena_alloc(s->arena, launch->host_count, sizeof *slow);
     const size_t nodes = launch->host_count;
     if (slow == NULL || dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) == 0) return;
@@ -160,12 +176,16 @@ static void drop_slow(struct dl_cal_launch *launch, struct survey *s, const stru
         if (slow[rank] <= 0) continue;
         const bool chooses = dl_cal_launch_chooses(launch);
         const size_t host = chooses ? host_of_rank(launch, s->hosts, rank) : rank;
-        const char *name = chooses && host < nodes ? launch->hosts[host] : dl_arena_printf(s->arena, "of rank %zu", rank);
+        const char *name = chooses && host < nodes ? launch->hosts[host]
+                                                   : dl_arena_printf(s->arena, "of rank %zu", rank);
         const char *text =
-            chooses ? dl_arena_printf(s->arena, "node %s left out: its messages take %.1f times those of the other nodes", name,
-                                      slow[rank])
+            chooses ? dl_arena_printf(
+                          s->arena,
+                          "node %s left out: its messages take %.1f times those of the other nodes",
+                          name, slow[rank])
                     : dl_arena_printf(s->arena,
-                                      "node %s: its messages take %.1f times those of the other nodes; it is kept, since the "
+                                      "node %s: its messages take %.1f times those of the other "
+                                      "nodes; it is kept, since the "
                                       "launcher has no {hosts} to leave it out",
                                       name, slow[rank]);
         if (text != NULL) progress->warn(progress->context, text);
@@ -176,8 +196,10 @@ static void drop_slow(struct dl_cal_launch *launch, struct survey *s, const stru
     }
 }
 
-enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_tools *tools, struct dl_cal_journal *journal,
-                                 const struct dl_cal_progress *progress, struct dl_arena *arena, struct dl_err *err) {
+enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_tools *tools,
+                                 struct dl_cal_journal *journal,
+                                 const struct dl_cal_progress *progress, struct dl_arena *arena,
+                                 struct dl_err *err) {
     struct survey s = {.journal = journal, .arena = arena};
     const size_t asked = launch->host_count;
     const char *why;
@@ -188,14 +210,15 @@ enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_too
         if (launch->host_count >= 2 && launch->host_count < asked)
             DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     }
-    /* A moment of other work is no slow node: it must be slow every time; the fastest message of each pair counts. */
+    /* A moment of other work is no slow node: it must be slow every time; the fastest message of
+     * each pair counts. */
     for (int again = 0; again < 2 && why == NULL && any_slow(&s, launch->host_count); again++)
         DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     if (why == NULL) drop_slow(launch, &s, progress);
     if (why != NULL || launch->host_count < 2) {
-        return dl_fail(err, DL_ERR_BACKEND, "MPI between nodes: %zu of %zu nodes answer: %.300s", 
-                       why != NULL && launch->host_count == asked ? (size_t)0 : launch->host_count, asked,
-                       why != NULL ? why : "the others were left out");
+        return dl_fail(err, DL_ERR_BACKEND, "MPI between nodes: %zu of %zu nodes answer: %.300s",
+                       why != NULL && launch->host_count == asked ? (size_t)0 : launch->host_count,
+                       asked, why != NULL ? why : "the others were left out");
     }
     tools->hosts_left = (int64_t)launch->host_count;
     return DL_OK;

@@ -3,7 +3,7 @@
 #define DL_CALIBRATE_CAL_PARTS_H
 
 #include "calibrate/cal_profile.h"
-#include "model/kernel.h"
+#include "model/hardware/kernel.h"
 
 enum { DL_CAL_NOTES_MAX = 512, DL_CAL_COLLECTIVES_MAX = 128 };
 

@@ -1,5 +1,6 @@
-/* cal_plan.c - the shapes. GEMM and convolution shapes are those of common networks (fully connected and projection
- * layers, ResNet and VGG blocks), spread over four decades of flop, so that the surfaces have something on every side. */
+/* cal_plan.c - the shapes. GEMM and convolution shapes are those of common networks (fully
+ * connected and projection layers, ResNet and VGG blocks), spread over four decades of flop, so
+ * that the surfaces have something on every side. */
 #include "calibrate/cal_plan.h"
 #include "calibrate/cal_gpu.h"
 
@@ -8,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const dl_cal_program_names[] = {"dlmodel-probe-cpu",   "dlmodel-probe-mpi",  "dlmodel-probe-cuda",
-                                            "dlmodel-probe-cudnn", "dlmodel-probe-nccl", NULL};
+const char *const dl_cal_program_names[] = {"dlmodel-probe-cpu",  "dlmodel-probe-mpi",
+                                            "dlmodel-probe-cuda", "dlmodel-probe-cudnn",
+                                            "dlmodel-probe-nccl", NULL};
 
 /* Starting times: seen on a 2-core machine; over hosts a launcher and its daemons come first. */
 const struct dl_cal_child_row dl_cal_children[] = {
     [DL_CAL_CPU] = {"cpu", DL_CAL_PROGRAM_CPU, DL_CAL_START_PLAIN, 1.0},
     [DL_CAL_GPU] = {"gpu", DL_CAL_PROGRAM_CUDA, DL_CAL_START_PLAIN, 2.0},
     [DL_CAL_CUDNN] = {"cudnn", DL_CAL_PROGRAM_CUDNN, DL_CAL_START_PLAIN, 3.0},
-    [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN, 5.0}, /* it makes its ranks itself */
+    [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN,
+                     5.0}, /* it makes its ranks itself */
     [DL_CAL_NCCL_NET] = {"nccl-net", DL_CAL_PROGRAM_NCCL, DL_CAL_START_HOSTS, 10.0},
     [DL_CAL_SHM] = {"shm", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
     [DL_CAL_TCP] = {"tcp", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
@@ -61,8 +64,8 @@ const struct dl_cal_probe dl_cal_probes[] = {
     {.name = NULL},
 };
 
-/* Column-major products as frameworks call them: forward (out, tokens, in) transposes A, backward-data (in, tokens, out)
- * nothing, backward-weights (in, out, tokens) B. */
+/* Column-major products as frameworks call them: forward (out, tokens, in) transposes A,
+ * backward-data (in, tokens, out) nothing, backward-weights (in, out, tokens) B. */
 struct gemm_row {
     int m, n, k;
     bool ta, tb, quick, matmul;
@@ -90,16 +93,21 @@ struct conv_row {
     bool quick;
 };
 static const struct conv_row convs[] = {
-    {8, 3, 64, 224, 7, 2, 3, true},     {8, 64, 64, 56, 1, 1, 0, true},     {8, 64, 64, 56, 3, 1, 1, true},
-    {8, 64, 256, 56, 1, 1, 0, true},    {8, 256, 128, 56, 1, 2, 0, true},   {8, 128, 128, 28, 3, 1, 1, true},
-    {8, 512, 128, 28, 1, 1, 0, true},   {8, 256, 256, 14, 3, 1, 1, true},   {8, 1024, 256, 14, 1, 1, 0, true},
-    {8, 512, 512, 7, 3, 1, 1, true},    {8, 512, 2048, 7, 1, 1, 0, true},   {1, 128, 128, 28, 3, 1, 1, true},
-    {2, 32, 32, 14, 3, 1, 1, true},     {4, 96, 256, 27, 5, 1, 2, true},    {8, 256, 64, 56, 1, 1, 0, false},
-    {8, 128, 128, 56, 3, 2, 1, false},  {8, 128, 512, 28, 1, 1, 0, false},  {8, 256, 1024, 14, 1, 1, 0, false},
-    {8, 512, 512, 14, 3, 2, 1, false},  {8, 2048, 512, 7, 1, 1, 0, false},  {2, 3, 64, 224, 3, 1, 1, false},
-    {2, 64, 64, 224, 3, 1, 1, false},   {2, 256, 256, 56, 3, 1, 1, false},  {4, 512, 512, 28, 3, 1, 1, false},
-    {1, 64, 256, 56, 1, 1, 0, false},   {32, 256, 256, 14, 3, 1, 1, false}, {32, 64, 64, 56, 3, 1, 1, false},
-    {16, 192, 192, 17, 7, 1, 3, false}, {16, 48, 64, 35, 5, 1, 2, false},   {8, 3, 96, 227, 11, 4, 0, false},
+    {8, 3, 64, 224, 7, 2, 3, true},    {8, 64, 64, 56, 1, 1, 0, true},
+    {8, 64, 64, 56, 3, 1, 1, true},    {8, 64, 256, 56, 1, 1, 0, true},
+    {8, 256, 128, 56, 1, 2, 0, true},  {8, 128, 128, 28, 3, 1, 1, true},
+    {8, 512, 128, 28, 1, 1, 0, true},  {8, 256, 256, 14, 3, 1, 1, true},
+    {8, 1024, 256, 14, 1, 1, 0, true}, {8, 512, 512, 7, 3, 1, 1, true},
+    {8, 512, 2048, 7, 1, 1, 0, true},  {1, 128, 128, 28, 3, 1, 1, true},
+    {2, 32, 32, 14, 3, 1, 1, true},    {4, 96, 256, 27, 5, 1, 2, true},
+    {8, 256, 64, 56, 1, 1, 0, false},  {8, 128, 128, 56, 3, 2, 1, false},
+    {8, 128, 512, 28, 1, 1, 0, false}, {8, 256, 1024, 14, 1, 1, 0, false},
+    {8, 512, 512, 14, 3, 2, 1, false}, {8, 2048, 512, 7, 1, 1, 0, false},
+    {2, 3, 64, 224, 3, 1, 1, false},   {2, 64, 64, 224, 3, 1, 1, false},
+    {2, 256, 256, 56, 3, 1, 1, false}, {4, 512, 512, 28, 3, 1, 1, false},
+    {1, 64, 256, 56, 1, 1, 0, false},  {32, 256, 256, 14, 3, 1, 1, false},
+    {32, 64, 64, 56, 3, 1, 1, false},  {16, 192, 192, 17, 7, 1, 3, false},
+    {16, 48, 64, 35, 5, 1, 2, false},  {8, 3, 96, 227, 11, 4, 0, false},
 };
 
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
@@ -116,14 +124,16 @@ struct builder {
     bool failed, base;
 };
 
-/* A profile needs memory bandwidth and one large product: they are measured whatever --only says. */
+/* A profile needs memory bandwidth and one large product: they are measured whatever --only says.
+ */
 static const char base_product[] = "m=1024 n=1024 k=1024 ";
 
-static void add(struct builder *b, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
-                double weight) {
+static void add(struct builder *b, const char *probe, const char *shape, const char *pass,
+                enum dl_cal_child child, double weight) {
     const bool of_device = b->plan->choice.gpus < 1 ? child == DL_CAL_CPU : child == DL_CAL_GPU;
-    const bool base = b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
-                                  (of_device && shape != NULL && strstr(shape, base_product) == shape));
+    const bool base =
+        b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
+                    (of_device && shape != NULL && strstr(shape, base_product) == shape));
     if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
     if (b->plan->count == b->capacity || shape == NULL) {
         b->failed = true;
@@ -137,7 +147,8 @@ static void add_products(struct builder *b) {
     for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++) {
         const struct gemm_row *g = &gemms[i];
         if (quick && !g->quick) continue;
-        const char *shape = dl_arena_printf(b->arena, "m=%d n=%d k=%d ta=%d tb=%d", g->m, g->n, g->k, g->ta, g->tb);
+        const char *shape =
+            dl_arena_printf(b->arena, "m=%d n=%d k=%d ta=%d tb=%d", g->m, g->n, g->k, g->ta, g->tb);
         add(b, "gemm", shape, "fwd", DL_CAL_CPU, 1);
         if (g->matmul || !quick) add(b, "matmul", shape, "fwd", DL_CAL_CPU, 1);
     }
@@ -147,8 +158,8 @@ static void add_convolutions(struct builder *b) {
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
         const struct conv_row *c = &convs[i];
         if (b->plan->choice.quick && !c->quick) continue;
-        const char *shape =
-            dl_arena_printf(b->arena, "n=%d c=%d f=%d h=%d r=%d s=%d p=%d", c->n, c->c, c->f, c->h, c->r, c->s, c->p);
+        const char *shape = dl_arena_printf(b->arena, "n=%d c=%d f=%d h=%d r=%d s=%d p=%d", c->n,
+                                            c->c, c->f, c->h, c->r, c->s, c->p);
         for (int pass = 0; pass < 3; pass++) {
             /* No framework asks for the gradient of the images. */
             if (c->c > 3 || pass != 1) add(b, "conv", shape, passes[pass], DL_CAL_CPU, 1);
@@ -156,12 +167,16 @@ static void add_convolutions(struct builder *b) {
     }
 }
 
-/* One device alone and with all others of the host: where several make up a host. The arrays do not stay in a cache. */
+/* One device alone and with all others of the host: where several make up a host. The arrays do not
+ * stay in a cache. */
 static void add_beside(struct builder *b) {
     const int64_t devices = b->plan->choice.devices;
     for (int64_t count = 1; devices > 1; count = devices) {
-        add(b, "beside", dl_arena_printf(b->arena, "m=512 n=512 k=512 ta=0 tb=0 devices=%lld", (long long)count), "product", DL_CAL_CPU, 3);
-        add(b, "beside", dl_arena_printf(b->arena, "bytes=67108864 devices=%lld", (long long)count), "copy", DL_CAL_CPU, 3);
+        add(b, "beside",
+            dl_arena_printf(b->arena, "m=512 n=512 k=512 ta=0 tb=0 devices=%lld", (long long)count),
+            "product", DL_CAL_CPU, 3);
+        add(b, "beside", dl_arena_printf(b->arena, "bytes=67108864 devices=%lld", (long long)count),
+            "copy", DL_CAL_CPU, 3);
         if (count == devices) break;
     }
 }
@@ -173,23 +188,27 @@ static void add_messages(struct builder *b, const char *pass, enum dl_cal_child 
     for (int i = 0; i < 2; i++) {
         for (long bytes = 8; bytes <= largest; bytes *= quick ? 4 : 2) {
             const long shown = quick && bytes * 4 > largest && bytes < largest ? largest : bytes;
-            const char *shape = dl_arena_printf(b->arena, "bytes=%ld ranks=%lld", shown, (long long)b->plan->choice.ranks);
+            const char *shape = dl_arena_printf(b->arena, "bytes=%ld ranks=%lld", shown,
+                                                (long long)b->plan->choice.ranks);
             add(b, probes[i], shape, pass, child, shown >= 16L << 20 ? 2 : 1);
         }
     }
 }
 
 /* Sizes from 8 bytes, each `factor` times the one before, up to `largest`. */
-static void add_sizes(struct builder *b, const char *probe, int64_t ranks, long factor, long largest, double weight) {
+static void add_sizes(struct builder *b, const char *probe, int64_t ranks, long factor,
+                      long largest, double weight) {
     for (long bytes = 8; bytes <= largest; bytes *= factor) {
         const long shown = bytes * factor > largest ? largest : bytes;
-        const char *shape = dl_arena_printf(b->arena, "bytes=%ld ranks=%lld", shown, (long long)ranks);
+        const char *shape =
+            dl_arena_printf(b->arena, "bytes=%ld ranks=%lld", shown, (long long)ranks);
         add(b, probe, shape, "net", DL_CAL_NET, shown >= 4L << 20 ? 2 * weight : weight);
     }
 }
 
-/* Over the network: one rank a node. All-reduce over every rank set (2, 3, 4, then 8, 16, ... and all), the others over all.
- * Sizes end where a message of a slow network (1 Gb/s) still takes a second or less. */
+/* Over the network: one rank a node. All-reduce over every rank set (2, 3, 4, then 8, 16, ... and
+ * all), the others over all. Sizes end where a message of a slow network (1 Gb/s) still takes a
+ * second or less. */
 static void add_network(struct builder *b) {
     static const char *const others[] = {"allgather", "broadcast", "reducescatter", "alltoall"};
     const bool quick = b->plan->choice.quick;
@@ -199,17 +218,20 @@ static void add_network(struct builder *b) {
     add_sizes(b, "pingpong", 2, 2, largest, 1);
     for (int64_t ranks = 2; ranks <= nodes; ranks = ranks < 4 ? ranks + 1 : 2 * ranks) {
         add_sizes(b, "allreduce", ranks, quick ? 4 : 2, largest, 1);
-        if (ranks > 3 && ranks < nodes && 2 * ranks > nodes) add_sizes(b, "allreduce", nodes, quick ? 4 : 2, largest, 1);
+        if (ranks > 3 && ranks < nodes && 2 * ranks > nodes)
+            add_sizes(b, "allreduce", nodes, quick ? 4 : 2, largest, 1);
     }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) add_sizes(b, others[i], nodes, quick ? 8 : 4, largest, 1);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        add_sizes(b, others[i], nodes, quick ? 8 : 4, largest, 1);
 }
 
-static void add_of_gpu(void *context, const char *probe, const char *shape, const char *pass, enum dl_cal_child child,
-                       double weight) {
+static void add_of_gpu(void *context, const char *probe, const char *shape, const char *pass,
+                       enum dl_cal_child child, double weight) {
     add(context, probe, shape, pass, child, weight);
 }
 
-/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only when --only names it. */
+/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only when --only
+ * names it. */
 static void add_all(struct builder *b) {
     const bool quick = b->plan->choice.quick;
     const struct dl_cal_adder adder = {b, b->arena, add_of_gpu};
@@ -226,7 +248,8 @@ static void add_all(struct builder *b) {
     add(b, "write", file, "write", DL_CAL_CPU, 5);
     add(b, "read", file, "read", DL_CAL_CPU, 5);
     add_messages(b, "shm", DL_CAL_SHM);
-    if (b->plan->choice.nodes < 2) add_messages(b, "tcp", DL_CAL_TCP); /* a stand-in for the network that is there */
+    if (b->plan->choice.nodes < 2)
+        add_messages(b, "tcp", DL_CAL_TCP); /* a stand-in for the network that is there */
     add_network(b);
 }
 
@@ -275,27 +298,34 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
     names[count] = NULL;
     for (const char *at = only; at != NULL;) {
         const char *comma = strchr(at, ',');
-        const char *name = dl_arena_strndup(arena, at, comma != NULL ? (size_t)(comma - at) : strlen(at));
+        const char *name =
+            dl_arena_strndup(arena, at, comma != NULL ? (size_t)(comma - at) : strlen(at));
         if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         bool known = false;
         for (int i = 0; i < count; i++) known = known || strcmp(names[i], name) == 0;
         if (!known) {
             const char *near = dl_suggest(name, names);
-            return dl_fail(err, DL_ERR_USAGE, "--only: no probe '%.60s'%s%s%s; 'dlmodel calibrate --list' shows them", name,
-                           near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'" : "");
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--only: no probe '%.60s'%s%s%s; 'dlmodel calibrate --list' shows them",
+                           name, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                           near != NULL ? "'" : "");
         }
         at = comma != NULL ? comma + 1 : NULL;
     }
     return DL_OK;
 }
 
-enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena, struct dl_cal_plan *out,
-                              struct dl_err *err) {
+enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena,
+                              struct dl_cal_plan *out, struct dl_err *err) {
     DL_TRY(check_names(choice->only, arena, err));
-    struct builder b = {.plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
-    *out = (struct dl_cal_plan){.choice = *choice, .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
+    struct builder b = {
+        .plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
+    *out = (struct dl_cal_plan){.choice = *choice,
+                                .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
     if (out->points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (isnan(out->choice.budget_s)) out->choice.budget_s = (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
+    if (isnan(out->choice.budget_s))
+        out->choice.budget_s =
+            (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
     add_all(&b);
     if (b.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     share_out(out, arena);
@@ -306,7 +336,8 @@ double dl_cal_shape_number(const char *shape, const char *key) {
     const size_t length = strlen(key);
     for (const char *at = shape; at != NULL && *at != 0; at = strchr(at, ' ')) {
         if (*at == ' ') at++;
-        if (strncmp(at, key, length) == 0 && at[length] == '=') return strtod(at + length + 1, NULL);
+        if (strncmp(at, key, length) == 0 && at[length] == '=')
+            return strtod(at + length + 1, NULL);
     }
     return NAN;
 }

@@ -1,4 +1,5 @@
-/* cal_plan.h - what calibrate will measure: which probe, which shapes, how long each. Pure: no clock, no I/O. */
+/* cal_plan.h - what calibrate will measure: which probe, which shapes, how long each. Pure: no
+ * clock, no I/O. */
 #ifndef DL_CALIBRATE_CAL_PLAN_H
 #define DL_CALIBRATE_CAL_PLAN_H
 
@@ -6,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/arena.h"
-#include "model/status.h"
+#include "model/base/arena.h"
+#include "model/base/status.h"
 
 /* Programs that measure: built when their libraries are there. */
 enum dl_cal_program {
@@ -20,7 +21,8 @@ enum dl_cal_program {
 };
 extern const char *const dl_cal_program_names[]; /* files, in that order */
 
-/* Which child process measures a point: a program, and how it is started. Measured in this order. */
+/* Which child process measures a point: a program, and how it is started. Measured in this order.
+ */
 enum dl_cal_child {
     DL_CAL_CPU,
     DL_CAL_GPU,
@@ -50,7 +52,8 @@ struct dl_cal_probe {
     enum dl_cal_program program;
 };
 enum { DL_CAL_PROBES_MAX = 48 };
-extern const struct dl_cal_probe dl_cal_probes[]; /* ended by name NULL; at most DL_CAL_PROBES_MAX */
+extern const struct dl_cal_probe
+    dl_cal_probes[]; /* ended by name NULL; at most DL_CAL_PROBES_MAX */
 
 struct dl_cal_point {
     const char *probe, *shape, *pass; /* pass of an MPI probe: "shm", "tcp" or "net" */
@@ -65,14 +68,16 @@ struct dl_cal_choice {
     bool quick;
     double budget_s;
     const char *only; /* "gemm,conv"; NULL: all */
-    int64_t ranks; /* of MPI on this node */
+    int64_t ranks;    /* of MPI on this node */
     const char *file_dir;
     int64_t nodes;                   /* 1: this node alone */
     const char *hostfile, *launcher; /* how the others are reached; NULL: as the allocation says */
-    int64_t cores, devices;          /* of one device; such devices of this host. 0: all cores that may be used are one */
-    int64_t virtual_nodes;           /* of this host, one device each; 0: none */
-    int64_t gpus, capability;        /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
-    const char *workload_name;       /* --workload; NULL: none */
+    int64_t cores, devices; /* of one device; such devices of this host. 0: all cores that may be
+                               used are one */
+    int64_t virtual_nodes;  /* of this host, one device each; 0: none */
+    int64_t gpus,
+        capability; /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
+    const char *workload_name; /* --workload; NULL: none */
     const struct dl_workload *workload;
 };
 
@@ -85,8 +90,8 @@ struct dl_cal_plan {
 };
 
 /* Unknown names in choice->only: DL_ERR_USAGE with a suggestion. */
-enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena, struct dl_cal_plan *out,
-                              struct dl_err *err);
+enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena,
+                              struct dl_cal_plan *out, struct dl_err *err);
 bool dl_cal_chosen(const struct dl_cal_choice *choice, const char *probe);
 
 /* Number at "key=" of a shape text "a=1 b=2"; NAN when it is not there. */

@@ -1,4 +1,5 @@
-/* cmd_calibrate.c - `dlmodel calibrate`: options, the journal, and the profile that replaces the old one when complete. */
+/* cmd_calibrate.c - `dlmodel calibrate`: options, the journal, and the profile that replaces the
+ * old one when complete. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -15,45 +16,58 @@
 #include "calibrate/cal_report.h"
 #include "calibrate/cal_run.h"
 #include "calibrate/cal_submit.h"
-#include "model/command.h"
-#include "model/file.h"
+#include "model/cli/command.h"
+#include "model/base/file.h"
 
 static const struct dl_option calibrate_options[] = {
-    {"quick", 0, NULL, "Measuring", "fewer shapes and smaller messages; at most a minute in all", false},
-    {"budget", 0, "SECONDS", "Measuring", "time for the samples, 0.1 to 1e6 s; default 20 with --quick, else 200", false},
+    {"quick", 0, NULL, "Measuring", "fewer shapes and smaller messages; at most a minute in all",
+     false},
+    {"budget", 0, "SECONDS", "Measuring",
+     "time for the samples, 0.1 to 1e6 s; default 20 with --quick, else 200", false},
     {"only", 0, "PROBE,...", "Measuring",
      "these probes (and memory bandwidth and one product, which a profile needs);\n"
      "the other samples are taken from the present profile of this machine",
      false},
-    {"nodes", 0, "N", "Measuring", "the network too: N nodes of this allocation, one MPI rank on each; default 1", false},
-    {"hostfile", 0, "FILE", "Measuring", "names of the nodes, one a line; default: those of the Slurm or PBS allocation", false},
+    {"nodes", 0, "N", "Measuring",
+     "the network too: N nodes of this allocation, one MPI rank on each; default 1", false},
+    {"hostfile", 0, "FILE", "Measuring",
+     "names of the nodes, one a line; default: those of the Slurm or PBS allocation", false},
     {"launcher", 0, "CMD", "Measuring",
      "words that start one rank on each node; {hosts} and {ranks} in them are filled in;\n"
      "default: srun in a Slurm allocation, else mpirun",
      false},
     {"cores", 0, "N", "Measuring",
-     "a device is N cores, as tasks of N cores use them; also measures how such devices slow each other\n"
+     "a device is N cores, as tasks of N cores use them; also measures how such devices slow each "
+     "other\n"
      "down; default: all cores that this process may use (taskset, Slurm's binding) are one device",
      false},
-    {"virtual-nodes", 0, "N", "Measuring", "this host stands for N nodes of one device each (a Slurm test bed)", false},
-    {"gpus", 0, "N", "Measuring", "GPUs of this node to measure; default: all that are visible; 0: leave them alone", false},
-    {"workload", 0, "NAME", "Measuring", "on GPUs: also the exact layers of this workload, 32 samples", false},
+    {"virtual-nodes", 0, "N", "Measuring",
+     "this host stands for N nodes of one device each (a Slurm test bed)", false},
+    {"gpus", 0, "N", "Measuring",
+     "GPUs of this node to measure; default: all that are visible; 0: leave them alone", false},
+    {"workload", 0, "NAME", "Measuring",
+     "on GPUs: also the exact layers of this workload, 32 samples", false},
     {"submit", 0, NULL, "Measuring",
-     "run in an allocation of its own: sbatch with --nodes; with --dry-run print the script", false},
+     "run in an allocation of its own: sbatch with --nodes; with --dry-run print the script",
+     false},
     {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
-    {"file-dir", 0, "DIR", "Measuring", "directory for the file probe; default: that of the profile", false},
+    {"file-dir", 0, "DIR", "Measuring",
+     "directory for the file probe; default: that of the profile", false},
     {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
     {"compare", 0, "FILE", "Measuring",
-     "measure nothing; say what changed from FILE, an older profile, to the present one",
+     "measure nothing; say what changed from FILE, an older profile, to the present one", false},
+    {"dry-run", 0, NULL, "Measuring", "print the plan and the expected time; measure nothing",
      false},
-    {"dry-run", 0, NULL, "Measuring", "print the plan and the expected time; measure nothing", false},
     {"list", 0, NULL, "Measuring", "probes, and whether they can run here", false},
-    {"kernels", 0, "CSV", "Kernels", "fit kernel times of --device to these published samples (and to FILE...)", false},
+    {"kernels", 0, "CSV", "Kernels",
+     "fit kernel times of --device to these published samples (and to FILE...)", false},
     {"device", 0, "NAME", "Kernels", "whose samples; a name of 'dlmodel list devices'", false},
-    {"format", 0, "table|csv|json", "Output", "table: what was found; csv: the samples; json: the profile", false},
+    {"format", 0, "table|csv|json", "Output",
+     "table: what was found; csv: the samples; json: the profile", false},
     {"json", 0, NULL, "Output", "the same as --format json", false},
     {"csv", 0, NULL, "Output", "the same as --format csv", false},
-    {"output", 'o', "FILE", "Output", "write the profile (with --kernels: the surfaces) to FILE; default: the profile 'local'",
+    {"output", 'o', "FILE", "Output",
+     "write the profile (with --kernels: the surfaces) to FILE; default: the profile 'local'",
      false},
     {"help", 'h', NULL, "Output", "this text", false},
     {.name = NULL},
@@ -93,15 +107,19 @@ static const char *directory_of(const char *path, struct dl_arena *arena) {
     return copy == NULL ? NULL : dirname(copy);
 }
 
-/* The journal lies beside the profile; beside the default one when the profile goes to a device or a pipe. */
+/* The journal lies beside the profile; beside the default one when the profile goes to a device or
+ * a pipe. */
 static enum dl_code find_paths(struct job *job, struct dl_err *err) {
     const char *given = dl_option_text(job->options, "output"), *own = job->context->profile_path;
     struct stat info;
-    if (given == NULL && own == NULL) return dl_fail(err, DL_ERR_USAGE, "no place for the profile: set HOME, or give -o FILE");
+    if (given == NULL && own == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no place for the profile: set HOME, or give -o FILE");
     job->profile_path = given != NULL ? given : own;
-    const bool special = strcmp(job->profile_path, "-") == 0 || (stat(job->profile_path, &info) == 0 && !S_ISREG(info.st_mode));
+    const bool special = strcmp(job->profile_path, "-") == 0 ||
+                         (stat(job->profile_path, &info) == 0 && !S_ISREG(info.st_mode));
     if (special && stat(job->profile_path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: a directory; expected a file for the profile", job->profile_path);
+        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: a directory; expected a file for the profile",
+                       job->profile_path);
     }
     const char *base = !special ? job->profile_path : own != NULL ? own : "dlmodel-local.json";
     job->journal_path = dl_arena_printf(job->context->arena, "%s.journal", base);
@@ -115,8 +133,10 @@ static int64_t gpus_here(const struct job *job) {
 
 static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, struct dl_err *err) {
     const struct dl_options *o = job->options;
-    *choice = (struct dl_cal_choice){
-        .quick = dl_option_given(o, "quick"), .budget_s = NAN, .only = dl_option_text(o, "only"), .ranks = 2};
+    *choice = (struct dl_cal_choice){.quick = dl_option_given(o, "quick"),
+                                     .budget_s = NAN,
+                                     .only = dl_option_text(o, "only"),
+                                     .ranks = 2};
     DL_TRY(dl_option_number(o, "budget", DL_UNIT_S, 0.1, 1e6, &choice->budget_s, err));
     DL_TRY(dl_option_integer(o, "ranks", 2, 1024, &choice->ranks, err));
     choice->nodes = 1;
@@ -131,13 +151,18 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
     choice->capability = choice->gpus > 0 && dl_known(capability) ? (int64_t)capability : 0;
     choice->workload_name = dl_option_text(o, "workload");
     const char *no_gpu = dl_cal_unavailable_probe(&job->tools, "gpu-gemm");
-    if (choice->gpus > 0 && no_gpu != NULL) return dl_fail(err, DL_ERR_BACKEND, "--gpus %lld: %s", (long long)choice->gpus, no_gpu);
+    if (choice->gpus > 0 && no_gpu != NULL)
+        return dl_fail(err, DL_ERR_BACKEND, "--gpus %lld: %s", (long long)choice->gpus, no_gpu);
     if (choice->gpus > gpus_here(job))
-        return dl_fail(err, DL_ERR_USAGE, "--gpus %lld: %lld are visible here", (long long)choice->gpus, (long long)gpus_here(job));
-    if (choice->nodes == 1 && (choice->hostfile != NULL || choice->launcher != NULL) && !dl_option_given(o, "resume"))
-        return dl_fail(err, DL_ERR_USAGE, "--hostfile and --launcher go with --nodes N, N at least 2");
+        return dl_fail(err, DL_ERR_USAGE, "--gpus %lld: %lld are visible here",
+                       (long long)choice->gpus, (long long)gpus_here(job));
+    if (choice->nodes == 1 && (choice->hostfile != NULL || choice->launcher != NULL) &&
+        !dl_option_given(o, "resume"))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--hostfile and --launcher go with --nodes N, N at least 2");
     choice->file_dir = dl_option_text(o, "file-dir");
-    if (choice->file_dir == NULL) choice->file_dir = directory_of(job->journal_path, job->context->arena);
+    if (choice->file_dir == NULL)
+        choice->file_dir = directory_of(job->journal_path, job->context->arena);
     if (choice->file_dir == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return DL_OK;
 }
@@ -154,7 +179,8 @@ static void adopt(struct job *job, struct dl_cal_choice *choice) {
     if (!dl_option_given(o, "hostfile")) choice->hostfile = h->hostfile;
     if (!dl_option_given(o, "launcher")) choice->launcher = h->launcher;
     if (!dl_option_given(o, "cores")) choice->cores = h->cores == DL_ABSENT ? 0 : h->cores;
-    if (!dl_option_given(o, "virtual-nodes")) choice->virtual_nodes = h->virtual_nodes == DL_ABSENT ? 0 : h->virtual_nodes;
+    if (!dl_option_given(o, "virtual-nodes"))
+        choice->virtual_nodes = h->virtual_nodes == DL_ABSENT ? 0 : h->virtual_nodes;
     if (!dl_option_given(o, "workload")) choice->workload_name = h->workload;
     if (!dl_option_given(o, "gpus")) choice->gpus = h->gpus == DL_ABSENT ? 0 : h->gpus;
     choice->capability = h->capability == DL_ABSENT ? 0 : h->capability;
@@ -168,12 +194,15 @@ static const char *hash_text(const struct job *job) {
 static enum dl_code check_resumed(const struct job *job, struct dl_err *err) {
     const struct dl_cal_header *h = &job->journal.header;
     if (strcmp(h->host, job->identity) != 0) {
-        return dl_fail(err, DL_ERR_INPUT, "%.300s was begun on '%.100s', this is '%.100s'; start again without --resume",
-                       job->journal_path, h->host, job->identity);
+        return dl_fail(
+            err, DL_ERR_INPUT,
+            "%.300s was begun on '%.100s', this is '%.100s'; start again without --resume",
+            job->journal_path, h->host, job->identity);
     }
     if (strcmp(h->plan, hash_text(job)) != 0) {
         return dl_fail(err, DL_ERR_INPUT,
-                       "%.300s was begun with other options or by another version of dlmodel; give the same options, "
+                       "%.300s was begun with other options or by another version of dlmodel; give "
+                       "the same options, "
                        "or start again without --resume",
                        job->journal_path);
     }
@@ -189,7 +218,8 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
     *go_on = there && dl_option_given(job->options, "resume");
     if (*go_on) {
         struct dl_err bad;
-        const enum dl_code code = dl_cal_journal_read(job->journal_path, job->context->arena, &job->journal, &bad);
+        const enum dl_code code =
+            dl_cal_journal_read(job->journal_path, job->context->arena, &job->journal, &bad);
         if (code != DL_OK && job->journal.good_bytes > 0) {
             *err = bad;
             return code;
@@ -201,10 +231,12 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
     const bool whole = job->run.host.allowed == job->run.host.cores;
     choice.devices = choice.cores > 0 && whole ? job->run.host.cores / choice.cores : 0;
     if (choice.workload_name != NULL)
-        DL_TRY(dl_data_workload(&job->context->data, choice.workload_name, job->context->arena, &choice.workload, err));
+        DL_TRY(dl_data_workload(&job->context->data, choice.workload_name, job->context->arena,
+                                &choice.workload, err));
     DL_TRY(dl_cal_plan_make(&choice, job->context->arena, &job->plan, err));
     if (*go_on) return check_resumed(job, err);
-    if (dl_option_given(job->options, "resume")) job->context->note(job->context, "no unfinished calibration; starting");
+    if (dl_option_given(job->options, "resume"))
+        job->context->note(job->context, "no unfinished calibration; starting");
     return DL_OK;
 }
 
@@ -213,26 +245,29 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
     if (go_on) return dl_cal_journal_continue(&job->journal, err);
     DL_TRY(dl_file_mkdirs(directory_of(job->journal_path, arena), err));
     const double load = dl_cal_load();
-    const struct dl_cal_header header = {.plan = hash_text(job),
-                                         .host = job->identity,
-                                         .started = dl_cal_time_text(arena),
-                                         .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL,
-                                         .only = job->plan.choice.only,
-                                         .file_dir = job->plan.choice.file_dir,
-                                         .hostfile = job->plan.choice.hostfile,
-                                         .launcher = job->plan.choice.launcher,
-                                         .nodes = job->plan.choice.nodes,
-                                         .cores = job->plan.choice.cores,
-                                         .virtual_nodes = job->plan.choice.virtual_nodes,
-                                         .gpus = job->plan.choice.gpus,
-                                         .capability = job->plan.choice.capability,
-                                         .workload = job->plan.choice.workload_name,
-                                         .ranks = job->plan.choice.ranks,
-                                         .budget_s = job->plan.choice.budget_s,
-                                         .quick = job->plan.choice.quick};
+    const struct dl_cal_header header = {
+        .plan = hash_text(job),
+        .host = job->identity,
+        .started = dl_cal_time_text(arena),
+        .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL,
+        .only = job->plan.choice.only,
+        .file_dir = job->plan.choice.file_dir,
+        .hostfile = job->plan.choice.hostfile,
+        .launcher = job->plan.choice.launcher,
+        .nodes = job->plan.choice.nodes,
+        .cores = job->plan.choice.cores,
+        .virtual_nodes = job->plan.choice.virtual_nodes,
+        .gpus = job->plan.choice.gpus,
+        .capability = job->plan.choice.capability,
+        .workload = job->plan.choice.workload_name,
+        .ranks = job->plan.choice.ranks,
+        .budget_s = job->plan.choice.budget_s,
+        .quick = job->plan.choice.quick};
     if (load > 0.5 * (double)job->run.host.cores) {
-        job->context->note(job->context, "warning: load average %.1f on %lld cores: other work disturbs the samples", load,
-                           (long long)job->run.host.cores);
+        job->context->note(
+            job->context,
+            "warning: load average %.1f on %lld cores: other work disturbs the samples", load,
+            (long long)job->run.host.cores);
     }
     return dl_cal_journal_create(job->journal_path, &header, arena, &job->journal, err);
 }
@@ -244,26 +279,28 @@ static enum dl_code add_old_samples(struct job *job, struct dl_err *err) {
     struct dl_err ignored;
     if (job->plan.choice.only == NULL || access(job->profile_path, R_OK) != 0) return DL_OK;
     if (dl_json_read(job->profile_path, job->context->arena, &doc, &ignored) != DL_OK ||
-        dl_json_load(doc, &dl_system_schema, job->context->arena, &old, &ignored) != DL_OK || old.measured_on == NULL ||
-        strcmp(old.measured_on, job->run.host.name) != 0) {
+        dl_json_load(doc, &dl_system_schema, job->context->arena, &old, &ignored) != DL_OK ||
+        old.measured_on == NULL || strcmp(old.measured_on, job->run.host.name) != 0) {
         return DL_OK;
     }
     for (int i = 0; i < old.sample_count; i++) {
         const struct dl_raw_sample *s = &old.samples[i];
         const struct dl_cal_point same = {.probe = s->probe, .shape = s->shape, .pass = s->pass};
-        if (dl_cal_chosen(&job->plan.choice, s->probe) || dl_cal_journal_has(&job->journal, &same)) continue;
+        if (dl_cal_chosen(&job->plan.choice, s->probe) || dl_cal_journal_has(&job->journal, &same))
+            continue;
         DL_TRY(dl_cal_journal_sample(&job->journal, s, job->context->arena, err));
     }
     return DL_OK;
 }
 
-static void show_sample(void *context, const struct dl_raw_sample *sample, size_t done, size_t all) {
+static void show_sample(void *context, const struct dl_raw_sample *sample, size_t done,
+                        size_t all) {
     const struct job *job = context;
     char time_text[32];
     if (!job->context->progress || job->context->verbosity < 0) return;
     dl_units_format(sample->median_s, DL_UNIT_S, time_text, sizeof time_text);
-    fprintf(stderr, "\r%4zu of %zu  %-9s %-10s %-38.38s %-10s", done, all, sample->probe, sample->pass, sample->shape,
-            time_text);
+    fprintf(stderr, "\r%4zu of %zu  %-9s %-10s %-38.38s %-10s", done, all, sample->probe,
+            sample->pass, sample->shape, time_text);
     if (done >= all) fputc('\n', stderr);
     fflush(stderr);
 }
@@ -284,9 +321,10 @@ static enum dl_code finish(struct job *job, struct dl_err *err) {
     DL_TRY(dl_cal_profile_text(&profile, job->profile_path, arena, &text, err));
     DL_TRY(dl_file_write(job->profile_path, text, strlen(text), err));
     if (strcmp(job->profile_path, "-") == 0) return DL_OK;
-    const char *shown = job->format == DL_FORMAT_JSON  ? text
-                        : job->format == DL_FORMAT_CSV ? dl_cal_samples_csv(&profile, arena)
-                                                       : dl_cal_summary(&profile, job->profile_path, job->run.seconds, arena);
+    const char *shown = job->format == DL_FORMAT_JSON ? text
+                        : job->format == DL_FORMAT_CSV
+                            ? dl_cal_samples_csv(&profile, arena)
+                            : dl_cal_summary(&profile, job->profile_path, job->run.seconds, arena);
     return job->context->output(NULL, shown, err);
 }
 
@@ -296,13 +334,15 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
     struct dl_arena *arena = job->context->arena;
     DL_TRY(open_journal(job, go_on, err));
     dl_cal_signals_begin();
-    enum dl_code code = dl_cal_measure(&job->plan, &job->tools, job->plan.choice.nodes > 1 ? &job->launch : NULL, &job->journal,
-                                       &progress, arena, err);
+    enum dl_code code =
+        dl_cal_measure(&job->plan, &job->tools, job->plan.choice.nodes > 1 ? &job->launch : NULL,
+                       &job->journal, &progress, arena, err);
     dl_cal_signals_end();
     job->run.seconds = seconds() - start;
     job->run.resumed = go_on;
     if (code == DL_OK) code = finish(job, err);
-    /* A journal that cannot become a profile stays: more probes can be added to it by hand or the disk emptied. */
+    /* A journal that cannot become a profile stays: more probes can be added to it by hand or the
+     * disk emptied. */
     dl_cal_journal_close(&job->journal, code == DL_OK);
     return code;
 }
@@ -315,10 +355,13 @@ static enum dl_code check_only(const struct job *job, struct dl_err *err) {
         if (job->tools.probes[i].unavailable == NULL) return DL_OK;
         reason = job->tools.probes[i].unavailable;
     }
-    return reason == NULL ? DL_OK : dl_fail(err, DL_ERR_BACKEND, "--only %.100s: %s", job->plan.choice.only, reason);
+    return reason == NULL
+               ? DL_OK
+               : dl_fail(err, DL_ERR_BACKEND, "--only %.100s: %s", job->plan.choice.only, reason);
 }
 
-static enum dl_code read_profile(const char *path, struct dl_arena *arena, struct dl_system *out, struct dl_err *err) {
+static enum dl_code read_profile(const char *path, struct dl_arena *arena, struct dl_system *out,
+                                 struct dl_err *err) {
     struct dl_json *doc;
     DL_TRY(dl_json_read(path, arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, out, err));
@@ -333,8 +376,10 @@ static enum dl_code compare(struct job *job, struct dl_err *err) {
     DL_TRY(find_paths(job, err));
     DL_TRY(read_profile(dl_option_text(job->options, "compare"), arena, &before, err));
     if (access(job->profile_path, F_OK) != 0) {
-        return dl_fail(err, DL_ERR_SYSTEM, "%.300s: no profile to compare with; run 'dlmodel calibrate' first, or give -o FILE",
-                       job->profile_path);
+        return dl_fail(
+            err, DL_ERR_SYSTEM,
+            "%.300s: no profile to compare with; run 'dlmodel calibrate' first, or give -o FILE",
+            job->profile_path);
     }
     DL_TRY(read_profile(job->profile_path, arena, &now, err));
     const char *text = dl_cal_compare(&before, &now, job->format, arena, &changed);
@@ -347,11 +392,14 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     bool product = false;
     for (size_t i = 0; i < job->plan.count; i++) {
         const struct dl_cal_point *p = &job->plan.points[i];
-        const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0 || strcmp(p->probe, "gpu-gemm") == 0;
+        const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0 ||
+                                strcmp(p->probe, "gpu-gemm") == 0;
         product = product || (is_product && dl_cal_unavailable(&job->tools, p) == NULL);
     }
     if (product && job->plan.choice.nodes > 1 && job->tools.program[DL_CAL_PROGRAM_MPI] == NULL) {
-        return dl_fail(err, DL_ERR_BACKEND, "--nodes %lld: dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and build again)",
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "--nodes %lld: dlmodel-probe-mpi is not there: built without MPI (install "
+                       "libopenmpi-dev and build again)",
                        (long long)job->plan.choice.nodes);
     }
     DL_TRY(check_only(job, err));
@@ -359,40 +407,51 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
                    job->tools.program[DL_CAL_PROGRAM_CPU] == NULL
                        ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
-                       : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs them, then build again");
+                       : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs "
+                         "them, then build again");
 }
 
 /* A machine without a GPU, or a program built without CUDA, is no error: it is said once. */
 static void say_gpus(const struct job *job) {
-    if (job->plan.choice.gpus == 0 && !dl_option_given(job->options, "gpus") && job->plan.choice.only == NULL)
-        job->context->note(job->context, "GPU left out: %s", dl_cal_unavailable_probe(&job->tools, "gpu-gemm"));
+    if (job->plan.choice.gpus == 0 && !dl_option_given(job->options, "gpus") &&
+        job->plan.choice.only == NULL)
+        job->context->note(job->context, "GPU left out: %s",
+                           dl_cal_unavailable_probe(&job->tools, "gpu-gemm"));
 }
 
-static enum dl_code calibrate(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+static enum dl_code calibrate(struct dl_context *context, const struct dl_options *options,
+                              struct dl_err *err) {
     struct job job = {.context = context, .options = options, .journal = {.fd = -1}};
     bool go_on;
     DL_TRY(dl_output_format(options, &job.format, err));
-    if (dl_option_given(options, "kernels")) return dl_cal_kernels(context, options, job.format, err);
+    if (dl_option_given(options, "kernels"))
+        return dl_cal_kernels(context, options, job.format, err);
     if (options->positional_count > 0)
-        return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels", options->positional[0]);
+        return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels",
+                       options->positional[0]);
     if (dl_option_given(options, "device"))
-        return dl_fail(err, DL_ERR_USAGE, "--device goes with --kernels; calibrate measures this machine");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--device goes with --kernels; calibrate measures this machine");
     if (dl_option_given(options, "compare")) return compare(&job, err);
     dl_cal_host_read(context->arena, &job.run.host);
     job.identity = dl_arena_printf(context->arena, "%s, %s", job.run.host.name, job.run.host.cpu);
     if (job.identity == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (dl_option_given(options, "list")) {
         DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
-        return context->output(NULL, dl_cal_probe_list(&job.tools, job.format, context->arena), err);
+        return context->output(NULL, dl_cal_probe_list(&job.tools, job.format, context->arena),
+                               err);
     }
     if (dl_option_given(options, "submit")) return dl_cal_submit(context, options, err);
     DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
     DL_TRY(prepare(&job, &go_on, err));
     say_gpus(&job);
     if (dl_option_given(options, "dry-run")) {
-        return context->output(NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena), err);
+        return context->output(
+            NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena),
+            err);
     }
-    if (job.plan.choice.nodes > 1) DL_TRY(dl_cal_launch_find(&job.plan.choice, &job.tools, context->arena, &job.launch, err));
+    if (job.plan.choice.nodes > 1)
+        DL_TRY(dl_cal_launch_find(&job.plan.choice, &job.tools, context->arena, &job.launch, err));
     DL_TRY(check_possible(&job, err));
     return measure(&job, go_on, err);
 }
@@ -402,15 +461,21 @@ const struct dl_command dl_cmd_calibrate = {
     .summary = "measure this machine and write its profile",
     .usage = "[options]",
     .purpose =
-        "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of this node with probe "
+        "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of "
+        "this node with probe "
         "programs, "
-        "fits them, and writes the profile 'local' that predict uses by default. Where there are GPUs and dlmodel was built with "
-        "CUDA, they are the devices: products, convolutions, normalisation, attention and other layers in every precision that "
-        "they have, optimizer step, copies, launches, NCCL's and MPI's messages between them; --list says what can run here, "
+        "fits them, and writes the profile 'local' that predict uses by default. Where there are "
+        "GPUs and dlmodel was built with "
+        "CUDA, they are the devices: products, convolutions, normalisation, attention and other "
+        "layers in every precision that "
+        "they have, optimizer step, copies, launches, NCCL's and MPI's messages between them; "
+        "--list says what can run here, "
         "and why the rest cannot. With --nodes N, inside a Slurm or PBS allocation "
-        "or with --hostfile, also the network: every pair of nodes is tried first, and a node that does not answer, or is slow with "
+        "or with --hostfile, also the network: every pair of nodes is tried first, and a node that "
+        "does not answer, or is slow with "
         "every partner, is named and left out. Finished samples are kept in PROFILE.journal: "
-        "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new one is complete.",
+        "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new "
+        "one is complete.",
     .examples = examples,
     .options = tables,
     .run = calibrate,

@@ -1,4 +1,5 @@
-/* example.c - libdlmodel in forty lines: from how many nodes on does communication cost more than a tenth of an iteration?
+/* example.c - libdlmodel in forty lines: from how many nodes on does communication cost more than a
+ * tenth of an iteration?
  *
  *     cc example.c $(pkg-config --cflags --libs dlmodel) -o example && ./example resnet50 dgx1-v100
  */
@@ -29,9 +30,11 @@ int main(int argc, char **argv) {
             break;
         }
         const double share = dlmodel_value(m, "exposed_comm_s") / dlmodel_value(m, "iteration_s");
-        printf("%2d nodes: %.6g s an iteration, %.1f %% of it communication, bound by %s%s\n", nodes, dlmodel_value(m, "iteration_s"),
-               100 * share, dlmodel_text(m, "bottleneck"), dlmodel_value(m, "fits") > 0 ? "" : ", does not fit");
-        for (int i = 0; dlmodel_warning(m, i) != NULL; i++) printf("          %s\n", dlmodel_warning(m, i));
+        printf("%2d nodes: %.6g s an iteration, %.1f %% of it communication, bound by %s%s\n",
+               nodes, dlmodel_value(m, "iteration_s"), 100 * share, dlmodel_text(m, "bottleneck"),
+               dlmodel_value(m, "fits") > 0 ? "" : ", does not fit");
+        for (int i = 0; dlmodel_warning(m, i) != NULL; i++)
+            printf("          %s\n", dlmodel_warning(m, i));
         if (share > 0.1) break;
     }
     dlmodel_close(m);

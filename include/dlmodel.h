@@ -1,16 +1,15 @@
-/* dlmodel.h - predictions of dlmodel from a C program: what `dlmodel predict --json` prints, without a process.
+/* dlmodel.h - predictions of dlmodel from a C program: what `dlmodel predict --json` prints,
+ * without a process.
  *
  *     struct dlmodel *m = dlmodel_open(NULL);
- *     if (dlmodel_option(m, "workload", "vgg16") == DLMODEL_OK && dlmodel_option(m, "nodes", "16") == DLMODEL_OK &&
- *         dlmodel_predict(m) == DLMODEL_OK)
- *         printf("%g s\n", dlmodel_value(m, "iteration_s"));
- *     else
- *         fprintf(stderr, "%s\n", dlmodel_error(m));
- *     dlmodel_close(m);
+ *     if (dlmodel_option(m, "workload", "vgg16") == DLMODEL_OK && dlmodel_option(m, "nodes", "16")
+ * == DLMODEL_OK && dlmodel_predict(m) == DLMODEL_OK) printf("%g s\n", dlmodel_value(m,
+ * "iteration_s")); else fprintf(stderr, "%s\n", dlmodel_error(m)); dlmodel_close(m);
  *
- * Compile with `pkg-config --cflags --libs dlmodel` (static: --static). No function prints, exits or keeps state outside
- * its `struct dlmodel`: several threads may each have one of their own. Text that a function returns lives until the next
- * call with the same `struct dlmodel`. Names of options, values and texts are those of the program, which keeps them.
+ * Compile with `pkg-config --cflags --libs dlmodel` (static: --static). No function prints, exits
+ * or keeps state outside its `struct dlmodel`: several threads may each have one of their own. Text
+ * that a function returns lives until the next call with the same `struct dlmodel`. Names of
+ * options, values and texts are those of the program, which keeps them.
  */
 #ifndef DLMODEL_H
 #define DLMODEL_H
@@ -35,24 +34,29 @@ struct dlmodel; /* options, the last prediction, the last error */
 /* "0.1.0" */
 const char *dlmodel_version(void);
 
-/* data_directory: a folder with systems/, devices/, workloads/, frameworks/; NULL: $DLMODEL_DATA, else where dlmodel is
- * installed. NULL when memory is exhausted; a folder that is not there is an error of dlmodel_predict. */
+/* data_directory: a folder with systems/, devices/, workloads/, frameworks/; NULL: $DLMODEL_DATA,
+ * else where dlmodel is installed. NULL when memory is exhausted; a folder that is not there is an
+ * error of dlmodel_predict. */
 struct dlmodel *dlmodel_open(const char *data_directory);
 void dlmodel_close(struct dlmodel *m); /* m may be NULL */
 
-/* An option of `dlmodel predict` without its dashes: "system" (a name or a file, as calibrate writes it), "workload",
- * "framework" (one; default pytorch-ddp), "nodes" (one number), "batch-per-device", "precision", "tp", "set"
- * ("links.inter.bandwidth=25GB/s"), ... Given again it replaces the earlier value; "set" adds. value NULL for options
- * that take none ("first-epoch"). Defaults are the program's, but system is iris-v100 when none is given. */
+/* An option of `dlmodel predict` without its dashes: "system" (a name or a file, as calibrate
+ * writes it), "workload", "framework" (one; default pytorch-ddp), "nodes" (one number),
+ * "batch-per-device", "precision", "tp", "set"
+ * ("links.inter.bandwidth=25GB/s"), ... Given again it replaces the earlier value; "set" adds.
+ * value NULL for options that take none ("first-epoch"). Defaults are the program's, but system is
+ * iris-v100 when none is given. */
 enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, const char *value);
 /* All options as after dlmodel_open. */
 void dlmodel_reset(struct dlmodel *m);
 
-/* Predicts what the options say. A plan that does not fit in memory is no error: dlmodel_value(m, "fits") is 0. */
+/* Predicts what the options say. A plan that does not fit in memory is no error: dlmodel_value(m,
+ * "fits") is 0. */
 enum dlmodel_status dlmodel_predict(struct dlmodel *m);
 
-/* Of the last prediction, by its name in the JSON: "iteration_s", "throughput_samples_per_s", "memory.total_bytes", ...
- * (all: dlmodel schema prediction); SI units, truths are 0 and 1. NAN: no such number, unknown, or no prediction. */
+/* Of the last prediction, by its name in the JSON: "iteration_s", "throughput_samples_per_s",
+ * "memory.total_bytes", ... (all: dlmodel schema prediction); SI units, truths are 0 and 1. NAN: no
+ * such number, unknown, or no prediction. */
 double dlmodel_value(const struct dlmodel *m, const char *name);
 /* The same for words: "bottleneck", "strategy", ...; NULL: none. */
 const char *dlmodel_text(const struct dlmodel *m, const char *name);

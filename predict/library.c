@@ -1,4 +1,5 @@
-/* library.c - the functions of include/dlmodel.h: the options and inputs of `dlmodel predict`, with results by name. */
+/* library.c - the functions of include/dlmodel.h: the options and inputs of `dlmodel predict`, with
+ * results by name. */
 #include "include/dlmodel.h"
 
 #include <locale.h>
@@ -10,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "predict/inputs.h"
-#include "predict/rows.h"
+#include "predict/inputs/inputs.h"
+#include "predict/output/rows.h"
 
 #ifndef DLMODEL_DATADIR
 #define DLMODEL_DATADIR "/usr/local/share/dlmodel/data"
@@ -62,7 +63,8 @@ static void add_warning(struct dlmodel *m, const char *text) {
 
 /* A context's note is a line for standard error; here it is kept. */
 static void take_note(const struct dl_context *context, const char *format, ...) {
-    struct dlmodel *m = (struct dlmodel *)(void *)((char *)context->arena - offsetof(struct dlmodel, arena));
+    struct dlmodel *m =
+        (struct dlmodel *)(void *)((char *)context->arena - offsetof(struct dlmodel, arena));
     static const char prefix[] = "warning: ";
     char text[1024];
     va_list args;
@@ -89,7 +91,9 @@ PUBLIC struct dlmodel *dlmodel_open(const char *data_directory) {
     struct dlmodel *m = calloc(1, sizeof *m);
     const char *environment = getenv("DLMODEL_DATA");
     if (m == NULL) return NULL;
-    m->directory = copy_text(data_directory != NULL ? data_directory : environment != NULL && environment[0] != 0 ? environment : DLMODEL_DATADIR);
+    m->directory = copy_text(data_directory != NULL                       ? data_directory
+                             : environment != NULL && environment[0] != 0 ? environment
+                                                                          : DLMODEL_DATADIR);
     m->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (m->directory == NULL || m->plain == (locale_t)0) {
         free(m->directory);
@@ -122,11 +126,13 @@ PUBLIC void dlmodel_close(struct dlmodel *m) {
 }
 
 /* Does this one option make sense? The program's own parser says. */
-static enum dl_code check_option(struct dlmodel *m, const char *name, const char *value, const struct dl_option **found, struct dl_err *err) {
+static enum dl_code check_option(struct dlmodel *m, const char *name, const char *value,
+                                 const struct dl_option **found, struct dl_err *err) {
     char *word = dl_arena_printf(&m->arena, value == NULL ? "--%s" : "--%s=%s", name, value);
     if (word == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_options_parse(tables, 1, &word, &m->options, err));
-    if (m->options.given_count != 1) return dl_fail(err, DL_ERR_USAGE, "expected the name of an option, found \"%.100s\"", name);
+    if (m->options.given_count != 1)
+        return dl_fail(err, DL_ERR_USAGE, "expected the name of an option, found \"%.100s\"", name);
     *found = m->options.given[0].option;
     return DL_OK;
 }
@@ -145,7 +151,8 @@ static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const
     if (own_name == NULL || (value != NULL && own_value == NULL) || at == MOST_OPTIONS) {
         free(own_name);
         free(own_value);
-        dl_fail(&err, DL_ERR_SYSTEM, at == MOST_OPTIONS ? "more than %d options" : "out of memory", MOST_OPTIONS);
+        dl_fail(&err, DL_ERR_SYSTEM, at == MOST_OPTIONS ? "more than %d options" : "out of memory",
+                MOST_OPTIONS);
         return failed(m, &err);
     }
     if (at < m->given_count) {
@@ -174,7 +181,8 @@ static enum dl_code read_options(struct dlmodel *m, struct dl_err *err) {
         const struct given *g = &m->given[i];
         framework = framework || strcmp(g->name, "framework") == 0;
         system = system || strcmp(g->name, "system") == 0;
-        words[count++] = dl_arena_printf(&m->arena, g->value == NULL ? "--%s" : "--%s=%s", g->name, g->value);
+        words[count++] =
+            dl_arena_printf(&m->arena, g->value == NULL ? "--%s" : "--%s=%s", g->name, g->value);
     }
     if (!framework) words[count++] = dl_arena_strdup(&m->arena, "--framework=pytorch-ddp");
     if (!system) words[count++] = dl_arena_strdup(&m->arena, "--system=iris-v100");
@@ -190,16 +198,22 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
     struct dl_prediction *p = dl_arena_alloc(&m->arena, 1, sizeof *p);
     if (plan == NULL || p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (stat(m->directory, &status) != 0 || !S_ISDIR(status.st_mode))
-        return dl_fail(err, DL_ERR_SYSTEM, "no data directory %.300s: give it to dlmodel_open, or set DLMODEL_DATA", m->directory);
+        return dl_fail(err, DL_ERR_SYSTEM,
+                       "no data directory %.300s: give it to dlmodel_open, or set DLMODEL_DATA",
+                       m->directory);
     DL_TRY(read_options(m, err));
     DL_TRY(dl_inputs_load(&m->context, &m->options, &m->inputs, err));
     if (m->inputs.framework_count != 1 || m->inputs.node_count != 1)
-        return dl_fail(err, DL_ERR_USAGE, "one framework and one number of nodes at a time; found %d and %zu", m->inputs.framework_count,
-                       m->inputs.node_count);
-    DL_TRY(dl_inputs_predict(&m->inputs, m->inputs.frameworks[0], m->inputs.nodes[0], false, &m->arena, plan, p, err));
-    if (m->inputs.strict && p->extrapolated) return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (strict)");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "one framework and one number of nodes at a time; found %d and %zu",
+                       m->inputs.framework_count, m->inputs.node_count);
+    DL_TRY(dl_inputs_predict(&m->inputs, m->inputs.frameworks[0], m->inputs.nodes[0], false,
+                             &m->arena, plan, p, err));
+    if (m->inputs.strict && p->extrapolated)
+        return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (strict)");
     for (int i = 0; i < p->warning_count; i++) add_warning(m, p->warnings[i]);
-    const struct dl_prediction_row row = {m->inputs.system, m->inputs.workload, m->inputs.frameworks[0], plan, p};
+    const struct dl_prediction_row row = {m->inputs.system, m->inputs.workload,
+                                          m->inputs.frameworks[0], plan, p};
     dl_rows_init(&m->table, &m->arena);
     DL_TRY(dl_rows_add(&m->table, &row, err));
     return m->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
@@ -216,7 +230,8 @@ PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
     return failed(m, &err);
 }
 
-static const union dl_cell *cell_of(const struct dlmodel *m, const char *name, enum dl_column_type *type) {
+static const union dl_cell *cell_of(const struct dlmodel *m, const char *name,
+                                    enum dl_column_type *type) {
     for (int i = 0; m->table.row_count > 0 && name != NULL && i < m->table.column_count; i++) {
         if (strcmp(m->table.columns[i].key, name) != 0) continue;
         *type = m->table.columns[i].type;

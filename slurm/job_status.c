@@ -1,4 +1,5 @@
-/* job_status.c - what Slurm says of the jobs: `dlmodel slurm status` and `cancel`, and the states that collect needs. */
+/* job_status.c - what Slurm says of the jobs: `dlmodel slurm status` and `cancel`, and the states
+ * that collect needs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +9,22 @@
 #include "slurm/slurm_parts.h"
 
 static int by_job(const void *a, const void *b) {
-    return strcmp(((const struct dl_job_state *)a)->job_id, ((const struct dl_job_state *)b)->job_id);
+    return strcmp(((const struct dl_job_state *)a)->job_id,
+                  ((const struct dl_job_state *)b)->job_id);
 }
 
-const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states, const char *job_id) {
+const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,
+                                             const char *job_id) {
     if (job_id == NULL || states->count == 0) return NULL;
     const struct dl_job_state key = {.job_id = job_id};
     return bsearch(&key, states->jobs, (size_t)states->count, sizeof *states->jobs, by_job);
 }
 
 bool dl_slurm_state_final(const char *state) {
-    static const char *const open_states[] = {"PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING", "STAGE_OUT",
-                                              "SIGNALING", "STOPPED", "SPECIAL_EXIT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", NULL};
+    static const char *const open_states[] = {
+        "PENDING",      "RUNNING",      "CONFIGURING", "COMPLETING",    "SUSPENDED",
+        "REQUEUED",     "RESIZING",     "STAGE_OUT",   "SIGNALING",     "STOPPED",
+        "SPECIAL_EXIT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", NULL};
     for (const char *const *s = open_states; *s != NULL; s++) {
         if (strcmp(*s, state) == 0) return false;
     }
@@ -45,9 +50,11 @@ static double number_of(const char *text) {
 enum { MOST_JOBS_A_CALL = 2000 };
 
 /* Jobs' numbers with commas between, of runs[from..to). */
-static const char *job_list(const struct dl_run_list *runs, int from, int to, struct dl_arena *arena) {
+static const char *job_list(const struct dl_run_list *runs, int from, int to,
+                            struct dl_arena *arena) {
     size_t length = 1;
-    for (int i = from; i < to; i++) length += runs->runs[i].job_id == NULL ? 0 : strlen(runs->runs[i].job_id) + 1;
+    for (int i = from; i < to; i++)
+        length += runs->runs[i].job_id == NULL ? 0 : strlen(runs->runs[i].job_id) + 1;
     char *list = dl_arena_alloc(arena, length, 1), *at = list;
     for (int i = from; list != NULL && i < to; i++) {
         if (runs->runs[i].job_id == NULL) continue;
@@ -74,7 +81,8 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
                 job.nodes = next_field(&at);
                 job.exit_code = next_field(&at);
                 job.energy_j = number_of(next_field(&at));
-                if (!(job.energy_j > 0)) job.energy_j = NAN; /* a site without meters says 0 or nothing */
+                if (!(job.energy_j > 0))
+                    job.energy_j = NAN; /* a site without meters says 0 or nothing */
             }
             out->jobs[out->count++] = job;
         }
@@ -82,20 +90,28 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
     }
 }
 
-static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, struct dl_arena *arena, struct dl_job_states *out,
-                              struct dl_err *err) {
+static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, struct dl_arena *arena,
+                              struct dl_job_states *out, struct dl_err *err) {
     for (int from = 0; from < runs->count; from += MOST_JOBS_A_CALL) {
-        const int to = from + MOST_JOBS_A_CALL < runs->count ? from + MOST_JOBS_A_CALL : runs->count;
+        const int to =
+            from + MOST_JOBS_A_CALL < runs->count ? from + MOST_JOBS_A_CALL : runs->count;
         const char *list = job_list(runs, from, to, arena);
         struct dl_client_result result;
         if (list != NULL && *list == 0) continue;
         const char *jobs = list == NULL ? NULL : dl_arena_printf(arena, "--jobs=%s", list);
         if (jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        const char *const argv[] = {"sacct", "--allocations", "--parsable2", "--noheader",
-                                    "--format=JobIDRaw,State,ElapsedRaw,NodeList,ExitCode,ConsumedEnergyRaw", jobs, NULL};
+        const char *const argv[] = {
+            "sacct",
+            "--allocations",
+            "--parsable2",
+            "--noheader",
+            "--format=JobIDRaw,State,ElapsedRaw,NodeList,ExitCode,ConsumedEnergyRaw",
+            jobs,
+            NULL};
         DL_TRY(dl_client_run(argv, 120, arena, &result, err));
         if (result.exit_status != 0) {
-            return dl_fail(err, DL_ERR_BACKEND, "sacct failed: %s", *result.words != 0 ? result.words : "it did not say why");
+            return dl_fail(err, DL_ERR_BACKEND, "sacct failed: %s",
+                           *result.words != 0 ? result.words : "it did not say why");
         }
         const int before = out->count;
         dl_slurm_take_lines(out, capacity, result.out, true);
@@ -105,14 +121,18 @@ static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, stru
 }
 
 /* The queue knows a job at once; the accounting may lag behind. */
-static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out, struct dl_err *err) {
-    const char *const argv[] = {"squeue", "--me", "--noheader", "--states=all", "--format=%A|%T", NULL};
+static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
+                               struct dl_err *err) {
+    const char *const argv[] = {"squeue",       "--me",           "--noheader",
+                                "--states=all", "--format=%A|%T", NULL};
     struct dl_client_result result;
-    struct dl_job_states queue = {.jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *queue.jobs)};
+    struct dl_job_states queue = {
+        .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *queue.jobs)};
     if (queue.jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     if (result.exit_status != 0) {
-        return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s", *result.words != 0 ? result.words : "it did not say why");
+        return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
+                       *result.words != 0 ? result.words : "it did not say why");
     }
     dl_slurm_take_lines(&queue, capacity, result.out, false);
     const int known = out->count;
@@ -125,16 +145,19 @@ static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_j
     return DL_OK;
 }
 
-enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting, struct dl_arena *arena, struct dl_job_states *out,
+enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
+                             struct dl_arena *arena, struct dl_job_states *out,
                              struct dl_err *err) {
     const int capacity = 4 * runs->count + 20000; /* the queue of a user may hold other jobs too */
     struct dl_err first = {0}, second = {0};
-    *out = (struct dl_job_states){.jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
+    *out = (struct dl_job_states){
+        .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
     if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const enum dl_code code = accounting ? ask_sacct(runs, capacity, arena, out, &first) : DL_OK;
     bool missing = false;
     for (int i = 0; i < runs->count; i++) {
-        missing = missing || (runs->runs[i].job_id != NULL && dl_slurm_state_of(out, runs->runs[i].job_id) == NULL);
+        missing = missing || (runs->runs[i].job_id != NULL &&
+                              dl_slurm_state_of(out, runs->runs[i].job_id) == NULL);
     }
     const enum dl_code queue = missing ? ask_squeue(capacity, arena, out, &second) : DL_OK;
     if (code != DL_OK && err != NULL) *err = first;
@@ -143,15 +166,19 @@ enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting, st
 }
 
 static const struct dl_column columns[] = {
-    {"id", "run", "", DL_COLUMN_STRING, 0, 0},          {"job_id", "job", "", DL_COLUMN_STRING, 0, 0},
-    {"state", "state", "", DL_COLUMN_STRING, 0, 0},     {"elapsed_s", "elapsed", "s", DL_COLUMN_NUMBER, 0, 4},
-    {"warmup_steps", "warmup", "steps", DL_COLUMN_INTEGER, 0, 0}, {"steps", "measured", "steps", DL_COLUMN_INTEGER, 0, 0},
-    {"steps_wanted", "of", "steps", DL_COLUMN_INTEGER, 0, 0}, {"node_list", "nodes", "", DL_COLUMN_STRING, 0, 0},
+    {"id", "run", "", DL_COLUMN_STRING, 0, 0},
+    {"job_id", "job", "", DL_COLUMN_STRING, 0, 0},
+    {"state", "state", "", DL_COLUMN_STRING, 0, 0},
+    {"elapsed_s", "elapsed", "s", DL_COLUMN_NUMBER, 0, 4},
+    {"warmup_steps", "warmup", "steps", DL_COLUMN_INTEGER, 0, 0},
+    {"steps", "measured", "steps", DL_COLUMN_INTEGER, 0, 0},
+    {"steps_wanted", "of", "steps", DL_COLUMN_INTEGER, 0, 0},
+    {"node_list", "nodes", "", DL_COLUMN_STRING, 0, 0},
     {"failure", "says", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code read_runs(struct dl_context *context, const struct dl_options *options, struct dl_run_list *runs, bool *accounting,
-                              struct dl_err *err) {
+static enum dl_code read_runs(struct dl_context *context, const struct dl_options *options,
+                              struct dl_run_list *runs, bool *accounting, struct dl_err *err) {
     const struct dl_site *site = NULL;
     const char *name = dl_option_text(options, "site");
     *accounting = true;
@@ -163,12 +190,14 @@ static enum dl_code read_runs(struct dl_context *context, const struct dl_option
     if (runs->unreadable > 0) {
         char text[2048];
         dl_err_text(&runs->fault, "dlmodel slurm", text, sizeof text);
-        context->note(context, "warning: %d folders were left out; the first: %s", runs->unreadable, text);
+        context->note(context, "warning: %d folders were left out; the first: %s", runs->unreadable,
+                      text);
     }
     return DL_OK;
 }
 
-enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
     struct dl_run_list runs;
     struct dl_job_states states;
     struct dl_table table;
@@ -188,7 +217,9 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = run->id;
         cells[1].string = run->job_id;
-        cells[2].string = state != NULL ? state->state : run->job_id == NULL ? "not submitted" : "unknown";
+        cells[2].string = state != NULL         ? state->state
+                          : run->job_id == NULL ? "not submitted"
+                                                : "unknown";
         if (state != NULL) cells[3].number = state->elapsed_s;
         cells[4].integer = log.warmup_count;
         cells[5].integer = log.step_count;
@@ -203,14 +234,19 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
     dl_table_json(&table, &w);
     dl_jw_end(&w);
     dl_jw_end(&w);
-    DL_TRY(context->output(options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : format == DL_FORMAT_TEXT ? dl_table_text(&table)
-                                    : dl_arena_printf(context->arena, "%s\n", w.text), err));
+    DL_TRY(context->output(options,
+                           format == DL_FORMAT_CSV ? dl_table_csv(&table)
+                           : format == DL_FORMAT_TEXT
+                               ? dl_table_text(&table)
+                               : dl_arena_printf(context->arena, "%s\n", w.text),
+                           err));
     if (asked != DL_OK) *err = slurm;
     return asked;
 }
 
 /* scancel says nothing of jobs that have ended. Only runs of this folder are touched. */
-enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options *options, struct dl_err *err) {
+enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
     struct dl_run_list runs;
     bool accounting = true;
     DL_TRY(read_runs(context, options, &runs, &accounting, err));
@@ -220,21 +256,25 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
     argv[count++] = "scancel";
     for (int i = 0; i < runs.count; i++) {
         bool wanted = options->positional_count == 1 && dl_option_given(options, "all");
-        for (int k = 1; k < options->positional_count; k++) wanted = wanted || strcmp(options->positional[k], runs.runs[i].id) == 0;
+        for (int k = 1; k < options->positional_count; k++)
+            wanted = wanted || strcmp(options->positional[k], runs.runs[i].id) == 0;
         named += wanted;
         if (wanted && runs.runs[i].job_id != NULL) argv[count++] = runs.runs[i].job_id;
     }
     if (options->positional_count == 1 && !dl_option_given(options, "all")) {
-        return dl_fail(err, DL_ERR_USAGE, "which runs? Give their names (dlmodel slurm status lists them), or --all");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "which runs? Give their names (dlmodel slurm status lists them), or --all");
     }
     if (options->positional_count > 1 && named < options->positional_count - 1) {
-        return dl_fail(err, DL_ERR_USAGE, "%d of the named runs are not in %.300s; nothing was cancelled", options->positional_count - 1 - named,
-                       dl_slurm_folder(options, NULL));
+        return dl_fail(err, DL_ERR_USAGE,
+                       "%d of the named runs are not in %.300s; nothing was cancelled",
+                       options->positional_count - 1 - named, dl_slurm_folder(options, NULL));
     }
     if (count == 1) return dl_fail(err, DL_ERR_USAGE, "none of these runs was submitted");
     struct dl_client_result result;
     DL_TRY(dl_client_run(argv, 120, context->arena, &result, err));
-    if (result.exit_status != 0) return dl_fail(err, DL_ERR_BACKEND, "scancel failed: %s", result.words);
+    if (result.exit_status != 0)
+        return dl_fail(err, DL_ERR_BACKEND, "scancel failed: %s", result.words);
     context->note(context, "cancelled the jobs of %d runs; what they measured stays", count - 1);
     return DL_OK;
 }

@@ -1,4 +1,5 @@
-/* launch.h - the launch ritual of each framework as one row of a table: program, tasks, helpers, environment.
+/* launch.h - the launch ritual of each framework as one row of a table: program, tasks, helpers,
+ * environment.
  */
 #ifndef DL_SLURM_LAUNCH_H
 #define DL_SLURM_LAUNCH_H
@@ -13,8 +14,8 @@ enum dl_launch_tasks {
 
 enum dl_launch_helpers {
     DL_HELPERS_NONE,
-    DL_HELPERS_PS,        /* TensorFlow: one parameter server a node, beside the workers */
-    DL_HELPERS_KVSTORE,   /* MXNet: one scheduler, one server a node */
+    DL_HELPERS_PS,      /* TensorFlow: one parameter server a node, beside the workers */
+    DL_HELPERS_KVSTORE, /* MXNet: one scheduler, one server a node */
 };
 
 struct dl_launch {
@@ -23,10 +24,10 @@ struct dl_launch {
     const char *mode;      /* its --mode */
     enum dl_launch_tasks tasks;
     enum dl_launch_helpers helpers;
-    bool mpi;              /* srun --mpi=... */
-    const char *strategy;  /* column of the runs */
+    bool mpi;                              /* srun --mpi=... */
+    const char *strategy;                  /* column of the runs */
     const char *backend_gpu, *backend_cpu; /* column of the runs: what moves gradients */
-    const char *const *environment; /* "NAME=VALUE", NULL-terminated */
+    const char *const *environment;        /* "NAME=VALUE", NULL-terminated */
 };
 
 extern const struct dl_launch dl_launches[]; /* ended by framework NULL */

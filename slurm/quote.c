@@ -4,7 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
 /* In single quotes nothing has a meaning but the quote itself. */
 const char *dl_sl_quote(struct dl_arena *arena, const char *text) {
@@ -15,7 +17,8 @@ const char *dl_sl_quote(struct dl_arena *arena, const char *text) {
         if (*text == '\'') {
             memcpy(at, "'\\''", 4);
             at += 4;
-        } else *at++ = *text;
+        } else
+            *at++ = *text;
     }
     *at++ = '\'';
     *at = 0;
@@ -27,12 +30,14 @@ const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const ch
     return quoted == NULL ? NULL : dl_arena_printf(arena, "--%s=%s", key, quoted);
 }
 
-enum dl_code dl_sl_directive(struct dl_arena *arena, const char *what, const char *value, const char **out, struct dl_err *err) {
+enum dl_code dl_sl_directive(struct dl_arena *arena, const char *what, const char *value,
+                             const char **out, struct dl_err *err) {
     char *text = dl_arena_alloc(arena, 2 * strlen(value) + 1, 1), *at = text;
     if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (; *value != 0; value++) {
         const unsigned char c = (unsigned char)*value;
-        if (c < 0x20 || c == 0x7f) return dl_fail(err, DL_ERR_USAGE, "%s: expected text without control characters", what);
+        if (c < 0x20 || c == 0x7f)
+            return dl_fail(err, DL_ERR_USAGE, "%s: expected text without control characters", what);
         if (!is_word(*value) && strchr("_.,:/=+@%-", *value) == NULL) *at++ = '\\';
         *at++ = *value;
     }

@@ -1,4 +1,5 @@
-/* runlog.c - see the header. A job may be killed in the middle of a line, and a disk may be full: every line that is whole counts. */
+/* runlog.c - see the header. A job may be killed in the middle of a line, and a disk may be full:
+ * every line that is whole counts. */
 #include "slurm/runlog.h"
 
 #include <dirent.h>
@@ -7,25 +8,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/file.h"
+#include "model/base/file.h"
 
-#define STRING(member, need, text)                                                                                        \
-    {.key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_runlog_line, member), .required = need, .help = text}
-#define NUMBER(member, low, high, measure, text)                                                                          \
-    {.key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_runlog_line, member), .min = low, .max = high, \
-     .unit = measure, .help = text}
-#define INTEGER(member, low, high, text)                                                                                  \
-    {.key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_runlog_line, member), .min = low, .max = high, \
-     .unit = DL_UNIT_COUNT, .help = text}
+#define STRING(member, need, text)                                                                 \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_STRING,                                                   \
+        .offset = offsetof(struct dl_runlog_line, member), .required = need, .help = text          \
+    }
+#define NUMBER(member, low, high, measure, text)                                                   \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_NUMBER,                                                   \
+        .offset = offsetof(struct dl_runlog_line, member), .min = low, .max = high,                \
+        .unit = measure, .help = text                                                              \
+    }
+#define INTEGER(member, low, high, text)                                                           \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_INTEGER,                                                  \
+        .offset = offsetof(struct dl_runlog_line, member), .min = low, .max = high,                \
+        .unit = DL_UNIT_COUNT, .help = text                                                        \
+    }
 
 static const struct dl_field line_fields[] = {
     STRING(event, true, "job, start, warmup, step, end, fail, look, watch, note or exit"),
     NUMBER(time_s, 0, 1e11, DL_UNIT_S, "when, since 1970"),
     INTEGER(step, 0, 1e12, "number of the step, from 0, warm-up included"),
-    NUMBER(step_s, 0, 1e6, DL_UNIT_S, "time of the step, of the slowest rank where ranks wait for each other"),
+    NUMBER(step_s, 0, 1e6, DL_UNIT_S,
+           "time of the step, of the slowest rank where ranks wait for each other"),
     NUMBER(samples_per_s, 0, 1e12, DL_UNIT_SAMPLE_PER_S, "of the whole job"),
-    NUMBER(cpu_s, 0, 1e9, DL_UNIT_S, "of the step, all threads of the process on their cores; a CPU's step beyond it was waiting"),
-    NUMBER(core_s, 0, 1e3, DL_UNIT_S, "processor time of a fixed product of matrices beside the step; at the end, median: how fast the core was"),
+    NUMBER(cpu_s, 0, 1e9, DL_UNIT_S,
+           "of the step, all threads of the process on their cores; a CPU's step beyond it was "
+           "waiting"),
+    NUMBER(core_s, 0, 1e3, DL_UNIT_S,
+           "processor time of a fixed product of matrices beside the step; at the end, median: how "
+           "fast the core was"),
     NUMBER(load_s, 0, 1e6, DL_UNIT_S, "of the step, waiting for input"),
     NUMBER(peak_memory_bytes, 0, 1e15, DL_UNIT_BYTE, "of one device, or of one process on a CPU"),
     INTEGER(ranks, 1, 1e9, "processes that train"),
@@ -42,10 +57,14 @@ static const struct dl_field line_fields[] = {
     STRING(network, false, "name of the network"),
     STRING(backend, false, "what moves gradients"),
     STRING(precision, false, "of the arithmetic"),
-    {.key = "versions", .type = DL_FIELD_MAP, .offset = offsetof(struct dl_runlog_line, versions),
-     .count_offset = offsetof(struct dl_runlog_line, version_count), .help = "of the software"},
+    {.key = "versions",
+     .type = DL_FIELD_MAP,
+     .offset = offsetof(struct dl_runlog_line, versions),
+     .count_offset = offsetof(struct dl_runlog_line, version_count),
+     .help = "of the software"},
     NUMBER(load_average, 0, 1e6, DL_UNIT_NONE, "of the last minute"),
-    NUMBER(others_frac, 0, 1, DL_UNIT_NONE, "share of the node's cores that processes outside the job used"),
+    NUMBER(others_frac, 0, 1, DL_UNIT_NONE,
+           "share of the node's cores that processes outside the job used"),
     INTEGER(gpu_processes, 0, 1e6, "processes of others on the node's GPUs"),
     NUMBER(clock_frac, 0, 2, DL_UNIT_NONE, "lowest GPU clock by the highest it can have"),
     NUMBER(free_memory_bytes, 0, 1e16, DL_UNIT_BYTE, "of the node"),
@@ -54,16 +73,23 @@ static const struct dl_field line_fields[] = {
     INTEGER(cores, 1, 1e6, "of the node"),
     {.key = NULL},
 };
-const struct dl_schema dl_runlog_schema = {.name = "dlmodel-runlog", .summary = "one line of a run's log",
-                                           .size = sizeof(struct dl_runlog_line), .fields = line_fields};
+const struct dl_schema dl_runlog_schema = {.name = "dlmodel-runlog",
+                                           .summary = "one line of a run's log",
+                                           .size = sizeof(struct dl_runlog_line),
+                                           .fields = line_fields};
 
-static double larger(double a, double b) { return !dl_known(a) || b > a ? (dl_known(b) ? b : a) : a; }
-static double smaller(double a, double b) { return !dl_known(a) || b < a ? (dl_known(b) ? b : a) : a; }
+static double larger(double a, double b) {
+    return !dl_known(a) || b > a ? (dl_known(b) ? b : a) : a;
+}
+static double smaller(double a, double b) {
+    return !dl_known(a) || b < a ? (dl_known(b) ? b : a) : a;
+}
 
 static const char *version_text(const struct dl_runlog_line *line, struct dl_arena *arena) {
     const char *text = "";
     for (int i = 0; i < line->version_count; i++) {
-        text = dl_arena_printf(arena, "%s%s%s %s", text, i > 0 ? ", " : "", line->versions[i].key, line->versions[i].text);
+        text = dl_arena_printf(arena, "%s%s%s %s", text, i > 0 ? ", " : "", line->versions[i].key,
+                               line->versions[i].text);
         if (text == NULL) return "";
     }
     return text;
@@ -81,7 +107,8 @@ static void take_node(struct dl_runlog *log, const struct dl_runlog_line *line) 
         log->others_during_frac = larger(log->others_during_frac, line->others_frac);
     }
     log->clock_frac = smaller(log->clock_frac, line->clock_frac);
-    if (line->gpu_processes != DL_ABSENT && line->gpu_processes > log->gpu_processes) log->gpu_processes = line->gpu_processes;
+    if (line->gpu_processes != DL_ABSENT && line->gpu_processes > log->gpu_processes)
+        log->gpu_processes = line->gpu_processes;
 }
 
 static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struct dl_arena *arena) {
@@ -89,9 +116,10 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
     if (strcmp(event, "step") == 0 && dl_known(line->step_s) && line->step_s > 0) {
         if (line->core_s > 0) log->core_readings_s[log->core_reading_count++] = line->core_s;
         log->steps[log->step_count++] = line->step_s;
-    }
-    else if (strcmp(event, "warmup") == 0) log->warmup_count++;
-    else if (strcmp(event, "look") == 0 || strcmp(event, "watch") == 0) take_node(log, line);
+    } else if (strcmp(event, "warmup") == 0)
+        log->warmup_count++;
+    else if (strcmp(event, "look") == 0 || strcmp(event, "watch") == 0)
+        take_node(log, line);
     else if (strcmp(event, "start") == 0) {
         log->started = true;
         log->ranks = line->ranks;
@@ -102,7 +130,8 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
         log->peak_memory_bytes = larger(log->peak_memory_bytes, line->peak_memory_bytes);
         log->core_s = larger(log->core_s, line->core_s);
     } else if (strcmp(event, "fail") == 0) {
-        if (log->failure == NULL) log->failure = line->text; /* the first one is the cause of the others */
+        if (log->failure == NULL)
+            log->failure = line->text; /* the first one is the cause of the others */
     } else if (strcmp(event, "job") == 0) {
         log->job_id = line->job_id;
         log->nodes = line->nodes;
@@ -112,17 +141,20 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
     }
 }
 
-static enum dl_code read_file(const char *path, struct dl_arena *arena, struct dl_runlog *log, struct dl_err *err) {
+static enum dl_code read_file(const char *path, struct dl_arena *arena, struct dl_runlog *log,
+                              struct dl_err *err) {
     enum { MOST_BYTES = 64 << 20 };
     char *text = NULL;
     size_t length = 0, lines = 1;
     DL_TRY(dl_file_read(path, MOST_BYTES, arena, &text, &length, err));
     for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
     const size_t room = (size_t)log->step_count + lines;
-    double *steps = dl_arena_alloc(arena, room, sizeof *steps), *cores = dl_arena_alloc(arena, room, sizeof *cores);
+    double *steps = dl_arena_alloc(arena, room, sizeof *steps),
+           *cores = dl_arena_alloc(arena, room, sizeof *cores);
     if (steps == NULL || cores == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (log->step_count > 0) memcpy(steps, log->steps, (size_t)log->step_count * sizeof *steps);
-    if (log->core_reading_count > 0) memcpy(cores, log->core_readings_s, (size_t)log->core_reading_count * sizeof *cores);
+    if (log->core_reading_count > 0)
+        memcpy(cores, log->core_readings_s, (size_t)log->core_reading_count * sizeof *cores);
     log->steps = steps;
     log->core_readings_s = cores;
     for (size_t at = 0; at < length;) {
@@ -132,35 +164,56 @@ static enum dl_code read_file(const char *path, struct dl_arena *arena, struct d
         struct dl_runlog_line line;
         struct dl_err bad = {0};
         if (end > at) {
-            /* A number that was cut can still be a number: a line without its end is not trusted. */
-            enum dl_code code = newline == NULL ? DL_ERR_INPUT : dl_json_parse(path, text + at, end - at, arena, &doc, &bad);
+            /* A number that was cut can still be a number: a line without its end is not trusted.
+             */
+            enum dl_code code = newline == NULL
+                                    ? DL_ERR_INPUT
+                                    : dl_json_parse(path, text + at, end - at, arena, &doc, &bad);
             if (code == DL_OK) code = dl_json_load(doc, &dl_runlog_schema, arena, &line, &bad);
             if (code == DL_ERR_SYSTEM) { /* the line may be sound */
                 *err = bad;
                 return code;
             }
-            if (code == DL_OK) take(log, &line, arena);
-            else log->damaged_lines++;
+            if (code == DL_OK)
+                take(log, &line, arena);
+            else
+                log->damaged_lines++;
         }
         at = end + 1;
     }
     return DL_OK;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *log, struct dl_err *err) {
+enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *log,
+                            struct dl_err *err) {
     enum { MOST_FILES = 20000 };
-    *log = (struct dl_runlog){.exit_status = DL_ABSENT, .ranks = DL_ABSENT, .global_batch = DL_ABSENT, .peak_memory_bytes = NAN, .core_s = NAN,
-                              .load_before = NAN, .others_before_frac = NAN, .others_during_frac = NAN, .clock_frac = NAN,
-                              .network_s = NAN, .write_bytes_per_s = NAN, .versions = ""};
+    *log = (struct dl_runlog){.exit_status = DL_ABSENT,
+                              .ranks = DL_ABSENT,
+                              .global_batch = DL_ABSENT,
+                              .peak_memory_bytes = NAN,
+                              .core_s = NAN,
+                              .load_before = NAN,
+                              .others_before_frac = NAN,
+                              .others_during_frac = NAN,
+                              .clock_frac = NAN,
+                              .network_s = NAN,
+                              .write_bytes_per_s = NAN,
+                              .versions = ""};
     DIR *dir = opendir(folder);
-    if (dir == NULL) return dl_fail(err, DL_ERR_INPUT, "%.400s: cannot open: %s", folder, strerror(errno));
+    if (dir == NULL)
+        return dl_fail(err, DL_ERR_INPUT, "%.400s: cannot open: %s", folder, strerror(errno));
     const char **names = dl_arena_alloc(arena, MOST_FILES, sizeof *names);
     enum dl_code code = names == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
-    for (const struct dirent *entry = readdir(dir); code == DL_OK && entry != NULL && log->files < MOST_FILES; entry = readdir(dir)) {
+    for (const struct dirent *entry = readdir(dir);
+         code == DL_OK && entry != NULL && log->files < MOST_FILES; entry = readdir(dir)) {
         const size_t length = strlen(entry->d_name);
-        if (length < 7 || strcmp(entry->d_name + length - 6, ".jsonl") != 0 || entry->d_name[0] == '.') continue;
+        if (length < 7 || strcmp(entry->d_name + length - 6, ".jsonl") != 0 ||
+            entry->d_name[0] == '.')
+            continue;
         names[log->files] = dl_arena_strdup(arena, entry->d_name);
         if (names[log->files++] == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
@@ -184,9 +237,16 @@ static double median(const double *sorted, int count) {
     return count % 2 == 1 ? sorted[count / 2] : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
 }
 
-void dl_run_summarize(const double *steps, int count, struct dl_arena *arena, struct dl_run_summary *out) {
-    *out = (struct dl_run_summary){.median_s = NAN, .quartile_s = NAN, .mean_s = NAN, .low_s = NAN, .high_s = NAN, .mad_s = NAN};
-    double *sorted = dl_arena_alloc(arena, (size_t)count + 1, sizeof *sorted), *away = dl_arena_alloc(arena, (size_t)count + 1, sizeof *away);
+void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
+                      struct dl_run_summary *out) {
+    *out = (struct dl_run_summary){.median_s = NAN,
+                                   .quartile_s = NAN,
+                                   .mean_s = NAN,
+                                   .low_s = NAN,
+                                   .high_s = NAN,
+                                   .mad_s = NAN};
+    double *sorted = dl_arena_alloc(arena, (size_t)count + 1, sizeof *sorted),
+           *away = dl_arena_alloc(arena, (size_t)count + 1, sizeof *away);
     if (count < 1 || sorted == NULL || away == NULL) return;
     memcpy(sorted, steps, (size_t)count * sizeof *sorted);
     qsort(sorted, (size_t)count, sizeof *sorted, by_value);
@@ -225,23 +285,35 @@ static double core_spread(const struct dl_runlog *log, struct dl_arena *arena) {
 }
 
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena) {
-    enum { NOTICEABLE_PCT = 5 }; /* of the node's cores: more than daemons and the watcher itself take */
+    enum {
+        NOTICEABLE_PCT = 5
+    }; /* of the node's cores: more than daemons and the watcher itself take */
     const char *text = NULL;
-    if (log->gpu_processes > 0) text = dl_arena_printf(arena, "%d processes of others on the GPUs", (int)log->gpu_processes);
-    const struct { const char *when; double frac; } used[] = {{"before", log->others_before_frac}, {"during", log->others_during_frac}};
+    if (log->gpu_processes > 0)
+        text =
+            dl_arena_printf(arena, "%d processes of others on the GPUs", (int)log->gpu_processes);
+    const struct {
+        const char *when;
+        double frac;
+    } used[] = {{"before", log->others_before_frac}, {"during", log->others_during_frac}};
     for (int i = 0; i < 2; i++) {
         if (!(100 * used[i].frac > NOTICEABLE_PCT)) continue;
-        text = dl_arena_printf(arena, "%s%sother processes used %.0f %% of a node's cores %s the run", text != NULL ? text : "",
-                               text != NULL ? "; " : "", 100 * used[i].frac, used[i].when);
+        text = dl_arena_printf(
+            arena, "%s%sother processes used %.0f %% of a node's cores %s the run",
+            text != NULL ? text : "", text != NULL ? "; " : "", 100 * used[i].frac, used[i].when);
     }
-    static const double STEADY = 1.3; /* single readings of a core that nobody else uses differ by 15 % */
+    static const double STEADY =
+        1.3; /* single readings of a core that nobody else uses differ by 15 % */
     const double spread = core_spread(log, arena);
     if (spread > STEADY) {
-        text = dl_arena_printf(arena, "%s%sthe core's speed changed by a factor of %.2g (other guests of the machine, or its clock)", text != NULL ? text : "",
-                               text != NULL ? "; " : "", spread);
+        text = dl_arena_printf(arena,
+                               "%s%sthe core's speed changed by a factor of %.2g (other guests of "
+                               "the machine, or its clock)",
+                               text != NULL ? text : "", text != NULL ? "; " : "", spread);
     }
     if (log->clock_frac < 0.9) {
-        text = dl_arena_printf(arena, "%s%sGPU clock at %.0f %% of its highest", text != NULL ? text : "", text != NULL ? "; " : "",
+        text = dl_arena_printf(arena, "%s%sGPU clock at %.0f %% of its highest",
+                               text != NULL ? text : "", text != NULL ? "; " : "",
                                100 * log->clock_frac);
     }
     return text;

@@ -20,6 +20,7 @@ int64_t dl_script_tasks(const struct dl_script *script);
 int64_t dl_script_cores(const struct dl_script *script);
 
 /* The text. DL_ERR_USAGE or DL_ERR_INPUT for what no #SBATCH line can hold. */
-enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena, const char **out, struct dl_err *err);
+enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,
+                            const char **out, struct dl_err *err);
 
 #endif

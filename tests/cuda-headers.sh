@@ -11,7 +11,7 @@ for directory; do
     includes="$includes -isystem $directory"
 done
 failed=0
-for source in calibrate/probe_gpu*.c calibrate/probe_cuda*.c calibrate/probe_cudnn*.c calibrate/probe_nccl*.c; do
+for source in calibrate/probes/gpu/*.c calibrate/probes/cuda/*.c calibrate/probes/cudnn/*.c calibrate/probes/nccl/*.c; do
     # shellcheck disable=SC2086
     if ${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wwrite-strings -Wvla -Werror -I. $includes -fsyntax-only "$source"; then

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "model/exchange.h"
-#include "model/strategy.h"
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
 
 struct dl_fake {
     struct dl_arena arena;
@@ -18,29 +18,48 @@ struct dl_fake {
 };
 
 /* A layer that is one matrix product: in -> out features, forward, and both backward passes. */
-static int fake_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch, struct dl_kernel *out) {
+static int fake_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                        struct dl_kernel *out) {
     const double c = layer->in.channels, f = layer->out.channels;
-    if (pass == DL_FORWARD) out[0] = dl_kernel_gemm(pass, batch, f, c, 1);
-    else if (pass == DL_BACKWARD_DATA) out[0] = dl_kernel_gemm(pass, batch, c, f, 1);
-    else out[0] = dl_kernel_gemm(pass, f, c, batch, 1);
+    if (pass == DL_FORWARD)
+        out[0] = dl_kernel_gemm(pass, batch, f, c, 1);
+    else if (pass == DL_BACKWARD_DATA)
+        out[0] = dl_kernel_gemm(pass, batch, c, f, 1);
+    else
+        out[0] = dl_kernel_gemm(pass, f, c, batch, 1);
     return 1;
 }
-static const struct dl_layer_kind fake_kind = {.name = "dense", .summary = "test", .source = "test", .kernels = fake_kernels};
+static const struct dl_layer_kind fake_kind = {
+    .name = "dense", .summary = "test", .source = "test", .kernels = fake_kernels};
 
 static inline void fake_layers(struct dl_fake *f, int count, const double *features) {
     struct dl_layer *layers = dl_arena_alloc(&f->arena, (size_t)count, sizeof *layers);
-    f->workload = (struct dl_workload){.name = "fake", .family = "cnn", .layers = layers, .layer_count = count,
-                                       .epoch_samples = 1000, .sample_bytes = NAN, .input_bytes_per_sample = 4 * features[0],
-                                       .transformer_layers = NAN, .hidden = NAN, .heads = NAN, .sequence = NAN,
+    f->workload = (struct dl_workload){.name = "fake",
+                                       .family = "cnn",
+                                       .layers = layers,
+                                       .layer_count = count,
+                                       .epoch_samples = 1000,
+                                       .sample_bytes = NAN,
+                                       .input_bytes_per_sample = 4 * features[0],
+                                       .transformer_layers = NAN,
+                                       .hidden = NAN,
+                                       .heads = NAN,
+                                       .sequence = NAN,
                                        .vocabulary = NAN};
     for (int i = 0; i < count; i++) {
         struct dl_parameter *weight = dl_arena_alloc(&f->arena, 1, sizeof *weight);
-        *weight = (struct dl_parameter){.name = "weight", .elements = features[i] * features[i + 1]};
-        layers[i] = (struct dl_layer){.name = dl_arena_printf(&f->arena, "dense%d", i), .kind = &fake_kind,
+        *weight =
+            (struct dl_parameter){.name = "weight", .elements = features[i] * features[i + 1]};
+        layers[i] = (struct dl_layer){.name = dl_arena_printf(&f->arena, "dense%d", i),
+                                      .kind = &fake_kind,
                                       .in = {.channels = features[i], .size = {1, 1, 1}},
-                                      .out = {.channels = features[i + 1], .size = {1, 1, 1}}, .parameters = weight,
-                                      .parameter_count = 1, .parameter_elements = weight->elements,
-                                      .forward_macs = weight->elements, .saved_elements = features[i], .tied_to = -1};
+                                      .out = {.channels = features[i + 1], .size = {1, 1, 1}},
+                                      .parameters = weight,
+                                      .parameter_count = 1,
+                                      .parameter_elements = weight->elements,
+                                      .forward_macs = weight->elements,
+                                      .saved_elements = features[i],
+                                      .tied_to = -1};
         f->workload.parameters += weight->elements;
         f->workload.parameter_tensors++;
         f->workload.forward_macs_per_sample += weight->elements;
@@ -48,24 +67,57 @@ static inline void fake_layers(struct dl_fake *f, int count, const double *featu
     }
 }
 
-/* A GPU of 10 TFLOP/s and 500 GB/s, 4 in a node by NVLink, 16 nodes by 12 GB/s: round numbers, no real machine. */
+/* A GPU of 10 TFLOP/s and 500 GB/s, 4 in a node by NVLink, 16 nodes by 12 GB/s: round numbers, no
+ * real machine. */
 static inline void fake_make(struct dl_fake *f) {
     memset(f, 0, sizeof *f);
     f->rate = (struct dl_rate){.precision = DL_FP32, .unit = 0, .peak_flop_per_s = 1e13};
-    f->device = (struct dl_device){.name = "fake-gpu", .kind = "gpu", .vendor = "test", .architecture = "volta",
-                                   .memory_bytes = 16e9, .memory_bandwidth_bytes_per_s = 500e9, .memory_efficiency = 0.8,
-                                   .l2_bytes = NAN, .unit_count = 80, .clock_hz = NAN, .tdp_w = NAN,
-                                   .kernel_latency_s = 5e-6, .kernel_gap_s = 1e-6, .launch_s = 4e-6, .context_bytes = 5e8,
-                                   .workspace_bytes = 1e8, .rates = &f->rate, .rate_count = 1};
-    const struct dl_link blank = {.bandwidth_bytes_per_s = NAN, .latency_s = NAN, .channels = DL_ABSENT,
-                                  .channel_bandwidth_bytes_per_s = NAN, .peer_group = DL_ABSENT,
-                                  .cross_bandwidth_bytes_per_s = NAN, .adapters_per_node = DL_ABSENT, .per_message_cpu_s = NAN,
+    f->device = (struct dl_device){.name = "fake-gpu",
+                                   .kind = "gpu",
+                                   .vendor = "test",
+                                   .architecture = "volta",
+                                   .memory_bytes = 16e9,
+                                   .memory_bandwidth_bytes_per_s = 500e9,
+                                   .memory_efficiency = 0.8,
+                                   .l2_bytes = NAN,
+                                   .unit_count = 80,
+                                   .clock_hz = NAN,
+                                   .tdp_w = NAN,
+                                   .kernel_latency_s = 5e-6,
+                                   .kernel_gap_s = 1e-6,
+                                   .launch_s = 4e-6,
+                                   .context_bytes = 5e8,
+                                   .workspace_bytes = 1e8,
+                                   .rates = &f->rate,
+                                   .rate_count = 1};
+    const struct dl_link blank = {.bandwidth_bytes_per_s = NAN,
+                                  .latency_s = NAN,
+                                  .channels = DL_ABSENT,
+                                  .channel_bandwidth_bytes_per_s = NAN,
+                                  .peer_group = DL_ABSENT,
+                                  .cross_bandwidth_bytes_per_s = NAN,
+                                  .adapters_per_node = DL_ABSENT,
+                                  .per_message_cpu_s = NAN,
                                   .nccl_bandwidth_bytes_per_s = NAN};
-    f->system = (struct dl_system){.name = "fake", .device_name = "fake-gpu", .device = &f->device, .nodes = 1024,
-                                   .devices_per_node = 4, .jitter_frac = NAN, .node_mtbf_s = NAN, .restart_s = NAN, .has_host = true, .intra = blank, .inter = blank,
-                                   .has_intra = true, .has_inter = true};
-    f->system.host = (struct dl_host){.sockets = 2, .cores = 28, .memory_bytes = 256e9, .memory_bandwidth_bytes_per_s = 200e9,
-                                      .copy_bandwidth_bytes_per_s = 12e9, .pageable_bandwidth_bytes_per_s = 6e9,
+    f->system = (struct dl_system){.name = "fake",
+                                   .device_name = "fake-gpu",
+                                   .device = &f->device,
+                                   .nodes = 1024,
+                                   .devices_per_node = 4,
+                                   .jitter_frac = NAN,
+                                   .node_mtbf_s = NAN,
+                                   .restart_s = NAN,
+                                   .has_host = true,
+                                   .intra = blank,
+                                   .inter = blank,
+                                   .has_intra = true,
+                                   .has_inter = true};
+    f->system.host = (struct dl_host){.sockets = 2,
+                                      .cores = 28,
+                                      .memory_bytes = 256e9,
+                                      .memory_bandwidth_bytes_per_s = 200e9,
+                                      .copy_bandwidth_bytes_per_s = 12e9,
+                                      .pageable_bandwidth_bytes_per_s = 6e9,
                                       .devices_per_copy_link = 2};
     f->system.intra.kind = "nvlink2";
     f->system.intra.bandwidth_bytes_per_s = 120e9;
@@ -82,23 +134,40 @@ static inline void fake_make(struct dl_fake *f) {
     f->system.fabric.oversubscription = NAN;
     f->system.fabric.hop_latency_s = NAN;
     f->system.fabric.nodes_per_leaf = DL_ABSENT;
-    f->framework = (struct dl_framework){.name = "fake", .behaviour = "bucketed", .library = "nccl", .cpu_library = "mpi",
-                                         .bucket_bytes = 25e6, .first_bucket_bytes = 1e6, .fusion_bytes = 64e6,
-                                         .cycle_s = 0.005, .pack_bytes = 0, .big_key_elements = 1e6,
-                                         .message_copy_bytes_per_s = NAN, .gradient_bytes = 4, .mixed_gradient_bytes = 4,
-                                         .prefetch_batches = 1, .update_launches_per_tensor = 1, .residual_sigma_log = 0.1,
-                                         .dispatch_s = 5e-6, .overlaps_backward = true};
+    f->framework = (struct dl_framework){.name = "fake",
+                                         .behaviour = "bucketed",
+                                         .library = "nccl",
+                                         .cpu_library = "mpi",
+                                         .bucket_bytes = 25e6,
+                                         .first_bucket_bytes = 1e6,
+                                         .fusion_bytes = 64e6,
+                                         .cycle_s = 0.005,
+                                         .pack_bytes = 0,
+                                         .big_key_elements = 1e6,
+                                         .message_copy_bytes_per_s = NAN,
+                                         .gradient_bytes = 4,
+                                         .mixed_gradient_bytes = 4,
+                                         .prefetch_batches = 1,
+                                         .update_launches_per_tensor = 1,
+                                         .residual_sigma_log = 0.1,
+                                         .dispatch_s = 5e-6,
+                                         .overlaps_backward = true};
     const double features[] = {1000, 4000, 4000, 2000, 500};
     fake_layers(f, 4, features);
-    f->plan = (struct dl_plan){.strategy = dl_strategy_find("data"), .nodes = 2, .devices_per_node = 4,
-                               .batch_per_device_samples = 256, .precision = DL_FP32, .optimizer = DL_MOMENTUM,
+    f->plan = (struct dl_plan){.strategy = dl_strategy_find("data"),
+                               .nodes = 2,
+                               .devices_per_node = 4,
+                               .batch_per_device_samples = 256,
+                               .precision = DL_FP32,
+                               .optimizer = DL_MOMENTUM,
                                .synthetic_input = true};
 }
 
 static inline enum dl_code fake_predict(struct dl_fake *f, struct dl_prediction *out) {
     struct dl_err err = {0};
     struct dl_predict_options options = {.terms = true};
-    return dl_predict(&f->system, &f->workload, &f->framework, &f->plan, &options, &f->arena, out, &err);
+    return dl_predict(&f->system, &f->workload, &f->framework, &f->plan, &options, &f->arena, out,
+                      &err);
 }
 
 #endif

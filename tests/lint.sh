@@ -15,19 +15,23 @@ rule() { # rule NAME OFFENDERS
 }
 
 
-rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|tests)/' model/*.[ch])"
-rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm)/' predict/*.[ch])"
-rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm)/' calibrate/*.[ch])"
-rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate)/' slurm/*.[ch])"
-rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' model/*.[ch] predict/*.[ch] calibrate/*.[ch] slurm/*.[ch] dlmodel.c | grep -v '^model/json.c$')"
-rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' model/*.[ch] predict/*.[ch] calibrate/*.[ch] slurm/*.[ch] dlmodel.c | grep -v '^calibrate/probe_')"
-rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' model/*.c | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
-rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' model/*.c | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
+# Sources and headers below the folders named.
+sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
+headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
+
+rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|tests)/' $(sources model))"
+rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm)/' $(sources predict))"
+rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm)/' $(sources calibrate))"
+rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate)/' $(sources slurm))"
+rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^model/base/json.c$')"
+rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^calibrate/probes/')"
+rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
+rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
 rule 'file names are unique' "$(find model predict calibrate slurm tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
 rule 'nothing names a path of one machine' "$(git grep -nIE '(/root/|/home/[a-z]|/work/|/tmp/h/)' -- . ':!tests/lint.sh' 2> /dev/null)"
 
 alone=
-for header in model/*.h predict/*.h calibrate/*.h slurm/*.h; do
+for header in $(headers model predict calibrate slurm); do
     ${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra -fsyntax-only -x c "$header" 2> /dev/null || alone="$alone $header"
 done
 rule 'every header compiles alone' "$alone"
@@ -51,12 +55,12 @@ generic='number min max fallback value points weights lengths offset features do
 predicted measured numbers list score node_price_per_hour'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
 statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
-unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' model/*.h predict/*.h calibrate/*.h slurm/*.h | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
+unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers model predict calibrate slurm) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
-long=$(wc -l model/*.[ch] predict/*.[ch] calibrate/*.[ch] slurm/*.[ch] dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
+long=$(wc -l $(sources model predict calibrate slurm) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
 rule 'files stay under 500 lines' "$long"
 
 if command -v shellcheck > /dev/null 2>&1; then
@@ -66,7 +70,7 @@ else
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
-        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/c*.c calibrate/fit*.c slurm dlmodel.c 2>&1)"
+        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/*.c calibrate/fits slurm dlmodel.c 2>&1)"
     fi
     if command -v clang-tidy > /dev/null 2>&1; then
         # Left out, each with its reason:
@@ -81,7 +85,7 @@ if [ "${1-}" = all ]; then
         checks="$checks,-bugprone-sizeof-expression,-clang-analyzer-security.FloatLoopCounter"
         checks="$checks,-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-optin.performance.Padding"
         # A process for each file: in one for all, the analyzer takes every va_list after the first file's for uninitialized.
-        rule 'clang-tidy' "$(for f in model/*.c predict/*.c calibrate/c*.c calibrate/fit*.c slurm/*.c dlmodel.c; do echo "$f"; done |
+        rule 'clang-tidy' "$(find model predict calibrate slurm dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
             xargs -P "$(nproc)" -I FILE clang-tidy --quiet --checks="$checks" FILE -- -std=c11 -D_POSIX_C_SOURCE=200809L -I. 2> /dev/null | grep -E 'warning:|error:')"
     fi
 fi

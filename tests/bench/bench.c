@@ -1,16 +1,17 @@
-/* bench.c - time of the model's own functions: one kernel, one collective, one prediction. Prints; judges nothing. */
+/* bench.c - time of the model's own functions: one kernel, one collective, one prediction. Prints;
+ * judges nothing. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "model/collective.h"
-#include "model/data.h"
-#include "model/nccl.h"
-#include "model/plan_tables.h"
-#include "model/strategy.h"
-#include "model/predict.h"
-#include "model/search.h"
-#include "predict/search_threads.h"
+#include "model/collective/collective.h"
+#include "model/cli/data.h"
+#include "model/collective/libraries/nccl.h"
+#include "model/search/plan_tables.h"
+#include "model/parallel/strategy.h"
+#include "model/predict/predict.h"
+#include "model/search/search.h"
+#include "predict/output/search_threads.h"
 
 static double now_s(void) {
     struct timespec t;
@@ -22,16 +23,20 @@ static double sink; /* keeps the compiler from leaving the work out */
 
 enum { SHAPES = 144 };
 
-/* Convolutions of the kind that networks have: every size, channels, filter side and stride in each pass. */
+/* Convolutions of the kind that networks have: every size, channels, filter side and stride in each
+ * pass. */
 static int convolutions(struct dl_kernel *out) {
-    static const double sizes[] = {7, 14, 28, 56}, channels[] = {64, 128, 192, 512}, sides[] = {1, 3, 5};
+    static const double sizes[] = {7, 14, 28, 56}, channels[] = {64, 128, 192, 512},
+                        sides[] = {1, 3, 5};
     const double one[DL_DIMS] = {1, 1, 1};
     int count = 0;
     for (int i = 0; i < SHAPES; i++) {
         const double size = sizes[i % 4], side = sides[i / 16 % 3], stride = i % 5 == 4 ? 2 : 1;
-        const double in[DL_DIMS] = {1, size, size}, k[DL_DIMS] = {1, side, side}, step[DL_DIMS] = {1, stride, stride};
+        const double in[DL_DIMS] = {1, size, size}, k[DL_DIMS] = {1, side, side},
+                     step[DL_DIMS] = {1, stride, stride};
         const double pad[DL_DIMS] = {0, (side - 1) / 2, (side - 1) / 2};
-        out[count++] = dl_kernel_conv((enum dl_pass)(i / 48), 32, channels[i / 4 % 4], channels[(i + i / 4) % 4], 1, in, k, step, pad, one);
+        out[count++] = dl_kernel_conv((enum dl_pass)(i / 48), 32, channels[i / 4 % 4],
+                                      channels[(i + i / 4) % 4], 1, in, k, step, pad, one);
     }
     return count;
 }
@@ -40,17 +45,21 @@ static int products(struct dl_kernel *out) {
     static const double sides[] = {64, 100, 256, 1000, 1024, 4096};
     int count = 0;
     for (int i = 0; i < SHAPES; i++) {
-        out[count] = dl_kernel_gemm((enum dl_pass)(i / 48), sides[i % 6], sides[i / 6 % 6], sides[(i + i / 36) % 6], 1);
+        out[count] = dl_kernel_gemm((enum dl_pass)(i / 48), sides[i % 6], sides[i / 6 % 6],
+                                    sides[(i + i / 36) % 6], 1);
         out[count++].a_trans = i % 2 == 0;
     }
     return count;
 }
 
-/* Every call another shape, and each shape at 512 batches in turn: nothing could be remembered. The least of many short runs. */
+/* Every call another shape, and each shape at 512 batches in turn: nothing could be remembered. The
+ * least of many short runs. */
 static void kernels(const struct dl_system *system) {
     enum { CALLS = 1024, RUNS = 400 };
-    static const struct { const char *name; int (*make)(struct dl_kernel *out); } cases[] = {
-        {"convolution", convolutions}, {"matrix product", products}};
+    static const struct {
+        const char *name;
+        int (*make)(struct dl_kernel *out);
+    } cases[] = {{"convolution", convolutions}, {"matrix product", products}};
     for (int c = 0; c < 2; c++) {
         struct dl_kernel shapes[SHAPES];
         const int count = cases[c].make(shapes);
@@ -60,8 +69,10 @@ static void kernels(const struct dl_system *system) {
             for (int i = 0; i < CALLS; i++, shape = shape + 1 < count ? shape + 1 : 0) {
                 struct dl_kernel_time t;
                 struct dl_kernel *kernel = &shapes[shape];
-                if (c == 0) kernel->batch = 1 + (run + i) % 512;
-                else kernel->n = 1 + (run + i) % 512;
+                if (c == 0)
+                    kernel->batch = 1 + (run + i) % 512;
+                else
+                    kernel->n = 1 + (run + i) % 512;
                 dl_kernel_time(system->device, i % 2 == 0 ? DL_FP32 : DL_MIXED, kernel, &t);
                 sink += t.time_s;
             }
@@ -69,23 +80,34 @@ static void kernels(const struct dl_system *system) {
             sum_s += run_s;
             if (run_s < least_s) least_s = run_s;
         }
-        printf("one %-16s %8.0f ns   (mean %.0f) over %d shapes, two precisions\n", cases[c].name, 1e9 * least_s / CALLS, 1e9 * sum_s / CALLS / RUNS, count);
+        printf("one %-16s %8.0f ns   (mean %.0f) over %d shapes, two precisions\n", cases[c].name,
+               1e9 * least_s / CALLS, 1e9 * sum_s / CALLS / RUNS, count);
     }
 }
 
-/* All sizes differ. With a memo as exchange.c asks, all messages of a framework on the same ranks; without: everything anew each time. */
+/* All sizes differ. With a memo as gradient_sync.c asks, all messages of a framework on the same
+ * ranks; without: everything anew each time. */
 static void collectives(const struct dl_system *system) {
     enum { CALLS = 1024, RUNS = 400 };
-    static const struct { const char *name; enum dl_library library; bool memo; } cases[] = {
-        {"NCCL all-reduce", DL_LIB_NCCL, true}, {"NCCL, new ranks", DL_LIB_NCCL, false}, {"MPI all-reduce", DL_LIB_MPI, false}};
+    static const struct {
+        const char *name;
+        enum dl_library library;
+        bool memo;
+    } cases[] = {{"NCCL all-reduce", DL_LIB_NCCL, true},
+                 {"NCCL, new ranks", DL_LIB_NCCL, false},
+                 {"MPI all-reduce", DL_LIB_MPI, false}};
     for (int c = 0; c < 3; c++) {
         struct dl_nccl_memo memo = {.system = NULL};
         double least_s = 1e9, sum_s = 0;
         for (int run = 0; run < RUNS; run++) {
             const double start_s = now_s();
             for (int i = 0; i < CALLS; i++) {
-                const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE, .library = cases[c].library, .bytes = 1000.0 + i * 500.0 + run,
-                                                              .nodes = 250000, .ranks_per_node = 4, .flows_per_adapter = 1,
+                const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE,
+                                                              .library = cases[c].library,
+                                                              .bytes = 1000.0 + i * 500.0 + run,
+                                                              .nodes = 250000,
+                                                              .ranks_per_node = 4,
+                                                              .flows_per_adapter = 1,
                                                               .memo = cases[c].memo ? &memo : NULL};
                 struct dl_collective_time t;
                 if (dl_collective_time(system, &request, &t, NULL) == DL_OK) sink += t.time_s;
@@ -94,13 +116,15 @@ static void collectives(const struct dl_system *system) {
             sum_s += run_s;
             if (run_s < least_s) least_s = run_s;
         }
-        printf("one %-16s %8.0f ns   (mean %.0f) at 1,000,000 ranks\n", cases[c].name, 1e9 * least_s / CALLS, 1e9 * sum_s / CALLS / RUNS);
+        printf("one %-16s %8.0f ns   (mean %.0f) at 1,000,000 ranks\n", cases[c].name,
+               1e9 * least_s / CALLS, 1e9 * sum_s / CALLS / RUNS);
     }
 }
 
 static void predictions(const struct dl_data *data, const struct dl_system *system) {
     enum { CALLS = 200 };
-    static const char *const names[] = {"pytorch-ddp", "horovod-tensorflow", "tensorflow-ps", "ideal"};
+    static const char *const names[] = {"pytorch-ddp", "horovod-tensorflow", "tensorflow-ps",
+                                        "ideal"};
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     const struct dl_workload *workload;
@@ -112,11 +136,14 @@ static void predictions(const struct dl_data *data, const struct dl_system *syst
         for (int i = 0; i < CALLS; i++) {
             struct dl_arena scratch = {0};
             struct dl_prediction p;
-            const struct dl_plan plan = {.nodes = 1 + i % 64, .batch_per_device_samples = 32, .synthetic_input = true};
-            if (dl_predict(system, workload, framework, &plan, NULL, &scratch, &p, &err) == DL_OK) sink += p.iteration_s;
+            const struct dl_plan plan = {
+                .nodes = 1 + i % 64, .batch_per_device_samples = 32, .synthetic_input = true};
+            if (dl_predict(system, workload, framework, &plan, NULL, &scratch, &p, &err) == DL_OK)
+                sink += p.iteration_s;
             dl_arena_free(&scratch);
         }
-        printf("ResNet-50, %-18s %6.0f us a prediction\n", names[f], 1e6 * (now_s() - start_s) / CALLS);
+        printf("ResNet-50, %-18s %6.0f us a prediction\n", names[f],
+               1e6 * (now_s() - start_s) / CALLS);
     }
     dl_arena_free(&arena);
 }
@@ -127,18 +154,30 @@ static double cpu_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A 1-trillion-parameter GPT on 4,096 A100: every plan evaluated without bounds, then the full search with them. */
+/* A 1-trillion-parameter GPT on 4,096 A100: every plan evaluated without bounds, then the full
+ * search with them. */
 static void searches(const struct dl_data *data) {
     static struct dl_search_worker found;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_search_request request = {.any_schedule = true, .any_shard = true, .any_mapping = true, .any_sequence_parallel = true, .keep = 10,
-                                        .node_count = 1, .nodes = {512}};
-    request.fixed = (struct dl_plan){.devices_per_node = 8, .global_batch_samples = 3072, .precision = DL_MIXED, .optimizer = DL_ADAM,
-                                     .synthetic_input = true, .recompute_open = true};
+    struct dl_search_request request = {.any_schedule = true,
+                                        .any_shard = true,
+                                        .any_mapping = true,
+                                        .any_sequence_parallel = true,
+                                        .keep = 10,
+                                        .node_count = 1,
+                                        .nodes = {512}};
+    request.fixed = (struct dl_plan){.devices_per_node = 8,
+                                     .global_batch_samples = 3072,
+                                     .precision = DL_MIXED,
+                                     .optimizer = DL_ADAM,
+                                     .synthetic_input = true,
+                                     .recompute_open = true};
     if (dl_data_system(data, "dgx-a100-80", &arena, &request.system, &err) != DL_OK ||
-        dl_data_workload(data, "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200", &arena, &request.workload, &err) != DL_OK ||
-        dl_data_framework(data, "megatron", &arena, &request.framework, &err) != DL_OK) return;
+        dl_data_workload(data, "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200", &arena,
+                         &request.workload, &err) != DL_OK ||
+        dl_data_framework(data, "megatron", &arena, &request.framework, &err) != DL_OK)
+        return;
     struct dl_search *search;
     request.every = true;
     if (dl_search_prepare(&request, &arena, &search, &err) != DL_OK) return;
@@ -151,8 +190,10 @@ static void searches(const struct dl_data *data) {
         if (dl_search_run_task(search, i, &found, &err) != DL_OK) return;
     }
     const double end_s = cpu_s();
-    printf("GPT of 1e12 parameters on 4,096 devices, every plan: %lld in %.3f s of CPU, %.2f million a second (%lld cells before: %.3f s)\n",
-           (long long)found.evaluated_count, end_s - start_s, 1e-6 * (double)found.evaluated_count / (end_s - start_s),
+    printf("GPT of 1e12 parameters on 4,096 devices, every plan: %lld in %.3f s of CPU, %.2f "
+           "million a second (%lld cells before: %.3f s)\n",
+           (long long)found.evaluated_count, end_s - start_s,
+           1e-6 * (double)found.evaluated_count / (end_s - start_s),
            (long long)dl_search_cells(search), start_s - cells_s);
     request.every = false;
     double one_s = 0;
@@ -169,8 +210,10 @@ static void searches(const struct dl_data *data) {
             if (cpu_s() - from_s < cpu_best_s) cpu_best_s = cpu_s() - from_s;
         }
         if (threads == 1) one_s = best_s;
-        printf("full search, %d thread%s: %.3f s (%.3f s of CPU), best %.4g s an iteration; %.2f times one thread\n", threads, threads == 1 ? "" : "s", best_s,
-               cpu_best_s, found.best[0].iteration_s, one_s / best_s);
+        printf("full search, %d thread%s: %.3f s (%.3f s of CPU), best %.4g s an iteration; %.2f "
+               "times one thread\n",
+               threads, threads == 1 ? "" : "s", best_s, cpu_best_s, found.best[0].iteration_s,
+               one_s / best_s);
         dl_arena_free(&scratch);
     }
     dl_arena_free(&arena);
@@ -203,7 +246,8 @@ static void tables(const struct dl_data *data, const struct dl_system *system) {
                     plan.batch_per_device_samples = 8 * b;
                     if (s == 1 || s == 2) plan.tp = parts;
                     if (s == 3) plan.sp = parts;
-                    if (dl_plan_tables_add(t, &plan, &err) == DL_OK && count < MOST) plans[count++] = plan;
+                    if (dl_plan_tables_add(t, &plan, &err) == DL_OK && count < MOST)
+                        plans[count++] = plan;
                 }
             }
         }
@@ -218,21 +262,34 @@ static void tables(const struct dl_data *data, const struct dl_system *system) {
     }
     const double each_s = (now_s() - built_s) / rounds / count;
     dl_plan_tables_count(t, &splits, &groups);
-    printf("ResNet-50, tables: %d plans of %d splits and %d groups, %.0f ms to fill, %8.0f evaluations/s\n", count, splits, groups,
-           1e3 * (built_s - start_s), 1 / each_s);
+    printf("ResNet-50, tables: %d plans of %d splits and %d groups, %.0f ms to fill, %8.0f "
+           "evaluations/s\n",
+           count, splits, groups, 1e3 * (built_s - start_s), 1 / each_s);
     dl_arena_free(&arena);
 }
 
-/* Every plan of ResNet-50 on 4 to 1,024 devices: the tables of pipelines, then all tasks (pipelines from tables, the others whole). */
+/* Every plan of ResNet-50 on 4 to 1,024 devices: the tables of pipelines, then all tasks (pipelines
+ * from tables, the others whole). */
 static void networks(const struct dl_data *data, const struct dl_system *system) {
     static struct dl_search_worker found;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_search *search;
-    struct dl_search_request request = {.system = system, .any_schedule = true, .any_shard = true, .keep = 10, .node_count = 9, .every = true};
-    request.fixed = (struct dl_plan){.devices_per_node = 4, .global_batch_samples = 4096, .optimizer = DL_MOMENTUM, .synthetic_input = true, .recompute_open = true};
+    struct dl_search_request request = {.system = system,
+                                        .any_schedule = true,
+                                        .any_shard = true,
+                                        .keep = 10,
+                                        .node_count = 9,
+                                        .every = true};
+    request.fixed = (struct dl_plan){.devices_per_node = 4,
+                                     .global_batch_samples = 4096,
+                                     .optimizer = DL_MOMENTUM,
+                                     .synthetic_input = true,
+                                     .recompute_open = true};
     for (int i = 0; i < request.node_count; i++) request.nodes[i] = (int64_t)1 << i;
-    if (dl_data_workload(data, "resnet50", &arena, &request.workload, &err) != DL_OK || dl_data_framework(data, "chainermn", &arena, &request.framework, &err) != DL_OK) return;
+    if (dl_data_workload(data, "resnet50", &arena, &request.workload, &err) != DL_OK ||
+        dl_data_framework(data, "chainermn", &arena, &request.framework, &err) != DL_OK)
+        return;
     for (int pipelines = 0; pipelines < 2; pipelines++) {
         memset(&found, 0, sizeof found);
         request.fixed.strategy = pipelines == 1 ? dl_strategy_find("data+pipeline") : NULL;
@@ -246,9 +303,12 @@ static void networks(const struct dl_data *data, const struct dl_system *system)
             if (dl_search_run_task(search, i, &found, &err) != DL_OK) return;
         }
         const double end_s = now_s();
-        printf("ResNet-50, search of %s: %lld plans, tables %.1f ms, plans %.1f ms, %.0f plans/s with and %.0f without the tables' time\n",
-               pipelines == 1 ? "pipelines" : "all strategies", (long long)found.evaluated_count, 1e3 * (filled_s - start_s), 1e3 * (end_s - filled_s),
-               (double)found.evaluated_count / (end_s - start_s), (double)found.evaluated_count / (end_s - filled_s));
+        printf("ResNet-50, search of %s: %lld plans, tables %.1f ms, plans %.1f ms, %.0f plans/s "
+               "with and %.0f without the tables' time\n",
+               pipelines == 1 ? "pipelines" : "all strategies", (long long)found.evaluated_count,
+               1e3 * (filled_s - start_s), 1e3 * (end_s - filled_s),
+               (double)found.evaluated_count / (end_s - start_s),
+               (double)found.evaluated_count / (end_s - filled_s));
     }
     dl_arena_free(&arena);
 }

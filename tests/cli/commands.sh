@@ -132,7 +132,7 @@ check 'compare --anchor' 0
 # explain
 run explain --system iris-v100 --framework pytorch-ddp --nodes 4
 check 'explain' 0
-for id in F-KERNEL-SURFACE F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; do has "explain names $id" "$id"; done
+for id in F-KERNEL-MODEL F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; do has "explain names $id" "$id"; done
 # Only the longest: 8 of them (memory as it is), the others as sums that leave the groups' sums as they were.
 run explain --system iris-v100 --framework pytorch-ddp --nodes 4
 sums=$(grep -E '^ = ' "$SCRATCH/out" | tr -s ' ')

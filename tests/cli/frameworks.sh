@@ -111,7 +111,7 @@ fi
 run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
 has 'groups in the table' 'dgx1-p100 .*p100_sxm2 .*4'
 run explain --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
-has 'groups in explain' 'F-MIXED'
+has 'groups in explain' 'F-HETEROGENEOUS'
 run predict --mixed-nodes dgx1-v100:4 -s iris-v100
 check 'mixed nodes and a system' 2 'takes the place of --system and --nodes'
 run predict --mixed-nodes dgx1-v100

@@ -52,7 +52,8 @@ double fake_decode(enum fake_type type, const void *in) {
     const unsigned bits = type == FAKE_F8 ? b[0] : (unsigned)b[0] | (unsigned)b[1] << 8;
     const unsigned e = bits >> fraction & ((1u << exponent) - 1), f = bits & ((1u << fraction) - 1);
     const int bias = (1 << (exponent - 1)) - 1;
-    const double magnitude = e == 0 ? f * pow(2, 1 - bias - fraction) : (1 + f * pow(2, -fraction)) * pow(2, (int)e - bias);
+    const double magnitude = e == 0 ? f * pow(2, 1 - bias - fraction)
+                                    : (1 + f * pow(2, -fraction)) * pow(2, (int)e - bias);
     return bits >> (exponent + fraction) & 1 ? -magnitude : magnitude;
 }
 
@@ -83,7 +84,8 @@ void fake_encode(enum fake_type type, double value, void *out) {
         b[1] = (unsigned char)((low + i) >> 8);
         around[i] = fake_decode(type, b);
     }
-    const unsigned bits = (fabs(value) - around[0] > around[1] - fabs(value) ? low + 1 : low) | sign;
+    const unsigned bits =
+        (fabs(value) - around[0] > around[1] - fabs(value) ? low + 1 : low) | sign;
     b[0] = (unsigned char)bits;
     b[1] = (unsigned char)(bits >> 8);
     memcpy(out, b, fake_bytes(type));
@@ -94,7 +96,9 @@ void fake_encode(enum fake_type type, double value, void *out) {
 struct fake_area *fake_area_of(const void *address) {
     for (size_t i = 0; i < MOST_AREAS; i++) {
         struct fake_area *a = &areas[i];
-        if (a->base != NULL && (const char *)address >= a->base && (const char *)address < a->base + a->bytes) return a;
+        if (a->base != NULL && (const char *)address >= a->base &&
+            (const char *)address < a->base + a->bytes)
+            return a;
     }
     return NULL;
 }
@@ -118,7 +122,9 @@ void *fake_area_make(size_t bytes) {
 
 static void forget(const char *from, const char *to) { /* the rules of results wholly inside */
     for (size_t i = 0; i < op_count; i++) {
-        if (ops[i].out != NULL && ops[i].out >= from && ops[i].out + ops[i].count * fake_bytes(ops[i].type) <= to) ops[i].out = NULL;
+        if (ops[i].out != NULL && ops[i].out >= from &&
+            ops[i].out + ops[i].count * fake_bytes(ops[i].type) <= to)
+            ops[i].out = NULL;
     }
 }
 
@@ -162,7 +168,8 @@ void fake_record(struct fake_op op) {
     }
     a->written = true;
     op.sequence = ++sequence;
-    /* An earlier result in the same place: the last but this may be an operand, those before it are gone. */
+    /* An earlier result in the same place: the last but this may be an operand, those before it are
+     * gone. */
     size_t last = MOST_OPS;
     for (size_t i = 0; i < op_count; i++) {
         if (ops[i].out != op.out || ops[i].count != op.count || ops[i].type != op.type) continue;
@@ -172,7 +179,8 @@ void fake_record(struct fake_op op) {
     if (op_count < MOST_OPS) {
         ops[op_count++] = op;
     } else {
-        for (size_t tries = 0; tries < MOST_OPS && ops[op_next].out != NULL; tries++) op_next = (op_next + 1) % MOST_OPS;
+        for (size_t tries = 0; tries < MOST_OPS && ops[op_next].out != NULL; tries++)
+            op_next = (op_next + 1) % MOST_OPS;
         ops[op_next] = op;
         op_next = (op_next + 1) % MOST_OPS;
     }
@@ -182,7 +190,9 @@ static const struct fake_op *newest(const char *address, unsigned before) {
     const struct fake_op *found = NULL;
     for (size_t i = 0; i < op_count; i++) {
         const struct fake_op *op = &ops[i];
-        if (op->out == NULL || op->sequence >= before || address < op->out || address >= op->out + op->count * fake_bytes(op->type)) continue;
+        if (op->out == NULL || op->sequence >= before || address < op->out ||
+            address >= op->out + op->count * fake_bytes(op->type))
+            continue;
         if (found == NULL || op->sequence > found->sequence) found = op;
     }
     return found;
@@ -191,7 +201,8 @@ static const struct fake_op *newest(const char *address, unsigned before) {
 double fake_load(const void *array, enum fake_type type, size_t index, unsigned before) {
     const char *address = (const char *)array + index * fake_bytes(type);
     static const struct fake_area *last;
-    const struct fake_area *a = last != NULL && last->base != NULL && address >= last->base && address < last->base + last->bytes
+    const struct fake_area *a = last != NULL && last->base != NULL && address >= last->base &&
+                                        address < last->base + last->bytes
                                     ? last
                                     : fake_area_of(address);
     if (a == NULL) {
@@ -206,22 +217,30 @@ double fake_load(const void *array, enum fake_type type, size_t index, unsigned 
 
 /* ---- copies ---- */
 
-static double copied(const struct fake_op *op, size_t index) { return fake_load(op->in[0], op->type, index, op->sequence); }
-static double from_memory(const struct fake_op *op, size_t index) { return fake_decode(op->type, op->out + index * 4); }
-static double from_host(const struct fake_op *op, size_t index) { return fake_decode(op->type, (const char *)op->in[0] + index * 4); }
+static double copied(const struct fake_op *op, size_t index) {
+    return fake_load(op->in[0], op->type, index, op->sequence);
+}
+static double from_memory(const struct fake_op *op, size_t index) {
+    return fake_decode(op->type, op->out + index * 4);
+}
+static double from_host(const struct fake_op *op, size_t index) {
+    return fake_decode(op->type, (const char *)op->in[0] + index * 4);
+}
 
 bool fake_to_device(void *to, const void *from, size_t bytes) {
     enum { KEPT = 8 << 20 };
     struct fake_area *a = fake_area_of(to);
     if (a == NULL) return false;
     if (bytes > KEPT) { /* where the host has it, it stays */
-        fake_record((struct fake_op){.out = to, .count = bytes / 4, .type = FAKE_F32, .value = from_host, .in = {from}});
+        fake_record((struct fake_op){
+            .out = to, .count = bytes / 4, .type = FAKE_F32, .value = from_host, .in = {from}});
         return true;
     }
     forget(to, (char *)to + bytes);
     memcpy(to, from, bytes);
     if (a->written) { /* results of earlier calls may lie here and beyond */
-        fake_record((struct fake_op){.out = to, .count = bytes / 4, .type = FAKE_F32, .value = from_memory});
+        fake_record((struct fake_op){
+            .out = to, .count = bytes / 4, .type = FAKE_F32, .value = from_memory});
         return true;
     }
     if (to == a->base) a->period = a->filled = bytes;
@@ -236,7 +255,8 @@ bool fake_on_device(void *to, const void *from, size_t bytes) {
         a->filled += bytes;
         return true;
     }
-    fake_record((struct fake_op){.out = to, .count = bytes / 4, .type = FAKE_F32, .value = copied, .in = {from}});
+    fake_record((struct fake_op){
+        .out = to, .count = bytes / 4, .type = FAKE_F32, .value = copied, .in = {from}});
     return true;
 }
 
@@ -247,7 +267,8 @@ bool fake_to_host(void *to, const void *from, size_t bytes) {
     if (op == NULL && a->period > 0) {
         for (size_t done = 0; done < bytes;) {
             const char *at = stored(a, (const char *)from + done);
-            const size_t room = (size_t)(a->base + a->period - at), part = room < bytes - done ? room : bytes - done;
+            const size_t room = (size_t)(a->base + a->period - at),
+                         part = room < bytes - done ? room : bytes - done;
             memcpy((char *)to + done, at, part);
             done += part;
         }
@@ -271,12 +292,16 @@ bool fake_to_host(void *to, const void *from, size_t bytes) {
 double fake_clock(void) { return clock_s; }
 void fake_spend(double seconds) { clock_s += seconds; }
 
-void fake_kernel(double flop, double bytes, enum fake_type type, bool tf32, double m, double n, double k) {
-    static const double rates[] = {[FAKE_F32] = 14e12, [FAKE_F16] = 100e12, [FAKE_BF16] = 200e12, [FAKE_F8] = 800e12};
+void fake_kernel(double flop, double bytes, enum fake_type type, bool tf32, double m, double n,
+                 double k) {
+    static const double rates[] = {
+        [FAKE_F32] = 14e12, [FAKE_F16] = 100e12, [FAKE_BF16] = 200e12, [FAKE_F8] = 800e12};
     static unsigned noise = 12345;
     static const double HALF = 48, SCATTER = 0.02, TF32 = 8;
     noise = noise * 1103515245u + 12345u;
     const double scatter = 1 + SCATTER * ((double)(noise >> 16 & 1023) / 1023.0 - 0.5);
-    const double rate = rates[type] * (tf32 ? TF32 : 1) / ((1 + HALF / m) * (1 + HALF / n) * (1 + HALF / k));
-    clock_s += (LATENCY_S + fmax(flop / rate, bytes / BYTES_PER_S)) * scatter * (fake_plays("hot") ? 2 : 1);
+    const double rate =
+        rates[type] * (tf32 ? TF32 : 1) / ((1 + HALF / m) * (1 + HALF / n) * (1 + HALF / k));
+    clock_s += (LATENCY_S + fmax(flop / rate, bytes / BYTES_PER_S)) * scatter *
+               (fake_plays("hot") ? 2 : 1);
 }

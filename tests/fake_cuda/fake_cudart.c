@@ -23,7 +23,9 @@ static struct pinned {
 static bool own_context;
 static int chosen; /* device */
 
-static size_t total_memory(void) { return fake_plays("small") ? (size_t)160 << 20 : (size_t)16 << 30; }
+static size_t total_memory(void) {
+    return fake_plays("small") ? (size_t)160 << 20 : (size_t)16 << 30;
+}
 
 static cudaError_t start(void) {
     if (fake_plays("nodriver")) return cudaErrorInsufficientDriver;
@@ -56,7 +58,9 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetLastError(void) { return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t error) {
-    return error == cudaErrorMemoryAllocation ? "out of memory" : error == cudaErrorInvalidValue ? "invalid argument" : "an error of the fake";
+    return error == cudaErrorMemoryAllocation ? "out of memory"
+           : error == cudaErrorInvalidValue   ? "invalid argument"
+                                              : "an error of the fake";
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
@@ -87,8 +91,11 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
     snprintf(out->name, sizeof out->name, "Fake GPU (synthetic, not a measurement)");
     return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out, int device); /* its name in CUDA 12 */
-cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out, int device) { return cudaGetDeviceProperties(out, device); }
+cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out,
+                                       int device); /* its name in CUDA 12 */
+cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out, int device) {
+    return cudaGetDeviceProperties(out, device);
+}
 
 static void finish(void) {
     while (fake_pending != NULL && fake_pending()) {
@@ -107,7 +114,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 cudaError_t cudaMalloc(void **out, size_t bytes) {
     const cudaError_t code = start();
     if (code != cudaSuccess) return code;
-    if (bytes + fake_area_bytes() + ((size_t)12 << 20) > total_memory()) return cudaErrorMemoryAllocation;
+    if (bytes + fake_area_bytes() + ((size_t)12 << 20) > total_memory())
+        return cudaErrorMemoryAllocation;
     *out = fake_area_make(bytes);
     return *out == NULL ? cudaErrorMemoryAllocation : cudaSuccess;
 }
@@ -135,20 +143,26 @@ cudaError_t cudaFreeHost(void *memory) {
 
 static bool is_pinned(const void *host) {
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) {
-        if (pinned[i].base != NULL && (const char *)host >= pinned[i].base && (const char *)host < pinned[i].base + pinned[i].bytes) return true;
+        if (pinned[i].base != NULL && (const char *)host >= pinned[i].base &&
+            (const char *)host < pinned[i].base + pinned[i].bytes)
+            return true;
     }
     return false;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
     (void)stream;
     bool good = false;
-    static char *scratch; /* a pageable copy goes through memory of the driver: so that it takes the host some time */
+    static char *scratch; /* a pageable copy goes through memory of the driver: so that it takes the
+                             host some time */
     enum { SCRATCH = 1 << 20 };
     if (scratch == NULL) scratch = malloc(SCRATCH);
     if (kind == cudaMemcpyHostToDevice) {
         good = fake_to_device(to, from, bytes);
-        for (size_t done = 0; done + SCRATCH <= bytes && !is_pinned(from) && scratch != NULL; done += SCRATCH) memcpy(scratch, (const char *)from + done, SCRATCH);
+        for (size_t done = 0; done + SCRATCH <= bytes && !is_pinned(from) && scratch != NULL;
+             done += SCRATCH)
+            memcpy(scratch, (const char *)from + done, SCRATCH);
         fake_spend(8e-6 + (double)bytes / (is_pinned(from) ? 12e9 : 6e9));
     } else if (kind == cudaMemcpyDeviceToHost) {
         good = fake_to_host(to, from, bytes);
@@ -186,7 +200,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     event->pending = true;
     return cudaSuccess;
 }
-/* The host is infinitely fast: at the first question nothing is done, at the next what waits for no other process is. */
+/* The host is infinitely fast: at the first question nothing is done, at the next what waits for no
+ * other process is. */
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     const bool first = event->pending;
     if (fake_pending != NULL) return fake_pending() ? cudaErrorNotReady : cudaSuccess;

@@ -21,7 +21,9 @@ cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t a) {
     free(a);
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a, cudnnActivationMode_t mode, cudnnNanPropagation_t nan, double coef) {
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a,
+                                           cudnnActivationMode_t mode, cudnnNanPropagation_t nan,
+                                           double coef) {
     (void)a, (void)nan, (void)coef;
     return mode == CUDNN_ACTIVATION_RELU ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
@@ -33,14 +35,17 @@ cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t p) {
     free(p);
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t p, cudnnPoolingMode_t mode, cudnnNanPropagation_t nan, int h, int w, int pad_h,
+cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t p, cudnnPoolingMode_t mode,
+                                          cudnnNanPropagation_t nan, int h, int w, int pad_h,
                                           int pad_w, int stride_h, int stride_w) {
     (void)nan;
-    if (mode != CUDNN_POOLING_MAX || h != w || pad_h != pad_w || stride_h != stride_w) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (mode != CUDNN_POOLING_MAX || h != w || pad_h != pad_w || stride_h != stride_w)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     *p = (struct fakePooling){h, pad_h, stride_h};
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t out, cudnnTensorDescriptor_t x, cudnnBatchNormMode_t mode) {
+cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t out, cudnnTensorDescriptor_t x,
+                                            cudnnBatchNormMode_t mode) {
     (void)mode;
     *out = (struct fakeTensor){FAKE_F32, 4, {1, x->extent[1], 1, 1, 0}, (size_t)x->extent[1]};
     return CUDNN_STATUS_SUCCESS;
@@ -48,14 +53,21 @@ cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t out, cudnnTe
 
 /* `arrays` of the input's size move. */
 static void spend(const struct fakeTensor *t, double arrays) {
-    fake_kernel((double)t->count, arrays * (double)t->count * (double)fake_bytes(t->type), FAKE_F32, false, 1e9, 1e9, 1e9);
+    fake_kernel((double)t->count, arrays * (double)t->count * (double)fake_bytes(t->type), FAKE_F32,
+                false, 1e9, 1e9, 1e9);
 }
-static struct fake_op rule(double (*value)(const struct fake_op *, size_t), const struct fakeTensor *out, void *result,
-                           const struct fakeTensor *x) {
-    return (struct fake_op){.out = result, .count = out->count, .type = out->type, .in_type = x->type, .value = value,
+static struct fake_op rule(double (*value)(const struct fake_op *, size_t),
+                           const struct fakeTensor *out, void *result, const struct fakeTensor *x) {
+    return (struct fake_op){.out = result,
+                            .count = out->count,
+                            .type = out->type,
+                            .in_type = x->type,
+                            .value = value,
                             .n = {x->extent[0], x->extent[1], x->extent[2], x->extent[3]}};
 }
-static double in(const struct fake_op *op, int operand, size_t i) { return fake_load(op->in[operand], op->in_type, i, op->sequence); }
+static double in(const struct fake_op *op, int operand, size_t i) {
+    return fake_load(op->in[operand], op->in_type, i, op->sequence);
+}
 
 /* ---- normalisation; in: x, scale, bias, dy ---- */
 
@@ -64,12 +76,15 @@ struct moments {
 };
 static struct moments moments_of(const struct fake_op *op, size_t channel, bool backward) {
     struct moments m = {0, 0, 0, 0};
-    const size_t area = (size_t)(op->n[2] * op->n[3]), channels = (size_t)op->n[1], images = (size_t)op->n[0];
+    const size_t area = (size_t)(op->n[2] * op->n[3]), channels = (size_t)op->n[1],
+                 images = (size_t)op->n[0];
     const double count = (double)(area * images);
     double variance = 0;
-    for (size_t i = 0; i < area * images; i++) m.mean += in(op, 0, (i / area * channels + channel) * area + i % area) / count;
     for (size_t i = 0; i < area * images; i++)
-        variance += pow(in(op, 0, (i / area * channels + channel) * area + i % area) - m.mean, 2) / count;
+        m.mean += in(op, 0, (i / area * channels + channel) * area + i % area) / count;
+    for (size_t i = 0; i < area * images; i++)
+        variance +=
+            pow(in(op, 0, (i / area * channels + channel) * area + i % area) - m.mean, 2) / count;
     m.inverse = 1 / sqrt(variance + op->f[0]);
     for (size_t i = 0; i < area * images && backward; i++) {
         const size_t at = (i / area * channels + channel) * area + i % area;
@@ -81,7 +96,8 @@ static struct moments moments_of(const struct fake_op *op, size_t channel, bool 
 static double norm(const struct fake_op *op, size_t i) {
     const size_t channel = i / (size_t)(op->n[2] * op->n[3]) % (size_t)op->n[1];
     const struct moments m = moments_of(op, channel, false);
-    return fake_load(op->in[1], FAKE_F32, channel, op->sequence) * (in(op, 0, i) - m.mean) * m.inverse +
+    return fake_load(op->in[1], FAKE_F32, channel, op->sequence) * (in(op, 0, i) - m.mean) *
+               m.inverse +
            fake_load(op->in[2], FAKE_F32, channel, op->sequence);
 }
 static double norm_back(const struct fake_op *op, size_t i) {
@@ -90,11 +106,13 @@ static double norm_back(const struct fake_op *op, size_t i) {
     return fake_load(op->in[1], FAKE_F32, channel, op->sequence) * m.inverse *
            (in(op, 3, i) - m.dy - (in(op, 0, i) - m.mean) * m.inverse * m.dy_hat);
 }
-cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-                                                     cudnnTensorDescriptor_t xd, const void *x, cudnnTensorDescriptor_t yd, void *y,
-                                                     cudnnTensorDescriptor_t bd, const void *scale, const void *bias, double factor,
-                                                     void *mean, void *variance, double epsilon, void *saved_mean, void *saved_inverse) {
-    (void)h, (void)mode, (void)alpha, (void)beta, (void)bd, (void)factor, (void)mean, (void)variance, (void)saved_mean, (void)saved_inverse;
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(
+    cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    cudnnTensorDescriptor_t xd, const void *x, cudnnTensorDescriptor_t yd, void *y,
+    cudnnTensorDescriptor_t bd, const void *scale, const void *bias, double factor, void *mean,
+    void *variance, double epsilon, void *saved_mean, void *saved_inverse) {
+    (void)h, (void)mode, (void)alpha, (void)beta, (void)bd, (void)factor, (void)mean,
+        (void)variance, (void)saved_mean, (void)saved_inverse;
     struct fake_op op = rule(norm, yd, y, xd);
     op.in[0] = x, op.in[1] = scale, op.in[2] = bias;
     op.f[0] = epsilon;
@@ -102,12 +120,14 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t h, cudnnBatch
     fake_record(op);
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-                                              const void *alpha2, const void *beta2, cudnnTensorDescriptor_t xd, const void *x,
-                                              cudnnTensorDescriptor_t dyd, const void *dy, cudnnTensorDescriptor_t dxd, void *dx,
-                                              cudnnTensorDescriptor_t bd, const void *scale, void *dscale, void *dbias, double epsilon,
-                                              const void *saved_mean, const void *saved_inverse) {
-    (void)h, (void)mode, (void)alpha, (void)beta, (void)alpha2, (void)beta2, (void)dyd, (void)bd, (void)dscale, (void)dbias;
+cudnnStatus_t cudnnBatchNormalizationBackward(
+    cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    const void *alpha2, const void *beta2, cudnnTensorDescriptor_t xd, const void *x,
+    cudnnTensorDescriptor_t dyd, const void *dy, cudnnTensorDescriptor_t dxd, void *dx,
+    cudnnTensorDescriptor_t bd, const void *scale, void *dscale, void *dbias, double epsilon,
+    const void *saved_mean, const void *saved_inverse) {
+    (void)h, (void)mode, (void)alpha, (void)beta, (void)alpha2, (void)beta2, (void)dyd, (void)bd,
+        (void)dscale, (void)dbias;
     (void)saved_mean, (void)saved_inverse;
     struct fake_op op = rule(norm_back, dxd, dx, xd);
     op.in[0] = x, op.in[1] = scale, op.in[3] = dy;
@@ -120,9 +140,12 @@ cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t h, cudnnBatchNormMod
 /* ---- relu; in: x or y, dy ---- */
 
 static double relu(const struct fake_op *op, size_t i) { return fmax(in(op, 0, i), 0); }
-static double relu_back(const struct fake_op *op, size_t i) { return in(op, 0, i) > 0 ? in(op, 1, i) : 0; }
-cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescriptor_t a, const void *alpha, cudnnTensorDescriptor_t xd,
-                                     const void *x, const void *beta, cudnnTensorDescriptor_t yd, void *y) {
+static double relu_back(const struct fake_op *op, size_t i) {
+    return in(op, 0, i) > 0 ? in(op, 1, i) : 0;
+}
+cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescriptor_t a,
+                                     const void *alpha, cudnnTensorDescriptor_t xd, const void *x,
+                                     const void *beta, cudnnTensorDescriptor_t yd, void *y) {
     (void)h, (void)a, (void)alpha, (void)beta;
     struct fake_op op = rule(relu, yd, y, xd);
     op.in[0] = x;
@@ -130,9 +153,11 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescriptor_
     fake_record(op);
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnActivationBackward(cudnnHandle_t h, cudnnActivationDescriptor_t a, const void *alpha, cudnnTensorDescriptor_t yd,
-                                      const void *y, cudnnTensorDescriptor_t dyd, const void *dy, cudnnTensorDescriptor_t xd, const void *x,
-                                      const void *beta, cudnnTensorDescriptor_t dxd, void *dx) {
+cudnnStatus_t cudnnActivationBackward(cudnnHandle_t h, cudnnActivationDescriptor_t a,
+                                      const void *alpha, cudnnTensorDescriptor_t yd, const void *y,
+                                      cudnnTensorDescriptor_t dyd, const void *dy,
+                                      cudnnTensorDescriptor_t xd, const void *x, const void *beta,
+                                      cudnnTensorDescriptor_t dxd, void *dx) {
     (void)h, (void)a, (void)alpha, (void)beta, (void)dyd, (void)xd, (void)x;
     struct fake_op op = rule(relu_back, dxd, dx, yd);
     op.in[0] = y, op.in[1] = dy;
@@ -147,7 +172,8 @@ static long winner(const struct fake_op *op, size_t image, long row, long column
     const long side = op->n[2];
     long best = -1;
     for (long r = row * op->n[6] - op->n[5]; r < row * op->n[6] - op->n[5] + op->n[4]; r++)
-        for (long q = column * op->n[6] - op->n[5]; q < column * op->n[6] - op->n[5] + op->n[4]; q++) {
+        for (long q = column * op->n[6] - op->n[5]; q < column * op->n[6] - op->n[5] + op->n[4];
+             q++) {
             const long at = ((long)image * side + r) * side + q;
             if (r < 0 || q < 0 || r >= side || q >= side) continue;
             if (best < 0 || in(op, 0, (size_t)at) > in(op, 0, (size_t)best)) best = at;
@@ -164,15 +190,20 @@ static double pooled_back(const struct fake_op *op, size_t i) {
     double sum = 0;
     for (long r = 0; r < out; r++)
         for (long q = 0; q < out; q++) {
-            if (labs(r * op->n[6] - (long)(i / side % side)) > op->n[4] || labs(q * op->n[6] - (long)(i % side)) > op->n[4]) continue;
-            if (winner(op, image, r, q) == (long)i) sum += in(op, 1, (image * (size_t)out + (size_t)r) * (size_t)out + (size_t)q);
+            if (labs(r * op->n[6] - (long)(i / side % side)) > op->n[4] ||
+                labs(q * op->n[6] - (long)(i % side)) > op->n[4])
+                continue;
+            if (winner(op, image, r, q) == (long)i)
+                sum += in(op, 1, (image * (size_t)out + (size_t)r) * (size_t)out + (size_t)q);
         }
     return sum;
 }
-cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, const void *alpha, cudnnTensorDescriptor_t xd, const void *x,
-                                  const void *beta, cudnnTensorDescriptor_t yd, void *y) {
+cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, const void *alpha,
+                                  cudnnTensorDescriptor_t xd, const void *x, const void *beta,
+                                  cudnnTensorDescriptor_t yd, void *y) {
     (void)h, (void)alpha, (void)beta;
-    if (yd->extent[2] != (xd->extent[2] + 2 * p->pad - p->size) / p->stride + 1) return CUDNN_STATUS_BAD_PARAM;
+    if (yd->extent[2] != (xd->extent[2] + 2 * p->pad - p->size) / p->stride + 1)
+        return CUDNN_STATUS_BAD_PARAM;
     struct fake_op op = rule(pooled, yd, y, xd);
     op.in[0] = x;
     op.n[4] = p->size, op.n[5] = p->pad, op.n[6] = p->stride, op.n[7] = yd->extent[2];
@@ -180,8 +211,10 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, c
     fake_record(op);
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, const void *alpha, cudnnTensorDescriptor_t yd, const void *y,
-                                   cudnnTensorDescriptor_t dyd, const void *dy, cudnnTensorDescriptor_t xd, const void *x, const void *beta,
+cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, const void *alpha,
+                                   cudnnTensorDescriptor_t yd, const void *y,
+                                   cudnnTensorDescriptor_t dyd, const void *dy,
+                                   cudnnTensorDescriptor_t xd, const void *x, const void *beta,
                                    cudnnTensorDescriptor_t dxd, void *dx) {
     (void)h, (void)alpha, (void)beta, (void)dyd, (void)y;
     struct fake_op op = rule(pooled_back, dxd, dx, xd);
@@ -194,7 +227,8 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, 
 
 /* ---- softmax over all but the first extent; in: x or y, dy ---- */
 
-/* Sums over the row that was asked for last: a product behind a softmax asks for every element of a row. */
+/* Sums over the row that was asked for last: a product behind a softmax asks for every element of a
+ * row. */
 static struct {
     unsigned sequence;
     size_t first;
@@ -219,18 +253,23 @@ static double soft_back(const struct fake_op *op, size_t i) {
     }
     return in(op, 0, i) * (in(op, 1, i) - of_row.sum);
 }
-cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, const void *alpha,
-                                  cudnnTensorDescriptor_t xd, const void *x, const void *beta, cudnnTensorDescriptor_t yd, void *y) {
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t algorithm,
+                                  cudnnSoftmaxMode_t mode, const void *alpha,
+                                  cudnnTensorDescriptor_t xd, const void *x, const void *beta,
+                                  cudnnTensorDescriptor_t yd, void *y) {
     (void)h, (void)alpha, (void)beta;
-    if (algorithm != CUDNN_SOFTMAX_ACCURATE || mode != CUDNN_SOFTMAX_MODE_INSTANCE) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (algorithm != CUDNN_SOFTMAX_ACCURATE || mode != CUDNN_SOFTMAX_MODE_INSTANCE)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     struct fake_op op = rule(soft, yd, y, xd);
     op.in[0] = x;
     spend(xd, 2);
     fake_record(op);
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, const void *alpha,
-                                   cudnnTensorDescriptor_t yd, const void *y, cudnnTensorDescriptor_t dyd, const void *dy, const void *beta,
+cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t algorithm,
+                                   cudnnSoftmaxMode_t mode, const void *alpha,
+                                   cudnnTensorDescriptor_t yd, const void *y,
+                                   cudnnTensorDescriptor_t dyd, const void *dy, const void *beta,
                                    cudnnTensorDescriptor_t dxd, void *dx) {
     (void)h, (void)alpha, (void)beta, (void)dyd, (void)algorithm, (void)mode;
     struct fake_op op = rule(soft_back, dxd, dx, yd);

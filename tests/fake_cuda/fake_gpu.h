@@ -1,14 +1,16 @@
-/* fake_gpu.h - a GPU that is none: the core of the fake CUDA libraries of these tests. No kernel runs. Each call moves a clock by
- * the time that a simple machine would take (see fake_kernel), and is remembered as a rule for the elements of its result;
- * an element is computed when it is copied to the host. So layers of any size cost nothing, and a probe that passes wrong
- * sizes, pointers or strides gets wrong numbers, as on a real device.
+/* fake_gpu.h - a GPU that is none: the core of the fake CUDA libraries of these tests. No kernel
+ * runs. Each call moves a clock by the time that a simple machine would take (see fake_kernel), and
+ * is remembered as a rule for the elements of its result; an element is computed when it is copied
+ * to the host. So layers of any size cost nothing, and a probe that passes wrong sizes, pointers or
+ * strides gets wrong numbers, as on a real device.
  *
  * What it plays is chosen by the environment:
- *   FAKE_CUDA             nodriver, nodevice, exclusive, busy (a process is there), shared (one comes), hot (throttled),
- *                         wrong (every result is), small (128 MiB of memory), die (NCCL: rank FAKE_RANK is killed at its
- *                         FAKE_CALL-th collective), mute (that rank never answers), late (nor joins), stopped (hangs before that)
- *   FAKE_CUDA_COUNT       devices (1)       FAKE_CUDA_CAPABILITY  70 (default), 80, 90
- *   FAKE_CUDA_LINKS       mesh (NVLink 2 between all, default for more than one device), switch, none
+ *   FAKE_CUDA             nodriver, nodevice, exclusive, busy (a process is there), shared (one
+ * comes), hot (throttled), wrong (every result is), small (128 MiB of memory), die (NCCL: rank
+ * FAKE_RANK is killed at its FAKE_CALL-th collective), mute (that rank never answers), late (nor
+ * joins), stopped (hangs before that) FAKE_CUDA_COUNT       devices (1)       FAKE_CUDA_CAPABILITY
+ * 70 (default), 80, 90 FAKE_CUDA_LINKS       mesh (NVLink 2 between all, default for more than one
+ * device), switch, none
  */
 #ifndef TESTS_FAKE_CUDA_FAKE_GPU_H
 #define TESTS_FAKE_CUDA_FAKE_GPU_H
@@ -26,7 +28,8 @@ bool fake_plays(const char *scene);
 int fake_number(const char *variable, int fallback);
 int fake_capability(void);
 
-/* Result of one call: `count` elements at `out`. value() may use the operands as they were before it. */
+/* Result of one call: `count` elements at `out`. value() may use the operands as they were before
+ * it. */
 struct fake_op {
     char *out;
     size_t count;
@@ -41,15 +44,17 @@ struct fake_op {
 void fake_record(struct fake_op op);
 /* Element `index` of an array as it was before the call `before` (of `op->sequence`). */
 double fake_load(const void *array, enum fake_type type, size_t index, unsigned before);
-/* Of a device allocation that was filled from its beginning with a repeated pattern: descriptor of the memory, length of the
- * pattern, offset of `address` in it. false: not such memory. NCCL's fakes read each other's operands this way. */
+/* Of a device allocation that was filled from its beginning with a repeated pattern: descriptor of
+ * the memory, length of the pattern, offset of `address` in it. false: not such memory. NCCL's
+ * fakes read each other's operands this way. */
 bool fake_pattern(const void *address, int *fd, size_t *period, size_t *offset);
 
 /* The device works for so long. */
 void fake_spend(double seconds);
-/* time = 4 us + the larger of flop / rate and bytes / 800 GB/s, with a deterministic scatter of 2 %; rate by precision and
- * by the sides of the product (a side of 48 runs at half rate). */
-void fake_kernel(double flop, double bytes, enum fake_type type, bool tf32, double m, double n, double k);
+/* time = 4 us + the larger of flop / rate and bytes / 800 GB/s, with a deterministic scatter of 2
+ * %; rate by precision and by the sides of the product (a side of 48 runs at half rate). */
+void fake_kernel(double flop, double bytes, enum fake_type type, bool tf32, double m, double n,
+                 double k);
 double fake_clock(void);
 
 /* Something outside that must happen before the device is done; NULL: nothing. */

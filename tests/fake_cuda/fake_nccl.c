@@ -1,6 +1,7 @@
-/* fake_nccl.c - NCCL between processes of one host. A file in shared memory holds, for each rank, how many collectives it has
- * begun and where its operands are; an element of a result is read from the other process's device memory when it is asked
- * for. A collective has ended when all ranks have begun it: a rank that never comes leaves the others waiting. */
+/* fake_nccl.c - NCCL between processes of one host. A file in shared memory holds, for each rank,
+ * how many collectives it has begun and where its operands are; an element of a result is read from
+ * the other process's device memory when it is asked for. A collective has ended when all ranks
+ * have begun it: a rank that never comes leaves the others waiting. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -43,12 +44,15 @@ ncclResult_t ncclGetVersion(int *version) {
     *version = 22809;
     return ncclSuccess;
 }
-const char *ncclGetErrorString(ncclResult_t result) { return result == ncclSystemError ? "unhandled system error" : "an error of the fake"; }
+const char *ncclGetErrorString(ncclResult_t result) {
+    return result == ncclSystemError ? "unhandled system error" : "an error of the fake";
+}
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *out) {
     static int number;
     const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
-    snprintf(out->internal, sizeof out->internal, "%.90s/fake-nccl-%ld-%d", directory, (long)getpid(), number++);
+    snprintf(out->internal, sizeof out->internal, "%.90s/fake-nccl-%ld-%d", directory,
+             (long)getpid(), number++);
     const int fd = open(out->internal, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, sizeof(struct board)) != 0) return ncclSystemError;
     close(fd);
@@ -125,16 +129,19 @@ static double remote(const struct slot *slot, const struct place *place, size_t 
     static size_t count;
     struct mapped *m = NULL;
     for (size_t i = 0; i < count && m == NULL; i++) {
-        if (maps[i].pid == slot->pid && maps[i].fd == place->fd && maps[i].period == place->period) m = &maps[i];
+        if (maps[i].pid == slot->pid && maps[i].fd == place->fd && maps[i].period == place->period)
+            m = &maps[i];
     }
     if (m == NULL) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)slot->pid, place->fd);
         const int fd = open(path, O_RDONLY | O_CLOEXEC);
-        const char *base = fd < 0 ? MAP_FAILED : mmap(NULL, place->period, PROT_READ, MAP_SHARED, fd, 0);
+        const char *base =
+            fd < 0 ? MAP_FAILED : mmap(NULL, place->period, PROT_READ, MAP_SHARED, fd, 0);
         if (fd >= 0) close(fd);
         if (base == MAP_FAILED) {
-            fprintf(stderr, "the fake NCCL: cannot read the memory of process %ld: %s\n", (long)slot->pid, strerror(errno));
+            fprintf(stderr, "the fake NCCL: cannot read the memory of process %ld: %s\n",
+                    (long)slot->pid, strerror(errno));
             abort();
         }
         m = &maps[count < 64 ? count++ : 63];
@@ -147,7 +154,8 @@ static const struct ncclComm *comm_of(const struct fake_op *op) { return op->mor
 static double sum_all(const struct fake_op *op, size_t i) {
     const struct ncclComm *c = comm_of(op);
     double sum = 0;
-    for (int r = 0; r < c->ranks; r++) sum += remote(&c->board->slots[r], &c->board->slots[r].send, (size_t)op->n[0] + i);
+    for (int r = 0; r < c->ranks; r++)
+        sum += remote(&c->board->slots[r], &c->board->slots[r].send, (size_t)op->n[0] + i);
     return sum;
 }
 static double gathered(const struct fake_op *op, size_t i) {
@@ -169,8 +177,11 @@ static double of_peer(const struct fake_op *op, size_t i) {
 static ncclResult_t begin(ncclComm_t c, const void *send, double bytes, double factor) {
     struct slot *s = &c->board->slots[c->rank];
     c->begun++;
-    if (fake_plays("die") && c->rank == fake_number("FAKE_RANK", 1) && c->begun == (unsigned)fake_number("FAKE_CALL", 5)) raise(SIGKILL);
-    if (fake_plays("mute") && c->rank == fake_number("FAKE_RANK", 1) && c->begun == (unsigned)fake_number("FAKE_CALL", 5)) {
+    if (fake_plays("die") && c->rank == fake_number("FAKE_RANK", 1) &&
+        c->begun == (unsigned)fake_number("FAKE_CALL", 5))
+        raise(SIGKILL);
+    if (fake_plays("mute") && c->rank == fake_number("FAKE_RANK", 1) &&
+        c->begun == (unsigned)fake_number("FAKE_CALL", 5)) {
         for (;;) pause_ms(900);
     }
     s->send = place_of(send);
@@ -180,38 +191,45 @@ static ncclResult_t begin(ncclComm_t c, const void *send, double bytes, double f
     fake_spend(6e-6 + 2e-6 * c->ranks + factor * (c->ranks - 1) / c->ranks * bytes / 100e9);
     return ncclSuccess;
 }
-static void result(ncclComm_t c, void *receive, size_t count, double (*value)(const struct fake_op *, size_t), long n) {
-    fake_record((struct fake_op){.out = receive, .count = count, .type = FAKE_F32, .value = value, .n = {n}, .more = c});
+static void result(ncclComm_t c, void *receive, size_t count,
+                   double (*value)(const struct fake_op *, size_t), long n) {
+    fake_record((struct fake_op){
+        .out = receive, .count = count, .type = FAKE_F32, .value = value, .n = {n}, .more = c});
 }
 
-ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
     (void)type, (void)op, (void)stream;
     result(comm, receive, count, sum_all, 0);
     return begin(comm, send, 4.0 * (double)count, 2);
 }
-ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                               cudaStream_t stream) {
+ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
     (void)type, (void)op, (void)stream;
     result(comm, receive, count, sum_all, (long)count * comm->rank);
     return begin(comm, send, 4.0 * (double)count * comm->ranks, 1);
 }
-ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
     (void)type, (void)stream;
     result(comm, receive, count * (size_t)comm->ranks, gathered, (long)count);
     return begin(comm, send, 4.0 * (double)count * comm->ranks, 1);
 }
-ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           int root, ncclComm_t comm, cudaStream_t stream) {
     (void)type, (void)stream;
     result(comm, receive, count, of_root, root);
     return begin(comm, send, 4.0 * (double)count, 1);
 }
-ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
     (void)type, (void)stream;
     comm->board->slots[comm->rank].to[peer] = place_of(send);
     fake_spend(4e-6 + 4.0 * (double)count / 100e9);
     return ncclSuccess;
 }
-ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
     (void)type, (void)stream;
     result(comm, receive, count, of_peer, peer);
     fake_spend(4e-6 + 4.0 * (double)count / 100e9);

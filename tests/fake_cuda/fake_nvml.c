@@ -1,4 +1,5 @@
-/* fake_nvml.c - NVML of the fake device: the functions that the probes look up, by their exported names. */
+/* fake_nvml.c - NVML of the fake device: the functions that the probes look up, by their exported
+ * names. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +43,12 @@ static bool plays(const char *scene) {
     const char *played = getenv("FAKE_CUDA");
     return played != NULL && strcmp(played, scene) == 0;
 }
-static int count_of_devices(void) { return getenv("FAKE_CUDA_COUNT") == NULL ? 1 : atoi(getenv("FAKE_CUDA_COUNT")); }
-static const char *links(void) { return getenv("FAKE_CUDA_LINKS") == NULL ? "mesh" : getenv("FAKE_CUDA_LINKS"); }
+static int count_of_devices(void) {
+    return getenv("FAKE_CUDA_COUNT") == NULL ? 1 : atoi(getenv("FAKE_CUDA_COUNT"));
+}
+static const char *links(void) {
+    return getenv("FAKE_CUDA_LINKS") == NULL ? "mesh" : getenv("FAKE_CUDA_LINKS");
+}
 
 static int devices[16];
 static int number_of(const void *device) { return (int)((const int *)device - devices); }
@@ -55,7 +60,9 @@ int nvmlSystemGetDriverVersion(char *out, unsigned size) {
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **out) {
     unsigned domain = 0, bus = 0;
-    if (sscanf(name, "%x:%x:", &domain, &bus) != 2 || bus < FIRST_BUS || bus - FIRST_BUS >= (unsigned)count_of_devices()) return NOT_FOUND;
+    if (sscanf(name, "%x:%x:", &domain, &bus) != 2 || bus < FIRST_BUS ||
+        bus - FIRST_BUS >= (unsigned)count_of_devices())
+        return NOT_FOUND;
     *out = &devices[bus - FIRST_BUS];
     return 0;
 }
@@ -86,14 +93,16 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *
     return 0;
 }
 
-/* The own process once it has a context; "busy": another before it; "shared": another once the first two questions, before any measurement, were answered. */
+/* The own process once it has a context; "busy": another before it; "shared": another once the
+ * first two questions, before any measurement, were answered. */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list) {
     static int asked;
     unsigned n = 0;
     (void)device;
     asked++;
     if (plays("busy") && *count > n) list[n++] = (struct process){.pid = 4242, .memory = 1 << 30};
-    if (getenv("FAKE_CUDA_CONTEXT") != NULL && *count > n) list[n++] = (struct process){.pid = (unsigned)getpid()};
+    if (getenv("FAKE_CUDA_CONTEXT") != NULL && *count > n)
+        list[n++] = (struct process){.pid = (unsigned)getpid()};
     if (plays("shared") && asked > 2 && *count > n) list[n++] = (struct process){.pid = 4343};
     *count = n;
     return 0;
@@ -127,7 +136,10 @@ int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version) {
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out) {
     memset(out, 0, sizeof *out);
     if (!has_link(number_of(device), link)) return NOT_SUPPORTED;
-    snprintf(out->name, sizeof out->name, "00000000:%02X:00.0", strcmp(links(), "switch") == 0 ? 0xc0u : (unsigned)(FIRST_BUS + peer_of(number_of(device), link)));
+    snprintf(out->name, sizeof out->name, "00000000:%02X:00.0",
+             strcmp(links(), "switch") == 0
+                 ? 0xc0u
+                 : (unsigned)(FIRST_BUS + peer_of(number_of(device), link)));
     return 0;
 }
 int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type) {

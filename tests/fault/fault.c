@@ -1,8 +1,10 @@
-/* fault.c - a library to preload that makes one call of dlmodel fail, or every one from some call on.
+/* fault.c - a library to preload that makes one call of dlmodel fail, or every one from some call
+ * on.
  *
- * FAULT_CALL: malloc (also calloc, realloc), open (for writing), write, fsync, close, rename, fork (also posix_spawn), exec.
- * FAULT_AT N: the Nth of these calls fails; FAULT_FROM N: the Nth and all later ones. FAULT_SHORT 1: a write takes half first.
- * FAULT_LOG FILE: the name of every call is appended to FILE, and nothing fails. In other programs than dlmodel nothing is done.
+ * FAULT_CALL: malloc (also calloc, realloc), open (for writing), write, fsync, close, rename, fork
+ * (also posix_spawn), exec. FAULT_AT N: the Nth of these calls fails; FAULT_FROM N: the Nth and all
+ * later ones. FAULT_SHORT 1: a write takes half first. FAULT_LOG FILE: the name of every call is
+ * appended to FILE, and nothing fails. In other programs than dlmodel nothing is done.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,11 +32,14 @@ __attribute__((constructor)) static void begin(void) {
     if (length < 8) return;
     path[length] = 0;
     if (strcmp(path + length - 8, "/dlmodel") != 0) return;
-    const char *call = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *later = getenv("FAULT_FROM"), *log = getenv("FAULT_LOG");
+    const char *call = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *later = getenv("FAULT_FROM"),
+               *log = getenv("FAULT_LOG");
     cut = getenv("FAULT_SHORT") != NULL;
     at = n != NULL ? atol(n) : 0;
     from = later != NULL ? atol(later) : 0;
-    if (log != NULL) log_fd = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (log != NULL)
+        log_fd = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+                              0644);
     wanted = call;
     ready = 1;
 }
@@ -107,15 +112,22 @@ int close(int fd) {
     return fails("close") ? refuse(EIO) : result;
 }
 
-int rename(const char *old, const char *new) { return fails("rename") ? refuse(EIO) : (REAL(rename))(old, new); }
+int rename(const char *old, const char *new) {
+    return fails("rename") ? refuse(EIO) : (REAL(rename))(old, new);
+}
 
 pid_t fork(void) { return fails("fork") ? refuse(EAGAIN) : (REAL(fork))(); }
 
-int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
-                 char *const argv[], char *const envp[]) {
-    return fails("fork") ? EAGAIN : (REAL(posix_spawnp))(pid, file, actions, attributes, argv, envp);
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+    return fails("fork") ? EAGAIN
+                         : (REAL(posix_spawnp))(pid, file, actions, attributes, argv, envp);
 }
 
-int execv(const char *path, char *const argv[]) { return fails("exec") ? refuse(EACCES) : (REAL(execv))(path, argv); }
+int execv(const char *path, char *const argv[]) {
+    return fails("exec") ? refuse(EACCES) : (REAL(execv))(path, argv);
+}
 
-int execvp(const char *file, char *const argv[]) { return fails("exec") ? refuse(EACCES) : (REAL(execvp))(file, argv); }
+int execvp(const char *file, char *const argv[]) {
+    return fails("exec") ? refuse(EACCES) : (REAL(execvp))(file, argv);
+}

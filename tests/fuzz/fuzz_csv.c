@@ -1,25 +1,25 @@
-/* fuzz_csv.c - libFuzzer entry for tables: whatever is accepted has full rows, and can be written and read again. */
+/* fuzz_csv.c - libFuzzer entry for tables: whatever is accepted has full rows, and can be written
+ * and read again. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/csv.h"
-#include "model/table.h"
+#include "model/base/csv.h"
+#include "model/base/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_written(const struct dl_csv *csv, struct dl_arena *arena)
-{
+static void check_written(const struct dl_csv *csv, struct dl_arena *arena) {
     struct dl_column *columns = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *columns);
-    struct dl_err err = { .code = DL_OK };
+    struct dl_err err = {.code = DL_OK};
     struct dl_table table;
     struct dl_csv again;
     char *text;
 
     if (columns == NULL) return;
     for (int c = 0; c < csv->column_count; c++)
-        columns[c] = (struct dl_column){ .key = csv->header[c], .heading = "h" };
+        columns[c] = (struct dl_column){.key = csv->header[c], .heading = "h"};
     dl_table_init(&table, arena, columns, csv->column_count);
     for (int r = 0; r < csv->row_count; r++) {
         union dl_cell *row = dl_table_row(&table);
@@ -29,7 +29,8 @@ static void check_written(const struct dl_csv *csv, struct dl_arena *arena)
     }
     text = dl_table_csv(&table);
     if (text == NULL || dl_table_text(&table) == NULL) return;
-    if (csv->column_count == 1) return; /* a row of one empty cell is written as an empty line, which is none */
+    if (csv->column_count == 1)
+        return; /* a row of one empty cell is written as an empty line, which is none */
     if (dl_csv_parse("written", text, strlen(text), arena, &again, &err) != DL_OK) abort();
     if (again.row_count != csv->row_count || again.column_count != csv->column_count) abort();
     for (int r = 0; r < csv->row_count; r++)
@@ -37,10 +38,9 @@ static void check_written(const struct dl_csv *csv, struct dl_arena *arena)
             if (strcmp(again.rows[r][c], csv->rows[r][c]) != 0) abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    struct dl_arena arena = { 0 };
-    struct dl_err err = { .code = DL_OK };
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {.code = DL_OK};
     struct dl_csv csv;
 
     if (dl_csv_parse("input", (const char *)data, size, &arena, &csv, &err) == DL_OK) {

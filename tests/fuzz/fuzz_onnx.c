@@ -1,26 +1,29 @@
-/* fuzz_onnx.c - libFuzzer entry for models: what is accepted has layers in order, each with a shape. */
+/* fuzz_onnx.c - libFuzzer entry for models: what is accepted has layers in order, each with a
+ * shape. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/import_layers.h"
+#include "predict/import/import_layers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    struct dl_arena arena = { 0 };
-    struct dl_err err = { .code = DL_OK };
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {.code = DL_OK};
     struct dl_onnx_graph graph;
     struct dl_import_net net;
     const struct dl_onnx_dim dims[] = {{"batch", 1}};
 
     if (dl_onnx_parse("input", data, size, &arena, &graph, &err) == DL_OK &&
-        (dl_onnx_set_inputs(&graph, NULL, 0, &err) == DL_OK || dl_onnx_set_inputs(&graph, dims, 1, &err) == DL_OK) &&
+        (dl_onnx_set_inputs(&graph, NULL, 0, &err) == DL_OK ||
+         dl_onnx_set_inputs(&graph, dims, 1, &err) == DL_OK) &&
         dl_import_map(&graph, &net, &err) == DL_OK) {
         for (int i = 0; i < net.item_count; i++) { /* layers come after what they read */
             for (int k = 0; k < net.items[i].layer.input_count; k++) {
-                if (net.items[i].layer.inputs[k] >= i || net.items[i].layer.inputs[k] < DL_FLOW_INPUT) abort();
+                if (net.items[i].layer.inputs[k] >= i ||
+                    net.items[i].layer.inputs[k] < DL_FLOW_INPUT)
+                    abort();
             }
             if (!(dl_shape_elements(&net.items[i].layer.out) >= 1)) abort();
         }

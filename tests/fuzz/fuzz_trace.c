@@ -3,28 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/import_trace.h"
+#include "predict/import/import_trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    struct dl_arena arena = { 0 };
-    struct dl_err err = { .code = DL_OK };
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {.code = DL_OK};
     struct dl_trace_times times;
     const char *text = (const char *)data;
 
     for (int csv = 0; csv < 2; csv++) {
         err.code = DL_OK;
-        const enum dl_code code = csv ? dl_trace_csv("input", text, size, &arena, &times, &err)
-                                      : dl_trace_parse("input", text, size, 0, &arena, &times, &err);
+        const enum dl_code code =
+            csv ? dl_trace_csv("input", text, size, &arena, &times, &err)
+                : dl_trace_parse("input", text, size, 0, &arena, &times, &err);
         if (code != DL_OK) {
             if (err.code == DL_OK || err.message[0] == '\0') abort();
             continue;
         }
         if (times.steps < 1 || times.layer_count < 1) abort();
         for (int i = 0; i < times.layer_count; i++) {
-            if (times.layers[i].forward_s < 0 || times.layers[i].backward_s < 0 || times.layers[i].name[0] == '\0') abort();
+            if (times.layers[i].forward_s < 0 || times.layers[i].backward_s < 0 ||
+                times.layers[i].name[0] == '\0')
+                abort();
         }
     }
     dl_arena_free(&arena);

@@ -1,16 +1,16 @@
-/* fuzz_units.c - libFuzzer entry for quantities and lists. The first byte chooses the unit, the rest is the text. */
+/* fuzz_units.c - libFuzzer entry for quantities and lists. The first byte chooses the unit, the
+ * rest is the text. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/units.h"
+#include "model/base/units.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    struct dl_err err = { .code = DL_OK };
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct dl_err err = {.code = DL_OK};
     int64_t values[32];
     size_t count = 0;
     double value = 0, back = 0;
@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!isfinite(value)) abort();
         dl_units_format(value, unit, printed, sizeof printed);
         if (strlen(printed) + 1 >= sizeof printed) abort();
-        if (dl_units_parse(printed, unit, &back, &err) == DL_OK) { /* beyond 2^53 a count is printed short */
+        if (dl_units_parse(printed, unit, &back, &err) ==
+            DL_OK) { /* beyond 2^53 a count is printed short */
             if (fabs(value) > 1e-300 && !(fabs(back - value) <= 0.0051 * fabs(value))) abort();
         } else if (fabs(value) < 1e15) {
             abort();

@@ -1,24 +1,24 @@
-/* fuzz_workload.c - libFuzzer entry for workload files: whatever builds has finite counts, inputs that come before their
- * layers, and kernels with finite work. Input: optional lines "KEY=VALUE" without '{', then the document.
+/* fuzz_workload.c - libFuzzer entry for workload files: whatever builds has finite counts, inputs
+ * that come before their layers, and kernels with finite work. Input: optional lines "KEY=VALUE"
+ * without '{', then the document.
  */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/workload.h"
+#include "model/workload/workload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_OVERRIDES = 4 };
 
-static void demand(bool truth)
-{
+static void demand(bool truth) {
     if (!truth) abort();
 }
 
-static int take_overrides(struct dl_arena *arena, const char **text, size_t *length, struct dl_override *out)
-{
+static int take_overrides(struct dl_arena *arena, const char **text, size_t *length,
+                          struct dl_override *out) {
     int count = 0;
     while (count < MAX_OVERRIDES) {
         const char *end = memchr(*text, '\n', *length);
@@ -36,13 +36,14 @@ static int take_overrides(struct dl_arena *arena, const char **text, size_t *len
     return count;
 }
 
-static void check_layer(const struct dl_workload *w, int index)
-{
+static void check_layer(const struct dl_workload *w, int index) {
     const struct dl_layer *layer = &w->layers[index];
-    for (int i = 0; i < layer->input_count; i++) demand(layer->inputs[i] >= -1 && layer->inputs[i] < index);
+    for (int i = 0; i < layer->input_count; i++)
+        demand(layer->inputs[i] >= -1 && layer->inputs[i] < index);
     demand(dl_shape_elements(&layer->out) >= 1.0);
     demand(isfinite(layer->forward_macs) && layer->forward_macs >= 0.0);
-    demand(isfinite(layer->saved_elements) && layer->saved_elements >= 0.0 && layer->saved_bytes >= 0.0);
+    demand(isfinite(layer->saved_elements) && layer->saved_elements >= 0.0 &&
+           layer->saved_bytes >= 0.0);
     for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
         int count = layer->kind->kernels(layer, (enum dl_pass)pass, 2.0, kernels);
@@ -55,8 +56,7 @@ static void check_layer(const struct dl_workload *w, int index)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_json *doc = NULL;

@@ -1,5 +1,5 @@
-/* replay_main.c - feeds files to a fuzz entry where there is no libFuzzer: each argument is a file or a directory of
- * files. Exit status 1 when a file could not be read or there was none.
+/* replay_main.c - feeds files to a fuzz entry where there is no libFuzzer: each argument is a file
+ * or a directory of files. Exit status 1 when a file could not be read or there was none.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int replay_file(const char *path)
-{
+static int replay_file(const char *path) {
     FILE *file = fopen(path, "rb");
     uint8_t *data = NULL;
     size_t size = 0, capacity = 0;
@@ -44,8 +43,7 @@ static int replay_file(const char *path)
 }
 
 /* How many files were fed, -1 on failure. */
-static int replay(const char *path)
-{
+static int replay(const char *path) {
     struct stat info;
     struct dirent *entry;
     DIR *directory;
@@ -70,8 +68,7 @@ static int replay(const char *path)
     return count;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int count = 0;
 
     for (int i = 1; i < argc; i++) {

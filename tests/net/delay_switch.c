@@ -1,10 +1,11 @@
-/* delay_switch N DELAY_US - a switch in user space for the test network: makes taps t1..tN, passes Ethernet frames between them
- * (to the tap whose number is the last byte of the address, or to all), each DELAY_US later. Prints "ready" when the taps
- * are there. It does not limit the rate: the token buckets of the hosts do. The kernel's netem would do this where it is
- * built in; /dev/net/tun is there more often.
+/* delay_switch N DELAY_US - a switch in user space for the test network: makes taps t1..tN, passes
+ * Ethernet frames between them (to the tap whose number is the last byte of the address, or to
+ * all), each DELAY_US later. Prints "ready" when the taps are there. It does not limit the rate:
+ * the token buckets of the hosts do. The kernel's netem would do this where it is built in;
+ * /dev/net/tun is there more often.
  *
- * It looks without sleeping for LINGER_NS after the last frame, because waking from a sleep takes tens of microseconds, which
- * would add to the delay. */
+ * It looks without sleeping for LINGER_NS after the last frame, because waking from a sleep takes
+ * tens of microseconds, which would add to the delay. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,8 @@ static int open_tap(int number) {
     int header = HEADER;
     const int handle = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     snprintf(request.ifr_name, sizeof request.ifr_name, "t%d", number);
-    if (handle < 0 || ioctl(handle, TUNSETIFF, &request) < 0 || ioctl(handle, TUNSETVNETHDRSZ, &header) < 0 ||
+    if (handle < 0 || ioctl(handle, TUNSETIFF, &request) < 0 ||
+        ioctl(handle, TUNSETVNETHDRSZ, &header) < 0 ||
         ioctl(handle, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6) < 0) {
         fprintf(stderr, "delay_switch: tap %d: %s\n", number, strerror(errno));
         exit(1);
@@ -81,7 +83,8 @@ static int64_t deliver(void) {
             if (write(taps[to].fd, f->data, f->bytes) < 0 && errno == EAGAIN) break;
             free(f->data);
         }
-        if (q->count > 0 && q->frames[q->first].due_ns < next_ns) next_ns = q->frames[q->first].due_ns;
+        if (q->count > 0 && q->frames[q->first].due_ns < next_ns)
+            next_ns = q->frames[q->first].due_ns;
     }
     return next_ns;
 }
@@ -109,14 +112,16 @@ int main(int argc, char **argv) {
     tap_count = atoi(argv[1]);
     const int64_t delay_ns = (int64_t)(1000 * strtod(argv[2], NULL));
     prctl(PR_SET_TIMERSLACK, 1UL);
-    for (int i = 0; i < tap_count; i++) taps[i] = (struct pollfd){.fd = open_tap(i + 1), .events = POLLIN};
+    for (int i = 0; i < tap_count; i++)
+        taps[i] = (struct pollfd){.fd = open_tap(i + 1), .events = POLLIN};
     printf("ready\n");
     fflush(stdout);
     for (int64_t busy_ns = 0;;) {
         const int64_t next_ns = deliver(), here_ns = now_ns();
         int64_t wait_ns = next_ns == INT64_MAX ? SECOND_NS : next_ns - here_ns;
         if (here_ns - busy_ns < LINGER_NS || wait_ns < LINGER_NS) wait_ns = 0;
-        const struct timespec wait = {.tv_sec = wait_ns / SECOND_NS, .tv_nsec = wait_ns % SECOND_NS};
+        const struct timespec wait = {.tv_sec = wait_ns / SECOND_NS,
+                                      .tv_nsec = wait_ns % SECOND_NS};
         if (ppoll(taps, (nfds_t)tap_count, &wait, NULL) <= 0) continue;
         busy_ns = now_ns();
         for (int i = 0; i < tap_count; i++) {

@@ -1,5 +1,6 @@
-/* Laws that hold for whatever is in data/: any system, workload and framework there, with any plan. About half of the plans are
- * impossible; those are refused as wrong input, with a sentence. No figure of data/ is repeated here.
+/* Laws that hold for whatever is in data/: any system, workload and framework there, with any plan.
+ * About half of the plans are impossible; those are refused as wrong input, with a sentence. No
+ * figure of data/ is repeated here.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -11,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "model/collective.h"
-#include "model/data.h"
-#include "model/exchange.h"
-#include "model/limits.h"
-#include "model/memory_advice.h"
-#include "model/strategy.h"
+#include "model/collective/collective.h"
+#include "model/cli/data.h"
+#include "model/framework/gradient_sync.h"
+#include "model/search/limits.h"
+#include "model/predict/memory_advice.h"
+#include "model/parallel/strategy.h"
 #include "tests/check.h"
 
 enum { CASES = 3000, MOST = 128 };
@@ -32,7 +33,9 @@ static uint64_t seed;
 
 static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }
 static bool once_in(int count) { return upto(count) == 0; }
-static double log_between(double low, double high) { return low * pow(high / low, check_uniform(&seed)); }
+static double log_between(double low, double high) {
+    return low * pow(high / low, check_uniform(&seed));
+}
 
 static int load_all(void **state) {
     (void)state;
@@ -43,19 +46,29 @@ static int load_all(void **state) {
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     if (dl_data_names(&data, DL_DATA_SYSTEM, &all.arena, &names, &err) != DL_OK) return -1;
     for (int i = 0; names[i] != NULL && i < MOST; i++) {
-        if (dl_data_system(&data, names[i], &all.arena, &all.systems[all.system_count++], &err) != DL_OK) return -1;
+        if (dl_data_system(&data, names[i], &all.arena, &all.systems[all.system_count++], &err) !=
+            DL_OK)
+            return -1;
     }
     if (dl_data_names(&data, DL_DATA_FRAMEWORK, &all.arena, &names, &err) != DL_OK) return -1;
     for (int i = 0; names[i] != NULL && i < MOST; i++) {
-        if (dl_data_framework(&data, names[i], &all.arena, &all.frameworks[all.framework_count++], &err) != DL_OK) return -1;
+        if (dl_data_framework(&data, names[i], &all.arena, &all.frameworks[all.framework_count++],
+                              &err) != DL_OK)
+            return -1;
     }
     if (dl_data_names(&data, DL_DATA_WORKLOAD, &all.arena, &names, &err) != DL_OK) return -1;
     for (int i = 0; names[i] != NULL && i < MOST; i++) {
-        if (dl_data_workload(&data, names[i], &all.arena, &all.workloads[all.workload_count++], &err) != DL_OK) return -1;
+        if (dl_data_workload(&data, names[i], &all.arena, &all.workloads[all.workload_count++],
+                             &err) != DL_OK)
+            return -1;
     }
-    static const char *const small[] = {"gpt:layers=4,hidden=512,heads=8,seq=256,vocab=1000", "gpt:layers=8,hidden=256,heads=4,seq=128,vocab=1024,experts=4"};
+    static const char *const small[] = {
+        "gpt:layers=4,hidden=512,heads=8,seq=256,vocab=1000",
+        "gpt:layers=8,hidden=256,heads=4,seq=128,vocab=1024,experts=4"};
     for (int i = 0; i < 2 && all.workload_count < MOST; i++) {
-        if (dl_data_workload(&data, small[i], &all.arena, &all.workloads[all.workload_count++], &err) != DL_OK) return -1;
+        if (dl_data_workload(&data, small[i], &all.arena, &all.workloads[all.workload_count++],
+                             &err) != DL_OK)
+            return -1;
     }
     return all.system_count > 0 && all.framework_count > 0 ? 0 : -1;
 }
@@ -76,7 +89,8 @@ struct a_case {
 /* The system as it is, or with something that its file does not say, or says otherwise. */
 static void change_system(struct dl_system *system) {
     static const char *const mpis[] = {"openmpi-3.1", "openmpi-4.1", "mpich-3", "intel", NULL};
-    static const char *const protocols[] = {"LL", "LL128", "Simple"}, *const algorithms[] = {"Ring", "Tree"};
+    static const char *const protocols[] = {"LL", "LL128", "Simple"}, *const algorithms[] = {
+                                                                          "Ring", "Tree"};
     static const char *const kinds[] = {"shm", "upi", "qpi", "pcie3", "tcp"};
     if (once_in(4)) system->mpi = mpis[upto(5)];
     if (once_in(12)) system->has_host = false;
@@ -90,10 +104,13 @@ static void change_system(struct dl_system *system) {
     if (once_in(6)) system->nodes_share_host = !system->nodes_share_host;
     if (once_in(3)) {
         system->has_storage = true;
-        system->storage = (struct dl_storage){.kind = "nvme", .source = "test", .open_s = once_in(2) ? NAN : 1e-4,
-                                              .read_bytes_per_s = once_in(3) ? NAN : log_between(1e7, 1e10),
-                                              .write_bytes_per_s = NAN,
-                                              .total_read_bytes_per_s = once_in(2) ? NAN : log_between(1e7, 1e11)};
+        system->storage = (struct dl_storage){
+            .kind = "nvme",
+            .source = "test",
+            .open_s = once_in(2) ? NAN : 1e-4,
+            .read_bytes_per_s = once_in(3) ? NAN : log_between(1e7, 1e10),
+            .write_bytes_per_s = NAN,
+            .total_read_bytes_per_s = once_in(2) ? NAN : log_between(1e7, 1e11)};
     } else if (once_in(3)) {
         system->has_storage = false;
     }
@@ -104,12 +121,18 @@ static void change_plan(struct dl_plan *p) {
     static const double batches[] = {1, 2, 4, 8, 16, 32, 64, 96};
     int strategies = 0;
     while (dl_strategies[strategies] != NULL) strategies++;
-    *p = (struct dl_plan){.strategy = once_in(4) ? NULL : dl_strategies[upto(strategies)], .nodes = (int64_t)1 << upto(5),
-                          .synthetic_input = !once_in(3), .precision = once_in(2) ? DL_FP32 : (enum dl_precision)upto(DL_PRECISIONS),
-                          .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS), .recompute_open = once_in(2)};
+    *p =
+        (struct dl_plan){.strategy = once_in(4) ? NULL : dl_strategies[upto(strategies)],
+                         .nodes = (int64_t)1 << upto(5),
+                         .synthetic_input = !once_in(3),
+                         .precision = once_in(2) ? DL_FP32 : (enum dl_precision)upto(DL_PRECISIONS),
+                         .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
+                         .recompute_open = once_in(2)};
     if (once_in(3)) p->devices_per_node = 1 + upto(4);
-    if (once_in(3)) p->global_batch_samples = batches[upto(8)] * (double)(p->nodes * 4);
-    else p->batch_per_device_samples = batches[upto(8)];
+    if (once_in(3))
+        p->global_batch_samples = batches[upto(8)] * (double)(p->nodes * 4);
+    else
+        p->batch_per_device_samples = batches[upto(8)];
     if (once_in(3)) p->tp = (int64_t)1 << upto(4);
     if (once_in(3)) p->pp = (int64_t)1 << upto(4);
     if (once_in(6)) p->sp = (int64_t)1 << upto(3);
@@ -122,7 +145,8 @@ static void change_plan(struct dl_plan *p) {
     if (once_in(20)) p->assume = DL_ASSUME_PARADL;
     if (once_in(4)) p->variable_placement = once_in(2) ? "cpu" : "gpu";
     if (once_in(4)) p->library = libraries[upto(5)];
-    if (once_in(4)) p->sample_bytes = log_between(1e3, 1e7), p->dataset_samples = floor(log_between(1e3, 1e8));
+    if (once_in(4))
+        p->sample_bytes = log_between(1e3, 1e7), p->dataset_samples = floor(log_between(1e3, 1e8));
     if (once_in(4)) p->decode_s_per_sample = log_between(1e-5, 1e-1);
     if (once_in(4)) p->decode_workers = 1 + upto(16);
     if (once_in(4)) p->first_epoch = true;
@@ -138,7 +162,8 @@ static void tame(struct a_case *c) {
     struct dl_plan *p = &c->plan;
     const unsigned axes = p->strategy != NULL ? p->strategy->axes : 0;
     const bool transformer = dl_known(c->workload->transformer_layers);
-    const struct dl_framework_behaviour *behaviour = dl_framework_behaviour_find(c->framework.behaviour);
+    const struct dl_framework_behaviour *behaviour =
+        dl_framework_behaviour_find(c->framework.behaviour);
     if ((axes & DL_AXIS_TP) == 0) p->tp = 0, p->sequence_parallel = false;
     if ((axes & DL_AXIS_PP) == 0) p->pp = 0;
     if ((axes & DL_AXIS_SP) == 0) p->sp = 0;
@@ -150,7 +175,8 @@ static void tame(struct a_case *c) {
     if (!transformer) p->recompute = DL_RECOMPUTE_NONE;
     if (!once_in(8)) p->shard_group = 0, p->backup_workers = 0;
     if (p->pp <= 1 && !once_in(8)) p->schedule = DL_1F1B, p->virtual_stages = 0;
-    if (behaviour != NULL && behaviour->refuse != NULL && behaviour->refuse(&c->system, p) != NULL) p->nodes = 1;
+    if (behaviour != NULL && behaviour->refuse != NULL && behaviour->refuse(&c->system, p) != NULL)
+        p->nodes = 1;
     if (!once_in(8)) p->devices_per_node = 0;
 }
 
@@ -169,42 +195,60 @@ static void random_case(struct a_case *c) {
 
 static const char *name_of(const struct a_case *c, int number) {
     static char text[512];
-    snprintf(text, sizeof text, "case %d: %s, %s, %s, %s, %lld nodes", number, c->system.name, c->workload->name, c->framework.name,
-             c->plan.strategy != NULL ? c->plan.strategy->name : "own strategy", (long long)c->plan.nodes);
+    snprintf(text, sizeof text, "case %d: %s, %s, %s, %s, %lld nodes", number, c->system.name,
+             c->workload->name, c->framework.name,
+             c->plan.strategy != NULL ? c->plan.strategy->name : "own strategy",
+             (long long)c->plan.nodes);
     return text;
 }
-#define HOLDS(condition) do { if (!(condition)) fail_msg("%s: %s", name_of(c, number), #condition); } while (0)
+#define HOLDS(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) fail_msg("%s: %s", name_of(c, number), #condition);                      \
+    } while (0)
 
-static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15; }
-
-/* A refusal names what is wrong, in words, as a fault of what was asked for. */
-static void check_refusal(const struct a_case *c, int number, enum dl_code code, const struct dl_err *err) {
-    HOLDS(code == DL_ERR_USAGE || code == DL_ERR_INPUT || code == DL_ERR_NO);
-    HOLDS(err->code == code && strlen(err->message) > 10);
-    HOLDS(strstr(err->message, "(null)") == NULL && strstr(err->message, "nan") == NULL && strstr(err->message, "inf") != err->message);
+static bool near(double a, double b) {
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15;
 }
 
-static void check_prediction(const struct a_case *c, int number, const struct dl_plan *plan, const struct dl_prediction *p) {
+/* A refusal names what is wrong, in words, as a fault of what was asked for. */
+static void check_refusal(const struct a_case *c, int number, enum dl_code code,
+                          const struct dl_err *err) {
+    HOLDS(code == DL_ERR_USAGE || code == DL_ERR_INPUT || code == DL_ERR_NO);
+    HOLDS(err->code == code && strlen(err->message) > 10);
+    HOLDS(strstr(err->message, "(null)") == NULL && strstr(err->message, "nan") == NULL &&
+          strstr(err->message, "inf") != err->message);
+}
+
+static void check_prediction(const struct a_case *c, int number, const struct dl_plan *plan,
+                             const struct dl_prediction *p) {
     const struct dl_memory *m = &p->memory;
     HOLDS(isfinite(p->iteration_s) && p->iteration_s > 0);
-    HOLDS(near(p->iteration_s, p->compute_s + p->exposed_comm_s + p->exposed_input_s + p->bubble_s + p->overhead_s));
+    HOLDS(near(p->iteration_s, p->compute_s + p->exposed_comm_s + p->exposed_input_s + p->bubble_s +
+                                   p->overhead_s));
     HOLDS(near(p->compute_s, p->forward_s + p->backward_s + p->update_s));
-    HOLDS(p->forward_s > 0 && p->backward_s > 0 && p->update_s >= 0 && p->bubble_s >= 0 && p->overhead_s >= 0);
+    HOLDS(p->forward_s > 0 && p->backward_s > 0 && p->update_s >= 0 && p->bubble_s >= 0 &&
+          p->overhead_s >= 0);
     HOLDS(p->exposed_comm_s >= 0 && p->exposed_comm_s <= p->comm_s * (1 + 1e-9) + 1e-15);
     HOLDS(p->exposed_input_s >= 0);
     HOLDS(p->iteration_low_s <= p->iteration_s && p->iteration_s <= p->iteration_high_s);
-    HOLDS(near(p->throughput_samples_per_s * p->iteration_s, plan->global_batch_samples) || plan->backup_workers > 0);
+    HOLDS(near(p->throughput_samples_per_s * p->iteration_s, plan->global_batch_samples) ||
+          plan->backup_workers > 0);
     HOLDS(p->scaling_efficiency > 0);
-    HOLDS(p->bottleneck >= 0 && p->bottleneck < DL_BOUNDS && p->bottleneck_share > 0 && p->bottleneck_share <= 1 + 1e-9);
-    HOLDS(near(m->total_bytes, m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes + m->workspace_bytes +
-                                   m->buffers_bytes + m->context_bytes));
+    HOLDS(p->bottleneck >= 0 && p->bottleneck < DL_BOUNDS && p->bottleneck_share > 0 &&
+          p->bottleneck_share <= 1 + 1e-9);
+    HOLDS(near(m->total_bytes, m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
+                                   m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
+                                   m->context_bytes));
     HOLDS(p->fits == (isnan(m->capacity_bytes) || m->total_bytes <= m->capacity_bytes));
     HOLDS(plan->nodes * plan->devices_per_node > 1 || p->comm_s <= 0);
-    for (int i = 0; i < p->warning_count; i++) HOLDS(p->warnings[i] != NULL && strstr(p->warnings[i], "(null)") == NULL);
+    for (int i = 0; i < p->warning_count; i++)
+        HOLDS(p->warnings[i] != NULL && strstr(p->warnings[i], "(null)") == NULL);
     for (int t = 0; t < p->term_count; t++) {
         const struct dl_term *term = &p->terms[t];
-        HOLDS(term->name != NULL && term->group != NULL && term->formula != NULL && strncmp(term->formula, "F-", 2) == 0);
-        HOLDS(term->inputs == NULL || (strstr(term->inputs, "(null)") == NULL && strstr(term->inputs, "-nan") == NULL));
+        HOLDS(term->name != NULL && term->group != NULL && term->formula != NULL &&
+              strncmp(term->formula, "F-", 2) == 0);
+        HOLDS(term->inputs == NULL ||
+              (strstr(term->inputs, "(null)") == NULL && strstr(term->inputs, "-nan") == NULL));
         HOLDS(term->value >= 0);
     }
 }
@@ -213,26 +257,32 @@ static void check_prediction(const struct a_case *c, int number, const struct dl
 static void check_plan(const struct a_case *c, int number, const struct dl_plan *plan) {
     struct dl_plan again = *plan;
     struct dl_err err = {0};
-    HOLDS(plan->strategy != NULL && plan->dp >= 1 && plan->tp >= 1 && plan->pp >= 1 && plan->sp >= 1 && plan->ep >= 1);
-    HOLDS(plan->dp * plan->tp * plan->pp * plan->sp * plan->ep == plan->nodes * plan->devices_per_node);
+    HOLDS(plan->strategy != NULL && plan->dp >= 1 && plan->tp >= 1 && plan->pp >= 1 &&
+          plan->sp >= 1 && plan->ep >= 1);
+    HOLDS(plan->dp * plan->tp * plan->pp * plan->sp * plan->ep ==
+          plan->nodes * plan->devices_per_node);
     HOLDS(plan->batch_per_device_samples > 0 && plan->global_batch_samples >= 1);
     HOLDS(dl_plan_complete(&c->system, c->workload, &c->framework, &again, &err) == DL_OK);
-    HOLDS(again.dp == plan->dp && again.tp == plan->tp && again.pp == plan->pp && again.sp == plan->sp && again.ep == plan->ep &&
-          again.shard == plan->shard && near(again.global_batch_samples, plan->global_batch_samples) &&
+    HOLDS(again.dp == plan->dp && again.tp == plan->tp && again.pp == plan->pp &&
+          again.sp == plan->sp && again.ep == plan->ep && again.shard == plan->shard &&
+          near(again.global_batch_samples, plan->global_batch_samples) &&
           near(again.batch_per_device_samples, plan->batch_per_device_samples));
 }
 
-static void check_limits(const struct a_case *c, int number, const struct dl_plan *plan, struct dl_arena *arena) {
+static void check_limits(const struct a_case *c, int number, const struct dl_plan *plan,
+                         struct dl_arena *arena) {
     static struct dl_limits limits;
     struct dl_err err = {0};
-    HOLDS(dl_limits_of(&c->system, c->workload, &c->framework, plan, arena, &limits, &err) == DL_OK);
+    HOLDS(dl_limits_of(&c->system, c->workload, &c->framework, plan, arena, &limits, &err) ==
+          DL_OK);
     for (int i = 0; i < limits.active_count; i++) {
         const struct dl_limit_active *a = &limits.active[i];
         HOLDS(a->name != NULL && a->category != NULL && (a->cost_s > 0 || a->cost_bytes > 0));
         HOLDS(i == 0 || isnan(a->cost_s) || a->cost_s <= a[-1].cost_s);
     }
     for (int i = 0; i < limits.elasticity_count; i++) HOLDS(isfinite(limits.elasticity[i].value));
-    for (int i = 0; i < limits.change_count; i++) HOLDS(limits.changes[i].iteration_s > 0 && limits.changes[i].text != NULL);
+    for (int i = 0; i < limits.change_count; i++)
+        HOLDS(limits.changes[i].iteration_s > 0 && limits.changes[i].text != NULL);
 }
 
 static void any_plan(void **state) {
@@ -248,25 +298,32 @@ static void any_plan(void **state) {
         const struct dl_predict_options with_terms = {.terms = true};
         random_case(&one);
         struct dl_plan plan = one.plan;
-        enum dl_code code = dl_plan_complete(&one.system, one.workload, &one.framework, &plan, &err);
+        enum dl_code code =
+            dl_plan_complete(&one.system, one.workload, &one.framework, &plan, &err);
         if (code == DL_OK) check_plan(c, number, &plan);
-        if (code == DL_OK) code = dl_predict(&one.system, one.workload, &one.framework, &plan, &with_terms, &arena, &p, &err);
+        if (code == DL_OK)
+            code = dl_predict(&one.system, one.workload, &one.framework, &plan, &with_terms, &arena,
+                              &p, &err);
         if (code != DL_OK) {
             check_refusal(c, number, code, &err);
             refused++;
         } else {
             check_prediction(c, number, &plan, &p);
-            HOLDS(dl_predict(&one.system, one.workload, &one.framework, &one.plan, NULL, &arena, &plain, &err) == DL_OK);
-            HOLDS(plain.term_count == 0 && plain.iteration_s == p.iteration_s && plain.memory.total_bytes == p.memory.total_bytes);
+            HOLDS(dl_predict(&one.system, one.workload, &one.framework, &one.plan, NULL, &arena,
+                             &plain, &err) == DL_OK);
+            HOLDS(plain.term_count == 0 && plain.iteration_s == p.iteration_s &&
+                  plain.memory.total_bytes == p.memory.total_bytes);
             if (made++ % 16 == 0) check_limits(c, number, &plan, &arena);
-            const char *advice = dl_memory_advice(&one.system, one.workload, &one.framework, &plan, plan.batch_per_device_samples, &arena);
+            const char *advice = dl_memory_advice(&one.system, one.workload, &one.framework, &plan,
+                                                  plan.batch_per_device_samples, &arena);
             HOLDS(advice == NULL || (strlen(advice) > 10 && strstr(advice, "nan") == NULL));
             too_large += !p.fits;
         }
         dl_arena_free(&arena);
     }
     print_message("%d predicted (%d too large), %d refused\n", made, too_large, refused);
-    assert_true(made > CASES / 6 && refused > CASES / 20 && too_large > 20); /* else this tests little */
+    assert_true(made > CASES / 6 && refused > CASES / 20 &&
+                too_large > 20); /* else this tests little */
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
-/* Properties of dl_collective_time() over 1000 random systems and requests: one rank is free; time = latency +
- * bandwidth; longer messages and higher latency never make it faster; doubling a bandwidth never slows it. The textbook
- * rows likewise in bytes, alpha and beta. */
+/* Properties of dl_collective_time() over 1000 random systems and requests: one rank is free; time
+ * = latency + bandwidth; longer messages and higher latency never make it faster; doubling a
+ * bandwidth never slows it. The textbook rows likewise in bytes, alpha and beta. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,24 +9,25 @@
 
 #include <cmocka.h>
 
-#include "model/collective.h"
+#include "model/collective/collective.h"
 #include "tests/check.h"
 
 enum { CASES = 1000 };
 
 /* Marsaglia's xorshift with a fixed seed: the same cases everywhere. */
 static uint64_t random_state;
-static double uniform(double low, double high)
-{
-    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+static double uniform(double low, double high) {
+    random_state ^= random_state << 13, random_state ^= random_state >> 7,
+        random_state ^= random_state << 17;
     return low + (high - low) * ((double)(random_state >> 11) / 9007199254740992.0);
 }
 static double log_uniform(double low, double high) { return exp(uniform(log(low), log(high))); }
-static int64_t whole(int64_t low, int64_t high) { return (int64_t)floor(uniform((double)low, (double)high + 1.0)); }
+static int64_t whole(int64_t low, int64_t high) {
+    return (int64_t)floor(uniform((double)low, (double)high + 1.0));
+}
 
 static struct dl_device device;
-static struct dl_system random_system(void)
-{
+static struct dl_system random_system(void) {
     static const char *const kinds[] = {"nvlink2", "nvlink3", "nvswitch", "pcie3", "shm"};
     static const char *const architectures[] = {"pascal", "volta", "ampere", "hopper", "blackwell"};
     static const char *const versions[] = {NULL,     "2.0",    "2.4.8",  "2.5.6",  "2.7.8", "2.8.3",
@@ -57,23 +58,23 @@ static struct dl_system random_system(void)
                                     .peer_group = whole(0, 1) ? DL_ABSENT : 4,
                                     .cross_bandwidth_bytes_per_s = log_uniform(3e9, 2e10),
                                     .peer_to_peer = whole(0, 1) != 0};
-    system.inter = (struct dl_link){.kind = "infiniband",
-                                    .bandwidth_bytes_per_s = log_uniform(1e8, 5e10),
-                                    .latency_s = log_uniform(1e-6, 1e-4),
-                                    .adapters_per_node = whole(1, 8),
-                                    .rdma = whole(0, 1) != 0,
-                                    .gpudirect = whole(0, 1) != 0,
-                                    .distance = distances[whole(0, 2)],
-                                    .per_message_cpu_s = whole(0, 1) ? NAN : log_uniform(1e-6, 3e-5),
-                                    .channel_bandwidth_bytes_per_s = NAN,
-                                    .cross_bandwidth_bytes_per_s = NAN};
-    system.fabric =
-        (struct dl_fabric){.oversubscription = uniform(1, 3), .nodes_per_leaf = whole(8, 40), .hop_latency_s = 2e-7};
+    system.inter =
+        (struct dl_link){.kind = "infiniband",
+                         .bandwidth_bytes_per_s = log_uniform(1e8, 5e10),
+                         .latency_s = log_uniform(1e-6, 1e-4),
+                         .adapters_per_node = whole(1, 8),
+                         .rdma = whole(0, 1) != 0,
+                         .gpudirect = whole(0, 1) != 0,
+                         .distance = distances[whole(0, 2)],
+                         .per_message_cpu_s = whole(0, 1) ? NAN : log_uniform(1e-6, 3e-5),
+                         .channel_bandwidth_bytes_per_s = NAN,
+                         .cross_bandwidth_bytes_per_s = NAN};
+    system.fabric = (struct dl_fabric){
+        .oversubscription = uniform(1, 3), .nodes_per_leaf = whole(8, 40), .hop_latency_s = 2e-7};
     return system;
 }
 
-static struct dl_collective_request random_request(void)
-{
+static struct dl_collective_request random_request(void) {
     struct dl_collective_request r = {.op = (enum dl_collective_op)whole(0, DL_COLL_OPS - 1),
                                       .library = (enum dl_library)whole(0, DL_LIBRARIES - 1),
                                       .bytes = log_uniform(1, 1e10),
@@ -84,28 +85,27 @@ static struct dl_collective_request random_request(void)
     return r;
 }
 
-static double time_of(const struct dl_system *system, const struct dl_collective_request *request)
-{
+static double time_of(const struct dl_system *system, const struct dl_collective_request *request) {
     struct dl_collective_time t;
     struct dl_err err = {0};
     if (dl_collective_time(system, request, &t, &err) != DL_OK) fail_msg("%s", err.message);
     check_close(t.latency_s + t.bandwidth_s, t.time_s, 1e-12);
-    assert_true(isfinite(t.time_s) && t.latency_s >= 0.0 && t.bandwidth_s >= 0.0 && t.sigma_log >= 0.0);
+    assert_true(isfinite(t.time_s) && t.latency_s >= 0.0 && t.bandwidth_s >= 0.0 &&
+                t.sigma_log >= 0.0);
     assert_non_null(t.algorithm);
     assert_non_null(t.formula);
     assert_non_null(t.origin);
     return t.time_s;
 }
 
-#define never_less(what, after, before, i)                                                    \
-    do {                                                                                      \
-        if ((after) < (before) * (1.0 - 1e-9))                                                \
-            fail_msg("case %d (%s, %s): %s: %.9g after %.9g", i, dl_library_names[r.library], \
-                     dl_collective_op_names[r.op], what, after, before);                      \
+#define never_less(what, after, before, i)                                                         \
+    do {                                                                                           \
+        if ((after) < (before) * (1.0 - 1e-9))                                                     \
+            fail_msg("case %d (%s, %s): %s: %.9g after %.9g", i, dl_library_names[r.library],      \
+                     dl_collective_op_names[r.op], what, after, before);                           \
     } while (0)
 
-static void libraries(void **state)
-{
+static void libraries(void **state) {
     (void)state;
     random_state = 20190501u;
     for (int i = 0; i < CASES; i++) {
@@ -118,11 +118,13 @@ static void libraries(void **state)
         never_less("more latency", time_of(&other, &r), time_s, i);
         other = system, other.inter.bandwidth_bytes_per_s *= 2.0;
         never_less("half the network", time_s, time_of(&other, &r), i);
-        other = system, other.intra.channels = system.intra.channels, other.intra.bandwidth_bytes_per_s *= 2.0;
+        other = system, other.intra.channels = system.intra.channels,
+        other.intra.bandwidth_bytes_per_s *= 2.0;
         never_less("half the links inside", time_s, time_of(&other, &r), i);
         other = system, other.intra.cross_bandwidth_bytes_per_s *= 2.0;
         never_less("half the crossing", time_s, time_of(&other, &r), i);
-        other = system, other.host.copy_bandwidth_bytes_per_s *= 2.0, other.host.memory_bandwidth_bytes_per_s *= 2.0;
+        other = system, other.host.copy_bandwidth_bytes_per_s *= 2.0,
+        other.host.memory_bandwidth_bytes_per_s *= 2.0;
         never_less("half the host", time_s, time_of(&other, &r), i);
         more = r, more.nodes = 1, more.ranks_per_node = 1;
         check_close(time_of(&system, &more), 0.0, 0.0);
@@ -131,27 +133,30 @@ static void libraries(void **state)
     }
 }
 
-static void textbook_rows(void **state)
-{
+static void textbook_rows(void **state) {
     (void)state;
     random_state = 20050219u;
     for (int i = 0; i < CASES; i++) {
-        struct dl_hockney link = {log_uniform(1e-7, 1e-4), log_uniform(1e-12, 1e-8), log_uniform(1e-12, 1e-9)};
+        struct dl_hockney link = {log_uniform(1e-7, 1e-4), log_uniform(1e-12, 1e-8),
+                                  log_uniform(1e-12, 1e-9)};
         double bytes = log_uniform(1, 1e10), segment = whole(0, 1) ? 0.0 : log_uniform(1e3, 1e7);
         double ranks = whole(0, 1) ? ldexp(1.0, (int)whole(1, 12)) : (double)whole(2, 3000);
         for (int k = 0; dl_collective_algorithms[k] != NULL; k++) {
             const struct dl_collective_algorithm *row = dl_collective_algorithms[k];
             if (row->valid != NULL && !row->valid(ranks)) continue;
             struct dl_hockney slower = link;
-            double time_s = row->time_s(&link, ranks, bytes, segment), limit = time_s * (1.0 - 1e-12);
+            double time_s = row->time_s(&link, ranks, bytes, segment),
+                   limit = time_s * (1.0 - 1e-12);
             assert_true(time_s > 0.0 && row->time_s(&link, 1.0, bytes, segment) == 0.0);
             assert_true(row->time_s(&link, ranks, bytes * uniform(1.0, 4.0), segment) >= limit);
             slower.alpha_s *= 2.0;
             assert_true(row->time_s(&slower, ranks, bytes, segment) >= limit);
             slower = link, slower.beta_s_per_byte *= 2.0;
             assert_true(row->time_s(&slower, ranks, bytes, segment) >= limit);
-            if (row->op == DL_COLL_ALL_REDUCE) { /* lower bounds of any all-reduce, and of one whose sums are made in switches */
-                bool in_switch = strcmp(row->formula, "F-COLL-COLLNET") == 0 || strcmp(row->formula, "F-COLL-NVLS") == 0;
+            if (row->op == DL_COLL_ALL_REDUCE) { /* lower bounds of any all-reduce, and of one whose
+                                                    sums are made in switches */
+                bool in_switch = strcmp(row->formula, "F-COLL-COLLNET") == 0 ||
+                                 strcmp(row->formula, "F-COLL-NVLS") == 0;
                 double share = in_switch ? 1.0 : 2.0 * (ranks - 1.0) / ranks;
                 assert_true(time_s * (1.0 + 1e-12) >= share * bytes * link.beta_s_per_byte);
             }
@@ -159,8 +164,8 @@ static void textbook_rows(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(libraries), cmocka_unit_test(textbook_rows)};
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(libraries),
+                                       cmocka_unit_test(textbook_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,15 @@
-/* Kernel times of random kernels: finite, positive, at least what physics allows, not falling with more work. */
+/* Kernel times of random kernels: finite, positive, at least what physics allows, not falling with
+ * more work. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/device.h"
-#include "model/json.h"
-#include "model/kernel.h"
-#include "model/surface.h"
+#include "model/hardware/device.h"
+#include "model/base/json.h"
+#include "model/hardware/kernel.h"
+#include "model/hardware/kernel_model.h"
 #include "tests/check.h"
 
 enum { CASES = 1000 };
@@ -17,11 +18,10 @@ static const double ONES[DL_DIMS] = {1, 1, 1};
 struct fixture {
     struct dl_arena arena;
     struct dl_device devices[3];
-    struct dl_surface_set sets[3];
+    struct dl_kernel_model_set sets[3];
 };
 
-static void load(struct fixture *f, int i, const char *name)
-{
+static void load(struct fixture *f, int i, const char *name) {
     char path[1024];
     struct dl_json *doc;
     struct dl_err err = {0};
@@ -31,18 +31,18 @@ static void load(struct fixture *f, int i, const char *name)
         fail_msg("%s: %s", path, err.message);
     snprintf(path, sizeof path, "%s/data/kernels/%s.json", check_root(), name);
     if (dl_json_read(path, &f->arena, &doc, &err) != DL_OK ||
-        dl_json_load(doc, &dl_surface_set_schema, &f->arena, &f->sets[i], &err) != DL_OK)
+        dl_json_load(doc, &dl_kernel_model_set_schema, &f->arena, &f->sets[i], &err) != DL_OK)
         fail_msg("%s: %s", path, err.message);
     for (int s = 0; s < f->sets[i].surface_count; s++) {
-        assert_int_equal(dl_surface_check(&f->sets[i].surfaces[s], doc, "surfaces", &err), DL_OK);
-        assert_int_equal(dl_surface_pack(&f->sets[i].surfaces[s], &f->arena, &err), DL_OK);
+        assert_int_equal(dl_kernel_model_check(&f->sets[i].surfaces[s], doc, "surfaces", &err),
+                         DL_OK);
+        assert_int_equal(dl_kernel_model_pack(&f->sets[i].surfaces[s], &f->arena, &err), DL_OK);
     }
     f->devices[i].surfaces = f->sets[i].surfaces;
     f->devices[i].surface_count = f->sets[i].surface_count;
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     struct fixture *f = calloc(1, sizeof *f);
     if (f == NULL) return -1;
     load(f, 0, "v100_sxm2_16");
@@ -52,8 +52,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     struct fixture *f = *state;
     dl_arena_free(&f->arena);
     free(f);
@@ -61,29 +60,32 @@ static int tear_down(void **state)
 }
 
 /* Log-uniform whole number in [low, high]. */
-static double size_in(uint64_t *random, double low, double high)
-{
+static double size_in(uint64_t *random, double low, double high) {
     return floor(low * pow(high / low, check_uniform(random)));
 }
 
-static struct dl_kernel random_kernel(uint64_t *random, double batch_factor)
-{
+static struct dl_kernel random_kernel(uint64_t *random, double batch_factor) {
     enum dl_pass pass = (enum dl_pass)(check_random(random) % 3);
     switch (check_random(random) % 3) {
     case 0: {
-        double m = size_in(random, 1, 50000), n = size_in(random, 1, 10000), k = size_in(random, 1, 50000);
-        struct dl_kernel gemm = dl_kernel_gemm(pass, m, n * batch_factor, k, size_in(random, 1, 64));
+        double m = size_in(random, 1, 50000), n = size_in(random, 1, 10000),
+               k = size_in(random, 1, 50000);
+        struct dl_kernel gemm =
+            dl_kernel_gemm(pass, m, n * batch_factor, k, size_in(random, 1, 64));
         gemm.a_trans = check_random(random) % 2;
         gemm.b_trans = check_random(random) % 2;
         return gemm;
     }
     case 1: {
-        double width = size_in(random, 7, 300), side = size_in(random, 1, 7), step = size_in(random, 1, 2);
+        double width = size_in(random, 7, 300), side = size_in(random, 1, 7),
+               step = size_in(random, 1, 2);
         const double in[DL_DIMS] = {1, width, width}, kernel[DL_DIMS] = {1, side, side};
-        const double stride[DL_DIMS] = {1, step, step}, pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
+        const double stride[DL_DIMS] = {1, step, step},
+                     pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
         double batch = size_in(random, 1, 256), groups = check_random(random) % 8 == 0 ? 4 : 1;
         double channels = 4 * size_in(random, 1, 512), filters = 4 * size_in(random, 1, 512);
-        return dl_kernel_conv(pass, batch * batch_factor, channels, filters, groups, in, kernel, stride, pad, ONES);
+        return dl_kernel_conv(pass, batch * batch_factor, channels, filters, groups, in, kernel,
+                              stride, pad, ONES);
     }
     default:
         return dl_kernel_stream(pass, 0, size_in(random, 1, 1e9) * batch_factor,
@@ -91,8 +93,7 @@ static struct dl_kernel random_kernel(uint64_t *random, double batch_factor)
     }
 }
 
-static void times_are_sane(void **state)
-{
+static void times_are_sane(void **state) {
     struct fixture *f = *state;
     uint64_t random = 11;
     for (int i = 0; i < CASES; i++) {
@@ -101,20 +102,23 @@ static void times_are_sane(void **state)
         struct dl_kernel kernel = random_kernel(&random, 1);
         struct dl_kernel_time time;
         dl_kernel_time(device, precision, &kernel, &time);
-        assert_true(isfinite(time.time_s) && time.time_s > 0 && isfinite(time.sigma_log) && time.sigma_log > 0);
-        /* Winograd saves at most a factor of 4 with 4x4 tiles, FFT on large kernels more; the rest has to be done. */
-        if (kernel.op == DL_OP_GEMM && kernel.flop / time.time_s > 1.2 * dl_device_peak(device, precision))
-            fail_msg("product %g x %g x %g x %g runs above the peak: %g flop/s", kernel.m, kernel.n, kernel.k,
-                     kernel.count, kernel.flop / time.time_s);
-        if (kernel.op == DL_OP_CONV && kernel.flop / time.time_s > 6 * dl_device_peak(device, precision))
+        assert_true(isfinite(time.time_s) && time.time_s > 0 && isfinite(time.sigma_log) &&
+                    time.sigma_log > 0);
+        /* Winograd saves at most a factor of 4 with 4x4 tiles, FFT on large kernels more; the rest
+         * has to be done. */
+        if (kernel.op == DL_OP_GEMM &&
+            kernel.flop / time.time_s > 1.2 * dl_device_peak(device, precision))
+            fail_msg("product %g x %g x %g x %g runs above the peak: %g flop/s", kernel.m, kernel.n,
+                     kernel.k, kernel.count, kernel.flop / time.time_s);
+        if (kernel.op == DL_OP_CONV &&
+            kernel.flop / time.time_s > 6 * dl_device_peak(device, precision))
             fail_msg("convolution runs above any algorithm: %g flop/s", kernel.flop / time.time_s);
     }
 }
 
-static void more_work_takes_longer(void **state)
-{
+static void more_work_takes_longer(void **state) {
     struct fixture *f = *state;
-    static const struct dl_surface_scale own = {1, 1, 1, 1};
+    static const struct dl_kernel_model_scale own = {1, 1, 1, 1};
     for (int i = 0; i < CASES; i++) {
         uint64_t random = 1000 + (uint64_t)i, same = random;
         struct dl_kernel one = random_kernel(&random, 1), two = random_kernel(&same, 2);
@@ -124,19 +128,20 @@ static void more_work_takes_longer(void **state)
         dl_kernel_time(device, DL_FP32, &two, &time_two);
         /* Another algorithm may be faster on the larger call, but not by much. */
         if (!(time_two.time_s > 0.5 * time_one.time_s))
-            fail_msg("case %d (%s): twice the batch takes %g s, once %g s", i, dl_op_names[one.op], time_two.time_s,
-                     time_one.time_s);
+            fail_msg("case %d (%s): twice the batch takes %g s, once %g s", i, dl_op_names[one.op],
+                     time_two.time_s, time_one.time_s);
         if (one.op == DL_OP_STREAM) continue;
         for (int s = 0; s < device->surface_count; s++) {
-            const struct dl_surface *surface = &device->surfaces[s];
+            const struct dl_kernel_model *surface = &device->surfaces[s];
             if (surface->op != (int)one.op || surface->pass != (int)one.pass) continue;
-            struct dl_surface_shape shape_one, shape_two;
-            dl_surface_shape_of(&one, 4, device->unit_count, &shape_one);
-            dl_surface_shape_of(&two, 4, device->unit_count, &shape_two);
-            double base_one = dl_surface_base(surface, &own, &shape_one, NULL);
-            double base_two = dl_surface_base(surface, &own, &shape_two, NULL);
-            /* The base rises with the batch, but where the batch changes which side is the longer one; small batches
-             * of 3x3 convolutions are padded (batch_exponent_3x3), which may cost a few percent more for fewer. */
+            struct dl_kernel_model_shape shape_one, shape_two;
+            dl_kernel_model_shape_of(&one, 4, device->unit_count, &shape_one);
+            dl_kernel_model_shape_of(&two, 4, device->unit_count, &shape_two);
+            double base_one = dl_kernel_model_base(surface, &own, &shape_one, NULL);
+            double base_two = dl_kernel_model_base(surface, &own, &shape_two, NULL);
+            /* The base rises with the batch, but where the batch changes which side is the longer
+             * one; small batches of 3x3 convolutions are padded (batch_exponent_3x3), which may
+             * cost a few percent more for fewer. */
             bool turned = one.op == DL_OP_GEMM && (one.m >= one.n) != (two.m >= two.n);
             if (!turned && !(base_two > base_one * (one.op == DL_OP_CONV ? 0.95 : 1 - 1e-9)))
                 fail_msg("case %d: base %g then %g", i, base_one, base_two);
@@ -144,8 +149,7 @@ static void more_work_takes_longer(void **state)
     }
 }
 
-static void far_from_samples_says_so(void **state)
-{
+static void far_from_samples_says_so(void **state) {
     struct fixture *f = *state;
     struct dl_kernel huge = dl_kernel_gemm(DL_FORWARD, 4e6, 4e6, 4e6, 1);
     for (int i = 0; i < 3; i++) {
@@ -153,31 +157,36 @@ static void far_from_samples_says_so(void **state)
         dl_kernel_time(&f->devices[i], DL_FP32, &huge, &time);
         assert_true(time.extrapolated);
         double rate = huge.flop / time.time_s, peak = dl_device_peak(&f->devices[i], DL_FP32);
-        if (rate < 0.4 * peak || rate > 1.2 * peak) fail_msg("%s: %g of the peak", f->devices[i].name, rate / peak);
+        if (rate < 0.4 * peak || rate > 1.2 * peak)
+            fail_msg("%s: %g of the peak", f->devices[i].name, rate / peak);
     }
 }
 
-/* From the samples outwards, batch by batch: no jump, and far away the base with the mean correction. */
-static void fades_to_the_base(void **state)
-{
+/* From the samples outwards, batch by batch: no jump, and far away the base with the mean
+ * correction. */
+static void fades_to_the_base(void **state) {
     struct fixture *f = *state;
-    static const struct dl_surface_scale own = {1, 1, 1, 1};
+    static const struct dl_kernel_model_scale own = {1, 1, 1, 1};
     for (int i = 0; i < 3; i++) {
         for (int s = 0; s < f->devices[i].surface_count; s++) {
-            const struct dl_surface *surface = &f->devices[i].surfaces[s];
-            struct dl_kernel kernel = surface->op == DL_OP_GEMM ? dl_kernel_gemm(DL_FORWARD, 1760, 128, 1760, 1)
-                                                                : dl_kernel_conv((enum dl_pass)surface->pass, 16, 256, 256, 1,
-                                                                                 (double[]){1, 14, 14}, ONES, ONES, (double[]){0, 0, 0}, ONES);
-            struct dl_surface_shape shape;
-            dl_surface_shape_of(&kernel, 4, f->devices[i].unit_count, &shape);
+            const struct dl_kernel_model *surface = &f->devices[i].surfaces[s];
+            struct dl_kernel kernel =
+                surface->op == DL_OP_GEMM
+                    ? dl_kernel_gemm(DL_FORWARD, 1760, 128, 1760, 1)
+                    : dl_kernel_conv((enum dl_pass)surface->pass, 16, 256, 256, 1,
+                                     (double[]){1, 14, 14}, ONES, ONES, (double[]){0, 0, 0}, ONES);
+            struct dl_kernel_model_shape shape;
+            dl_kernel_model_shape_of(&kernel, 4, f->devices[i].unit_count, &shape);
             double before = 0;
             for (double step = 0; step < 60; step += 0.01) {
                 struct dl_kernel_time time;
                 for (int axis = 0; axis < 5; axis++) shape.features[axis] += 0.01F;
-                dl_surface_eval(surface, &own, &shape, &time);
-                double correction = log(time.time_s / dl_surface_base(surface, &own, &shape, NULL));
+                dl_kernel_model_eval(surface, &own, &shape, &time);
+                double correction =
+                    log(time.time_s / dl_kernel_model_base(surface, &own, &shape, NULL));
                 if (step > 0 && fabs(correction - before) > 0.1)
-                    fail_msg("%s, surface %d: correction %g, then %g", f->devices[i].name, s, before, correction);
+                    fail_msg("%s, surface %d: correction %g, then %g", f->devices[i].name, s,
+                             before, correction);
                 before = correction;
                 if (step > 40) assert_true(time.extrapolated);
             }
@@ -186,8 +195,7 @@ static void fades_to_the_base(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_sane),
         cmocka_unit_test(more_work_takes_longer),

@@ -1,4 +1,5 @@
-/* The contract's identities and the laws of the model over random systems, workloads, frameworks and plans. */
+/* The contract's identities and the laws of the model over random systems, workloads, frameworks
+ * and plans. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,19 +64,29 @@ static void identities(void **state) {
         struct dl_prediction p;
         random_case(&f);
         assert_int_equal(fake_predict(&f, &p), DL_OK);
-        same(p.iteration_s, p.compute_s + p.exposed_comm_s + p.exposed_input_s + p.bubble_s + p.overhead_s, "iteration", i);
+        same(p.iteration_s,
+             p.compute_s + p.exposed_comm_s + p.exposed_input_s + p.bubble_s + p.overhead_s,
+             "iteration", i);
         same(p.compute_s, p.forward_s + p.backward_s + p.update_s, "compute", i);
         const double devices = (double)(f.plan.nodes * f.plan.devices_per_node);
-        same(p.throughput_samples_per_s, f.plan.batch_per_device_samples * devices / p.iteration_s, "throughput", i);
+        same(p.throughput_samples_per_s, f.plan.batch_per_device_samples * devices / p.iteration_s,
+             "throughput", i);
         same(p.epoch_s, f.workload.epoch_samples / p.throughput_samples_per_s, "epoch", i);
-        if (p.exposed_comm_s > p.comm_s || p.exposed_comm_s < 0) fail_msg("case %d: exposed communication out of [0, comm]", i);
-        if (!(p.iteration_low_s < p.iteration_s && p.iteration_s < p.iteration_high_s)) fail_msg("case %d: interval", i);
-        if (!(p.overhead_s >= 0 && p.exposed_input_s >= 0 && p.iteration_s > 0)) fail_msg("case %d: negative part", i);
-        if (!(p.bottleneck_share > 0 && p.bottleneck_share <= 1 + 1e-12)) fail_msg("case %d: share %g", i, p.bottleneck_share);
-        if (!(p.scaling_efficiency > 0 && p.scaling_efficiency <= 1 + 1e-9)) fail_msg("case %d: efficiency %g", i, p.scaling_efficiency);
+        if (p.exposed_comm_s > p.comm_s || p.exposed_comm_s < 0)
+            fail_msg("case %d: exposed communication out of [0, comm]", i);
+        if (!(p.iteration_low_s < p.iteration_s && p.iteration_s < p.iteration_high_s))
+            fail_msg("case %d: interval", i);
+        if (!(p.overhead_s >= 0 && p.exposed_input_s >= 0 && p.iteration_s > 0))
+            fail_msg("case %d: negative part", i);
+        if (!(p.bottleneck_share > 0 && p.bottleneck_share <= 1 + 1e-12))
+            fail_msg("case %d: share %g", i, p.bottleneck_share);
+        if (!(p.scaling_efficiency > 0 && p.scaling_efficiency <= 1 + 1e-9))
+            fail_msg("case %d: efficiency %g", i, p.scaling_efficiency);
         const struct dl_memory *m = &p.memory;
-        same(m->total_bytes, m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
-             m->workspace_bytes + m->buffers_bytes + m->context_bytes, "memory", i);
+        same(m->total_bytes,
+             m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
+                 m->workspace_bytes + m->buffers_bytes + m->context_bytes,
+             "memory", i);
         assert_int_equal(p.fits, m->total_bytes <= m->capacity_bytes);
         if (devices <= 1) {
             same(p.comm_s, 0, "communication of one device", i);
@@ -105,21 +116,29 @@ static void terms_add_up(void **state) {
         same(forward, p.forward_s, "forward terms", i);
         same(backward, p.backward_s, "backward terms", i);
         same(memory, p.memory.total_bytes, "memory terms", i);
-        if (comm > p.comm_s * (1 + 1e-9) + 1e-15) fail_msg("case %d: communication terms %g above comm_s %g", i, comm, p.comm_s);
+        if (comm > p.comm_s * (1 + 1e-9) + 1e-15)
+            fail_msg("case %d: communication terms %g above comm_s %g", i, comm, p.comm_s);
         dl_arena_free(&f.arena);
     }
 }
 
 typedef void (*change)(struct dl_fake *f);
-static void more_latency(struct dl_fake *f) { f->system.inter.latency_s *= 2; f->system.intra.latency_s *= 2; }
-/* Every message twice as long: limits grow along, else gradients are grouped anew and other things change too. */
+static void more_latency(struct dl_fake *f) {
+    f->system.inter.latency_s *= 2;
+    f->system.intra.latency_s *= 2;
+}
+/* Every message twice as long: limits grow along, else gradients are grouped anew and other things
+ * change too. */
 static void wider_gradients(struct dl_fake *f) {
     f->framework.gradient_bytes *= 2;
     f->framework.bucket_bytes *= 2;
     f->framework.first_bucket_bytes *= 2;
     f->framework.fusion_bytes *= 2;
 }
-static void dearer_messages(struct dl_fake *f) { f->framework.message_s += 1e-4; f->framework.collective_launch_s += 1e-4; }
+static void dearer_messages(struct dl_fake *f) {
+    f->framework.message_s += 1e-4;
+    f->framework.collective_launch_s += 1e-4;
+}
 static void half_inter(struct dl_fake *f) { f->system.inter.bandwidth_bytes_per_s /= 2; }
 static void half_intra(struct dl_fake *f) {
     f->system.intra.bandwidth_bytes_per_s /= 2;
@@ -132,9 +151,13 @@ static void half_host(struct dl_fake *f) {
 
 static void worse_is_never_faster(void **state) {
     (void)state;
-    static const struct { change apply; const char *name; } changes[] = {
-        {more_latency, "latency x 2"}, {wider_gradients, "bytes x 2"}, {dearer_messages, "dearer messages"},
-        {half_inter, "inter bandwidth / 2"}, {half_intra, "intra bandwidth / 2"}, {half_host, "host bandwidth / 2"},
+    static const struct {
+        change apply;
+        const char *name;
+    } changes[] = {
+        {more_latency, "latency x 2"},        {wider_gradients, "bytes x 2"},
+        {dearer_messages, "dearer messages"}, {half_inter, "inter bandwidth / 2"},
+        {half_intra, "intra bandwidth / 2"},  {half_host, "host bandwidth / 2"},
     };
     for (size_t c = 0; c < sizeof changes / sizeof changes[0]; c++) {
         seed = 99;
@@ -146,8 +169,9 @@ static void worse_is_never_faster(void **state) {
             changes[c].apply(&f);
             assert_int_equal(fake_predict(&f, &after), DL_OK);
             if (after.iteration_s < before.iteration_s * (1 - 1e-9)) {
-                fail_msg("case %d (%s): %s made the iteration faster: %.9g -> %.9g s", i, f.framework.behaviour, changes[c].name,
-                         before.iteration_s, after.iteration_s);
+                fail_msg("case %d (%s): %s made the iteration faster: %.9g -> %.9g s", i,
+                         f.framework.behaviour, changes[c].name, before.iteration_s,
+                         after.iteration_s);
             }
             dl_arena_free(&f.arena);
         }

@@ -1,5 +1,5 @@
-/* The best plan that search finds is the best of all plans, each predicted by itself; bounds, parts and threads change nothing.
- * Laws of transformers' plans over random cases. */
+/* The best plan that search finds is the best of all plans, each predicted by itself; bounds, parts
+ * and threads change nothing. Laws of transformers' plans over random cases. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "model/limits.h"
-#include "model/search.h"
-#include "model/strategy.h"
-#include "predict/search_threads.h"
+#include "model/search/limits.h"
+#include "model/search/search.h"
+#include "model/parallel/strategy.h"
+#include "predict/output/search_threads.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"
@@ -26,7 +26,9 @@ static double random_unit(void) {
     return (double)(seed >> 11) / 9007199254740992.0;
 }
 static double random_log(double low, double high) { return low * pow(high / low, random_unit()); }
-static int64_t pick(const int64_t *values, int count) { return values[(int)(random_unit() * count)]; }
+static int64_t pick(const int64_t *values, int count) {
+    return values[(int)(random_unit() * count)];
+}
 
 struct scene {
     struct dl_fake f;
@@ -35,7 +37,8 @@ struct scene {
 };
 
 static void random_scene(struct scene *s) {
-    static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64}, nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
+    static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64},
+                         nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
     static struct dl_override overrides[6];
     static char text[6][32];
     const int64_t h = pick(heads, 4);
@@ -47,7 +50,8 @@ static void random_scene(struct scene *s) {
     snprintf(text[4], sizeof text[4], "%lld", (long long)1000);
     snprintf(text[5], sizeof text[5], "%s", random_unit() < 0.2 ? "4" : "0");
     static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab", "experts"};
-    for (int i = 0; i < 6; i++) overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
+    for (int i = 0; i < 6; i++)
+        overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
     load_name("gpt", overrides, 6, &s->f.arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
@@ -65,22 +69,36 @@ static void random_scene(struct scene *s) {
     fixed.batch_per_device_samples = 0;
     fixed.global_batch_samples = (double)pick(batches, 4) * (double)(1 + (int)(random_unit() * 2));
     fixed.recompute_open = true;
-    s->request = (struct dl_search_request){.system = &s->f.system, .workload = &s->workload, .framework = f, .fixed = fixed, .any_schedule = true,
-                                            .any_shard = true, .any_mapping = true, .any_sequence_parallel = true, .node_count = 1, .keep = 1};
+    s->request = (struct dl_search_request){.system = &s->f.system,
+                                            .workload = &s->workload,
+                                            .framework = f,
+                                            .fixed = fixed,
+                                            .any_schedule = true,
+                                            .any_shard = true,
+                                            .any_mapping = true,
+                                            .any_sequence_parallel = true,
+                                            .node_count = 1,
+                                            .keep = 1};
     s->request.nodes[0] = pick(nodes, 4);
     s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
 }
 
-struct best { double score, iteration_s; int64_t tried, fitting; bool found; };
+struct best {
+    double score, iteration_s;
+    int64_t tried, fitting;
+    bool found;
+};
 
 /* One complete plan, predicted as the command line would. */
 static void predict_one(const struct scene *s, struct dl_plan plan, struct best *best) {
     struct dl_err err = {0};
     struct dl_arena arena = {0};
     struct dl_prediction p;
-    if (dl_predict(&s->f.system, &s->workload, &s->f.framework, &plan, NULL, &arena, &p, &err) == DL_OK) {
+    if (dl_predict(&s->f.system, &s->workload, &s->f.framework, &plan, NULL, &arena, &p, &err) ==
+        DL_OK) {
         best->tried++;
-        const double score = s->request.objective == DL_BY_MEMORY ? p.memory.total_bytes : p.iteration_s;
+        const double score =
+            s->request.objective == DL_BY_MEMORY ? p.memory.total_bytes : p.iteration_s;
         if (p.fits) {
             best->fitting++;
             if (!best->found || score < best->score) best->score = score;
@@ -105,38 +123,49 @@ static void brute_force(const struct scene *s, struct best *best) {
     p.nodes = s->request.nodes[0];
     p.recompute_open = false;
     const int64_t experts = has_experts(s) ? 4 : 1;
-    for (p.ep = 1; p.ep <= experts; p.ep *= 2) for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.tp * p.sp <= devices; p.sp++)
-    for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
-        if (devices % (p.tp * p.sp * p.pp * p.ep) != 0) continue;
-        p.dp = devices / (p.tp * p.sp * p.pp * p.ep);
-        p.strategy = dl_strategy_find(p.ep > 1 ? "expert" : "3d");
-        if (batch % (p.dp * p.ep) != 0) continue;
-        for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++) for (int seq = 0; seq < 2; seq++) for (int shard = 0; shard < 4; shard++)
-        for (int r = 0; r < 3; r++) for (int schedule = 0; schedule < DL_ASYNC; schedule++) for (int64_t v = 1; v <= 6; v++)
-        for (int mapping = 0; mapping < 2; mapping++) {
-            if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
-            if (shard > 0 && (!s->f.framework.shards || p.dp * p.sp * p.ep == 1)) continue;
-            if (p.pp == 1 && schedule != DL_1F1B) continue;
-            p.micro_batch_samples = (double)b;
-            p.sequence_parallel = seq;
-            p.shard = shard;
-            p.recompute = (enum dl_recompute)r;
-            p.schedule = (enum dl_schedule)schedule;
-            p.virtual_stages = v > 1 ? v : 0;
-            p.mapping = (enum dl_mapping)mapping;
-            predict_one(s, p, best);
-        }
-    }
+    for (p.ep = 1; p.ep <= experts; p.ep *= 2)
+        for (p.tp = 1; p.tp <= devices; p.tp++)
+            for (p.sp = 1; p.tp * p.sp <= devices; p.sp++)
+                for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
+                    if (devices % (p.tp * p.sp * p.pp * p.ep) != 0) continue;
+                    p.dp = devices / (p.tp * p.sp * p.pp * p.ep);
+                    p.strategy = dl_strategy_find(p.ep > 1 ? "expert" : "3d");
+                    if (batch % (p.dp * p.ep) != 0) continue;
+                    for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++)
+                        for (int seq = 0; seq < 2; seq++)
+                            for (int shard = 0; shard < 4; shard++)
+                                for (int r = 0; r < 3; r++)
+                                    for (int schedule = 0; schedule < DL_ASYNC; schedule++)
+                                        for (int64_t v = 1; v <= 6; v++)
+                                            for (int mapping = 0; mapping < 2; mapping++) {
+                                                if ((schedule == DL_INTERLEAVED) != (v > 1))
+                                                    continue;
+                                                if (shard > 0 && (!s->f.framework.shards ||
+                                                                  p.dp * p.sp * p.ep == 1))
+                                                    continue;
+                                                if (p.pp == 1 && schedule != DL_1F1B) continue;
+                                                p.micro_batch_samples = (double)b;
+                                                p.sequence_parallel = seq;
+                                                p.shard = shard;
+                                                p.recompute = (enum dl_recompute)r;
+                                                p.schedule = (enum dl_schedule)schedule;
+                                                p.virtual_stages = v > 1 ? v : 0;
+                                                p.mapping = (enum dl_mapping)mapping;
+                                                predict_one(s, p, best);
+                                            }
+                }
 }
 
-static void search_it(const struct scene *s, const struct dl_search_request *request, int threads, struct dl_search_worker *out) {
+static void search_it(const struct scene *s, const struct dl_search_request *request, int threads,
+                      struct dl_search_worker *out) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_search *search;
     double elapsed_s;
     (void)s;
     memset(out, 0, sizeof *out);
-    if (dl_search_prepare(request, &arena, &search, &err) != DL_OK) { /* no arrangement divides: nothing found */
+    if (dl_search_prepare(request, &arena, &search, &err) !=
+        DL_OK) { /* no arrangement divides: nothing found */
         assert_int_equal(err.code, DL_ERR_USAGE);
         dl_arena_free(&arena);
         return;
@@ -173,18 +202,21 @@ static void best_is_brute_force(void **state) {
     assert_true(feasible > CASES / 4 && infeasible > 0);
 }
 
-/* Networks that are no stack: LeNet on 4 or 8 devices, every strategy, split, micro-batch and schedule by plain loops. */
+/* Networks that are no stack: LeNet on 4 or 8 devices, every strategy, split, micro-batch and
+ * schedule by plain loops. */
 static void random_network(struct scene *s) {
     static const int64_t batches[] = {8, 12, 16, 24, 64};
     static struct dl_override overrides[1];
     fake_make(&s->f);
-    overrides[0] = (struct dl_override){.key = "classes", .value = random_unit() < 0.5 ? "10" : "100"};
+    overrides[0] =
+        (struct dl_override){.key = "classes", .value = random_unit() < 0.5 ? "10" : "100"};
     load_name("lenet", overrides, 1, &s->f.arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->shards = random_unit() < 0.5;
     f->overlaps_backward = random_unit() < 0.5;
     f->halo_overlaps = random_unit() < 0.5;
-    f->staged_above_bytes = f->staged_bytes_per_s = f->staged_sum_bytes_per_s = f->conv_workspace_bytes = f->feed_bytes_per_s = NAN;
+    f->staged_above_bytes = f->staged_bytes_per_s = f->staged_sum_bytes_per_s =
+        f->conv_workspace_bytes = f->feed_bytes_per_s = NAN;
     f->dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
     s->f.device.memory_bytes = random_log(6.02e8, 6.4e8);
     s->f.system.inter.bandwidth_bytes_per_s = random_log(1e7, 5e10);
@@ -195,46 +227,65 @@ static void random_network(struct scene *s) {
     fixed.devices_per_node = 4;
     fixed.batch_per_device_samples = 0;
     fixed.global_batch_samples = (double)pick(batches, 5);
-    s->request = (struct dl_search_request){.system = &s->f.system, .workload = &s->workload, .framework = f, .fixed = fixed, .any_schedule = true,
-                                            .any_shard = true, .any_mapping = true, .any_sequence_parallel = true, .node_count = 1, .keep = 1};
+    s->request = (struct dl_search_request){.system = &s->f.system,
+                                            .workload = &s->workload,
+                                            .framework = f,
+                                            .fixed = fixed,
+                                            .any_schedule = true,
+                                            .any_shard = true,
+                                            .any_mapping = true,
+                                            .any_sequence_parallel = true,
+                                            .node_count = 1,
+                                            .keep = 1};
     s->request.nodes[0] = random_unit() < 0.5 ? 1 : 2;
     s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
 }
 
 static void try_network_plan(const struct scene *s, struct dl_plan plan, struct best *best) {
     struct dl_err err = {0};
-    if (dl_plan_complete(&s->f.system, &s->workload, &s->f.framework, &plan, &err) == DL_OK) predict_one(s, plan, best);
+    if (dl_plan_complete(&s->f.system, &s->workload, &s->f.framework, &plan, &err) == DL_OK)
+        predict_one(s, plan, best);
 }
 
 static void brute_force_network(const struct scene *s, struct best *best) {
-    static const char *const names[] = {"data", "spatial", "filter", "channel", "pipeline", "data+spatial", "data+filter", "data+channel",
-                                        "data+pipeline", "zero1", "zero2", "zero3"};
+    static const char *const names[] = {
+        "data",        "spatial",      "filter",        "channel", "pipeline", "data+spatial",
+        "data+filter", "data+channel", "data+pipeline", "zero1",   "zero2",    "zero3"};
     memset(best, 0, sizeof *best);
-    const int64_t devices = s->request.nodes[0] * 4, batch = (int64_t)s->request.fixed.global_batch_samples;
+    const int64_t devices = s->request.nodes[0] * 4,
+                  batch = (int64_t)s->request.fixed.global_batch_samples;
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         struct dl_plan p = s->request.fixed;
         p.strategy = dl_strategy_find(names[n]);
         p.nodes = s->request.nodes[0];
         p.ep = 1;
         if (strncmp(names[n], "zero", 4) == 0 && !s->f.framework.shards) continue;
-        for (p.tp = 1; p.tp <= devices; p.tp++) for (p.sp = 1; p.sp <= devices; p.sp++) for (p.pp = 1; p.pp <= devices; p.pp++)
-        for (p.dp = 1; p.dp <= devices; p.dp++) {
-            if (p.tp * p.sp * p.pp * p.dp != devices || batch % p.dp != 0) continue;
-            const bool steps = p.strategy->axes == DL_AXIS_DP || (p.strategy->axes & DL_AXIS_PP) != 0;
-            for (int64_t b = 0; b <= (steps ? batch / p.dp : 0); b++) for (int schedule = 0; schedule < DL_ASYNC; schedule++) for (int64_t v = 1; v <= 4; v++) {
-                if (b > 0 && batch / p.dp % b != 0) continue;
-                if (b == 0 && steps && p.strategy->axes != DL_AXIS_DP) continue;
-                if ((schedule == DL_INTERLEAVED) != (v > 1) || (p.pp == 1 && schedule != DL_1F1B)) continue;
-                p.micro_batch_samples = (double)b;
-                p.schedule = (enum dl_schedule)schedule;
-                p.virtual_stages = v > 1 ? v : 0;
-                try_network_plan(s, p, best);
-            }
-        }
+        for (p.tp = 1; p.tp <= devices; p.tp++)
+            for (p.sp = 1; p.sp <= devices; p.sp++)
+                for (p.pp = 1; p.pp <= devices; p.pp++)
+                    for (p.dp = 1; p.dp <= devices; p.dp++) {
+                        if (p.tp * p.sp * p.pp * p.dp != devices || batch % p.dp != 0) continue;
+                        const bool steps =
+                            p.strategy->axes == DL_AXIS_DP || (p.strategy->axes & DL_AXIS_PP) != 0;
+                        for (int64_t b = 0; b <= (steps ? batch / p.dp : 0); b++)
+                            for (int schedule = 0; schedule < DL_ASYNC; schedule++)
+                                for (int64_t v = 1; v <= 4; v++) {
+                                    if (b > 0 && batch / p.dp % b != 0) continue;
+                                    if (b == 0 && steps && p.strategy->axes != DL_AXIS_DP) continue;
+                                    if ((schedule == DL_INTERLEAVED) != (v > 1) ||
+                                        (p.pp == 1 && schedule != DL_1F1B))
+                                        continue;
+                                    p.micro_batch_samples = (double)b;
+                                    p.schedule = (enum dl_schedule)schedule;
+                                    p.virtual_stages = v > 1 ? v : 0;
+                                    try_network_plan(s, p, best);
+                                }
+                    }
     }
 }
 
-/* F-TABLES: what tables of pipelines say of each plan found is what its prediction says. Returns how many were pipelines. */
+/* F-TABLES: what tables of pipelines say of each plan found is what its prediction says. Returns
+ * how many were pipelines. */
 static int as_predicted(const struct scene *s, const struct dl_search_worker *found) {
     struct dl_search *search;
     struct dl_err err = {0};
@@ -244,7 +295,9 @@ static int as_predicted(const struct scene *s, const struct dl_search_worker *fo
     for (int k = 0; k < found->best_count; k++) {
         struct dl_prediction p;
         struct dl_plan plan = dl_search_plan(search, &found->best[k]);
-        assert_int_equal(dl_predict(s->request.system, s->request.workload, s->request.framework, &plan, NULL, &arena, &p, &err), DL_OK);
+        assert_int_equal(dl_predict(s->request.system, s->request.workload, s->request.framework,
+                                    &plan, NULL, &arena, &p, &err),
+                         DL_OK);
         check_close(found->best[k].iteration_s, p.iteration_s, 1e-12);
         check_close(found->best[k].memory_bytes, p.memory.total_bytes, 1e-12);
         pipelines += found->best[k].split.pp > 1;
@@ -270,7 +323,8 @@ static void network_is_brute_force(void **state) {
         if (best.found) check_close(found.best[0].score, best.score, 1e-12);
         pipelines += as_predicted(&s, &found);
         feasible += best.found;
-        if (best.found) split += found.best[0].split.tp * found.best[0].split.sp * found.best[0].split.pp > 1;
+        if (best.found)
+            split += found.best[0].split.tp * found.best[0].split.sp * found.best[0].split.pp > 1;
         double least = INFINITY;
         for (int n = 0; n < 2; n++) {
             struct dl_search_request piece = s.request;
@@ -285,7 +339,8 @@ static void network_is_brute_force(void **state) {
     assert_true(feasible > 12 && split > 2 && pipelines > 100);
 }
 
-/* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten. */
+/* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten.
+ */
 static void parts_and_threads(void **state) {
     (void)state;
     static struct dl_search_worker one, two, part;
@@ -300,7 +355,8 @@ static void parts_and_threads(void **state) {
         assert_int_equal(one.best_count, two.best_count);
         assert_int_equal(one.front_count, two.front_count);
         assert_int_equal(one.evaluated_count, two.evaluated_count);
-        for (int k = 0; k < one.best_count; k++) assert_int_equal(one.best[k].order, two.best[k].order);
+        for (int k = 0; k < one.best_count; k++)
+            assert_int_equal(one.best[k].order, two.best[k].order);
         double least = INFINITY;
         int64_t evaluated = 0;
         for (int n = 0; n < 3; n++) {
@@ -315,14 +371,16 @@ static void parts_and_threads(void **state) {
         if (one.best_count > 0) check_close(least, one.best[0].score, 0);
         for (int a = 0; a < one.front_count; a++) {
             for (int b = 0; b < one.front_count; b++) {
-                assert_false(a != b && one.front[a].iteration_s <= one.front[b].iteration_s && one.front[a].memory_bytes <= one.front[b].memory_bytes);
+                assert_false(a != b && one.front[a].iteration_s <= one.front[b].iteration_s &&
+                             one.front[a].memory_bytes <= one.front[b].memory_bytes);
             }
         }
         dl_arena_free(&s.f.arena);
     }
 }
 
-/* Every plan: parts sum to the iteration, tp = pp = 1 has no communication inside layers, more bandwidth never hurts. F-ELASTICITY */
+/* Every plan: parts sum to the iteration, tp = pp = 1 has no communication inside layers, more
+ * bandwidth never hurts. F-ELASTICITY */
 static void laws(void **state) {
     (void)state;
     static struct dl_search_worker found;
@@ -335,25 +393,35 @@ static void laws(void **state) {
         s.f.device.memory_bytes = 1e12;
         search_it(&s, &s.request, 1, &found);
         struct dl_search *search = NULL;
-        if (found.best_count > 0) assert_int_equal(dl_search_prepare(&s.request, &s.f.arena, &search, &err), DL_OK);
+        if (found.best_count > 0)
+            assert_int_equal(dl_search_prepare(&s.request, &s.f.arena, &search, &err), DL_OK);
         for (int k = 0; k < found.best_count; k++) {
             struct dl_prediction p;
             struct dl_plan plan = dl_search_plan(search, &found.best[k]);
-            if (dl_predict(&s.f.system, &s.workload, &s.f.framework, &plan, NULL, &s.f.arena, &p, &err) != DL_OK) fail_msg("%s", err.message);
+            if (dl_predict(&s.f.system, &s.workload, &s.f.framework, &plan, NULL, &s.f.arena, &p,
+                           &err) != DL_OK)
+                fail_msg("%s", err.message);
             check_close(p.iteration_s, found.best[k].iteration_s, 1e-12);
             check_close(p.memory.total_bytes, found.best[k].memory_bytes, 1e-12);
-            check_close(p.iteration_s, p.compute_s + p.exposed_comm_s + p.exposed_input_s + p.bubble_s + p.overhead_s, 1e-12);
-            assert_true(p.exposed_comm_s <= p.comm_s * (1 + 1e-9) && p.bubble_s >= 0 && p.overhead_s >= 0);
+            check_close(p.iteration_s,
+                        p.compute_s + p.exposed_comm_s + p.exposed_input_s + p.bubble_s +
+                            p.overhead_s,
+                        1e-12);
+            assert_true(p.exposed_comm_s <= p.comm_s * (1 + 1e-9) && p.bubble_s >= 0 &&
+                        p.overhead_s >= 0);
             if (plan.pp == 1) check_close(p.bubble_s, 0, 0);
         }
         if (found.best_count > 0) {
             struct dl_limits limits;
             struct dl_plan plan = dl_search_plan(search, &found.best[0]);
-            if (dl_limits_of(&s.f.system, &s.workload, &s.f.framework, &plan, &s.f.arena, &limits, &err) != DL_OK) fail_msg("%s", err.message);
+            if (dl_limits_of(&s.f.system, &s.workload, &s.f.framework, &plan, &s.f.arena, &limits,
+                             &err) != DL_OK)
+                fail_msg("%s", err.message);
             for (int e = 0; e < limits.elasticity_count; e++) {
                 const bool latency = strstr(limits.elasticity[e].resource, "latency") != NULL;
                 const double value = limits.elasticity[e].value;
-                assert_true(latency ? value >= -1e-9 && value <= 1.01 : value <= 1e-9 && value >= -1.01);
+                assert_true(latency ? value >= -1e-9 && value <= 1.01
+                                    : value <= 1e-9 && value >= -1.01);
             }
         }
         dl_arena_free(&s.f.arena);
@@ -361,7 +429,8 @@ static void laws(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force), cmocka_unit_test(network_is_brute_force),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force),
+                                       cmocka_unit_test(network_is_brute_force),
                                        cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Laws of the strategies that split layers or the network: hybrids contain their parts, volumes, bubbles, tables. */
+/* Laws of the strategies that split layers or the network: hybrids contain their parts, volumes,
+ * bubbles, tables. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "model/cost.h"
-#include "model/data.h"
-#include "model/modelpar.h"
-#include "model/pipeline.h"
-#include "model/plan_tables.h"
+#include "model/framework/cost.h"
+#include "model/cli/data.h"
+#include "model/parallel/split_replica.h"
+#include "model/parallel/pipeline.h"
+#include "model/search/plan_tables.h"
 #include "tests/check.h"
 
 struct world {
@@ -40,24 +41,30 @@ static void load(struct world *w, const char *system, const char *workload, cons
 }
 
 static struct dl_plan plan_of(const char *strategy, int64_t nodes, double batch) {
-    return (struct dl_plan){.strategy = dl_strategy_find(strategy), .nodes = nodes, .batch_per_device_samples = batch,
-                            .optimizer = DL_MOMENTUM, .synthetic_input = true};
+    return (struct dl_plan){.strategy = dl_strategy_find(strategy),
+                            .nodes = nodes,
+                            .batch_per_device_samples = batch,
+                            .optimizer = DL_MOMENTUM,
+                            .synthetic_input = true};
 }
 
 static struct dl_prediction predict(struct world *w, const struct dl_plan *plan) {
     struct dl_prediction p = {0};
     struct dl_err err = {0};
-    if (dl_predict(w->system, w->workload, w->framework, plan, NULL, &w->arena, &p, &err) != DL_OK) {
+    if (dl_predict(w->system, w->workload, w->framework, plan, NULL, &w->arena, &p, &err) !=
+        DL_OK) {
         fail_msg("%s: %s", plan->strategy->name, err.message);
     }
     return p;
 }
 
 static void equal(double a, double b, const char *what) {
-    if (fabs(a - b) > 1e-12 * fmax(fabs(a), fabs(b))) fail_msg("%s: %.17g is not %.17g", what, a, b);
+    if (fabs(a - b) > 1e-12 * fmax(fabs(a), fabs(b)))
+        fail_msg("%s: %.17g is not %.17g", what, a, b);
 }
 
-static void same_prediction(const struct dl_prediction *a, const struct dl_prediction *b, const char *what) {
+static void same_prediction(const struct dl_prediction *a, const struct dl_prediction *b,
+                            const char *what) {
     equal(a->iteration_s, b->iteration_s, what);
     equal(a->compute_s, b->compute_s, what);
     equal(a->exposed_comm_s, b->exposed_comm_s, what);
@@ -69,10 +76,15 @@ static void same_prediction(const struct dl_prediction *a, const struct dl_predi
 /* One part: data parallelism. One replica: the split alone. */
 static void hybrids_contain_their_parts(void **state) {
     (void)state;
-    static const struct { const char *hybrid, *alone; bool tp, sp, pp; } rows[] = {
-        {"data+filter", "filter", true, false, false}, {"data+channel", "channel", true, false, false},
-        {"data+spatial", "spatial", false, true, false}, {"data+pipeline", "pipeline", false, false, true}};
-    static const char *const frameworks[] = {"chainermn", "pytorch-ddp", "horovod-pytorch", "ideal"};
+    static const struct {
+        const char *hybrid, *alone;
+        bool tp, sp, pp;
+    } rows[] = {{"data+filter", "filter", true, false, false},
+                {"data+channel", "channel", true, false, false},
+                {"data+spatial", "spatial", false, true, false},
+                {"data+pipeline", "pipeline", false, false, true}};
+    static const char *const frameworks[] = {"chainermn", "pytorch-ddp", "horovod-pytorch",
+                                             "ideal"};
     for (size_t f = 0; f < sizeof frameworks / sizeof frameworks[0]; f++) {
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             struct world w;
@@ -84,7 +96,8 @@ static void hybrids_contain_their_parts(void **state) {
             same_prediction(&got, &expected, rows[i].hybrid);
             struct dl_plan group = plan_of(rows[i].hybrid, 1, 8);
             group.dp = 1;
-            group.tp = rows[i].tp ? 4 : 0, group.sp = rows[i].sp ? 4 : 0, group.pp = rows[i].pp ? 4 : 0;
+            group.tp = rows[i].tp ? 4 : 0, group.sp = rows[i].sp ? 4 : 0,
+            group.pp = rows[i].pp ? 4 : 0;
             const struct dl_plan alone = plan_of(rows[i].alone, 1, 8);
             const struct dl_prediction whole = predict(&w, &alone), part = predict(&w, &group);
             same_prediction(&part, &whole, rows[i].alone);
@@ -93,21 +106,25 @@ static void hybrids_contain_their_parts(void **state) {
     }
 }
 
-/* Bytes that a device sends: gather (p - 1)/p S, all-reduce twice that. In a chain of equal layers, up to the last, filter and
- * channel parallelism send the same. */
+/* Bytes that a device sends: gather (p - 1)/p S, all-reduce twice that. In a chain of equal layers,
+ * up to the last, filter and channel parallelism send the same. */
 static double volume(struct world *w, enum dl_split_kind kind, double skip_elements) {
     struct dl_plan plan = plan_of(kind == DL_SPLIT_FILTER ? "filter" : "channel", 1, 8);
     struct dl_err err = {0};
     assert_int_equal(dl_plan_complete(w->system, w->workload, w->framework, &plan, &err), DL_OK);
-    const struct dl_strategy_request request = {.system = w->system, .workload = w->workload, .framework = w->framework,
-                                                .plan = &plan, .arena = &w->arena};
+    const struct dl_strategy_request request = {.system = w->system,
+                                                .workload = w->workload,
+                                                .framework = w->framework,
+                                                .plan = &plan,
+                                                .arena = &w->arena};
     struct dl_replica replica;
     double sum = 0;
-    assert_int_equal(dl_modelpar_replica(&request, kind, 4, &replica, &err), DL_OK);
+    assert_int_equal(dl_split_replica_replica(&request, kind, 4, &replica, &err), DL_OK);
     for (int m = 0; m < replica.message_count; m++) {
         const struct dl_layer_message *own = &replica.messages[m];
         const bool all_reduce = strncmp(own->message.name, "all_reduce", 10) == 0;
-        if (own->message.bytes != skip_elements * 32 * 4) sum += own->message.bytes * (all_reduce ? 2 : 1);
+        if (own->message.bytes != skip_elements * 32 * 4)
+            sum += own->message.bytes * (all_reduce ? 2 : 1);
     }
     return sum;
 }
@@ -132,15 +149,18 @@ static void filter_and_channel_send_the_same(void **state) {
     chain.layer_count = 5;
     w.workload = &chain;
     const double last = layers[4].out.channels * 14 * 14, all = layers[0].in.channels * 14 * 14;
-    const double filter = volume(&w, DL_SPLIT_FILTER, last), channel = volume(&w, DL_SPLIT_CHANNEL, last);
+    const double filter = volume(&w, DL_SPLIT_FILTER, last),
+                 channel = volume(&w, DL_SPLIT_CHANNEL, last);
     equal(filter, (4 + 2 * 4) * all * 32 * 4, "filter: gathers and sums of four layers");
-    equal(channel, (2 * 4 + 5) * all * 32 * 4, "channel: sums of four outputs, gathers of five inputs");
+    equal(channel, (2 * 4 + 5) * all * 32 * 4,
+          "channel: sums of four outputs, gathers of five inputs");
     equal(filter + all * 32 * 4, channel, "the same but for the gradient of the chain's own input");
     dl_arena_free(&w.arena);
 }
 
-/* F-CHANNEL as ChainerMN's published runs do it: sums by NCCL, gathers by MPI; where the sums end the graph no convolution before the
- * last has a backward pass, so that backward is that of the dense layers after them, and nothing is gathered. */
+/* F-CHANNEL as ChainerMN's published runs do it: sums by NCCL, gathers by MPI; where the sums end
+ * the graph no convolution before the last has a backward pass, so that backward is that of the
+ * dense layers after them, and nothing is gathered. */
 static void channel_sums(void **state) {
     (void)state;
     struct world w;
@@ -149,20 +169,28 @@ static void channel_sums(void **state) {
     struct dl_plan plan = plan_of("channel", 2, 4);
     struct dl_err err = {0};
     assert_int_equal(dl_plan_complete(w.system, w.workload, &framework, &plan, &err), DL_OK);
-    const struct dl_strategy_request request = {.system = w.system, .workload = w.workload, .framework = &framework, .plan = &plan, .arena = &w.arena};
+    const struct dl_strategy_request request = {.system = w.system,
+                                                .workload = w.workload,
+                                                .framework = &framework,
+                                                .plan = &plan,
+                                                .arena = &w.arena};
     for (int detached = 0; detached < 2; detached++) {
         struct dl_replica replica;
         struct dl_replica_profile profile;
         framework.channel_detached = detached;
-        assert_int_equal(dl_modelpar_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
+        assert_int_equal(
+            dl_split_replica_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
         int sums = 0, gathers = 0, dense_gathers = 0;
         for (int i = 0; i < replica.message_count; i++) {
             const struct dl_layer_message *m = &replica.messages[i];
             const bool nccl = m->message.protocol != NULL; /* MPI has none */
             assert_int_equal(nccl, !m->backward);
-            if (!m->backward) sums++;
-            else if (strcmp(w.workload->layers[m->layer].kind->name, "dense") == 0) dense_gathers++;
-            else gathers++;
+            if (!m->backward)
+                sums++;
+            else if (strcmp(w.workload->layers[m->layer].kind->name, "dense") == 0)
+                dense_gathers++;
+            else
+                gathers++;
         }
         assert_int_equal(sums, 12 + 3); /* the first of 13 convolutions has 3 channels only */
         assert_int_equal(dense_gathers, 3);
@@ -170,7 +198,9 @@ static void channel_sums(void **state) {
         assert_int_equal(dl_replica_measure(&replica, &profile, &err), DL_OK);
         double backward_s = 0;
         struct dl_cost cost;
-        assert_int_equal(dl_cost_compute(w.system->device, replica.workload, &framework, &plan, replica.samples, &w.arena, &cost, &err), DL_OK);
+        assert_int_equal(dl_cost_compute(w.system->device, replica.workload, &framework, &plan,
+                                         replica.samples, &w.arena, &cost, &err),
+                         DL_OK);
         for (int i = 0; i < w.workload->layer_count; i++) {
             const bool conv = strcmp(w.workload->layers[i].kind->name, "conv") == 0;
             if (conv) assert_int_equal(cost.layers[i].backward.time_s > 0, !detached);
@@ -189,7 +219,8 @@ static void bubbles(void **state) {
             equal(bubble / (m + bubble), (p - 1) / (m + p - 1), "share of the flush schedules");
             equal(dl_pipeline_bubble_steps(DL_INTERLEAVED, p, 4), (p - 1) / 4, "interleaved");
             equal(dl_pipeline_in_flight(DL_GPIPE, 0, p, m, 1), m, "GPipe holds all");
-            equal(dl_pipeline_in_flight(DL_1F1B, 0, p, m, 1), fmin(p, m), "1F1B holds as many as stages");
+            equal(dl_pipeline_in_flight(DL_1F1B, 0, p, m, 1), fmin(p, m),
+                  "1F1B holds as many as stages");
         }
     }
     equal(dl_pipeline_bubble_steps(DL_ASYNC, 8, 1), 0, "asynchronous");
@@ -230,17 +261,20 @@ static void balance_is_optimal(void **state) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             cost[k] = (double)(seed >> 40);
         }
-        equal(dl_pipeline_balance(cost, layers, stages, first, work), brute(cost, layers, stages), "balance");
+        equal(dl_pipeline_balance(cost, layers, stages, first, work), brute(cost, layers, stages),
+              "balance");
         assert_int_equal(first[0], 0);
         assert_int_equal(first[stages], layers);
         for (int s = 0; s < stages; s++) assert_true(first[s] < first[s + 1]);
     }
 }
 
-/* Tables give what dl_predict gives, also for plans whose split and group were added with others. */
+/* Tables give what dl_predict gives, also for plans whose split and group were added with others.
+ */
 static void tables_equal_predictions(void **state) {
     (void)state;
-    static const char *const strategies[] = {"data", "data+filter", "data+channel", "data+spatial", "data+pipeline"};
+    static const char *const strategies[] = {"data", "data+filter", "data+channel", "data+spatial",
+                                             "data+pipeline"};
     static const char *const frameworks[] = {"chainermn", "pytorch-ddp", "horovod-pytorch"};
     for (size_t f = 0; f < sizeof frameworks / sizeof frameworks[0]; f++) {
         struct world w;
@@ -248,15 +282,20 @@ static void tables_equal_predictions(void **state) {
         struct dl_err err = {0};
         load(&w, "abci-v100", "resnet50", frameworks[f]);
         const struct dl_plan base = plan_of("data", 1, 1);
-        assert_int_equal(dl_plan_tables_build(w.system, w.workload, w.framework, &base, &w.arena, &tables, &err), DL_OK);
+        assert_int_equal(
+            dl_plan_tables_build(w.system, w.workload, w.framework, &base, &w.arena, &tables, &err),
+            DL_OK);
         for (size_t s = 0; s < sizeof strategies / sizeof strategies[0]; s++) {
             struct dl_plan plans[3][3];
             for (int n = 0; n < 3; n++) {
                 for (int b = 0; b < 3; b++) {
                     plans[n][b] = plan_of(strategies[s], 2 << n, 16 << b);
-                    const bool whole = strcmp(frameworks[f], "horovod-pytorch") == 0 || strstr(strategies[s], "pipeline") != NULL;
+                    const bool whole = strcmp(frameworks[f], "horovod-pytorch") == 0 ||
+                                       strstr(strategies[s], "pipeline") != NULL;
                     if (!whole && n > 0 && b > 0) { /* composed */
-                        assert_int_equal(dl_plan_complete(w.system, w.workload, w.framework, &plans[n][b], &err), DL_OK);
+                        assert_int_equal(
+                            dl_plan_complete(w.system, w.workload, w.framework, &plans[n][b], &err),
+                            DL_OK);
                     } else if (dl_plan_tables_add(tables, &plans[n][b], &err) != DL_OK) {
                         fail_msg("%s: %s", strategies[s], err.message);
                     }
@@ -267,14 +306,16 @@ static void tables_equal_predictions(void **state) {
                     struct dl_plan_value value;
                     const struct dl_prediction p = predict(&w, &plans[n][b]);
                     assert_true(dl_plan_tables_evaluate(tables, &plans[n][b], &value));
-                    /* A broadcast before forward hides some of the host's delay, which tables add to it. */
+                    /* A broadcast before forward hides some of the host's delay, which tables add
+                     * to it. */
                     const double tolerance = w.framework->buffers_broadcast ? 5e-3 : 1e-6;
                     if (fabs(value.iteration_s - p.iteration_s) > tolerance * p.iteration_s) {
-                        fail_msg("%s %s nodes %d: table %g s, prediction %g s", frameworks[f], strategies[s], 2 << n,
-                                 value.iteration_s, p.iteration_s);
+                        fail_msg("%s %s nodes %d: table %g s, prediction %g s", frameworks[f],
+                                 strategies[s], 2 << n, value.iteration_s, p.iteration_s);
                     }
                     equal(value.memory.total_bytes, p.memory.total_bytes, "memory");
-                    assert_true(fabs(value.exposed_comm_s - p.exposed_comm_s) <= tolerance * p.iteration_s);
+                    assert_true(fabs(value.exposed_comm_s - p.exposed_comm_s) <=
+                                tolerance * p.iteration_s);
                 }
             }
         }
@@ -284,8 +325,10 @@ static void tables_equal_predictions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hybrids_contain_their_parts), cmocka_unit_test(filter_and_channel_send_the_same),
-        cmocka_unit_test(channel_sums),                cmocka_unit_test(bubbles),
+        cmocka_unit_test(hybrids_contain_their_parts),
+        cmocka_unit_test(filter_and_channel_send_the_same),
+        cmocka_unit_test(channel_sums),
+        cmocka_unit_test(bubbles),
         cmocka_unit_test(balance_is_optimal),
         cmocka_unit_test(tables_equal_predictions),
     };

@@ -1,46 +1,50 @@
-/* What dl_units_format prints, dl_units_parse reads back within the printed digits; 1000 random cases a unit. */
+/* What dl_units_format prints, dl_units_parse reads back within the printed digits; 1000 random
+ * cases a unit. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/units.h"
+#include "model/base/units.h"
 #include "tests/check.h"
 
 enum { CASES = 1000 };
 
-static void test_round_trip(void **state)
-{
+static void test_round_trip(void **state) {
     uint64_t seed = 0x5eed0001;
 
     (void)state;
     for (int unit = 0; unit < DL_UNITS; unit++) {
         for (int i = 0; i < CASES; i++) {
-            double magnitude = pow(10, -14 + 32 * check_uniform(&seed)), value = magnitude, back = 0;
+            double magnitude = pow(10, -14 + 32 * check_uniform(&seed)), value = magnitude,
+                   back = 0;
             struct dl_err err;
             char text[64];
 
-            if (unit == DL_UNIT_COUNT) value = floor(fmin(magnitude, 9007199254740992.0)); /* 2^53: all are doubles */
+            if (unit == DL_UNIT_COUNT)
+                value = floor(fmin(magnitude, 9007199254740992.0)); /* 2^53: all are doubles */
             if (check_random(&seed) & 1) value = -value;
             dl_units_format(value, (enum dl_unit)unit, text, sizeof text);
             if (dl_units_parse(text, (enum dl_unit)unit, &back, &err) != DL_OK)
-                fail_msg("seed case %d of unit %d: %.17g printed as %s: %s", i, unit, value, text, err.message);
+                fail_msg("seed case %d of unit %d: %.17g printed as %s: %s", i, unit, value, text,
+                         err.message);
             if (!(fabs(back - value) <= 0.00501 * fabs(value)))
-                fail_msg("seed case %d of unit %d: %.17g printed as %s, read as %.17g", i, unit, value, text, back);
-            if (strlen(text) > 26) fail_msg("%.17g printed as %s: too long for a column", value, text);
+                fail_msg("seed case %d of unit %d: %.17g printed as %s, read as %.17g", i, unit,
+                         value, text, back);
+            if (strlen(text) > 26)
+                fail_msg("%.17g printed as %s: too long for a column", value, text);
         }
     }
 }
 
 /* 17 digits with a decimal prefix are the same double as with the exponent written out. */
-static void test_decimal_prefixes_are_exact(void **state)
-{
+static void test_decimal_prefixes_are_exact(void **state) {
     static const struct {
         const char *prefix;
         int exponent;
     } prefixes[] = {
-        { "k", 3 }, { "M", 6 }, { "G", 9 }, { "T", 12 }, { "P", 15 }, { "E", 18 },
+        {"k", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15}, {"E", 18},
     };
     uint64_t seed = 0x5eed0002;
 
@@ -58,9 +62,9 @@ static void test_decimal_prefixes_are_exact(void **state)
     }
 }
 
-/* Lists: every value is in range and ascending within a range, and there are never more than asked for. */
-static void test_lists(void **state)
-{
+/* Lists: every value is in range and ascending within a range, and there are never more than asked
+ * for. */
+static void test_lists(void **state) {
     uint64_t seed = 0x5eed0003;
 
     (void)state;
@@ -76,13 +80,13 @@ static void test_lists(void **state)
         snprintf(text, sizeof text, "%lld-%lld*%lld", from, to, factor);
         assert_int_equal(dl_list_parse(text, values, 64, &count, &err), DL_OK);
         assert_true(count >= 1 && count <= 64);
-        for (size_t v = 0; v < count; v++, expected *= factor) assert_int_equal(values[v], expected);
+        for (size_t v = 0; v < count; v++, expected *= factor)
+            assert_int_equal(values[v], expected);
         assert_true(expected > to && values[count - 1] <= to);
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_decimal_prefixes_are_exact),

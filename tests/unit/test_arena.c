@@ -7,12 +7,11 @@
 
 #include <stdalign.h>
 
-#include "model/arena.h"
+#include "model/base/arena.h"
 #include "tests/check.h"
 
-static void test_alloc(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_alloc(void **state) {
+    struct dl_arena arena = {0};
     unsigned char *blocks[200];
 
     (void)state;
@@ -36,10 +35,10 @@ static void test_alloc(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_edges(void **state)
-{
-    struct dl_arena arena = { 0 };
-    void *a = dl_arena_alloc(&arena, 0, 8), *b = dl_arena_alloc(&arena, 0, 8), *c = dl_arena_alloc(&arena, 8, 0);
+static void test_edges(void **state) {
+    struct dl_arena arena = {0};
+    void *a = dl_arena_alloc(&arena, 0, 8), *b = dl_arena_alloc(&arena, 0, 8),
+         *c = dl_arena_alloc(&arena, 8, 0);
     volatile size_t huge = SIZE_MAX;
 
     (void)state;
@@ -52,9 +51,8 @@ static void test_edges(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_text(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_text(void **state) {
+    struct dl_arena arena = {0};
     char *printed;
 
     (void)state;
@@ -69,10 +67,11 @@ static void test_text(void **state)
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alloc), cmocka_unit_test(test_edges), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

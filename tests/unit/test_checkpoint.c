@@ -1,12 +1,13 @@
-/* Checkpoints: Young's and Daly's interval against a table found by minimizing the expected time, what one costs by hand, who writes
- * it, and what is refused (F-CKPT-YOUNG, F-CKPT-DALY, F-CKPT-TIME, F-CKPT-COST). */
+/* Checkpoints: Young's and Daly's interval against a table found by minimizing the expected time,
+ * what one costs by hand, who writes it, and what is refused (F-CKPT-YOUNG, F-CKPT-DALY,
+ * F-CKPT-TIME, F-CKPT-COST). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/checkpoint.h"
+#include "model/search/checkpoint.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -16,42 +17,56 @@ static double best_interval_s(double write_s, double mtbf_s) {
     double low = 1, high = 10 * mtbf_s;
     while (high - low > 1e-4) {
         const double a = high - golden * (high - low), b = low + golden * (high - low);
-        if (dl_checkpoint_stretch_ratio(a, write_s, mtbf_s, 0) < dl_checkpoint_stretch_ratio(b, write_s, mtbf_s, 0)) high = b;
-        else low = a;
+        if (dl_checkpoint_stretch_ratio(a, write_s, mtbf_s, 0) <
+            dl_checkpoint_stretch_ratio(b, write_s, mtbf_s, 0))
+            high = b;
+        else
+            low = a;
     }
     return (low + high) / 2;
 }
 
 static void intervals(void **state) {
     (void)state;
-    static const struct { double write_s, mtbf_s, best_s, young_s, daly_s; } rows[] = {
-        {60, 86400, 3180.0, 3219.9, 3180.1}, {300, 86400, 7001.5, 7200.0, 7001.4}, {60, 3600, 618.0, 657.3, 617.9},
-        {300, 3600, 1277.0, 1469.7, 1276.5}, {600, 3600, 1699.0, 2078.5, 1697.7},
+    static const struct {
+        double write_s, mtbf_s, best_s, young_s, daly_s;
+    } rows[] = {
+        {60, 86400, 3180.0, 3219.9, 3180.1}, {300, 86400, 7001.5, 7200.0, 7001.4},
+        {60, 3600, 618.0, 657.3, 617.9},     {300, 3600, 1277.0, 1469.7, 1276.5},
+        {600, 3600, 1699.0, 2078.5, 1697.7},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const double d = rows[i].write_s, m = rows[i].mtbf_s;
         assert_float_equal(dl_checkpoint_young_s(d, m), rows[i].young_s, 0.06);
         assert_float_equal(dl_checkpoint_daly_s(d, m), rows[i].daly_s, 0.06);
-        const double best_s = best_interval_s(d, m), least = dl_checkpoint_stretch_ratio(best_s, d, m, 0);
-        assert_float_equal(best_s, rows[i].best_s, 0.3); /* the minimum is flat, and the table's is of coarser steps */
-        assert_true(dl_checkpoint_stretch_ratio(dl_checkpoint_young_s(d, m), d, m, 0) < 1.0101 * least);
-        assert_true(dl_checkpoint_stretch_ratio(dl_checkpoint_daly_s(d, m), d, m, 0) < 1.00005 * least);
+        const double best_s = best_interval_s(d, m),
+                     least = dl_checkpoint_stretch_ratio(best_s, d, m, 0);
+        assert_float_equal(best_s, rows[i].best_s,
+                           0.3); /* the minimum is flat, and the table's is of coarser steps */
+        assert_true(dl_checkpoint_stretch_ratio(dl_checkpoint_young_s(d, m), d, m, 0) <
+                    1.0101 * least);
+        assert_true(dl_checkpoint_stretch_ratio(dl_checkpoint_daly_s(d, m), d, m, 0) <
+                    1.00005 * least);
     }
     check_close(dl_checkpoint_daly_s(8000, 3600), 3600, 0); /* longer than two failures are apart */
 }
 
-/* M = 1000, t = 90, d = 10, R = 0: 1000 (e^0.1 - 1) / 90 = 105.1709 / 90. A restart of 100 s: times e^0.1. */
+/* M = 1000, t = 90, d = 10, R = 0: 1000 (e^0.1 - 1) / 90 = 105.1709 / 90. A restart of 100 s: times
+ * e^0.1. */
 static void expected_time(void **state) {
     (void)state;
     check_close(dl_checkpoint_stretch_ratio(90, 10, 1000, 0), 1.1685657, 1e-7);
     check_close(dl_checkpoint_stretch_ratio(90, 10, 1000, 100), 1.1685657 * 1.1051709, 1e-7);
-    check_close(dl_checkpoint_stretch_ratio(100, 0, 1e12, 0), 1, 1e-9); /* no failures, free checkpoints */
+    check_close(dl_checkpoint_stretch_ratio(100, 0, 1e12, 0), 1,
+                1e-9); /* no failures, free checkpoints */
 }
 
 static struct dl_prediction prediction = {.iteration_s = 2, .epoch_s = 1000};
 
-static enum dl_code plan(struct dl_fake *f, double interval_s, struct dl_checkpoint *out, struct dl_err *err) {
-    return dl_checkpoint_plan(&f->system, &f->workload, &f->plan, &prediction, interval_s, out, err);
+static enum dl_code plan(struct dl_fake *f, double interval_s, struct dl_checkpoint *out,
+                         struct dl_err *err) {
+    return dl_checkpoint_plan(&f->system, &f->workload, &f->plan, &prediction, interval_s, out,
+                              err);
 }
 
 static void make(struct dl_fake *f) {
@@ -60,12 +75,15 @@ static void make(struct dl_fake *f) {
     f->workload.buffer_elements = 0;
     f->system.node_mtbf_s = 2e6, f->system.restart_s = 60;
     f->system.has_storage = true;
-    f->system.storage = (struct dl_storage){.read_bytes_per_s = NAN, .write_bytes_per_s = 2e9, .total_read_bytes_per_s = NAN,
-                                            .total_write_bytes_per_s = NAN, .open_s = NAN};
+    f->system.storage = (struct dl_storage){.read_bytes_per_s = NAN,
+                                            .write_bytes_per_s = 2e9,
+                                            .total_read_bytes_per_s = NAN,
+                                            .total_write_bytes_per_s = NAN,
+                                            .open_s = NAN};
 }
 
-/* 8 GB: out of the device at 12 GB/s and to storage at 2 GB/s: 0.667 + 4 s, from the one node of rank 0. Two nodes fail every 1e6 s:
- * Young sqrt(2 x 4.667 x 1e6) = 3055 s. */
+/* 8 GB: out of the device at 12 GB/s and to storage at 2 GB/s: 0.667 + 4 s, from the one node of
+ * rank 0. Two nodes fail every 1e6 s: Young sqrt(2 x 4.667 x 1e6) = 3055 s. */
 static void by_hand(void **state) {
     (void)state;
     struct dl_fake f;
@@ -90,8 +108,8 @@ static void by_hand(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Shared out, both nodes write: 8 GB at 4 GB/s; each of 8 devices copies 1 GB, two of them over one link: 2 / 12 s. A file system that
- * takes 3 GB/s in all holds them to that. */
+/* Shared out, both nodes write: 8 GB at 4 GB/s; each of 8 devices copies 1 GB, two of them over one
+ * link: 2 / 12 s. A file system that takes 3 GB/s in all holds them to that. */
 static void shared_out(void **state) {
     (void)state;
     struct dl_fake f;
@@ -127,7 +145,7 @@ static void refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals), cmocka_unit_test(expected_time), cmocka_unit_test(by_hand),
+        cmocka_unit_test(intervals),  cmocka_unit_test(expected_time), cmocka_unit_test(by_hand),
         cmocka_unit_test(shared_out), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Alpha-beta pieces by hand, and the step of MLSL on Xeon Phi and Omni-Path, which needs more than one. */
+/* Alpha-beta pieces by hand, and the step of MLSL on Xeon Phi and Omni-Path, which needs more than
+ * one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +10,13 @@
 
 #include <cmocka.h>
 
-#include "model/coll_fit.h"
-#include "predict/series.h"
+#include "model/collective/coll_fit.h"
+#include "predict/plot/series.h"
 #include "tests/check.h"
 
-static struct dl_coll_sample at(double bytes, double time_s) { return (struct dl_coll_sample){bytes, time_s, NAN, NAN}; }
+static struct dl_coll_sample at(double bytes, double time_s) {
+    return (struct dl_coll_sample){bytes, time_s, NAN, NAN};
+}
 
 /* F-COLL-FIT. One line 10 us + S / 1 GB/s; then a step of 1 ms beyond 1 MB at the same rate. */
 static void pieces_by_hand(void **state) {
@@ -28,7 +31,8 @@ static void pieces_by_hand(void **state) {
     assert_true(isinf(pieces[0].max_bytes) && error < 1e-9);
     for (int i = 10; i < 12; i++) samples[i].time_s += 1e-3;
     assert_int_equal(dl_coll_fit(samples, 12, DL_COLL_FIT_PIECES, pieces, &error), 2);
-    check_close(pieces[0].max_bytes, 1000.0 * 512 * sqrt(2), 1e-9); /* half way between samples 9 and 10 */
+    check_close(pieces[0].max_bytes, 1000.0 * 512 * sqrt(2),
+                1e-9); /* half way between samples 9 and 10 */
     check_close(pieces[0].alpha_s, 10e-6, 1e-9);
     check_close(pieces[1].alpha_s, 1.01e-3, 1e-9);
     check_close(dl_coll_fit_s(pieces, 2, 3e6), 1.01e-3 + 3e-3, 1e-9);
@@ -36,7 +40,8 @@ static void pieces_by_hand(void **state) {
     assert_int_equal(dl_coll_fit(samples, 12, 1, pieces, &error), 1); /* no more than asked for */
     assert_int_equal(dl_coll_fit(samples, 1, 1, pieces, &error), 0);
     assert_true(isnan(error) && isnan(dl_coll_fit_s(pieces, 0, 1)));
-    struct dl_coll_sample falling[] = {at(1, 3e-6), at(2, 2e-6)}; /* beta stays 0, alpha not negative */
+    struct dl_coll_sample falling[] = {at(1, 3e-6),
+                                       at(2, 2e-6)}; /* beta stays 0, alpha not negative */
     assert_int_equal(dl_coll_fit(falling, 2, 1, pieces, &error), 1);
     assert_true(pieces[0].beta_s_per_byte >= 0.0 && pieces[0].alpha_s > 0.0);
 }
@@ -49,19 +54,25 @@ static void mlsl_needs_a_step(void **state) {
     struct dl_series series;
     struct dl_csv csv;
     struct dl_err err = {0};
-    const char *path = dl_arena_printf(&arena, "%s/data/collectives/published.csv", root != NULL ? root : ".");
-    if (dl_csv_read(path, &arena, &csv, &err) != DL_OK || dl_series_read(&csv, &arena, &series, &err) != DL_OK) fail_msg("%s", err.message);
+    const char *path =
+        dl_arena_printf(&arena, "%s/data/collectives/published.csv", root != NULL ? root : ".");
+    if (dl_csv_read(path, &arena, &csv, &err) != DL_OK ||
+        dl_series_read(&csv, &arena, &series, &err) != DL_OK)
+        fail_msg("%s", err.message);
     double sum = 0, one_sum = 0;
     int count = 0;
     for (int r = 0; r < series.count; r++) {
-        if (series.rows[r].series != r || series.rows[r].match.request.library != DL_LIB_MLSL) continue;
+        if (series.rows[r].series != r || series.rows[r].match.request.library != DL_LIB_MLSL)
+            continue;
         struct dl_coll_measured m;
         struct dl_piece pieces[DL_COLL_FIT_PIECES];
         double error, one;
         assert_int_equal(dl_series_measured(&series, r, -1, &m, &err), DL_OK);
         dl_coll_fit(m.samples, m.sample_count, 1, pieces, &one);
-        const int pieces_count = dl_coll_fit(m.samples, m.sample_count, DL_COLL_FIT_PIECES, pieces, &error);
-        printf("%2d nodes: one piece %4.1f %%, %d pieces %4.1f %%\n", (int)m.nodes, 100 * one, pieces_count, 100 * error);
+        const int pieces_count =
+            dl_coll_fit(m.samples, m.sample_count, DL_COLL_FIT_PIECES, pieces, &error);
+        printf("%2d nodes: one piece %4.1f %%, %d pieces %4.1f %%\n", (int)m.nodes, 100 * one,
+               pieces_count, 100 * error);
         assert_true(pieces_count <= 2);
         sum += error, one_sum += one, count++;
     }
@@ -72,6 +83,7 @@ static void mlsl_needs_a_step(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_by_hand), cmocka_unit_test(mlsl_needs_a_step)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_by_hand),
+                                       cmocka_unit_test(mlsl_needs_a_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Textbook algorithms by hand for p = 1, 2, 3, 4, 8 and the MPI rules. alpha = 1, beta = 0.01, gamma = 0.001, S = 1200,
- * so that S beta = 12 and S gamma = 1.2. */
+/* Textbook algorithms by hand for p = 1, 2, 3, 4, 8 and the MPI rules. alpha = 1, beta = 0.01,
+ * gamma = 0.001, S = 1200, so that S beta = 12 and S gamma = 1.2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "model/coll_copy.h"
-#include "model/mpi_coll.h"
-#include "model/topology.h"
+#include "model/collective/algorithms/coll_copy.h"
+#include "model/collective/libraries/mpi_coll.h"
+#include "model/hardware/topology.h"
 #include "tests/check.h"
 
 static const struct dl_hockney unit = {1.0, 0.01, 0.001};
@@ -42,8 +42,8 @@ static const struct expectation expectations[] = {
     {"all_reduce.bcube", {0, 27.2, 41.8, 41.8, 50.1}},
     /* (p-1) 14.2 + ceil(lg p) 13 */
     {"all_reduce.linear", {0, 27.2, 54.4, 68.6, 138.4}},
-    /* p=4: ring RS 2: 1*(1+6)+.6, AG 7, ring of 2 on 600: 2*(1+3)+.3 = 22.9; p=8 as 2 x 4: 7.6+7 + ring of 4 on 600:
-       6*2.5+.45 */
+    /* p=4: ring RS 2: 1*(1+6)+.6, AG 7, ring of 2 on 600: 2*(1+3)+.3 = 22.9; p=8 as 2 x 4: 7.6+7 +
+       ring of 4 on 600: 6*2.5+.45 */
     {"all_reduce.hierarchical2", {0, 14.6, 20.8, 22.9, 30.05}},
     /* p=8 as 2 x 2 x 2: 14.6 + (2*4+.3) + ring of 2 on 300: 2*2.5+.15 */
     {"all_reduce.hierarchical3", {0, 14.6, 20.8, 22.9, 28.05}},
@@ -79,7 +79,8 @@ static void every_algorithm_by_hand(void **state) {
     while (dl_collective_algorithms[rows] != NULL) rows++;
     assert_int_equal(rows, sizeof expectations / sizeof expectations[0]);
     for (int i = 0; i < rows; i++) {
-        const struct dl_collective_algorithm *row = dl_collective_algorithm_find(expectations[i].name);
+        const struct dl_collective_algorithm *row =
+            dl_collective_algorithm_find(expectations[i].name);
         if (row == NULL) fail_msg("no algorithm %s", expectations[i].name);
         size_t length = strlen(dl_collective_op_names[row->op]);
         assert_int_equal(strncmp(row->name, dl_collective_op_names[row->op], length), 0);
@@ -87,27 +88,37 @@ static void every_algorithm_by_hand(void **state) {
         for (int k = 0; k < 5; k++) {
             bool valid = row->valid == NULL || row->valid(ranks_of[k]);
             assert_int_equal(valid, !isnan(expectations[i].p[k]));
-            if (valid) check_close(row->time_s(&unit, ranks_of[k], 1200.0, 0.0), expectations[i].p[k], 1e-12);
+            if (valid)
+                check_close(row->time_s(&unit, ranks_of[k], 1200.0, 0.0), expectations[i].p[k],
+                            1e-12);
         }
     }
     assert_null(dl_collective_algorithm_find("all_reduce.telepathy"));
 }
 
-/* Segments of 300: chain of 4: (4 - 2 + 4) + (2 * 300 + 1200) * .01 = 24; binary tree of 4: 2*2*(2+4-1) + 4 * (300 +
- * 1200) * .01 + 2 * 1500 * .001 = 83; segmented ring of 2 ranks, blocks of 600: 2 phases: 3 messages + 12 + .6. */
+/* Segments of 300: chain of 4: (4 - 2 + 4) + (2 * 300 + 1200) * .01 = 24; binary tree of 4:
+ * 2*2*(2+4-1) + 4 * (300 + 1200) * .01 + 2 * 1500 * .001 = 83; segmented ring of 2 ranks, blocks of
+ * 600: 2 phases: 3 messages + 12 + .6. */
 static void segments_by_hand(void **state) {
     (void)state;
-    check_close(dl_collective_algorithm_find("broadcast.chain")->time_s(&unit, 4, 1200, 300), 24.0, 1e-12);
-    check_close(dl_collective_algorithm_find("all_reduce.binary_tree")->time_s(&unit, 4, 1200, 300), 83.0, 1e-12);
-    check_close(dl_collective_algorithm_find("all_reduce.segmented_ring")->time_s(&unit, 2, 1200, 300), 15.6, 1e-12);
-    /* binomial of 8 with 100: 81.6; pipelined tree 4 * (3 + 12 - 1) + 4 * (200 + 1200) * .01 + 2.8 = 114.8 */
-    check_close(dl_collective_algorithm_find("all_reduce.nonoverlapping")->time_s(&unit, 8, 1200, 100), 81.6, 1e-12);
+    check_close(dl_collective_algorithm_find("broadcast.chain")->time_s(&unit, 4, 1200, 300), 24.0,
+                1e-12);
+    check_close(dl_collective_algorithm_find("all_reduce.binary_tree")->time_s(&unit, 4, 1200, 300),
+                83.0, 1e-12);
+    check_close(
+        dl_collective_algorithm_find("all_reduce.segmented_ring")->time_s(&unit, 2, 1200, 300),
+        15.6, 1e-12);
+    /* binomial of 8 with 100: 81.6; pipelined tree 4 * (3 + 12 - 1) + 4 * (200 + 1200) * .01 + 2.8
+     * = 114.8 */
+    check_close(
+        dl_collective_algorithm_find("all_reduce.nonoverlapping")->time_s(&unit, 8, 1200, 100),
+        81.6, 1e-12);
 }
 
 static void levels_with_their_own_links(void **state) {
     (void)state;
-    /* 4 inside on a fast link, 2 outside on 300 bytes: inside 3 (0.1 + 300 * .001) twice = 2.4; outside 2 (1 + 150 *
-     * .01) + .15 */
+    /* 4 inside on a fast link, 2 outside on 300 bytes: inside 3 (0.1 + 300 * .001) twice = 2.4;
+     * outside 2 (1 + 150 * .01) + .15 */
     struct dl_hockney links[2] = {{0.1, 0.001, 0.0}, {1.0, 0.01, 0.001}};
     double sizes[2] = {4, 2};
     check_close(dl_coll_hierarchical_s(links, sizes, 2, 1200), 2.4 + 5.0 + 0.15, 1e-12);
@@ -147,7 +158,9 @@ static void mpi_rules(void **state) {
                  {DL_MPI_INTEL, 4, 1e6, DL_MPI_RABENSEIFNER}};
     double below = 0.0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(dl_mpi_all_reduce_choice(cases[i].kind, cases[i].ranks, cases[i].bytes, &below), cases[i].algorithm);
+        assert_int_equal(
+            dl_mpi_all_reduce_choice(cases[i].kind, cases[i].ranks, cases[i].bytes, &below),
+            cases[i].algorithm);
     assert_int_equal(dl_mpi_kind_of("openmpi-3.1"), DL_MPI_OPEN_OLD);
     assert_int_equal(dl_mpi_kind_of("openmpi-4.0.5"), DL_MPI_OPEN_OLD);
     assert_int_equal(dl_mpi_kind_of("openmpi-4.1"), DL_MPI_OPEN);
@@ -163,13 +176,14 @@ static void mpi_rules(void **state) {
     assert_int_equal(dl_mpi_kind_of(NULL), DL_MPI_OPEN);
 }
 
-/* 4 nodes of 2, alpha 1 inside and 10 outside, beta .01 and .1, no sums, S = 800. Rabenseifner: 2*1*1 + 2*2*10 = 42;
- * inside 2 * 400 * .01 = 8; outside 2 * 300 * .1 * 2 flows = 120. Doubling: 1 + 2 * 10 = 21; 800 (.01 + 2 * .1 * 2) =
- * 328. Ring: 14 * 10; 7 * 100 * 2 * .1 = 140. */
+/* 4 nodes of 2, alpha 1 inside and 10 outside, beta .01 and .1, no sums, S = 800. Rabenseifner:
+ * 2*1*1 + 2*2*10 = 42; inside 2 * 400 * .01 = 8; outside 2 * 300 * .1 * 2 flows = 120. Doubling: 1
+ * + 2 * 10 = 21; 800 (.01 + 2 * .1 * 2) = 328. Ring: 14 * 10; 7 * 100 * 2 * .1 = 140. */
 static void mpi_costs_over_nodes(void **state) {
     (void)state;
     struct dl_coll_links links = {{1, .01, 0}, {10, .1, 0}, 4, 2, 8, 1, 1};
-    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_RABENSEIFNER, &links, 800);
+    struct dl_cost_parts cost =
+        dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_RABENSEIFNER, &links, 800);
     check_close(cost.latency_s, 42, 1e-12);
     check_close(cost.bandwidth_s, 128, 1e-12);
     cost = dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_DOUBLING, &links, 800);
@@ -181,15 +195,17 @@ static void mpi_costs_over_nodes(void **state) {
     /* fewer elements than ranks: the ring is not taken */
     cost = dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_RING, &links, 16);
     check_close(cost.steps, 3, 1e-12);
-    /* Reduce by a heap over 8 ranks: 3 hops (1 + 2 * 10) and 4 messages, of which 3 leave a node; broadcast by a 4-nomial tree:
-     * 1 + 10, 1 and 3 messages; 0.5 us for each message beside another; 800 * 2 * (.01 + 3 * .1). */
+    /* Reduce by a heap over 8 ranks: 3 hops (1 + 2 * 10) and 4 messages, of which 3 leave a node;
+     * broadcast by a 4-nomial tree: 1 + 10, 1 and 3 messages; 0.5 us for each message beside
+     * another; 800 * 2 * (.01 + 3 * .1). */
     cost = dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_NONOVERLAPPING, &links, 800);
     check_close(cost.latency_s, 32 + 3 * 0.5e-6, 1e-9);
     check_close(cost.bandwidth_s, 496, 1e-12);
 }
 
 static struct dl_system fake_system(void) {
-    struct dl_system system = {.name = "fake", .nodes = 8, .devices_per_node = 4, .has_inter = true, .has_host = true};
+    struct dl_system system = {
+        .name = "fake", .nodes = 8, .devices_per_node = 4, .has_inter = true, .has_host = true};
     system.host.copy_bandwidth_bytes_per_s = 10e9;
     system.host.memory_bandwidth_bytes_per_s = NAN;
     system.host.devices_per_copy_link = 2;
@@ -203,13 +219,17 @@ static struct dl_system fake_system(void) {
     return system;
 }
 
-/* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device memory each costs 20
- * us more. */
+/* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device
+ * memory each costs 20 us more. */
 static void device_buffers_cost_copies(void **state) {
     (void)state;
     struct dl_system system = fake_system();
-    struct dl_collective_request r = {
-        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .bytes = 64, .nodes = 4, .ranks_per_node = 1, .flows_per_adapter = 1};
+    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                      .library = DL_LIB_MPI,
+                                      .bytes = 64,
+                                      .nodes = 4,
+                                      .ranks_per_node = 1,
+                                      .flows_per_adapter = 1};
     struct dl_collective_time host, staged;
     assert_int_equal(dl_collective_time(&system, &r, &host, NULL), DL_OK);
     r.device_buffers = true;
@@ -218,9 +238,9 @@ static void device_buffers_cost_copies(void **state) {
     check_close(staged.latency_s, 140e-6, 1e-12);
 }
 
-/* 4 workers and 4 colocated servers, S = 400 MB, balanced, 1 GB/s: each way 3/4 * .4 = .3 s; half duplex .6 s.
- * Largest server 200 MB: 3/4 * 4 * .2 = .6 s each way. Separate servers: 4 * 100 MB / 1 GB/s = .4 s each way.
- * Full duplex with 4 messages: .3 + .3 / 4. Messages: 2 * 4 * 1 ms. */
+/* 4 workers and 4 colocated servers, S = 400 MB, balanced, 1 GB/s: each way 3/4 * .4 = .3 s; half
+ * duplex .6 s. Largest server 200 MB: 3/4 * 4 * .2 = .6 s each way. Separate servers: 4 * 100 MB /
+ * 1 GB/s = .4 s each way. Full duplex with 4 messages: .3 + .3 / 4. Messages: 2 * 4 * 1 ms. */
 static void parameter_servers_by_hand(void **state) {
     (void)state;
     struct dl_system system = fake_system();
@@ -258,8 +278,9 @@ static void parameter_servers_by_hand(void **state) {
     check_close(t.push_s, 0.0, 1e-12);
 }
 
-/* Host copies at 10 GB/s, two devices on a link: 4 devices x 1 GB = .2 s + 2 * 10 us. Without a link between devices, a
- * star of 4 over the host: 3 GB at 10 GB/s; tree: 2 rounds; sharded: 2 * 3/4 GB. */
+/* Host copies at 10 GB/s, two devices on a link: 4 devices x 1 GB = .2 s + 2 * 10 us. Without a
+ * link between devices, a star of 4 over the host: 3 GB at 10 GB/s; tree: 2 rounds; sharded: 2 *
+ * 3/4 GB. */
 static void copies_by_hand(void **state) {
     (void)state;
     struct dl_system system = fake_system();
@@ -280,9 +301,10 @@ static void copies_by_hand(void **state) {
     assert_true(dl_copy_star_cost(&system, 1, 1e9, &cost));
 }
 
-/* Groups in a job of 8 nodes with 4 devices and 2 adapters. Tensor groups of 4 neighbours stay in a node, one to a node.
- * Data groups of 8, 4 apart: one rank on each node; 4 of them share 2 adapters, each uses one: 2 flows on an adapter.
- * Groups of 16, 2 apart: 2 ranks on each node, 2 groups: both adapters carry both. 32 neighbours: all, alone. */
+/* Groups in a job of 8 nodes with 4 devices and 2 adapters. Tensor groups of 4 neighbours stay in a
+ * node, one to a node. Data groups of 8, 4 apart: one rank on each node; 4 of them share 2
+ * adapters, each uses one: 2 flows on an adapter. Groups of 16, 2 apart: 2 ranks on each node, 2
+ * groups: both adapters carry both. 32 neighbours: all, alone. */
 static void groups_of_a_job_by_hand(void **state) {
     (void)state;
     struct dl_system system = fake_system();
@@ -347,7 +369,8 @@ static void one_rank_is_free_and_faults_are_named(void **state) {
     assert_non_null(strstr(err.message, "links.inter"));
 }
 
-static double model_s(struct dl_system *system, struct dl_collective_request r, double bytes, int64_t nodes) {
+static double model_s(struct dl_system *system, struct dl_collective_request r, double bytes,
+                      int64_t nodes) {
     const int count = system->collective_count;
     struct dl_collective_time t;
     system->collective_count = 0;
@@ -357,26 +380,42 @@ static double model_s(struct dl_system *system, struct dl_collective_request r, 
     return t.time_s;
 }
 
-/* Measured / model is 10 us / model(1 KiB), recursive doubling, and 160 us / model(1 MiB), Rabenseifner. 4 bytes have the
- * first ratio, 256 KiB, 512 KiB and 2 MiB the second; 32 KiB, 32 times from the next sample of its algorithm, lies half way
- * in log bytes: the root of both. 8 nodes: the ratio of 4 nodes; 6 nodes between 4 and 8. */
+/* Measured / model is 10 us / model(1 KiB), recursive doubling, and 160 us / model(1 MiB),
+ * Rabenseifner. 4 bytes have the first ratio, 256 KiB, 512 KiB and 2 MiB the second; 32 KiB, 32
+ * times from the next sample of its algorithm, lies half way in log bytes: the root of both. 8
+ * nodes: the ratio of 4 nodes; 6 nodes between 4 and 8. */
 static void samples_come_first(void **state) {
     (void)state;
     struct dl_system system = fake_system();
-    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}},
+    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6},
+                                       {1048576, 160e-6, 159e-6, 161e-6}},
                           more[] = {{1048576, 640e-6, NAN, NAN}};
-    struct dl_coll_measured measured[] = {
-        {.library = "mpi", .operation = "all_reduce", .nodes = 4, .ranks = 4, .samples = samples, .sample_count = 2},
-        {.library = "mpi", .operation = "all_reduce", .nodes = 16, .ranks = 16, .samples = more, .sample_count = 1}};
+    struct dl_coll_measured measured[] = {{.library = "mpi",
+                                           .operation = "all_reduce",
+                                           .nodes = 4,
+                                           .ranks = 4,
+                                           .samples = samples,
+                                           .sample_count = 2},
+                                          {.library = "mpi",
+                                           .operation = "all_reduce",
+                                           .nodes = 16,
+                                           .ranks = 16,
+                                           .samples = more,
+                                           .sample_count = 1}};
     system.collectives = measured, system.collective_count = 1;
-    struct dl_collective_request r = {
-        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .nodes = 4, .ranks_per_node = 1, .flows_per_adapter = 1};
-    const double small = 10e-6 / model_s(&system, r, 1024, 4), large = 160e-6 / model_s(&system, r, 1048576, 4);
+    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                      .library = DL_LIB_MPI,
+                                      .nodes = 4,
+                                      .ranks_per_node = 1,
+                                      .flows_per_adapter = 1};
+    const double small = 10e-6 / model_s(&system, r, 1024, 4),
+                 large = 160e-6 / model_s(&system, r, 1048576, 4);
     const struct {
         double bytes, ratio;
         bool extrapolated;
-    } cases[] = {{1024, small, false},   {4, small, false},       {32768, sqrt(small * large), false},
-                 {262144, large, false}, {1048576, large, false}, {2097152, large, true}};
+    } cases[] = {
+        {1024, small, false},   {4, small, false},       {32768, sqrt(small * large), false},
+        {262144, large, false}, {1048576, large, false}, {2097152, large, true}};
     struct dl_collective_time t;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         r.bytes = cases[i].bytes;
@@ -399,8 +438,10 @@ static void samples_come_first(void **state) {
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     check_close(t.time_s, 100e-6 + 1e-2, 1e-12);
     assert_string_equal(t.origin, "fitted");
-    /* no model without a link: the times themselves, on a cubic in log-log that two samples make a line */
-    measured[0].piece_count = 0, system.collective_count = 1, system.has_inter = false, r.bytes = 32768;
+    /* no model without a link: the times themselves, on a cubic in log-log that two samples make a
+     * line */
+    measured[0].piece_count = 0, system.collective_count = 1, system.has_inter = false,
+    r.bytes = 32768;
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     check_close(t.time_s, 40e-6, 1e-9);
     assert_string_equal(t.algorithm, "as measured");

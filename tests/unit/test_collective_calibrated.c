@@ -1,6 +1,6 @@
-/* Published collectives predicted from other samples of the same machine, as a calibrated profile would: five folds over the
- * sizes of each series, and every rank count from the others. Holds the mean by source to what was reached when it was last
- * recorded (so that it can only get better). */
+/* Published collectives predicted from other samples of the same machine, as a calibrated profile
+ * would: five folds over the sizes of each series, and every rank count from the others. Holds the
+ * mean by source to what was reached when it was last recorded (so that it can only get better). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,11 @@
 
 #include <cmocka.h>
 
-#include "predict/compare.h"
+#include "predict/compare/compare.h"
 #include "tests/check.h"
 
-static void hold(enum dl_calibrated mode, double by_source_pct, double median_pct, int fewest_rows) {
+static void hold(enum dl_calibrated mode, double by_source_pct, double median_pct,
+                 int fewest_rows) {
     const char *root = getenv("DLMODEL_ROOT");
     char directory[512], path[600];
     snprintf(directory, sizeof directory, "%s/data", root != NULL ? root : ".");
@@ -34,17 +35,20 @@ static void hold(enum dl_calibrated mode, double by_source_pct, double median_pc
     bool found = false;
     for (int i = 0; i < count; i++) {
         if (strcmp(list[i].kind, "system") == 0 && list[i].rows > 0)
-            printf("%-26s %4d rows, mean %5.1f %%, median %5.1f %%, worst %6.1f %%\n", list[i].group, list[i].rows,
-                   list[i].mape_pct, list[i].median_ape_pct, list[i].max_ape_pct);
+            printf("%-26s %4d rows, mean %5.1f %%, median %5.1f %%, worst %6.1f %%\n",
+                   list[i].group, list[i].rows, list[i].mape_pct, list[i].median_ape_pct,
+                   list[i].max_ape_pct);
         if (strcmp(list[i].group, "all-by-source") != 0) continue;
         found = true;
-        printf("each source weighing the same: mean %.2f %%, median %.2f %%\n", list[i].mape_pct, list[i].median_ape_pct);
+        printf("each source weighing the same: mean %.2f %%, median %.2f %%\n", list[i].mape_pct,
+               list[i].median_ape_pct);
         assert_true(list[i].mape_pct < by_source_pct);
         assert_true(list[i].median_ape_pct < median_pct);
         assert_true(comparison.count >= fewest_rows);
     }
     assert_true(found);
-    for (int i = 0; i < comparison.count; i++) assert_true(comparison.rows[i].skipped == (comparison.rows[i].why != NULL));
+    for (int i = 0; i < comparison.count; i++)
+        assert_true(comparison.rows[i].skipped == (comparison.rows[i].why != NULL));
     dl_arena_free(&arena);
 }
 
@@ -59,6 +63,7 @@ static void one_rank_count_left_out(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(five_folds_over_sizes), cmocka_unit_test(one_rank_count_left_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(five_folds_over_sizes),
+                                       cmocka_unit_test(one_rank_count_left_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

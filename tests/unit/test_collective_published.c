@@ -1,6 +1,6 @@
-/* Predictions of published collectives from the system files alone, without samples: prints the median absolute error
- * by system and size class and holds each to the bound reached when it was last recorded (so that it can only get
- * better). */
+/* Predictions of published collectives from the system files alone, without samples: prints the
+ * median absolute error by system and size class and holds each to the bound reached when it was
+ * last recorded (so that it can only get better). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,17 +11,17 @@
 
 #include <cmocka.h>
 
-#include "model/coll_match.h"
-#include "model/csv.h"
-#include "model/data.h"
-#include "model/stats.h"
+#include "model/collective/coll_match.h"
+#include "model/base/csv.h"
+#include "model/cli/data.h"
+#include "model/base/stats.h"
 #include "tests/check.h"
 
 enum { ROWS = 4096, GROUPS = 32 };
 static const double MEBIBYTE = 1048576.0;
 
-/* What the model must keep to: medians in percent below and from 1 MiB (0: too few rows to hold). Recorded 1.0, 3.2;
- * 21, 27; 9; 7.5, 13. */
+/* What the model must keep to: medians in percent below and from 1 MiB (0: too few rows to hold).
+ * Recorded 1.0, 3.2; 21, 27; 9; 7.5, 13. */
 struct bound {
     const char *system, *library;
     double pct[2];
@@ -48,17 +48,17 @@ static int group_count;
 static double all[2][ROWS];
 static size_t all_count[2], skipped;
 
-static struct group *group_of(const char *system, const char *library)
-{
+static struct group *group_of(const char *system, const char *library) {
     for (int i = 0; i < group_count; i++)
-        if (strcmp(groups[i].system, system) == 0 && strcmp(groups[i].library, library) == 0) return &groups[i];
+        if (strcmp(groups[i].system, system) == 0 && strcmp(groups[i].library, library) == 0)
+            return &groups[i];
     assert_true(group_count < GROUPS);
     groups[group_count].system = system, groups[group_count].library = library;
     return &groups[group_count++];
 }
 
-static void predict_row(const struct dl_data *data, const struct dl_coll_row *row, struct dl_arena *arena)
-{
+static void predict_row(const struct dl_data *data, const struct dl_coll_row *row,
+                        struct dl_arena *arena) {
     struct dl_err err = {0};
     struct dl_coll_match match = dl_coll_match(row);
     if (match.system == NULL) {
@@ -74,33 +74,35 @@ static void predict_row(const struct dl_data *data, const struct dl_coll_row *ro
     if (match.nccl_version != NULL) system.nccl_version = match.nccl_version;
     system.collective_count = 0; /* from the links alone */
     struct dl_collective_time t;
-    if (dl_collective_time(&system, &match.request, &t, &err) != DL_OK) fail_msg("%s: %s", match.system, err.message);
+    if (dl_collective_time(&system, &match.request, &t, &err) != DL_OK)
+        fail_msg("%s: %s", match.system, err.message);
     if (match.launches > 0 && system.device != NULL && !isnan(system.device->launch_s))
         t.time_s += match.launches * system.device->launch_s;
     int large = match.request.bytes >= MEBIBYTE;
     struct group *group = group_of(match.system, row->library);
     double error = t.time_s / match.measured_s - 1.0;
     if (getenv("DLMODEL_VERBOSE") != NULL)
-        printf("%-16s %-14.14s %3d x %d %11.0f B measured %10.1f us predicted %10.1f us %+6.1f %% %s %s\n",
-               match.system, row->library, (int)match.request.nodes, (int)match.request.ranks_per_node,
-               match.request.bytes, match.measured_s * 1e6, t.time_s * 1e6, error * 100.0, t.algorithm,
-               t.protocol != NULL ? t.protocol : "");
+        printf("%-16s %-14.14s %3d x %d %11.0f B measured %10.1f us predicted %10.1f us %+6.1f %% "
+               "%s %s\n",
+               match.system, row->library, (int)match.request.nodes,
+               (int)match.request.ranks_per_node, match.request.bytes, match.measured_s * 1e6,
+               t.time_s * 1e6, error * 100.0, t.algorithm, t.protocol != NULL ? t.protocol : "");
     group->bias[large] += error;
     group->error[large][group->count[large]++] = fabs(error);
     all[large][all_count[large]++] = fabs(error);
 }
 
-static void hold(const char *system, const char *library, int large, double median_pct)
-{
+static void hold(const char *system, const char *library, int large, double median_pct) {
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
-        if (strcmp(bounds[i].system, system) != 0 || strcmp(bounds[i].library, library) != 0) continue;
+        if (strcmp(bounds[i].system, system) != 0 || strcmp(bounds[i].library, library) != 0)
+            continue;
         if (bounds[i].pct[large] > 0.0 && median_pct > bounds[i].pct[large])
-            fail_msg("%s %s: median error %.1f %%, held to %.0f %%", system, library, median_pct, bounds[i].pct[large]);
+            fail_msg("%s %s: median error %.1f %%, held to %.0f %%", system, library, median_pct,
+                     bounds[i].pct[large]);
     }
 }
 
-static void published_collectives(void **state)
-{
+static void published_collectives(void **state) {
     (void)state;
     static double scratch[ROWS];
     const char *root = getenv("DLMODEL_ROOT");
@@ -134,7 +136,8 @@ static void published_collectives(void **state)
         }
         printf("\n");
     }
-    printf("all: below 1 MiB %zu rows, median %.1f %%; from 1 MiB %zu rows, median %.1f %%; %zu rows without a system "
+    printf("all: below 1 MiB %zu rows, median %.1f %%; from 1 MiB %zu rows, median %.1f %%; %zu "
+           "rows without a system "
            "file\n",
            all_count[0], 100 * dl_median(all[0], all_count[0], scratch), all_count[1],
            100 * dl_median(all[1], all_count[1], scratch), skipped);
@@ -144,8 +147,7 @@ static void published_collectives(void **state)
     dl_arena_free(&systems);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(published_collectives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The error summary by hand, rows of runs and kernels that must be predicted or skipped with a reason, and what --anchor
- * promises: the anchor's own prediction becomes its measurement. */
+/* The error summary by hand, rows of runs and kernels that must be predicted or skipped with a
+ * reason, and what --anchor promises: the anchor's own prediction becomes its measurement. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,20 +11,27 @@
 
 #include <cmocka.h>
 
-#include "model/kernel_match.h"
-#include "model/layer_times.h"
-#include "predict/compare.h"
+#include "model/hardware/kernel_match.h"
+#include "model/framework/layer_times.h"
+#include "predict/compare/compare.h"
 #include "tests/check.h"
 
-static void add(struct dl_comparison *c, const char *source, const char *system, double predicted, double measured) {
+static void add(struct dl_comparison *c, const char *source, const char *system, double predicted,
+                double measured) {
     struct dl_compared *row = dl_comparison_add(c);
     assert_non_null(row);
-    *row = (struct dl_compared){.id = "row", .source = source, .system = system, .predicted = predicted, .measured = measured,
-                                .error_pct = 100 * (predicted - measured) / measured, .low = 0.9 * predicted,
+    *row = (struct dl_compared){.id = "row",
+                                .source = source,
+                                .system = system,
+                                .predicted = predicted,
+                                .measured = measured,
+                                .error_pct = 100 * (predicted - measured) / measured,
+                                .low = 0.9 * predicted,
                                 .high = 1.1 * predicted};
 }
 
-static const struct dl_error_summary *group(const struct dl_error_summary *list, int count, const char *kind, const char *name) {
+static const struct dl_error_summary *group(const struct dl_error_summary *list, int count,
+                                            const char *kind, const char *name) {
     for (int i = 0; i < count; i++) {
         if (strcmp(list[i].kind, kind) == 0 && strcmp(list[i].group, name) == 0) return &list[i];
     }
@@ -34,8 +41,8 @@ static const struct dl_error_summary *group(const struct dl_error_summary *list,
 
 /* Source a: errors +10, -30, +20 %; b: +50 %; c: one skipped row.
  * a: mean |e| = 60/3 = 20, median 20, 90th by type 7: sorted 10 20 30 at 1.8 -> 28, bias 0.
- * all: mean (10 + 30 + 20 + 50)/4 = 27.5, bias (10 - 30 + 20 + 50)/4 = 12.5. By source: (20 + 50)/2 = 35.
- * Inside [0.9, 1.1] x predicted: 100 in [99, 121] only, so 1 of 3 of a and 0 of b. */
+ * all: mean (10 + 30 + 20 + 50)/4 = 27.5, bias (10 - 30 + 20 + 50)/4 = 12.5. By source: (20 + 50)/2
+ * = 35. Inside [0.9, 1.1] x predicted: 100 in [99, 121] only, so 1 of 3 of a and 0 of b. */
 static void summary_by_hand(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -50,7 +57,8 @@ static void summary_by_hand(void **state) {
     struct dl_error_summary *list;
     int count;
     assert_int_equal(dl_compare_summarize(&c, &list, &count, &err), DL_OK);
-    const struct dl_error_summary *a = group(list, count, "source", "a"), *all = group(list, count, "all", "all");
+    const struct dl_error_summary *a = group(list, count, "source", "a"),
+                                  *all = group(list, count, "all", "all");
     const struct dl_error_summary *by_source = group(list, count, "all", "all-by-source");
     check_close(a->mape_pct, 20, 1e-12);
     check_close(a->median_ape_pct, 20, 1e-12);
@@ -76,11 +84,13 @@ static struct dl_data data_of(struct dl_arena *arena) {
     return (struct dl_data){.directories = directories, .directory_count = 1};
 }
 
-static const char header[] = "id,source,system,framework,strategy,backend,workload,input,precision,optimizer,nodes,devices_per_node,"
-                             "batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,notes\n";
+static const char header[] =
+    "id,source,system,framework,strategy,backend,workload,input,precision,optimizer,nodes,devices_"
+    "per_node,"
+    "batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,notes\n";
 
-static enum dl_code compare_text(const char *rows, bool anchor, struct dl_arena *arena, struct dl_comparison *out,
-                                 struct dl_err *err) {
+static enum dl_code compare_text(const char *rows, bool anchor, struct dl_arena *arena,
+                                 struct dl_comparison *out, struct dl_err *err) {
     const struct dl_data data = data_of(arena);
     const char *text = dl_arena_printf(arena, "%s%s", header, rows);
     struct dl_csv csv;
@@ -94,20 +104,25 @@ static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
     struct dl_arena arena = {0};
     struct dl_comparison c;
     struct dl_err err = {0};
-    const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
-                       "b,s,nowhere,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
-                       "c,s,iris-v100,ideal,telepathy,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
-                       "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,,,,,,,iteration,0.1,s,\n"
-                       "e,s,iris-v100,ideal,data,,resnet50,,fp99,,1,4,32,,,,,,throughput,100,samples/s,\n"
-                       "f,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n"
-                       "g,s,iris-v100,ideal,data,,bert_base,seq128,fp32,adam,1,4,8,,,,,,throughput,100,samples/s,\n"
-                       "h,s,iris-v100,ideal,data,,resnet50,banana,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n";
+    const char *rows =
+        "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+        "b,s,nowhere,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+        "c,s,iris-v100,ideal,telepathy,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
+        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,,,,,,,iteration,0.1,s,\n"
+        "e,s,iris-v100,ideal,data,,resnet50,,fp99,,1,4,32,,,,,,throughput,100,samples/s,\n"
+        "f,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n"
+        "g,s,iris-v100,ideal,data,,bert_base,seq128,fp32,adam,1,4,8,,,,,,throughput,100,samples/"
+        "s,\n"
+        "h,s,iris-v100,ideal,data,,resnet50,banana,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n";
     if (compare_text(rows, false, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
     assert_int_equal(c.count, 8);
-    static const char *const reasons[] = {NULL, "nowhere", "strategy", "batch", "precision", NULL, NULL, "banana"};
+    static const char *const reasons[] = {NULL,        "nowhere", "strategy", "batch",
+                                          "precision", NULL,      NULL,       "banana"};
     for (int i = 0; i < 8; i++) {
-        if (c.rows[i].skipped != (reasons[i] != NULL)) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
-        if (reasons[i] != NULL && strstr(c.rows[i].why, reasons[i]) == NULL) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
+        if (c.rows[i].skipped != (reasons[i] != NULL))
+            fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
+        if (reasons[i] != NULL && strstr(c.rows[i].why, reasons[i]) == NULL)
+            fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
     }
     /* a and f are the same run: 128 samples an iteration on 4 devices. */
     check_close(c.rows[0].predicted * c.rows[5].predicted, 128, 1e-9);
@@ -117,8 +132,9 @@ static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
     dl_arena_free(&arena);
 }
 
-/* On one device the iteration is compute and host overhead: an anchor measured at t makes the ideal framework's prediction for
- * more devices at least t, and without communication to wait for, t itself within the host's part. */
+/* On one device the iteration is compute and host overhead: an anchor measured at t makes the ideal
+ * framework's prediction for more devices at least t, and without communication to wait for, t
+ * itself within the host's part. */
 static void anchor_corrects_compute(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -130,14 +146,16 @@ static void anchor_corrects_compute(void **state) {
                        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,2,24,,,,,,iteration,0.2,s,\n";
     assert_int_equal(compare_text(rows, false, &arena, &plain, &err), DL_OK);
     assert_int_equal(compare_text(rows, true, &arena, &anchored, &err), DL_OK);
-    assert_true(anchored.rows[0].skipped && anchored.rows[2].skipped && anchored.rows[3].skipped); /* anchor, alone, other batch */
+    assert_true(anchored.rows[0].skipped && anchored.rows[2].skipped &&
+                anchored.rows[3].skipped); /* anchor, alone, other batch */
     assert_false(anchored.rows[1].skipped);
     assert_true(plain.rows[1].error_pct < -20); /* 0.2 s is about twice what the model says */
     check_close(anchored.rows[1].predicted, 0.2, 0.02);
     dl_arena_free(&arena);
 }
 
-/* A product of matrices took 1 ms beside the profile of the layers and 1.5 ms beside run a, 0.5 ms beside b, 1.1 ms beside c; d does not say. */
+/* A product of matrices took 1 ms beside the profile of the layers and 1.5 ms beside run a, 0.5 ms
+ * beside b, 1.1 ms beside c; d does not say. */
 static void the_speed_of_the_core_is_remarked(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -145,12 +163,25 @@ static void the_speed_of_the_core_is_remarked(void **state) {
     struct dl_err err = {0};
     struct dl_data data = data_of(&arena);
     struct dl_layer_time layer = {.name = "conv1", .forward_s = 0.01, .backward_s = 0.02};
-    struct dl_layer_batch batch = {.batch_samples = 32, .update_s = NAN, .jitter_frac = NAN, .core_s = 1e-3, .steps = 1, .layers = &layer, .layer_count = 1};
-    const struct dl_layer_times times = {.name = "t", .summary = "t", .source = "measured", .workload = "resnet50", .framework = "ideal", .batches = &batch, .batch_count = 1};
+    struct dl_layer_batch batch = {.batch_samples = 32,
+                                   .update_s = NAN,
+                                   .jitter_frac = NAN,
+                                   .core_s = 1e-3,
+                                   .steps = 1,
+                                   .layers = &layer,
+                                   .layer_count = 1};
+    const struct dl_layer_times times = {.name = "t",
+                                         .summary = "t",
+                                         .source = "measured",
+                                         .workload = "resnet50",
+                                         .framework = "ideal",
+                                         .batches = &batch,
+                                         .batch_count = 1};
     const struct dl_layer_times *list[] = {&times};
     data.layer_times = list;
     data.layer_times_count = 1;
-    const char text[] = "id,source,system,framework,workload,nodes,devices_per_node,batch_per_device,metric,value,core_s\n"
+    const char text[] = "id,source,system,framework,workload,nodes,devices_per_node,batch_per_"
+                        "device,metric,value,core_s\n"
                         "a,s,iris-v100,ideal,resnet50,1,1,32,iteration,0.1,0.0015\n"
                         "b,s,iris-v100,ideal,resnet50,1,1,32,iteration,0.1,0.0005\n"
                         "c,s,iris-v100,ideal,resnet50,1,1,32,iteration,0.1,0.0011\n"
@@ -165,9 +196,10 @@ static void the_speed_of_the_core_is_remarked(void **state) {
     dl_arena_free(&arena);
 }
 
-/* A batch shared out over more devices (4 x 8 is 1 x 32) is anchored where no run has the batch per device: half the work is 0.2 / 4 and what
- * small batches lose. Of two runs of the smallest job, 0.18 and 0.22 s, the mean counts, and the second is predicted. Another release
- * of the framework is another group, with nothing to compare. */
+/* A batch shared out over more devices (4 x 8 is 1 x 32) is anchored where no run has the batch per
+ * device: half the work is 0.2 / 4 and what small batches lose. Of two runs of the smallest job,
+ * 0.18 and 0.22 s, the mean counts, and the second is predicted. Another release of the framework
+ * is another group, with nothing to compare. */
 static void what_makes_a_group(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -177,13 +209,18 @@ static void what_makes_a_group(void **state) {
                        "b,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,8,,,,,,iteration,0.06,s,\n"
                        "c,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.22,s,\n"
                        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.2,s,\n"
-                       "e,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,1,256,,,,,,throughput,800,samples/s,5562ab767a\n"
-                       "f,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,6000,samples/s,097c7ff917\n"
-                       "g,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,6000,samples/s,5562ab767a\n";
+                       "e,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,1,256,,,,,,throughput,"
+                       "800,samples/s,5562ab767a\n"
+                       "f,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,"
+                       "6000,samples/s,097c7ff917\n"
+                       "g,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,"
+                       "6000,samples/s,5562ab767a\n";
     assert_int_equal(compare_text(rows, true, &arena, &c, &err), DL_OK);
     static const bool skipped[] = {true, false, false, false, true, true, false};
     for (int i = 0; i < 7; i++) {
-        if (c.rows[i].skipped != skipped[i]) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why == NULL ? "predicted" : c.rows[i].why);
+        if (c.rows[i].skipped != skipped[i])
+            fail_msg("row %s: %s", c.rows[i].id,
+                     c.rows[i].why == NULL ? "predicted" : c.rows[i].why);
     }
     assert_true(c.rows[1].predicted > 0.2 / 4 && c.rows[1].predicted < 0.2 / 2);
     check_close(c.rows[2].predicted, 0.2, 1e-5);
@@ -212,7 +249,8 @@ static void kernel_rows(void **state) {
     struct dl_err err = {0};
     const char *text = "device,op,m,n,k,a_trans,b_trans,precision,pass,time_ms\n"
                        "V100,gemm,10,20,30,T,N,fp16_in_fp16mul_fp32acc_tensorcore,fwd,1.5\n"
-                       "V100,gemm,10,,30,N,N,fp32,fwd,1.5\nAMD_MI25,gemm,1,1,1,N,N,fp32,fwd,\nV100,gemm,1,1,1,N,N,fp77,fwd,1\n";
+                       "V100,gemm,10,,30,N,N,fp32,fwd,1.5\nAMD_MI25,gemm,1,1,1,N,N,fp32,fwd,\nV100,"
+                       "gemm,1,1,1,N,N,fp77,fwd,1\n";
     assert_int_equal(dl_csv_parse("k.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
     assert_true(dl_kernel_header(&csv));
     struct dl_kernel_row row;
@@ -236,8 +274,12 @@ static void kernel_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(summary_by_hand),         cmocka_unit_test(rows_are_predicted_or_skipped_with_a_reason),
-        cmocka_unit_test(anchor_corrects_compute), cmocka_unit_test(the_speed_of_the_core_is_remarked), cmocka_unit_test(what_makes_a_group), cmocka_unit_test(broken_tables_name_the_line),
+        cmocka_unit_test(summary_by_hand),
+        cmocka_unit_test(rows_are_predicted_or_skipped_with_a_reason),
+        cmocka_unit_test(anchor_corrects_compute),
+        cmocka_unit_test(the_speed_of_the_core_is_remarked),
+        cmocka_unit_test(what_makes_a_group),
+        cmocka_unit_test(broken_tables_name_the_line),
         cmocka_unit_test(kernel_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/csv.h"
+#include "model/base/csv.h"
 #include "tests/check.h"
 
-static void test_parse(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_parse(void **state) {
+    struct dl_arena arena = {0};
     struct dl_err err;
     struct dl_csv csv;
     const char *text = "\xef\xbb\xbf"
@@ -44,9 +43,8 @@ static void test_parse(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_one_column_and_header_alone(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_one_column_and_header_alone(void **state) {
+    struct dl_arena arena = {0};
     struct dl_err err;
     struct dl_csv csv;
 
@@ -60,31 +58,32 @@ static void test_one_column_and_header_alone(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_refusals(void **state)
-{
+static void test_refusals(void **state) {
     static const struct {
         const char *text, *expected;
     } cases[] = {
-        { "", "t.csv: error: expected a header row, got an empty file" },
-        { "\n\r\n", "expected a header row" },
-        { "a,b\n1\n", "t.csv:2:2: error: b: expected 2 fields as in the header, got 1" },
-        { "a,b\n1,2,3\n", "t.csv:2:4: error: expected 2 fields as in the header, got more" },
-        { "a,b\n\n\"x\ny\",2,3\n",
-          "t.csv:4:5: error: expected 2 fields as in the header, got more in the record of line 3" },
-        { "a\n\"x", "t.csv:2:1: error: expected a closing quote" },
-        { "a\n\"x\"y\n", "t.csv:2:4: error: expected a comma or the end of the line" },
-        { "a\nx\"y\n", "t.csv:2:2: error: expected no quote inside" },
-        { "a\nx\ry\n", "t.csv:2:2: error: expected a line feed" },
-        { "a,b,a\n", "t.csv:1:1: error: a: expected each column once" },
+        {"", "t.csv: error: expected a header row, got an empty file"},
+        {"\n\r\n", "expected a header row"},
+        {"a,b\n1\n", "t.csv:2:2: error: b: expected 2 fields as in the header, got 1"},
+        {"a,b\n1,2,3\n", "t.csv:2:4: error: expected 2 fields as in the header, got more"},
+        {"a,b\n\n\"x\ny\",2,3\n",
+         "t.csv:4:5: error: expected 2 fields as in the header, got more in the record of line 3"},
+        {"a\n\"x", "t.csv:2:1: error: expected a closing quote"},
+        {"a\n\"x\"y\n", "t.csv:2:4: error: expected a comma or the end of the line"},
+        {"a\nx\"y\n", "t.csv:2:2: error: expected no quote inside"},
+        {"a\nx\ry\n", "t.csv:2:2: error: expected a line feed"},
+        {"a,b,a\n", "t.csv:1:1: error: a: expected each column once"},
     };
-    struct dl_arena arena = { 0 };
+    struct dl_arena arena = {0};
     struct dl_err err;
     struct dl_csv csv;
     char message[1600];
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(dl_csv_parse("t.csv", cases[i].text, strlen(cases[i].text), &arena, &csv, &err), DL_ERR_INPUT);
+        assert_int_equal(
+            dl_csv_parse("t.csv", cases[i].text, strlen(cases[i].text), &arena, &csv, &err),
+            DL_ERR_INPUT);
         dl_err_text(&err, "w", message, sizeof message);
         check_contains(message, cases[i].expected);
     }
@@ -93,10 +92,10 @@ static void test_refusals(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_numbers_that_are_none(void **state)
-{
-    static const char *const wrong[] = { "x", "1x", "inf", "nan", "0x10", " 1", "1 ", "1e999", "1,5", "-", "1e", NULL };
-    struct dl_arena arena = { 0 };
+static void test_numbers_that_are_none(void **state) {
+    static const char *const wrong[] = {"x",  "1x",    "inf", "nan", "0x10", " 1",
+                                        "1 ", "1e999", "1,5", "-",   "1e",   NULL};
+    struct dl_arena arena = {0};
     struct dl_err err;
     struct dl_csv csv;
     char text[64];
@@ -119,8 +118,7 @@ static void test_numbers_that_are_none(void **state)
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_one_column_and_header_alone),

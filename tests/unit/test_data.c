@@ -1,12 +1,13 @@
-/* Finding and loading data files: search path, names, --set, borrowed kernel times, chains of workloads. */
+/* Finding and loading data files: search path, names, --set, borrowed kernel times, chains of
+ * workloads. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/data.h"
-#include "model/file.h"
+#include "model/cli/data.h"
+#include "model/base/file.h"
 #include "tests/check.h"
 
 struct world {
@@ -17,64 +18,70 @@ struct world {
     struct dl_err err;
 };
 
-static void put(const char *directory, const char *path, const char *text)
-{
+static void put(const char *directory, const char *path, const char *text) {
     char full[256];
     struct dl_err err = {0};
     snprintf(full, sizeof full, "%s/%s", directory, path);
     assert_int_equal(dl_file_write(full, text, strlen(text), &err), DL_OK);
 }
 
-static const char *device_text(char *out, size_t size, const char *name, const char *more)
-{
+static const char *device_text(char *out, size_t size, const char *name, const char *more) {
     snprintf(out, size,
-             "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"%s\",\"summary\":\"s\",\"source\":\"mem\","
+             "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"%s\",\"summary\":\"s\","
+             "\"source\":\"mem\","
              "\"kind\":\"gpu\",\"memory_bytes\":16e9,\"memory_bandwidth_bytes_per_s\":9e11,"
              "\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e13}]%s}",
              name, more);
     return out;
 }
 
-static const char *system_text(char *out, size_t size, const char *name, const char *device)
-{
-    snprintf(out, size,
-             "{\"format\":\"dlmodel-system\",\"version\":1,\"name\":\"%s\",\"summary\":\"s\",\"source\":\"mem\","
-             "\"nodes\":4,\"devices_per_node\":2,%s,\"host\":{\"memory_bytes\":1e11},"
-             "\"links\":{\"intra\":{\"kind\":\"nvlink2\",\"bandwidth_bytes_per_s\":1e11,"
-             "\"edges\":[{\"from\":0,\"to\":1,\"links\":3}]},"
-             "\"inter\":{\"kind\":\"infiniband\",\"bandwidth_bytes_per_s\":1.2e10,\"latency_s\":1e-6}}}",
-             name, device);
+static const char *system_text(char *out, size_t size, const char *name, const char *device) {
+    snprintf(
+        out, size,
+        "{\"format\":\"dlmodel-system\",\"version\":1,\"name\":\"%s\",\"summary\":\"s\",\"source\":"
+        "\"mem\","
+        "\"nodes\":4,\"devices_per_node\":2,%s,\"host\":{\"memory_bytes\":1e11},"
+        "\"links\":{\"intra\":{\"kind\":\"nvlink2\",\"bandwidth_bytes_per_s\":1e11,"
+        "\"edges\":[{\"from\":0,\"to\":1,\"links\":3}]},"
+        "\"inter\":{\"kind\":\"infiniband\",\"bandwidth_bytes_per_s\":1.2e10,\"latency_s\":1e-6}}}",
+        name, device);
     return out;
 }
 
-static const char SURFACES[] = "{\"format\":\"dlmodel-surfaces\",\"version\":1,\"device\":\"alpha\",\"source\":\"mem\","
-                               "\"surfaces\":[{\"op\":\"gemm\","
-                               "\"pass\":\"fwd\",\"precision\":\"fp32\",\"latency_s\":1e-5,\"rate_flop_per_s\":9e12,"
-                               "\"bandwidth_bytes_per_s\":7e11,"
-                               "\"sigma_log\":0.1,\"samples\":3,\"source\":\"mem\"}]}";
+static const char SURFACES[] =
+    "{\"format\":\"dlmodel-surfaces\",\"version\":1,\"device\":\"alpha\",\"source\":\"mem\","
+    "\"surfaces\":[{\"op\":\"gemm\","
+    "\"pass\":\"fwd\",\"precision\":\"fp32\",\"latency_s\":1e-5,\"rate_flop_per_s\":9e12,"
+    "\"bandwidth_bytes_per_s\":7e11,"
+    "\"sigma_log\":0.1,\"samples\":3,\"source\":\"mem\"}]}";
 
-static int setup(void **state)
-{
+static int setup(void **state) {
     struct world *world = calloc(1, sizeof *world);
     char text[2048];
     if (world == NULL || !check_directory(world->first, sizeof world->first) ||
         !check_directory(world->second, sizeof world->second))
         return -1;
-    static const char *const folders[] = {"devices", "systems", "workloads", "frameworks", "kernels"};
+    static const char *const folders[] = {"devices", "systems", "workloads", "frameworks",
+                                          "kernels"};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", world->second, folders[i]);
         if (dl_file_mkdirs(path, NULL) != DL_OK) return -1;
         snprintf(path, sizeof path, "%s/%s", world->first, folders[i]);
-        if (i < 2 && dl_file_mkdirs(path, NULL) != DL_OK) return -1; /* the first directory lacks the other kinds */
+        if (i < 2 && dl_file_mkdirs(path, NULL) != DL_OK)
+            return -1; /* the first directory lacks the other kinds */
     }
     put(world->second, "devices/alpha.json", device_text(text, sizeof text, "alpha", ""));
-    put(world->second, "devices/beta.json", device_text(text, sizeof text, "beta", ",\"surfaces_from\":\"alpha\""));
-    put(world->second, "devices/lost.json", device_text(text, sizeof text, "lost", ",\"surfaces_from\":\"alfa\""));
+    put(world->second, "devices/beta.json",
+        device_text(text, sizeof text, "beta", ",\"surfaces_from\":\"alpha\""));
+    put(world->second, "devices/lost.json",
+        device_text(text, sizeof text, "lost", ",\"surfaces_from\":\"alfa\""));
     put(world->first, "devices/alpine.json", device_text(text, sizeof text, "alpine", ""));
     put(world->second, "kernels/alpha.json", SURFACES);
-    put(world->second, "systems/one.json", system_text(text, sizeof text, "one", "\"device\":\"alpha\""));
-    put(world->second, "systems/two.json", system_text(text, sizeof text, "two", "\"device\":\"gamma\""));
+    put(world->second, "systems/one.json",
+        system_text(text, sizeof text, "one", "\"device\":\"alpha\""));
+    put(world->second, "systems/two.json",
+        system_text(text, sizeof text, "two", "\"device\":\"gamma\""));
     put(world->second, "systems/.hidden.json", "{}");
     put(world->second, "systems/notes.txt", "not a system");
     world->directories[0] = world->first;
@@ -84,8 +91,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
+static int teardown(void **state) {
     struct world *world = *state;
     char command[256];
     snprintf(command, sizeof command, "rm -rf '%s' '%s'", world->first, world->second);
@@ -95,82 +101,99 @@ static int teardown(void **state)
     return rc;
 }
 
-static void names_of_all_directories(void **state)
-{
+static void names_of_all_directories(void **state) {
     struct world *world = *state;
     const char **names;
-    assert_int_equal(dl_data_names(&world->data, DL_DATA_DEVICE, &world->arena, &names, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_names(&world->data, DL_DATA_DEVICE, &world->arena, &names, &world->err), DL_OK);
     static const char *const expected[] = {"alpha", "alpine", "beta", "lost"};
     for (int i = 0; i < 4; i++) assert_string_equal(names[i], expected[i]);
     assert_null(names[4]);
-    assert_int_equal(dl_data_names(&world->data, DL_DATA_SYSTEM, &world->arena, &names, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_names(&world->data, DL_DATA_SYSTEM, &world->arena, &names, &world->err), DL_OK);
     assert_string_equal(names[0], "one"); /* neither .hidden nor notes.txt */
     assert_string_equal(names[1], "two");
     assert_null(names[2]);
-    assert_int_equal(dl_data_names(&world->data, DL_DATA_WORKLOAD, &world->arena, &names, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_names(&world->data, DL_DATA_WORKLOAD, &world->arena, &names, &world->err), DL_OK);
     assert_null(names[0]);
 }
 
-static void first_directory_wins(void **state)
-{
+static void first_directory_wins(void **state) {
     struct world *world = *state;
     const char *path;
     char text[2048], expected[128];
     put(world->first, "devices/beta.json", device_text(text, sizeof text, "beta", ""));
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "beta", &world->arena, &path, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_path(&world->data, DL_DATA_DEVICE, "beta", &world->arena, &path, &world->err),
+        DL_OK);
     snprintf(expected, sizeof expected, "%s/devices/beta.json", world->first);
     assert_string_equal(path, expected);
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "./odd/x", &world->arena, &path, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_path(&world->data, DL_DATA_DEVICE, "./odd/x", &world->arena, &path, &world->err),
+        DL_OK);
     assert_string_equal(path, "./odd/x");
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "x.json", &world->arena, &path, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_path(&world->data, DL_DATA_DEVICE, "x.json", &world->arena, &path, &world->err),
+        DL_OK);
     assert_string_equal(path, "x.json");
 }
 
-static void unknown_names(void **state)
-{
+static void unknown_names(void **state) {
     struct world *world = *state;
     const char *path;
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "alpa", &world->arena, &path, &world->err),
-                     DL_ERR_USAGE);
+    assert_int_equal(
+        dl_data_path(&world->data, DL_DATA_DEVICE, "alpa", &world->arena, &path, &world->err),
+        DL_ERR_USAGE);
     check_contains(world->err.message, "did you mean \"alpha\"");
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "", &world->arena, &path, &world->err), DL_ERR_USAGE);
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "qqqqqqqqqqqq", &world->arena, &path, &world->err),
+    assert_int_equal(
+        dl_data_path(&world->data, DL_DATA_DEVICE, "", &world->arena, &path, &world->err),
+        DL_ERR_USAGE);
+    assert_int_equal(dl_data_path(&world->data, DL_DATA_DEVICE, "qqqqqqqqqqqq", &world->arena,
+                                  &path, &world->err),
                      DL_ERR_USAGE);
     check_contains(world->err.message, "dlmodel list devices");
-    assert_int_equal(dl_data_path(&world->data, DL_DATA_FRAMEWORK, "x", &world->arena, &path, &world->err),
-                     DL_ERR_USAGE);
+    assert_int_equal(
+        dl_data_path(&world->data, DL_DATA_FRAMEWORK, "x", &world->arena, &path, &world->err),
+        DL_ERR_USAGE);
     check_contains(world->err.message, "--data");
     /* A name inside a file is the file's fault. */
     const struct dl_system *system;
-    assert_int_equal(dl_data_system(&world->data, "two", &world->arena, &system, &world->err), DL_ERR_INPUT);
+    assert_int_equal(dl_data_system(&world->data, "two", &world->arena, &system, &world->err),
+                     DL_ERR_INPUT);
     assert_string_equal(world->err.key, "device");
     check_contains(world->err.file, "systems/two.json");
     const struct dl_device *device;
-    assert_int_equal(dl_data_device(&world->data, "lost", &world->arena, &device, &world->err), DL_ERR_INPUT);
+    assert_int_equal(dl_data_device(&world->data, "lost", &world->arena, &device, &world->err),
+                     DL_ERR_INPUT);
     assert_string_equal(world->err.key, "surfaces_from");
 }
 
-static void local_profile(void **state)
-{
+static void local_profile(void **state) {
     struct world *world = *state;
     char text[2048], path[128];
     const struct dl_system *system;
-    assert_int_equal(dl_data_system(&world->data, "local", &world->arena, &system, &world->err), DL_ERR_USAGE);
+    assert_int_equal(dl_data_system(&world->data, "local", &world->arena, &system, &world->err),
+                     DL_ERR_USAGE);
     check_contains(world->err.message, "dlmodel calibrate");
     put(world->first, "mine.json",
-        system_text(text, sizeof text, "local",
-                    "\"device_profile\":{\"name\":\"p\",\"summary\":\"s\",\"kind\":\"gpu\","
-                    "\"memory_bytes\":8e9,\"memory_bandwidth_bytes_per_s\":5e11,\"surfaces_from\":\"alpha\","
-                    "\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e13}]}"));
+        system_text(
+            text, sizeof text, "local",
+            "\"device_profile\":{\"name\":\"p\",\"summary\":\"s\",\"kind\":\"gpu\","
+            "\"memory_bytes\":8e9,\"memory_bandwidth_bytes_per_s\":5e11,\"surfaces_from\":"
+            "\"alpha\","
+            "\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e13}]}"));
     snprintf(path, sizeof path, "%s/mine.json", world->first);
     world->data.local_profile = path;
     const char **names;
-    assert_int_equal(dl_data_names(&world->data, DL_DATA_SYSTEM, &world->arena, &names, &world->err), DL_OK);
+    assert_int_equal(
+        dl_data_names(&world->data, DL_DATA_SYSTEM, &world->arena, &names, &world->err), DL_OK);
     assert_string_equal(names[0], "local");
     struct dl_override set[] = {{.key = "device.memory_bandwidth", .value = "1TB/s"}};
     world->data.overrides = set;
     world->data.override_count = 1;
-    assert_int_equal(dl_data_system(&world->data, "local", &world->arena, &system, &world->err), DL_OK);
+    assert_int_equal(dl_data_system(&world->data, "local", &world->arena, &system, &world->err),
+                     DL_OK);
     assert_true(set[0].used);
     assert_ptr_equal(system->device, &system->profile);
     check_close(system->device->memory_bandwidth_bytes_per_s, 1e12, 0);
@@ -178,8 +201,7 @@ static void local_profile(void **state)
     assert_int_equal(system->device->borrowed->surface_count, 1);
 }
 
-static void overrides_reach_their_document(void **state)
-{
+static void overrides_reach_their_document(void **state) {
     struct world *world = *state;
     struct dl_override set[] = {
         {.key = "links.inter.bandwidth", .value = "25GB/s"},
@@ -193,7 +215,8 @@ static void overrides_reach_their_document(void **state)
     world->data.overrides = set;
     world->data.override_count = 7;
     const struct dl_system *system;
-    assert_int_equal(dl_data_system(&world->data, "one", &world->arena, &system, &world->err), DL_OK);
+    assert_int_equal(dl_data_system(&world->data, "one", &world->arena, &system, &world->err),
+                     DL_OK);
     check_close(system->inter.bandwidth_bytes_per_s, 25e9, 0);
     assert_int_equal(system->nodes, 64);
     check_close(system->host.memory_bytes, 1099511627776.0, 0);
@@ -205,56 +228,60 @@ static void overrides_reach_their_document(void **state)
     struct dl_override wrong[] = {{.key = "device.memory", .value = "32GB/s"}};
     world->data.overrides = wrong;
     world->data.override_count = 1;
-    assert_int_equal(dl_data_system(&world->data, "one", &world->arena, &system, &world->err), DL_ERR_USAGE);
+    assert_int_equal(dl_data_system(&world->data, "one", &world->arena, &system, &world->err),
+                     DL_ERR_USAGE);
 }
 
-static void kernel_times_follow_the_device(void **state)
-{
+static void kernel_times_follow_the_device(void **state) {
     struct world *world = *state;
     const struct dl_device *device;
-    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err), DL_OK);
+    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
+                     DL_OK);
     assert_int_equal(device->surface_count, 1);
     check_close(device->surfaces[0].rate_flop_per_s, 9e12, 0);
     assert_null(device->borrowed);
-    assert_int_equal(dl_data_device(&world->data, "beta", &world->arena, &device, &world->err), DL_OK);
+    assert_int_equal(dl_data_device(&world->data, "beta", &world->arena, &device, &world->err),
+                     DL_OK);
     assert_int_equal(device->surface_count, 0);
     assert_string_equal(device->borrowed->name, "alpha");
     assert_int_equal(device->borrowed->surface_count, 1);
-    /* A what-if capacity keeps the measured times; a what-if bandwidth makes them borrowed, to be scaled. */
+    /* A what-if capacity keeps the measured times; a what-if bandwidth makes them borrowed, to be
+     * scaled. */
     struct dl_override set[] = {{.key = "device.memory", .value = "80GB"}};
     world->data.overrides = set;
     world->data.override_count = 1;
-    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err), DL_OK);
+    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
+                     DL_OK);
     assert_int_equal(device->surface_count, 1);
     set[0].key = "device.memory_bandwidth";
     set[0].value = "2TB/s";
-    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err), DL_OK);
+    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
+                     DL_OK);
     assert_int_equal(device->surface_count, 0);
     check_close(device->memory_bandwidth_bytes_per_s, 2e12, 0);
     check_close(device->borrowed->memory_bandwidth_bytes_per_s, 9e11, 0);
     assert_int_equal(device->borrowed->surface_count, 1);
 }
 
-static void kernel_times_of_another_device(void **state)
-{
+static void kernel_times_of_another_device(void **state) {
     struct world *world = *state;
     const struct dl_device *device;
     put(world->second, "kernels/beta.json", SURFACES); /* says "alpha" */
-    assert_int_equal(dl_data_device(&world->data, "beta", &world->arena, &device, &world->err), DL_ERR_INPUT);
+    assert_int_equal(dl_data_device(&world->data, "beta", &world->arena, &device, &world->err),
+                     DL_ERR_INPUT);
     assert_string_equal(world->err.key, "device");
     check_contains(world->err.file, "kernels/beta.json");
 }
 
-static void workload_names_with_parameters(void **state)
-{
+static void workload_names_with_parameters(void **state) {
     struct world *world = *state;
     char root[512];
     snprintf(root, sizeof root, "%s/data", check_root());
     const char *directories[] = {root};
     struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_workload *workload;
-    assert_int_equal(dl_data_workload(&data, "gpt:layers=2,hidden=128,heads=2,seq=64,vocab=1000", &world->arena,
-                                      &workload, &world->err),
+    assert_int_equal(dl_data_workload(&data, "gpt:layers=2,hidden=128,heads=2,seq=64,vocab=1000",
+                                      &world->arena, &workload, &world->err),
                      DL_OK);
     check_close(workload->transformer_layers, 2, 0);
     check_close(workload->hidden, 128, 0);
@@ -272,36 +299,42 @@ static void workload_names_with_parameters(void **state)
         {"gptt:layers=2", "did you mean \"gpt"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(dl_data_workload(&data, cases[i].name, &world->arena, &workload, &world->err), DL_ERR_USAGE);
+        assert_int_equal(
+            dl_data_workload(&data, cases[i].name, &world->arena, &workload, &world->err),
+            DL_ERR_USAGE);
         check_contains(world->err.message, cases[i].part);
     }
-    struct dl_override set[] = {{.key = "workload.seq", .value = "32"}, {.key = "nodes", .value = "3"}};
+    struct dl_override set[] = {{.key = "workload.seq", .value = "32"},
+                                {.key = "nodes", .value = "3"}};
     data.overrides = set;
     data.override_count = 2;
-    assert_int_equal(dl_data_workload(&data, "gpt:layers=2,hidden=128,seq=64", &world->arena, &workload, &world->err),
+    assert_int_equal(dl_data_workload(&data, "gpt:layers=2,hidden=128,seq=64", &world->arena,
+                                      &workload, &world->err),
                      DL_OK);
     check_close(workload->sequence, 32, 0); /* --set after the name */
     assert_true(set[0].used);
     assert_false(set[1].used);
 }
 
-static void workload_chains(void **state)
-{
+static void workload_chains(void **state) {
     struct world *world = *state;
     const struct dl_workload *workload;
     put(world->second, "workloads/a.json",
-        "{\"format\":\"dlmodel-workload\",\"version\":1,\"name\":\"a\",\"summary\":\"s\",\"source\":\"mem\","
+        "{\"format\":\"dlmodel-workload\",\"version\":1,\"name\":\"a\",\"summary\":\"s\","
+        "\"source\":\"mem\","
         "\"extends\":\"b\"}");
-    assert_int_equal(dl_data_workload(&world->data, "a", &world->arena, &workload, &world->err), DL_ERR_INPUT);
+    assert_int_equal(dl_data_workload(&world->data, "a", &world->arena, &workload, &world->err),
+                     DL_ERR_INPUT);
     assert_string_equal(world->err.key, "extends");
     put(world->second, "workloads/b.json",
-        "{\"format\":\"dlmodel-workload\",\"version\":1,\"name\":\"b\",\"summary\":\"s\",\"source\":\"mem\","
+        "{\"format\":\"dlmodel-workload\",\"version\":1,\"name\":\"b\",\"summary\":\"s\","
+        "\"source\":\"mem\","
         "\"extends\":\"a\"}");
-    assert_int_equal(dl_data_workload(&world->data, "a", &world->arena, &workload, &world->err), DL_ERR_INPUT);
+    assert_int_equal(dl_data_workload(&world->data, "a", &world->arena, &workload, &world->err),
+                     DL_ERR_INPUT);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(names_of_all_directories),

@@ -5,17 +5,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/device.h"
-#include "model/provenance.h"
+#include "model/hardware/device.h"
+#include "model/base/provenance.h"
 #include "tests/check.h"
 
-static const char HEAD[] =
-    "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"x\",\"summary\":\"s\",\"kind\":\"gpu\","
-    "\"memory_bytes\":16e9,\"memory_bandwidth_bytes_per_s\":900e9";
-static const char RATES[] = ",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":15.7e12}]";
+static const char HEAD[] = "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"x\","
+                           "\"summary\":\"s\",\"kind\":\"gpu\","
+                           "\"memory_bytes\":16e9,\"memory_bandwidth_bytes_per_s\":900e9";
+static const char RATES[] =
+    ",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":15.7e12}]";
 
-static enum dl_code load(struct dl_arena *arena, const char *text, struct dl_device *device, char *message, size_t size)
-{
+static enum dl_code load(struct dl_arena *arena, const char *text, struct dl_device *device,
+                         char *message, size_t size) {
     struct dl_json *doc = NULL;
     struct dl_err err = {0};
     enum dl_code code = dl_json_parse("x.json", text, strlen(text), arena, &doc, &err);
@@ -25,10 +26,10 @@ static enum dl_code load(struct dl_arena *arena, const char *text, struct dl_dev
     return code;
 }
 
-static void peaks(void **state)
-{
+static void peaks(void **state) {
     (void)state;
-    struct dl_rate v100[] = {{DL_FP32, 0, 15.7e12, NULL}, {DL_FP16, 0, 31.4e12, NULL}, {DL_FP16, 1, 125e12, NULL}};
+    struct dl_rate v100[] = {
+        {DL_FP32, 0, 15.7e12, NULL}, {DL_FP16, 0, 31.4e12, NULL}, {DL_FP16, 1, 125e12, NULL}};
     struct dl_device device = {.rates = v100, .rate_count = 3};
     check_close(dl_device_peak(&device, DL_FP32), 15.7e12, 0);
     check_close(dl_device_peak(&device, DL_MIXED), 125e12, 0);
@@ -38,8 +39,7 @@ static void peaks(void **state)
     check_nan(dl_device_peak(&device, DL_FP8));
 }
 
-static void peaks_without_matrix_units(void **state)
-{
+static void peaks_without_matrix_units(void **state) {
     (void)state;
     struct dl_rate p100[] = {{DL_FP32, 0, 9.3e12, NULL}, {DL_FP16, 0, 18.7e12, NULL}};
     struct dl_device device = {.rates = p100, .rate_count = 2};
@@ -51,8 +51,7 @@ static void peaks_without_matrix_units(void **state)
     check_nan(dl_device_peak(&device, DL_FP32));
 }
 
-static void absent_members_are_unknown(void **state)
-{
+static void absent_members_are_unknown(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_device device;
@@ -68,27 +67,32 @@ static void absent_members_are_unknown(void **state)
     dl_arena_free(&arena);
 }
 
-static void refusals(void **state)
-{
+static void refusals(void **state) {
     (void)state;
     static const struct {
         const char *members, *part;
     } cases[] = {
         {",\"rates\":[]", "rates: expected at least one rate"},
-        {",\"rates\":[{\"precision\":\"mixed\",\"unit\":\"matrix\",\"peak_flop_per_s\":1e12}]", "rates[0].precision"},
+        {",\"rates\":[{\"precision\":\"mixed\",\"unit\":\"matrix\",\"peak_flop_per_s\":1e12}]",
+         "rates[0].precision"},
         {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12},"
          "{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e12}]",
          "the same precision and unit"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],\"surfaces_from\":\"x\"",
+        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
+         "\"surfaces_from\":\"x\"",
          "cannot borrow from itself"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],\"context_bytes\":16e9",
+        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
+         "\"context_bytes\":16e9",
          "expected less than memory_bytes"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],\"sources\":{\"tdp\":"
+        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
+         "\"sources\":{\"tdp\":"
          "\"mem\"}",
          "not a member of this object"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],\"sources\":{\"tdp_w\":3}",
+        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
+         "\"sources\":{\"tdp_w\":3}",
          "expected a key of data/SOURCES.md"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],\"memory_efficiency\":1.5",
+        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
+         "\"memory_efficiency\":1.5",
          "memory_efficiency"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -103,8 +107,7 @@ static void refusals(void **state)
     }
 }
 
-static void provenance(void **state)
-{
+static void provenance(void **state) {
     (void)state;
     struct dl_map_entry sources[] = {{"tdp_w", "mem", (double)NAN}};
     assert_string_equal(dl_provenance_of("tdp_w", "deepbench", sources, 1), "mem");
@@ -117,8 +120,7 @@ static void provenance(void **state)
     assert_false(dl_provenance_unverified(NULL));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks),      cmocka_unit_test(peaks_without_matrix_units),
         cmocka_unit_test(refusals),   cmocka_unit_test(absent_members_are_unknown),

@@ -7,15 +7,15 @@
 #include <cmocka.h>
 
 #include "tests/check.h"
-#include "model/coll_copy.h"
-#include "model/topology.h"
+#include "model/collective/algorithms/coll_copy.h"
+#include "model/hardware/topology.h"
 #include "tests/fake.h"
 
 struct bench {
     struct dl_fake fake;
     struct dl_gradient gradients[16];
-    struct dl_exchange_request request;
-    struct dl_exchange exchange;
+    struct dl_gradient_sync_request request;
+    struct dl_gradient_sync exchange;
 };
 
 /* Gradients of `sizes` bytes, ready at `ready` seconds. */
@@ -23,7 +23,10 @@ static void make(struct bench *b, int count, const double *sizes, const double *
     memset(b, 0, sizeof *b);
     fake_make(&b->fake);
     for (int g = 0; g < count; g++) {
-        b->gradients[g] = (struct dl_gradient){.layer = count - 1 - g, .elements = sizes[g] / 4, .bytes = sizes[g], .ready_s = ready[g]};
+        b->gradients[g] = (struct dl_gradient){.layer = count - 1 - g,
+                                               .elements = sizes[g] / 4,
+                                               .bytes = sizes[g],
+                                               .ready_s = ready[g]};
         b->request.total_bytes += sizes[g];
     }
     b->request.system = &b->fake.system;
@@ -39,11 +42,13 @@ static void make(struct bench *b, int count, const double *sizes, const double *
 
 static void run(struct bench *b, const char *behaviour) {
     struct dl_err err = {0};
-    const enum dl_code code = dl_framework_behaviour_find(behaviour)->exchange(&b->request, &b->exchange, &err);
+    const enum dl_code code =
+        dl_framework_behaviour_find(behaviour)->exchange(&b->request, &b->exchange, &err);
     if (code != DL_OK) fail_msg("%s: %s", behaviour, err.message);
 }
 
-/* Limits 1 MB then 25 MB: 0.6 + 0.6 closes the first; 20 + 10 the second (30 >= 25); 400 is one bucket; 3 is the rest. */
+/* Limits 1 MB then 25 MB: 0.6 + 0.6 closes the first; 20 + 10 the second (30 >= 25); 400 is one
+ * bucket; 3 is the rest. */
 static void ddp_buckets(void **state) {
     (void)state;
     struct bench b;
@@ -60,13 +65,15 @@ static void ddp_buckets(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Cycle 5 ms, threshold 64 MB, no negotiation cost. The first tick is half a cycle after the first gradient: 12.5 ms. It sees
- * gradients ready at 10, 11 and 12 ms (10 + 20 + 30 MB = 60 MB: one group). The next, at 17.5 ms, sees those of 15 and 16 ms:
- * 50 + 20 MB exceed 64 MB: two groups. The one of 30 ms is seen at 32.5 ms; 100 MB goes alone. */
+/* Cycle 5 ms, threshold 64 MB, no negotiation cost. The first tick is half a cycle after the first
+ * gradient: 12.5 ms. It sees gradients ready at 10, 11 and 12 ms (10 + 20 + 30 MB = 60 MB: one
+ * group). The next, at 17.5 ms, sees those of 15 and 16 ms: 50 + 20 MB exceed 64 MB: two groups.
+ * The one of 30 ms is seen at 32.5 ms; 100 MB goes alone. */
 static void horovod_ticks(void **state) {
     (void)state;
     struct bench b;
-    const double sizes[] = {10e6, 20e6, 30e6, 50e6, 20e6, 100e6}, ready[] = {.010, .011, .012, .015, .016, .030};
+    const double sizes[] = {10e6, 20e6, 30e6, 50e6, 20e6, 100e6},
+                 ready[] = {.010, .011, .012, .015, .016, .030};
     make(&b, 6, sizes, ready);
     run(&b, "fused-ticks");
     assert_int_equal(b.exchange.message_count, 4);
@@ -78,8 +85,9 @@ static void horovod_ticks(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Agreement takes 1 ms a doubling of 8 nodes: 3 ms, more than the cycle of 2: the group of the first tick (11 ms) starts at 14, the
- * next tick is at 14. With MPI the two tensors of 30 MB together take four host copies of 0.5 ms longer than without. */
+/* Agreement takes 1 ms a doubling of 8 nodes: 3 ms, more than the cycle of 2: the group of the
+ * first tick (11 ms) starts at 14, the next tick is at 14. With MPI the two tensors of 30 MB
+ * together take four host copies of 0.5 ms longer than without. */
 static void horovod_agrees_and_copies(void **state) {
     (void)state;
     struct bench b;
@@ -91,10 +99,12 @@ static void horovod_agrees_and_copies(void **state) {
     assert_int_equal(b.exchange.message_count, 2);
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
     check_close(b.exchange.messages[1].ready_s, .017, 1e-12);
-    b.fake.framework.socket_negotiation_s = 2e-3; /* for jobs on sockets: by verbs nothing changes */
+    b.fake.framework.socket_negotiation_s =
+        2e-3; /* for jobs on sockets: by verbs nothing changes */
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
-    b.fake.system.inter.nccl_bandwidth_bytes_per_s = 1e9; /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
+    b.fake.system.inter.nccl_bandwidth_bytes_per_s =
+        1e9; /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
     b.request.library = DL_LIB_MPI; /* but MPI can */
@@ -123,8 +133,8 @@ static void horovod_agrees_and_copies(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Compressed gradients, 160 MB in fp32: in half the width (Horovod's Compression.fp16, DDP's hook) 80 MB, of 1 bit 5 MB, and the part of
- * the time that bytes take falls with them. */
+/* Compressed gradients, 160 MB in fp32: in half the width (Horovod's Compression.fp16, DDP's hook)
+ * 80 MB, of 1 bit 5 MB, and the part of the time that bytes take falls with them. */
 static void compressed_gradients(void **state) {
     (void)state;
     struct bench b;
@@ -144,7 +154,8 @@ static void compressed_gradients(void **state) {
     check_close(bandwidth_s[2] / bandwidth_s[0], 1.0 / 32, 0.05);
 }
 
-/* The width is the plan's: of each parameter fp32 sends 4 bytes, a 1-bit code an eighth, fp16 two. */
+/* The width is the plan's: of each parameter fp32 sends 4 bytes, a 1-bit code an eighth, fp16 two.
+ */
 static void widths_of_a_plan(void **state) {
     (void)state;
     struct dl_fake f;
@@ -163,7 +174,8 @@ static void widths_of_a_plan(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* pack_bytes = 0: one message after the last gradient. 50 MB: a new pack begins when the previous exceeds it: 30 + 30 | 10. */
+/* pack_bytes = 0: one message after the last gradient. 50 MB: a new pack begins when the previous
+ * exceeds it: 30 + 30 | 10. */
 static void packs(void **state) {
     (void)state;
     struct bench b;
@@ -181,10 +193,11 @@ static void packs(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Four variables on two servers, round-robin in registration order (the reverse of backward order): registration order is
- * 10, 10, 10, 70 MB: server 0 has 20, server 1 has 80 of 100 MB: imbalance 1.6. Half of the traffic stays on the own node.
- * The network takes 1.6 / 2 / 12e9 s/byte; the copy to the host over a link shared by two GPUs 2 / 12e9 is slower and sets
- * the pace. With a network of 1 GB/s the servers do: 70 MB x 0.8 / 1e9 = 56 ms. */
+/* Four variables on two servers, round-robin in registration order (the reverse of backward order):
+ * registration order is 10, 10, 10, 70 MB: server 0 has 20, server 1 has 80 of 100 MB:
+ * imbalance 1.6. Half of the traffic stays on the own node. The network takes 1.6 / 2 / 12e9
+ * s/byte; the copy to the host over a link shared by two GPUs 2 / 12e9 is slower and sets the pace.
+ * With a network of 1 GB/s the servers do: 70 MB x 0.8 / 1e9 = 56 ms. */
 static void parameter_servers(void **state) {
     (void)state;
     struct bench b;
@@ -203,7 +216,8 @@ static void parameter_servers(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* One node: the reduction on merge GPUs moves 3/4 of the bytes each way over 120 GB/s: 40 MB takes 2 x 30 MB / 120 GB/s = 0.5 ms. */
+/* One node: the reduction on merge GPUs moves 3/4 of the bytes each way over 120 GB/s: 40 MB takes
+ * 2 x 30 MB / 120 GB/s = 0.5 ms. */
 static void mxnet_device(void **state) {
     (void)state;
     struct bench b;
@@ -216,9 +230,10 @@ static void mxnet_device(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Keys of 4e6 bytes and more (1e6 elements) are split over both servers, the others sit on server key * 9973 mod 2 = key mod 2.
- * Registration order 2, 2, 2 MB (keys 0, 1, 2), 40 MB (key 3, split): server 0: 4 + 20, server 1: 2 + 20 of 46 MB: imbalance
- * 48/46. The network carries half of it (the other half stays): 40e6 x 24/46 / 1e9. */
+/* Keys of 4e6 bytes and more (1e6 elements) are split over both servers, the others sit on server
+ * key * 9973 mod 2 = key mod 2. Registration order 2, 2, 2 MB (keys 0, 1, 2), 40 MB (key 3, split):
+ * server 0: 4 + 20, server 1: 2 + 20 of 46 MB: imbalance 48/46. The network carries half of it (the
+ * other half stays): 40e6 x 24/46 / 1e9. */
 static void mxnet_servers(void **state) {
     (void)state;
     struct bench b;
@@ -232,15 +247,21 @@ static void mxnet_servers(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Cores that carry all messages: the library's push and pull of all 46 MB was measured between two nodes, 0.46 s. Its worker sends and receives all, the
- * fuller server 48/46 of its share: (1 + 48/46) / 2 x 10 ns a byte, push and pull one after the other, all of it after backward; so too with one
- * worker (imbalance 1). */
+/* Cores that carry all messages: the library's push and pull of all 46 MB was measured between two
+ * nodes, 0.46 s. Its worker sends and receives all, the fuller server 48/46 of its share: (1 +
+ * 48/46) / 2 x 10 ns a byte, push and pull one after the other, all of it after backward; so too
+ * with one worker (imbalance 1). */
 static void mxnet_servers_on_the_workers_core(void **state) {
     (void)state;
     struct bench b;
     const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
     struct dl_coll_sample samples[] = {{.bytes = 46e6, .time_s = 0.46}};
-    struct dl_coll_measured measured = {.library = "ps-lite", .operation = "all_reduce", .nodes = 2, .ranks = 2, .samples = samples, .sample_count = 1};
+    struct dl_coll_measured measured = {.library = "ps-lite",
+                                        .operation = "all_reduce",
+                                        .nodes = 2,
+                                        .ranks = 2,
+                                        .samples = samples,
+                                        .sample_count = 1};
     make(&b, 4, sizes, ready);
     b.fake.device.kind = "cpu", b.fake.device.unit_count = 1;
     b.fake.system.inter.kind = "loopback";
@@ -251,11 +272,13 @@ static void mxnet_servers_on_the_workers_core(void **state) {
     run(&b, "keyed-server");
     check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
     check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
-    assert_true(b.exchange.messages[0].tail_s == 0 && !b.exchange.wait_each && !b.exchange.update_remote);
+    assert_true(b.exchange.messages[0].tail_s == 0 && !b.exchange.wait_each &&
+                !b.exchange.update_remote);
     b.fake.plan.nodes = 1;
     run(&b, "keyed-server");
     check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4, 1e-6);
-    /* TensorFlow's servers: one of two holds the 40 MB and a 2 MB variable, 42 / 23 of the mean; pushes and pulls each half of it. */
+    /* TensorFlow's servers: one of two holds the 40 MB and a 2 MB variable, 42 / 23 of the mean;
+     * pushes and pulls each half of it. */
     b.fake.plan.nodes = 2;
     run(&b, "parameter-server");
     check_close(b.exchange.messages[0].bandwidth_s, 0.2 * (1 + 42.0 / 23) / 2, 1e-6);
@@ -263,7 +286,8 @@ static void mxnet_servers_on_the_workers_core(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Weights on the host: every GPU of four reads and returns all bytes over links that two share: 2 bytes / 12e9 a byte. */
+/* Weights on the host: every GPU of four reads and returns all bytes over links that two share: 2
+ * bytes / 12e9 a byte. */
 static void keras_central_weights(void **state) {
     (void)state;
     struct bench b;
@@ -274,13 +298,15 @@ static void keras_central_weights(void **state) {
     assert_int_equal(b.exchange.message_count, 4);
     check_close(b.exchange.messages[0].bandwidth_s, 60e6 * 2 / 12e9, 1e-12);
     check_close(b.exchange.messages[2].bandwidth_s, 12e6 * 2 / 12e9, 1e-12); /* first layer first */
-    assert_non_null(dl_framework_behaviour_find("central-weights")->refuse(&b.fake.system, &(struct dl_plan){.nodes = 2}));
+    assert_non_null(dl_framework_behaviour_find("central-weights")
+                        ->refuse(&b.fake.system, &(struct dl_plan){.nodes = 2}));
     dl_arena_free(&b.fake.arena);
 }
 
-/* Weights on device 0 of a square of NVLinks 0-1, 0-2, 1-3, 2-3: device 3, beyond the peer group of 3, is reached through the host
- * and the bridge of 6 GB/s, which sets the pace: 60 MB take 10 ms. The process issues 2 x 2 tensors to two neighbours at 0.1 ms
- * and to device 3 at 0.3 ms: 4 x 0.5 ms. Without links all devices but one of the group are apart. */
+/* Weights on device 0 of a square of NVLinks 0-1, 0-2, 1-3, 2-3: device 3, beyond the peer group of
+ * 3, is reached through the host and the bridge of 6 GB/s, which sets the pace: 60 MB take 10 ms.
+ * The process issues 2 x 2 tensors to two neighbours at 0.1 ms and to device 3 at 0.3 ms: 4 x 0.5
+ * ms. Without links all devices but one of the group are apart. */
 static void keras_weights_on_a_device(void **state) {
     (void)state;
     struct bench b;
@@ -289,7 +315,8 @@ static void keras_weights_on_a_device(void **state) {
     make(&b, 2, sizes, ready);
     b.fake.plan.nodes = 1;
     struct dl_link *intra = &b.fake.system.intra;
-    intra->edges = edges, intra->edge_count = 4, intra->peer_group = 3, intra->cross_bandwidth_bytes_per_s = 6e9;
+    intra->edges = edges, intra->edge_count = 4, intra->peer_group = 3,
+    intra->cross_bandwidth_bytes_per_s = 6e9;
     intra->peer_to_peer = true;
     dl_topology_fill(intra, 4);
     b.fake.framework.weights_on_device = true;
@@ -308,17 +335,20 @@ static void keras_weights_on_a_device(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* NCCL 1 on a chain of NVLinks 0-1-2-3, peer groups of two: the ring closes from 3 to 0 through the host and the bridge of 6 GB/s,
- * which sets the pace: 60 MB x 6/4 / 6 GB/s = 15 ms and 6 hops of 2 us. Tensors go one by one as they come, nothing is packed. */
+/* NCCL 1 on a chain of NVLinks 0-1-2-3, peer groups of two: the ring closes from 3 to 0 through the
+ * host and the bridge of 6 GB/s, which sets the pace: 60 MB x 6/4 / 6 GB/s = 15 ms and 6 hops of 2
+ * us. Tensors go one by one as they come, nothing is packed. */
 static void a_ring_in_order(void **state) {
     (void)state;
     struct bench b;
     const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
-    struct dl_edge edges[] = {{0, 1, 1, NULL}, {1, 2, 1, NULL}, {2, 3, 1, NULL}, {0, 2, 1, NULL}, {1, 3, 1, NULL}};
+    struct dl_edge edges[] = {
+        {0, 1, 1, NULL}, {1, 2, 1, NULL}, {2, 3, 1, NULL}, {0, 2, 1, NULL}, {1, 3, 1, NULL}};
     make(&b, 2, sizes, ready);
     b.fake.plan.nodes = 1;
     struct dl_link *intra = &b.fake.system.intra;
-    intra->edges = edges, intra->edge_count = 5, intra->peer_group = 2, intra->cross_bandwidth_bytes_per_s = 6e9;
+    intra->edges = edges, intra->edge_count = 5, intra->peer_group = 2,
+    intra->cross_bandwidth_bytes_per_s = 6e9;
     dl_topology_fill(intra, 4);
     b.request.library = DL_LIB_COPY;
     b.fake.framework.copy_pattern = "ring";
@@ -352,7 +382,8 @@ static void every_row_is_complete(void **state) {
     (void)state;
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *row = dl_framework_behaviours[i];
-        assert_true(row->name != NULL && row->summary != NULL && row->source != NULL && row->exchange != NULL);
+        assert_true(row->name != NULL && row->summary != NULL && row->source != NULL &&
+                    row->exchange != NULL);
         assert_ptr_equal(dl_framework_behaviour_find(row->name), row);
     }
     assert_null(dl_framework_behaviour_find("no such"));
@@ -360,9 +391,21 @@ static void every_row_is_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ddp_buckets),       cmocka_unit_test(horovod_ticks), cmocka_unit_test(horovod_agrees_and_copies), cmocka_unit_test(compressed_gradients), cmocka_unit_test(widths_of_a_plan),  cmocka_unit_test(packs),
-        cmocka_unit_test(parameter_servers), cmocka_unit_test(mxnet_device),   cmocka_unit_test(mxnet_servers), cmocka_unit_test(mxnet_servers_on_the_workers_core),
-        cmocka_unit_test(keras_central_weights), cmocka_unit_test(keras_weights_on_a_device), cmocka_unit_test(a_ring_in_order), cmocka_unit_test(caffe_layers), cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(ddp_buckets),
+        cmocka_unit_test(horovod_ticks),
+        cmocka_unit_test(horovod_agrees_and_copies),
+        cmocka_unit_test(compressed_gradients),
+        cmocka_unit_test(widths_of_a_plan),
+        cmocka_unit_test(packs),
+        cmocka_unit_test(parameter_servers),
+        cmocka_unit_test(mxnet_device),
+        cmocka_unit_test(mxnet_servers),
+        cmocka_unit_test(mxnet_servers_on_the_workers_core),
+        cmocka_unit_test(keras_central_weights),
+        cmocka_unit_test(keras_weights_on_a_device),
+        cmocka_unit_test(a_ring_in_order),
+        cmocka_unit_test(caffe_layers),
+        cmocka_unit_test(every_row_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

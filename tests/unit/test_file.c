@@ -8,21 +8,19 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "model/file.h"
+#include "model/base/file.h"
 #include "tests/check.h"
 
 static char directory[256], path[300];
 
-static int setup(void **state)
-{
+static int setup(void **state) {
     (void)state;
     if (!check_directory(directory, sizeof directory)) return -1;
     snprintf(path, sizeof path, "%s/file", directory);
     return 0;
 }
 
-static const char *below(const char *name)
-{
+static const char *below(const char *name) {
     static char full[4][400];
     static int turn;
 
@@ -31,8 +29,7 @@ static const char *below(const char *name)
     return full[turn];
 }
 
-static int entries(void)
-{
+static int entries(void) {
     DIR *listing = opendir(directory);
     int count = 0;
 
@@ -42,16 +39,14 @@ static int entries(void)
     return count - 2; /* . and .. */
 }
 
-static int teardown(void **state)
-{
+static int teardown(void **state) {
     (void)state;
     unlink(path);
     return rmdir(directory);
 }
 
-static void test_write_and_read(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_write_and_read(void **state) {
+    struct dl_arena arena = {0};
     struct dl_err err;
     struct stat info;
     char *text = NULL, *big = calloc(1, 300000);
@@ -81,9 +76,8 @@ static void test_write_and_read(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_read_refusals(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_read_refusals(void **state) {
+    struct dl_arena arena = {0};
     struct dl_err err;
     char *text;
     size_t length;
@@ -95,7 +89,8 @@ static void test_read_refusals(void **state)
     check_contains(err.message, "expected a file, got a directory");
     assert_int_equal(dl_file_read("", 100, &arena, &text, &length, &err), DL_ERR_INPUT);
     assert_int_equal(dl_file_read(NULL, 100, &arena, &text, &length, &err), DL_ERR_INPUT);
-    assert_int_equal(dl_file_read("/dev/zero", 100000, &arena, &text, &length, &err), DL_ERR_INPUT); /* has no end */
+    assert_int_equal(dl_file_read("/dev/zero", 100000, &arena, &text, &length, &err),
+                     DL_ERR_INPUT); /* has no end */
     check_contains(err.message, "at most 100000 bytes");
     assert_int_equal(dl_file_read("/dev/null", 100, &arena, &text, &length, &err), DL_OK);
     assert_int_equal(length, 0);
@@ -103,9 +98,8 @@ static void test_read_refusals(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_failed_write_leaves_the_old_file(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_failed_write_leaves_the_old_file(void **state) {
+    struct dl_arena arena = {0};
     struct dl_err err;
     char *text;
     size_t length;
@@ -132,9 +126,8 @@ static void test_failed_write_leaves_the_old_file(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_symbolic_link_keeps_pointing(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_symbolic_link_keeps_pointing(void **state) {
+    struct dl_arena arena = {0};
     struct dl_err err;
     struct stat info;
     char *text;
@@ -152,8 +145,7 @@ static void test_symbolic_link_keeps_pointing(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_mkdirs(void **state)
-{
+static void test_mkdirs(void **state) {
     struct dl_err err;
     struct stat info;
 
@@ -172,8 +164,7 @@ static void test_mkdirs(void **state)
     rmdir(below("a"));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_refusals, setup, teardown),

@@ -1,5 +1,6 @@
-/* System calls that fail while a file is read or replaced: the old text or the new one is there whole, no temporary file is left, the
- * error says the system's reason. The linker sends the calls here (--wrap, Makefile).
+/* System calls that fail while a file is read or replaced: the old text or the new one is there
+ * whole, no temporary file is left, the error says the system's reason. The linker sends the calls
+ * here (--wrap, Makefile).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,13 +16,19 @@
 
 #include <cmocka.h>
 
-#include "model/file.h"
+#include "model/base/file.h"
 #include "tests/check.h"
 
 enum call { OPEN, READ, WRITE, FSYNC, FCHMOD, CLOSE, RENAME, REALPATH, FSTAT, STAT, MKDIR, CALLS };
 
-/* The `at`-th of these calls fails with `reason`; all from there on when `always`. No call fails while at is 0. */
-static struct { enum call call; int at, reason, met; bool always, reached; size_t most_bytes; } fault;
+/* The `at`-th of these calls fails with `reason`; all from there on when `always`. No call fails
+ * while at is 0. */
+static struct {
+    enum call call;
+    int at, reason, met;
+    bool always, reached;
+    size_t most_bytes;
+} fault;
 
 static bool fails(enum call call) {
     if (fault.at == 0 || call != fault.call) return false;
@@ -45,17 +52,19 @@ ssize_t __real_read(int fd, void *buffer, size_t size);
 ssize_t __wrap_read(int fd, void *buffer, size_t size);
 ssize_t __wrap_read(int fd, void *buffer, size_t size) {
     if (fails(READ)) return -1;
-    return __real_read(fd, buffer, fault.most_bytes > 0 && size > fault.most_bytes ? fault.most_bytes : size);
+    return __real_read(fd, buffer,
+                       fault.most_bytes > 0 && size > fault.most_bytes ? fault.most_bytes : size);
 }
 ssize_t __real_write(int fd, const void *text, size_t size);
 ssize_t __wrap_write(int fd, const void *text, size_t size);
 ssize_t __wrap_write(int fd, const void *text, size_t size) {
     if (fails(WRITE)) return -1;
-    return __real_write(fd, text, fault.most_bytes > 0 && size > fault.most_bytes ? fault.most_bytes : size);
+    return __real_write(fd, text,
+                        fault.most_bytes > 0 && size > fault.most_bytes ? fault.most_bytes : size);
 }
-#define WRAP(result, name, call, declared, given)      \
-    result __real_##name declared;                     \
-    result __wrap_##name declared;                     \
+#define WRAP(result, name, call, declared, given)                                                  \
+    result __real_##name declared;                                                                 \
+    result __wrap_##name declared;                                                                 \
     result __wrap_##name declared { return fails(call) ? FAILED_##name : __real_##name given; }
 #define FAILED_fsync (-1)
 #define FAILED_fchmod (-1)
@@ -113,7 +122,8 @@ static int files_there(void) {
     int count = 0;
     DIR *directory = opendir(folder);
     assert_non_null(directory);
-    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) count += entry->d_name[0] != '.';
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        count += entry->d_name[0] != '.';
     closedir(directory);
     return count;
 }
@@ -123,7 +133,8 @@ static void put(const char *text) {
     if (dl_file_write(path, text, strlen(text), &err) != DL_OK) fail_msg("%s", err.message);
 }
 
-/* Writes "new" over "old" with that fault; returns the code, and checks that one of the two is there, alone. */
+/* Writes "new" over "old" with that fault; returns the code, and checks that one of the two is
+ * there, alone. */
 static enum dl_code write_over(bool expect_new) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -146,15 +157,23 @@ static enum dl_code write_over(bool expect_new) {
 
 static void a_failed_write_leaves_one_whole_text(void **state) {
     (void)state;
-    /* what fails, which of these calls (open: 1 the file, 2 its directory), whether the new text is there afterwards */
-    static const struct { enum call call; int at, reason; bool expect_new; } faults[] = {
-        {OPEN, 1, EROFS, false}, {WRITE, 1, ENOSPC, false}, {FCHMOD, 1, EPERM, false}, {FSYNC, 1, EIO, false}, {CLOSE, 1, EDQUOT, false},
-        {RENAME, 1, EXDEV, false}, {REALPATH, 1, ELOOP, false}, {STAT, 1, EACCES, false}, {OPEN, 2, EMFILE, true}, {FSYNC, 2, EIO, true},
+    /* what fails, which of these calls (open: 1 the file, 2 its directory), whether the new text is
+     * there afterwards */
+    static const struct {
+        enum call call;
+        int at, reason;
+        bool expect_new;
+    } faults[] = {
+        {OPEN, 1, EROFS, false},     {WRITE, 1, ENOSPC, false}, {FCHMOD, 1, EPERM, false},
+        {FSYNC, 1, EIO, false},      {CLOSE, 1, EDQUOT, false}, {RENAME, 1, EXDEV, false},
+        {REALPATH, 1, ELOOP, false}, {STAT, 1, EACCES, false},  {OPEN, 2, EMFILE, true},
+        {FSYNC, 2, EIO, true},
     };
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         put("old");
         set_fault(faults[i].call, faults[i].at, faults[i].reason, false);
-        if (write_over(faults[i].expect_new) != DL_ERR_SYSTEM) fail_msg("fault %zu was not reported", i);
+        if (write_over(faults[i].expect_new) != DL_ERR_SYSTEM)
+            fail_msg("fault %zu was not reported", i);
     }
     put("old");
     set_fault(OPEN, 1, EEXIST, true); /* every name is taken */
@@ -163,11 +182,14 @@ static void a_failed_write_leaves_one_whole_text(void **state) {
 
 static void what_is_no_failure(void **state) {
     (void)state;
-    static const struct { enum call call; int at, reason; } harmless[] = {
-        {WRITE, 1, EINTR},                                                   /* again */
-        {OPEN, 1, EEXIST},                                                   /* another name */
-        {FSYNC, 1, EINVAL}, {FSYNC, 1, ENOTSUP}, {FSYNC, 2, EROFS},          /* no fsync there */
-        {OPEN, 2, EACCES},                                                   /* a directory that cannot be read */
+    static const struct {
+        enum call call;
+        int at, reason;
+    } harmless[] = {
+        {WRITE, 1, EINTR},                                          /* again */
+        {OPEN, 1, EEXIST},                                          /* another name */
+        {FSYNC, 1, EINVAL}, {FSYNC, 1, ENOTSUP}, {FSYNC, 2, EROFS}, /* no fsync there */
+        {OPEN, 2, EACCES}, /* a directory that cannot be read */
     };
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         put("old");
@@ -187,7 +209,10 @@ static void reading_fails(void **state) {
     char *text = NULL;
     size_t length = 0;
     put("old");
-    static const struct { enum call call; int reason; } faults[] = {{OPEN, EMFILE}, {READ, EIO}, {FSTAT, EOVERFLOW}};
+    static const struct {
+        enum call call;
+        int reason;
+    } faults[] = {{OPEN, EMFILE}, {READ, EIO}, {FSTAT, EOVERFLOW}};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         set_fault(faults[i].call, 1, faults[i].reason, false);
         assert_int_equal(dl_file_read(path, 100, &arena, &text, &length, &err), DL_ERR_INPUT);
@@ -241,7 +266,8 @@ static void names_and_directories(void **state) {
     assert_int_equal(dl_file_mkdirs(inner, &err), DL_ERR_SYSTEM);
     check_contains(err.message, strerror(ENOTDIR));
     snprintf(inner, sizeof inner, "%s/new", folder);
-    set_fault(MKDIR, 1, EROFS, true); /* "/" and the like are there already: no error until the one that is not */
+    set_fault(MKDIR, 1, EROFS,
+              true); /* "/" and the like are there already: no error until the one that is not */
     assert_int_equal(dl_file_mkdirs(inner, &err), DL_ERR_SYSTEM);
     check_contains(err.message, strerror(EROFS));
     fault.at = 0;

@@ -1,31 +1,30 @@
-/* Fits of message times: what is recovered from made-up samples of known truth, whether the intervals hold, and where
- * one line becomes several. */
+/* Fits of message times: what is recovered from made-up samples of known truth, whether the
+ * intervals hold, and where one line becomes several. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/fit_link.h"
+#include "calibrate/fits/fit_link.h"
 #include "tests/check.h"
 
-static double normal(uint64_t *random)
-{
+static double normal(uint64_t *random) {
     double u = check_uniform(random), v = check_uniform(random);
     return sqrt(-2.0 * log(1.0 - u)) * cos(6.283185307179586 * v);
 }
 
 /* Sizes 8, 32, ... 2^27; times alpha + beta n with a relative error of `sigma`. */
-static size_t series(struct dl_link_sample *out, double alpha_s, double beta, double sigma, uint64_t *random)
-{
+static size_t series(struct dl_link_sample *out, double alpha_s, double beta, double sigma,
+                     uint64_t *random) {
     size_t n = 0;
     for (double bytes = 8.0; bytes <= 0x1p27; bytes *= 4.0, n++)
-        out[n] = (struct dl_link_sample){bytes, (alpha_s + beta * bytes) * (1.0 + sigma * normal(random))};
+        out[n] = (struct dl_link_sample){bytes,
+                                         (alpha_s + beta * bytes) * (1.0 + sigma * normal(random))};
     return n;
 }
 
-static void two_samples_give_the_line_through_them(void **state)
-{
+static void two_samples_give_the_line_through_them(void **state) {
     (void)state;
     /* 2 us + n / (10 GB/s): 1000 B take 2.1 us, 30000 B 5 us. */
     const struct dl_link_sample samples[] = {{30000.0, 5e-6}, {1000.0, 2.1e-6}};
@@ -39,10 +38,10 @@ static void two_samples_give_the_line_through_them(void **state)
     check_nan(dl_line_alpha_half(&line, 0.95));
 }
 
-/* Samples (1, 1), (2, 2.2), (3, 2.8) with weights 1/t of the fitted line, solved by hand once: for the line a + b n the
- * conditions are sum((t - f)/f^2) = 0 and sum((t - f) n/f^2) = 0. Checked here as conditions, not as numbers. */
-static void relative_squares_are_least(void **state)
-{
+/* Samples (1, 1), (2, 2.2), (3, 2.8) with weights 1/t of the fitted line, solved by hand once: for
+ * the line a + b n the conditions are sum((t - f)/f^2) = 0 and sum((t - f) n/f^2) = 0. Checked here
+ * as conditions, not as numbers. */
+static void relative_squares_are_least(void **state) {
     (void)state;
     const struct dl_link_sample samples[] = {{1.0, 1.0}, {2.0, 2.2}, {3.0, 2.8}};
     struct dl_link_line line;
@@ -61,8 +60,7 @@ static void relative_squares_are_least(void **state)
     check_close(dl_line_beta_half(&line, 0.95), 12.7062047 * sqrt(line.beta_variance), 1e-7);
 }
 
-static void slope_below_zero_becomes_zero(void **state)
-{
+static void slope_below_zero_becomes_zero(void **state) {
     (void)state;
     /* The geometric mean of 4, 2 and 1 us is 2 us. */
     const struct dl_link_sample samples[] = {{8.0, 4e-6}, {64.0, 2e-6}, {512.0, 1e-6}};
@@ -73,10 +71,9 @@ static void slope_below_zero_becomes_zero(void **state)
     check_close(line.alpha_s, 2e-6, 1e-9);
 }
 
-/* 1000 seeded series with 5 % noise: alpha and beta within the noise, and the 95 % intervals miss the truth in 5 % of
- * them; 3 standard deviations of a binomial (1000, 0.95) are 2.1 %. */
-static void intervals_cover_the_truth(void **state)
-{
+/* 1000 seeded series with 5 % noise: alpha and beta within the noise, and the 95 % intervals miss
+ * the truth in 5 % of them; 3 standard deviations of a binomial (1000, 0.95) are 2.1 %. */
+static void intervals_cover_the_truth(void **state) {
     (void)state;
     const double alpha_s = 1.7e-6, beta = 1.0 / 6.3e9;
     size_t alpha_inside = 0, beta_inside = 0, beta_inside_80 = 0, trials = 1000;
@@ -107,8 +104,7 @@ static void intervals_cover_the_truth(void **state)
     check_close(variance_sum, squares, 0.15);
 }
 
-static void one_line_stays_one_piece(void **state)
-{
+static void one_line_stays_one_piece(void **state) {
     (void)state;
     struct dl_link_sample samples[16];
     struct dl_piece pieces[DL_LINK_PIECES];
@@ -131,8 +127,7 @@ static void one_line_stays_one_piece(void **state)
 }
 
 /* Truth: eager up to 16 KiB (1 us + n / 2 GB/s), then rendezvous (8 us + n / 10 GB/s). */
-static void a_change_of_protocol_is_found(void **state)
-{
+static void a_change_of_protocol_is_found(void **state) {
     (void)state;
     struct dl_link_sample samples[32];
     size_t n = 0;
@@ -157,16 +152,17 @@ static void a_change_of_protocol_is_found(void **state)
     assert_int_equal(lines[0].samples + lines[1].samples, n);
 }
 
-/* Any positive samples of ascending size: pieces ascend, betas are not negative, times are positive at every sample. */
-static void pieces_are_usable_for_any_samples(void **state)
-{
+/* Any positive samples of ascending size: pieces ascend, betas are not negative, times are positive
+ * at every sample. */
+static void pieces_are_usable_for_any_samples(void **state) {
     (void)state;
     uint64_t random = 4;
     for (int trial = 0; trial < 300; trial++) {
         struct dl_link_sample samples[32];
         size_t n = 2 + (size_t)(check_uniform(&random) * 29.0);
         for (size_t i = 0; i < n; i++)
-            samples[i] = (struct dl_link_sample){exp2((double)i), 1e-7 * exp(12.0 * check_uniform(&random))};
+            samples[i] =
+                (struct dl_link_sample){exp2((double)i), 1e-7 * exp(12.0 * check_uniform(&random))};
         struct dl_piece pieces[DL_LINK_PIECES];
         struct dl_link_line lines[DL_LINK_PIECES];
         struct dl_err err = {0};
@@ -189,10 +185,10 @@ static void pieces_are_usable_for_any_samples(void **state)
     }
 }
 
-/* A token bucket of 32 KiB: (S - 32 KiB) / (125 MB/s) from 64 KiB on. The line through the origin that fits all messages best is
- * 5 % off; the rate is that of the large ones: at 16 MiB the bucket is worth 0.2 %. */
-static void the_rate_of_a_token_bucket(void **state)
-{
+/* A token bucket of 32 KiB: (S - 32 KiB) / (125 MB/s) from 64 KiB on. The line through the origin
+ * that fits all messages best is 5 % off; the rate is that of the large ones: at 16 MiB the bucket
+ * is worth 0.2 %. */
+static void the_rate_of_a_token_bucket(void **state) {
     (void)state;
     struct dl_link_sample samples[9];
     struct dl_piece pieces[DL_LINK_PIECES];
@@ -207,10 +203,10 @@ static void the_rate_of_a_token_bucket(void **state)
     check_close(pieces[count - 1].max_bytes, samples[8].bytes, 0);
 }
 
-static void bad_samples_are_refused(void **state)
-{
+static void bad_samples_are_refused(void **state) {
     (void)state;
-    static const struct dl_link_sample bad[] = {{8.0, 0.0}, {8.0, -1.0}, {-8.0, 1.0}, {8.0, (double)NAN}};
+    static const struct dl_link_sample bad[] = {
+        {8.0, 0.0}, {8.0, -1.0}, {-8.0, 1.0}, {8.0, (double)NAN}};
     struct dl_link_line line;
     struct dl_piece pieces[DL_LINK_PIECES];
     int count = 0;
@@ -220,7 +216,8 @@ static void bad_samples_are_refused(void **state)
         assert_int_equal(dl_fit_line(samples, 3, &line, &err), DL_ERR_INPUT);
         check_contains(err.message, "expected bytes >= 0 and a time above 0");
     }
-    const struct dl_link_sample one_size[] = {{8.0, 1e-6}, {8.0, 2e-6}}, unsorted[] = {{9.0, 1e-6}, {8.0, 2e-6}};
+    const struct dl_link_sample one_size[] = {{8.0, 1e-6}, {8.0, 2e-6}},
+                                unsorted[] = {{9.0, 1e-6}, {8.0, 2e-6}};
     struct dl_err err = {0};
     assert_int_equal(dl_fit_line(one_size, 2, &line, &err), DL_ERR_INPUT);
     assert_int_equal(dl_fit_line(one_size, 1, &line, &err), DL_ERR_INPUT);
@@ -228,8 +225,7 @@ static void bad_samples_are_refused(void **state)
     check_contains(err.message, "ascending");
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_samples_give_the_line_through_them),
         cmocka_unit_test(relative_squares_are_least),
@@ -238,7 +234,8 @@ int main(void)
         cmocka_unit_test(one_line_stays_one_piece),
         cmocka_unit_test(a_change_of_protocol_is_found),
         cmocka_unit_test(pieces_are_usable_for_any_samples),
-        cmocka_unit_test(the_rate_of_a_token_bucket), cmocka_unit_test(bad_samples_are_refused),
+        cmocka_unit_test(the_rate_of_a_token_bucket),
+        cmocka_unit_test(bad_samples_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,54 +1,60 @@
-/* Fits of kernel times: what is recovered from made-up samples, how few are enough, and how far predictions of shapes
- * left out are from the published DeepBench times, device by device. */
+/* Fits of kernel times: what is recovered from made-up samples, how few are enough, and how far
+ * predictions of shapes left out are from the published DeepBench times, device by device. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/fit_kernel.h"
-#include "model/kernel_match.h"
+#include "calibrate/fits/fit_kernel.h"
+#include "model/hardware/kernel_match.h"
 #include "tests/check.h"
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}};
 
-static struct dl_device plain_device(void)
-{
-    return (struct dl_device){.name = "plain", .kind = "gpu", .memory_bandwidth_bytes_per_s = 500e9,
-                              .memory_efficiency = 0.8, .l2_bytes = NAN, .unit_count = 64, .kernel_latency_s = 8e-6,
-                              .rates = RATES, .rate_count = 1};
+static struct dl_device plain_device(void) {
+    return (struct dl_device){.name = "plain",
+                              .kind = "gpu",
+                              .memory_bandwidth_bytes_per_s = 500e9,
+                              .memory_efficiency = 0.8,
+                              .l2_bytes = NAN,
+                              .unit_count = 64,
+                              .kernel_latency_s = 8e-6,
+                              .rates = RATES,
+                              .rate_count = 1};
 }
 
 /* Made-up truth: 9 us + flop / 8.5e12 (1 + 40/k). */
-static double true_time(const struct dl_kernel *gemm)
-{
+static double true_time(const struct dl_kernel *gemm) {
     return 9e-6 + gemm->flop / 8.5e12 * (1 + 40 / gemm->k);
 }
 
-static size_t made_up(struct dl_kernel_sample *samples, size_t n)
-{
+static size_t made_up(struct dl_kernel_sample *samples, size_t n) {
     uint64_t random = 5;
     for (size_t i = 0; i < n; i++) {
-        double m = floor(256 * pow(32, check_uniform(&random))), k = floor(64 * pow(64, check_uniform(&random)));
-        samples[i].kernel = dl_kernel_gemm(DL_FORWARD, m, floor(128 * pow(16, check_uniform(&random))), k, 1);
+        double m = floor(256 * pow(32, check_uniform(&random))),
+               k = floor(64 * pow(64, check_uniform(&random)));
+        samples[i].kernel =
+            dl_kernel_gemm(DL_FORWARD, m, floor(128 * pow(16, check_uniform(&random))), k, 1);
         samples[i].precision = DL_FP32;
-        samples[i].time_s = true_time(&samples[i].kernel) * (1 + 0.01 * (check_uniform(&random) - 0.5));
+        samples[i].time_s =
+            true_time(&samples[i].kernel) * (1 + 0.01 * (check_uniform(&random) - 0.5));
     }
     return n;
 }
 
-static void recovers_what_it_was_given(void **state)
-{
+static void recovers_what_it_was_given(void **state) {
     (void)state;
     struct dl_kernel_sample samples[80];
     struct dl_device device = plain_device();
     struct dl_arena arena = {0};
-    struct dl_surface surface;
+    struct dl_kernel_model surface;
     struct dl_fit_quality quality;
     struct dl_err err = {0};
     size_t n = made_up(samples, 80);
-    assert_int_equal(dl_fit_surface(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32, &arena, &surface, &quality,
-                                    &err), DL_OK);
+    assert_int_equal(dl_fit_surface(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32, &arena,
+                                    &surface, &quality, &err),
+                     DL_OK);
     assert_int_equal(quality.samples, 80);
     assert_int_equal(quality.folds, 5);
     assert_false(quality.base_only);
@@ -64,23 +70,23 @@ static void recovers_what_it_was_given(void **state)
     dl_kernel_time(&device, DL_FP32, &gemm, &time);
     check_close(time.time_s, true_time(&gemm), 0.08);
     assert_false(time.extrapolated);
-    assert_string_equal(time.formula, "F-KERNEL-SURFACE");
+    assert_string_equal(time.formula, "F-KERNEL-MODEL");
     dl_arena_free(&arena);
 }
 
-static void few_samples_are_enough(void **state)
-{
+static void few_samples_are_enough(void **state) {
     (void)state;
     struct dl_kernel_sample samples[6];
     struct dl_device device = plain_device();
     struct dl_arena arena = {0};
-    struct dl_surface surface;
+    struct dl_kernel_model surface;
     struct dl_fit_quality quality;
     struct dl_err err = {0};
     made_up(samples, 6);
     for (size_t n = 1; n <= 6; n += 5) {
-        assert_int_equal(dl_fit_surface(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32, &arena, &surface,
-                                        &quality, &err), DL_OK);
+        assert_int_equal(dl_fit_surface(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
+                                        &arena, &surface, &quality, &err),
+                         DL_OK);
         assert_true(quality.base_only);
         assert_int_equal(quality.folds, 0);
         assert_int_equal(surface.weight_count, 0);
@@ -93,14 +99,14 @@ static void few_samples_are_enough(void **state)
             check_close(time.time_s, samples[i].time_s, 0.25);
         }
     }
-    assert_int_equal(dl_fit_surface(samples, 6, &device, DL_OP_CONV, DL_FORWARD, DL_FP32, &arena, &surface, NULL, &err),
+    assert_int_equal(dl_fit_surface(samples, 6, &device, DL_OP_CONV, DL_FORWARD, DL_FP32, &arena,
+                                    &surface, NULL, &err),
                      DL_ERR_INPUT);
     check_contains(err.message, "conv fp32 fwd");
     dl_arena_free(&arena);
 }
 
-static void streams_without_datasheet(void **state)
-{
+static void streams_without_datasheet(void **state) {
     (void)state;
     /* A host whose bandwidth is not known: 2 us + bytes / 12e9. */
     struct dl_device device = plain_device();
@@ -109,29 +115,29 @@ static void streams_without_datasheet(void **state)
     struct dl_kernel_sample samples[8];
     for (int i = 0; i < 8; i++) {
         double elements = pow(10, 3 + i * 0.7);
-        samples[i] = (struct dl_kernel_sample){.kernel = dl_kernel_stream(DL_FORWARD, 0, elements, elements)};
+        samples[i] = (struct dl_kernel_sample){
+            .kernel = dl_kernel_stream(DL_FORWARD, 0, elements, elements)};
         samples[i].time_s = 2e-6 + 8 * elements / 12e9;
     }
     struct dl_arena arena = {0};
-    struct dl_surface surface;
+    struct dl_kernel_model surface;
     struct dl_err err = {0};
-    assert_int_equal(dl_fit_surface(samples, 8, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32, &arena, &surface, NULL,
-                                    &err), DL_OK);
+    assert_int_equal(dl_fit_surface(samples, 8, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32, &arena,
+                                    &surface, NULL, &err),
+                     DL_OK);
     check_close(surface.bandwidth_bytes_per_s, 12e9, 0.05);
     check_close(surface.latency_s, 2e-6, 0.1);
     dl_arena_free(&arena);
 }
 
-static void write_text(const char *path, const char *text)
-{
+static void write_text(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
 }
 
-static void reads_tables(void **state)
-{
+static void reads_tables(void **state) {
     (void)state;
     char directory[256], path[320];
     struct dl_arena arena = {0};
@@ -142,73 +148,80 @@ static void reads_tables(void **state)
     assert_true(check_directory(directory, sizeof directory));
     snprintf(path, sizeof path, "%s/t.csv", directory);
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\n"
-                     "A,8,4,2,T,N,fp32,fwd,0.5,lib 1\nA,8,4,2,N,N,fp32,fwd,,lib 1\nB,8,4,2,N,N,fp32,fwd,1,lib 1\n");
+                     "A,8,4,2,T,N,fp32,fwd,0.5,lib 1\nA,8,4,2,N,N,fp32,fwd,,lib "
+                     "1\nB,8,4,2,N,N,fp32,fwd,1,lib 1\n");
     assert_int_equal(dl_fit_read_samples(path, "A", &arena, &samples, &n, &library, &err), DL_OK);
     assert_int_equal(n, 1); /* no time: left out; another device: left out */
     check_close(samples[0].time_s, 0.5e-3, 1e-12);
     check_close(samples[0].kernel.flop, 128, 0);
     assert_true(samples[0].kernel.a_trans);
     assert_string_equal(library, "lib 1");
-    write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\nA,8,4,2,T,N,fp33,fwd,0.5,x\n");
-    assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err), DL_ERR_INPUT);
+    write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\nA,8,4,2,T,N,"
+                     "fp33,fwd,0.5,x\n");
+    assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err),
+                     DL_ERR_INPUT);
     assert_int_equal(err.line, 2);
     check_contains(err.message, "fp33");
     write_text(path, "device,m,n\nA,1,2\n");
-    assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err), DL_ERR_INPUT);
+    assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err),
+                     DL_ERR_INPUT);
     check_contains(err.message, "expected this column");
     unlink(path);
     rmdir(directory);
     dl_arena_free(&arena);
 }
 
-static void device_names(void **state)
-{
+static void device_names(void **state) {
     (void)state;
     assert_string_equal(dl_kernel_match_device("V100"), "v100_sxm2_16");
     assert_string_equal(dl_kernel_match_device("TitanX"), "titanx_maxwell");
-    assert_string_equal(dl_kernel_match_device("h100_sxm"), "h100_sxm"); /* tables of our own name device files */
+    assert_string_equal(dl_kernel_match_device("h100_sxm"),
+                        "h100_sxm"); /* tables of our own name device files */
     assert_null(dl_kernel_match_device("AMD_MI25"));
 }
 
-/* Shapes left out of the fit, 5 folds: highest median and 90th percentile of the relative error, in percent, that are
- * accepted for products and convolutions: for V100 what is asked for, for the others a little above what is reached. */
+/* Shapes left out of the fit, 5 folds: highest median and 90th percentile of the relative error, in
+ * percent, that are accepted for products and convolutions: for V100 what is asked for, for the
+ * others a little above what is reached. */
 static const struct {
     const char *device;
     double gemm_median, gemm_p90, conv_median, conv_p90;
 } CEILINGS[] = {
-    {"v100_sxm2_16", 4, 15, 8, 35},   {"t4", 7, 20, 10.5, 38},        {"p100_pcie16", 4, 32, 13.5, 48},
-    {"gtx1080ti", 7, 38, 10.5, 28}, {"titanxp", 8, 44, 10.5, 30},     {"titanx_pascal", 9, 43, 13, 52},
-    {"m40", 9, 29, 11, 36},         {"titanx_maxwell", 9, 41, 10, 34}, {"knl7250", 4, 19, 15, 51},
+    {"v100_sxm2_16", 4, 15, 8, 35},   {"t4", 7, 20, 10.5, 38},
+    {"p100_pcie16", 4, 32, 13.5, 48}, {"gtx1080ti", 7, 38, 10.5, 28},
+    {"titanxp", 8, 44, 10.5, 30},     {"titanx_pascal", 9, 43, 13, 52},
+    {"m40", 9, 29, 11, 36},           {"titanx_maxwell", 9, 41, 10, 34},
+    {"knl7250", 4, 19, 15, 51},
 };
 
-static void same_numbers(const double *fitted, const double *written, int count, const char *what)
-{
+static void same_numbers(const double *fitted, const double *written, int count, const char *what) {
     for (int i = 0; i < count; i++)
         if (fabs(fitted[i] - written[i]) > 1e-6 * fmax(fabs(written[i]), 1e-3))
-            fail_msg("%s[%d] is %.12g, the file has %.12g: run the fit again", what, i, fitted[i], written[i]);
+            fail_msg("%s[%d] is %.12g, the file has %.12g: run the fit again", what, i, fitted[i],
+                     written[i]);
 }
 
 /* The files of data/kernels are what the fit gives. */
-static void compare_with_file(const struct dl_surface_set *set, struct dl_arena *arena)
-{
+static void compare_with_file(const struct dl_kernel_model_set *set, struct dl_arena *arena) {
     char path[1024];
     struct dl_json *doc;
-    struct dl_surface_set file;
+    struct dl_kernel_model_set file;
     struct dl_err err = {0};
     snprintf(path, sizeof path, "%s/data/kernels/%s.json", check_root(), set->device);
     if (dl_json_read(path, arena, &doc, &err) != DL_OK ||
-        dl_json_load(doc, &dl_surface_set_schema, arena, &file, &err) != DL_OK)
+        dl_json_load(doc, &dl_kernel_model_set_schema, arena, &file, &err) != DL_OK)
         fail_msg("%s: %s", path, err.message);
     assert_int_equal(file.surface_count, set->surface_count);
     for (int i = 0; i < set->surface_count; i++) {
-        const struct dl_surface *a = &set->surfaces[i], *b = &file.surfaces[i];
+        const struct dl_kernel_model *a = &set->surfaces[i], *b = &file.surfaces[i];
         assert_int_equal(a->op, b->op);
         assert_int_equal(a->pass, b->pass);
         assert_int_equal(a->precision, b->precision);
         assert_int_equal(a->weight_count, b->weight_count);
         assert_int_equal(a->samples, b->samples);
         same_numbers(&a->rate_flop_per_s, &b->rate_flop_per_s, 1, "rate_flop_per_s");
-        same_numbers(&a->bandwidth_bytes_per_s, &b->bandwidth_bytes_per_s, 1, "bandwidth_bytes_per_s");
+        same_numbers(&a->bandwidth_bytes_per_s, &b->bandwidth_bytes_per_s, 1,
+                     "bandwidth_bytes_per_s");
         same_numbers(&a->sigma_log, &b->sigma_log, 1, "sigma_log");
         same_numbers(a->lengths, b->lengths, a->length_count, "lengths");
         same_numbers(a->points, b->points, a->point_count, "points");
@@ -216,22 +229,22 @@ static void compare_with_file(const struct dl_surface_set *set, struct dl_arena 
     }
 }
 
-static void published_times(void **state)
-{
+static void published_times(void **state) {
     (void)state;
     char gemm[1024], conv[1024], path[1024];
     snprintf(gemm, sizeof gemm, "%s/data/kernels/deepbench_gemm.csv", check_root());
     snprintf(conv, sizeof conv, "%s/data/kernels/deepbench_conv.csv", check_root());
     const char *const tables[] = {gemm, conv};
-    print_message("shapes left out of the fit, 5 folds: error in %% (one factor: one fraction of the peak for all)\n");
-    print_message("%-15s %-6s %-5s %-10s %5s  %6s %6s %6s  %6s %6s\n", "device", "prec", "op", "pass", "n", "median",
-                  "p90", "bias", "1f med", "1f p90");
+    print_message("shapes left out of the fit, 5 folds: error in %% (one factor: one fraction of "
+                  "the peak for all)\n");
+    print_message("%-15s %-6s %-5s %-10s %5s  %6s %6s %6s  %6s %6s\n", "device", "prec", "op",
+                  "pass", "n", "median", "p90", "bias", "1f med", "1f p90");
     int failures = 0;
     for (size_t i = 0; i < sizeof CEILINGS / sizeof CEILINGS[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_json *doc;
         struct dl_device device;
-        struct dl_surface_set set;
+        struct dl_kernel_model_set set;
         struct dl_fit_report_row *rows;
         size_t count = 0;
         struct dl_err err = {0};
@@ -240,16 +253,20 @@ static void published_times(void **state)
             dl_json_load(doc, &dl_device_schema, &arena, &device, &err) != DL_OK ||
             dl_fit_kernel_files(tables, 2, &device, &arena, &set, &rows, &count, &err) != DL_OK)
             fail_msg("%s: %s", path, err.message);
-        assert_true(count == 4 || count == 8); /* product, and convolution in three passes, in one or two precisions */
+        assert_true(count == 4 ||
+                    count ==
+                        8); /* product, and convolution in three passes, in one or two precisions */
         for (size_t r = 0; r < count; r++) {
             const struct dl_fit_quality *q = &rows[r].quality;
             bool product = rows[r].op == DL_OP_GEMM;
             double median = product ? CEILINGS[i].gemm_median : CEILINGS[i].conv_median;
             double p90 = product ? CEILINGS[i].gemm_p90 : CEILINGS[i].conv_p90;
-            bool bad = !(100 * q->median_ape <= median && 100 * q->p90_ape <= p90 && fabs(q->bias) < 0.06);
-            print_message("%-15s %-6s %-5s %-10s %5zu  %6.2f %6.1f %6.2f  %6.1f %6.1f%s\n", CEILINGS[i].device,
-                          dl_precision_names[rows[r].precision], dl_op_names[rows[r].op], dl_pass_names[rows[r].pass],
-                          q->samples, 100 * q->median_ape, 100 * q->p90_ape, 100 * q->bias,
+            bool bad =
+                !(100 * q->median_ape <= median && 100 * q->p90_ape <= p90 && fabs(q->bias) < 0.06);
+            print_message("%-15s %-6s %-5s %-10s %5zu  %6.2f %6.1f %6.2f  %6.1f %6.1f%s\n",
+                          CEILINGS[i].device, dl_precision_names[rows[r].precision],
+                          dl_op_names[rows[r].op], dl_pass_names[rows[r].pass], q->samples,
+                          100 * q->median_ape, 100 * q->p90_ape, 100 * q->bias,
                           100 * q->one_factor_median_ape, 100 * q->one_factor_p90_ape,
                           bad ? "  above its ceiling" : "");
             failures += bad;
@@ -260,12 +277,14 @@ static void published_times(void **state)
     assert_int_equal(failures, 0);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recovers_what_it_was_given), cmocka_unit_test(few_samples_are_enough),
-        cmocka_unit_test(streams_without_datasheet),  cmocka_unit_test(reads_tables),
-        cmocka_unit_test(device_names),               cmocka_unit_test(published_times),
+        cmocka_unit_test(recovers_what_it_was_given),
+        cmocka_unit_test(few_samples_are_enough),
+        cmocka_unit_test(streams_without_datasheet),
+        cmocka_unit_test(reads_tables),
+        cmocka_unit_test(device_names),
+        cmocka_unit_test(published_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

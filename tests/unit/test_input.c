@@ -1,4 +1,5 @@
-/* F-INPUT: storage, decoding, feeding and copying by hand; page cache; accumulation of micro-batches (F-ACCUMULATE). */
+/* F-INPUT: storage, decoding, feeding and copying by hand; page cache; accumulation of
+ * micro-batches (F-ACCUMULATE). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,11 +7,12 @@
 
 #include <cmocka.h>
 
-#include "model/input.h"
+#include "model/framework/input.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* 256 samples a device, 4 devices a node, 2 nodes; a sample of 100 kB, decoded in 10 ms on one of 28 cores. */
+/* 256 samples a device, 4 devices a node, 2 nodes; a sample of 100 kB, decoded in 10 ms on one of
+ * 28 cores. */
 static void real_input(struct dl_fake *f) {
     fake_make(f);
     f->plan.synthetic_input = false;
@@ -27,7 +29,8 @@ static void stages_by_hand(void **state) {
     struct dl_fake f;
     real_input(&f);
     const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
-    /* a node reads 1024 x 100 kB = 102.4 MB: 0.1024 s from its own share, 2 x 102.4 MB / 1.6 GB/s = 0.128 s from the shared one */
+    /* a node reads 1024 x 100 kB = 102.4 MB: 0.1024 s from its own share, 2 x 102.4 MB / 1.6 GB/s =
+     * 0.128 s from the shared one */
     check_close(t.storage_s, 0.128, 1e-12);
     check_close(t.decode_s, 1024 * 0.01 / 28, 1e-12);
     /* 256 x 4000 B, two devices on a host link of 12 GB/s */
@@ -35,7 +38,8 @@ static void stages_by_hand(void **state) {
     assert_true(t.feed_s == 0 && !t.cached && t.unknown == NULL);
     check_close(t.pipeline_s, 1024 * 0.01 / 28, 1e-12); /* the slowest stage: they overlap */
     f.framework.prefetch_batches = 0;
-    const struct dl_input_time serial = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    const struct dl_input_time serial =
+        dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(serial.pipeline_s, t.storage_s + t.decode_s + t.copy_s, 1e-12);
     dl_arena_free(&f.arena);
 }
@@ -45,9 +49,11 @@ static void workers_are_at_most_the_cores(void **state) {
     struct dl_fake f;
     real_input(&f);
     f.plan.decode_workers = 2; /* a device: 8 in the node */
-    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s, 1024 * 0.01 / 8, 1e-12);
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s,
+                1024 * 0.01 / 8, 1e-12);
     f.plan.decode_workers = 100;
-    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s, 1024 * 0.01 / 28, 1e-12);
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s,
+                1024 * 0.01 / 28, 1e-12);
     dl_arena_free(&f.arena);
 }
 
@@ -77,9 +83,11 @@ static void feeding_one_process(void **state) {
     check_close(t.copy_s, 1024 * 4000.0 / 6e9, 1e-12); /* all of it over one link, pageable */
     f.framework.single_process = f.framework.feeds_whole_batch = false;
     f.framework.feeds_each_device = true;
-    const struct dl_input_time each = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    const struct dl_input_time each =
+        dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(each.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
-    check_close(each.copy_s, 1024 * 4000.0 * 2 / 6e9, 1e-12); /* all of it to each of four, two on a link */
+    check_close(each.copy_s, 1024 * 4000.0 * 2 / 6e9,
+                1e-12); /* all of it to each of four, two on a link */
     dl_arena_free(&f.arena);
 }
 
@@ -88,7 +96,8 @@ static void unknown_is_said(void **state) {
     struct dl_fake f;
     real_input(&f);
     f.plan.sample_bytes = 0; /* the workload's: NAN */
-    assert_string_equal(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).unknown, "the stored size of a sample");
+    assert_string_equal(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).unknown,
+                        "the stored size of a sample");
     dl_arena_free(&f.arena);
 }
 
@@ -110,10 +119,13 @@ static void micro_batches_accumulate(void **state) {
     one.plan.nodes = one.plan.devices_per_node = 1;
     one.plan.batch_per_device_samples = 64;
     assert_int_equal(fake_predict(&one, &quarter), DL_OK);
-    check_close(parts.compute_s, 4 * (quarter.compute_s - quarter.update_s) + quarter.update_s, 1e-9);
-    check_close(parts.iteration_s, 4 * (quarter.iteration_s - quarter.update_s) + quarter.update_s, 1e-6);
+    check_close(parts.compute_s, 4 * (quarter.compute_s - quarter.update_s) + quarter.update_s,
+                1e-9);
+    check_close(parts.iteration_s, 4 * (quarter.iteration_s - quarter.update_s) + quarter.update_s,
+                1e-6);
     check_close(parts.memory.activations_bytes, quarter.memory.activations_bytes, 1e-12);
-    assert_true(parts.iteration_s > whole.iteration_s); /* smaller products are less efficient, launches more */
+    assert_true(parts.iteration_s >
+                whole.iteration_s); /* smaller products are less efficient, launches more */
     f.plan.dp = 0;
     f.plan.micro_batch_samples = 100;
     assert_int_equal(fake_predict(&f, &parts), DL_ERR_USAGE);
@@ -123,9 +135,12 @@ static void micro_batches_accumulate(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stages_by_hand),      cmocka_unit_test(workers_are_at_most_the_cores),
-        cmocka_unit_test(page_cache_after_the_first_epoch), cmocka_unit_test(feeding_one_process),
-        cmocka_unit_test(unknown_is_said),     cmocka_unit_test(micro_batches_accumulate),
+        cmocka_unit_test(stages_by_hand),
+        cmocka_unit_test(workers_are_at_most_the_cores),
+        cmocka_unit_test(page_cache_after_the_first_epoch),
+        cmocka_unit_test(feeding_one_process),
+        cmocka_unit_test(unknown_is_said),
+        cmocka_unit_test(micro_batches_accumulate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

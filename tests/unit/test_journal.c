@@ -1,5 +1,5 @@
-/* The journal of a calibration: what is written is read back, a kill at any byte loses at most the line being written,
- * and a journal that is not one, or is another's, is refused with its line. */
+/* The journal of a calibration: what is written is read back, a kill at any byte loses at most the
+ * line being written, and a journal that is not one, or is another's, is refused with its line. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,30 +11,41 @@
 #include <sys/wait.h>
 
 #include "calibrate/cal_journal.h"
-#include "model/file.h"
+#include "model/base/file.h"
 #include "tests/check.h"
 
-static const struct dl_cal_header HEADER = {.plan = "00c0ffee", .host = "node7: a \"quoted\" CPU", .started = "2024-01-31T12:00:00Z",
-                                            .load = "0.25", .only = "gemm,stream", .ranks = 2, .budget_s = 24.5, .quick = true};
+static const struct dl_cal_header HEADER = {.plan = "00c0ffee",
+                                            .host = "node7: a \"quoted\" CPU",
+                                            .started = "2024-01-31T12:00:00Z",
+                                            .load = "0.25",
+                                            .only = "gemm,stream",
+                                            .ranks = 2,
+                                            .budget_s = 24.5,
+                                            .quick = true};
 
-static struct dl_raw_sample sample_of(int i, struct dl_arena *arena)
-{
-    return (struct dl_raw_sample){.probe = "gemm", .shape = dl_arena_printf(arena, "m=%d n=64 k=64", i), .pass = "fwd",
-                                  .precision = "fp32", .implementation = "openblas:Haswell", .median_s = 1e-6 * (i + 1) / 3.0,
-                                  .low_s = 0.9e-6 * (i + 1) / 3.0, .high_s = 1.1e-6 * (i + 1) / 3.0, .repeats = 10 + i, .outliers = i};
+static struct dl_raw_sample sample_of(int i, struct dl_arena *arena) {
+    return (struct dl_raw_sample){.probe = "gemm",
+                                  .shape = dl_arena_printf(arena, "m=%d n=64 k=64", i),
+                                  .pass = "fwd",
+                                  .precision = "fp32",
+                                  .implementation = "openblas:Haswell",
+                                  .median_s = 1e-6 * (i + 1) / 3.0,
+                                  .low_s = 0.9e-6 * (i + 1) / 3.0,
+                                  .high_s = 1.1e-6 * (i + 1) / 3.0,
+                                  .repeats = 10 + i,
+                                  .outliers = i};
 }
 
-static const char *path_in(const char *directory, struct dl_arena *arena)
-{
+static const char *path_in(const char *directory, struct dl_arena *arena) {
     return dl_arena_printf(arena, "%s/p.json.journal", directory);
 }
 
-static void write_journal(const char *path, int samples, struct dl_arena *arena)
-{
+static void write_journal(const char *path, int samples, struct dl_arena *arena) {
     struct dl_cal_journal journal;
     struct dl_err err = {0};
     assert_int_equal(dl_cal_journal_create(path, &HEADER, arena, &journal, &err), DL_OK);
-    assert_int_equal(dl_cal_journal_fact(&journal, "openblas", "0.3.21, \n a line", arena, &err), DL_OK);
+    assert_int_equal(dl_cal_journal_fact(&journal, "openblas", "0.3.21, \n a line", arena, &err),
+                     DL_OK);
     for (int i = 0; i < samples; i++) {
         struct dl_raw_sample sample = sample_of(i, arena);
         assert_int_equal(dl_cal_journal_sample(&journal, &sample, arena, &err), DL_OK);
@@ -42,8 +53,7 @@ static void write_journal(const char *path, int samples, struct dl_arena *arena)
     dl_cal_journal_close(&journal, false);
 }
 
-static void what_is_written_is_read_back(void **state)
-{
+static void what_is_written_is_read_back(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -75,8 +85,11 @@ static void what_is_written_is_read_back(void **state)
         assert_int_equal(got->outliers, expected.outliers);
     }
     const struct dl_cal_point there = {.probe = "gemm", .shape = "m=69 n=64 k=64", .pass = "fwd"},
-                              other_pass = {.probe = "gemm", .shape = "m=69 n=64 k=64", .pass = "bwd_data"},
-                              not_there = {.probe = "gemm", .shape = "m=70 n=64 k=64", .pass = "fwd"};
+                              other_pass = {.probe = "gemm",
+                                            .shape = "m=69 n=64 k=64",
+                                            .pass = "bwd_data"},
+                              not_there = {
+                                  .probe = "gemm", .shape = "m=70 n=64 k=64", .pass = "fwd"};
     assert_true(dl_cal_journal_has(&journal, &there));
     assert_false(dl_cal_journal_has(&journal, &other_pass));
     assert_false(dl_cal_journal_has(&journal, &not_there));
@@ -86,8 +99,7 @@ static void what_is_written_is_read_back(void **state)
 }
 
 /* Cut after each of its bytes: all complete lines are kept, and writing goes on behind them. */
-static void a_kill_at_any_byte_loses_one_line(void **state)
-{
+static void a_kill_at_any_byte_loses_one_line(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -130,8 +142,7 @@ static void a_kill_at_any_byte_loses_one_line(void **state)
     dl_arena_free(&arena);
 }
 
-static void the_last_fact_of_a_key_counts(void **state)
-{
+static void the_last_fact_of_a_key_counts(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -144,7 +155,8 @@ static void the_last_fact_of_a_key_counts(void **state)
     assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.3", &arena, &err), DL_OK);
     assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.4", &arena, &err), DL_OK);
     assert_int_equal(stat(path, &before), 0);
-    assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.4", &arena, &err), DL_OK); /* known: no new line */
+    assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.4", &arena, &err),
+                     DL_OK); /* known: no new line */
     assert_int_equal(stat(path, &after), 0);
     assert_int_equal(before.st_size, after.st_size);
     dl_cal_journal_close(&journal, false);
@@ -156,8 +168,7 @@ static void the_last_fact_of_a_key_counts(void **state)
     dl_arena_free(&arena);
 }
 
-static void refused(const char *text, const char *position, const char *words)
-{
+static void refused(const char *text, const char *position, const char *words) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal;
@@ -174,26 +185,30 @@ static void refused(const char *text, const char *position, const char *words)
     dl_arena_free(&arena);
 }
 
-#define GOOD_HEADER                                                                                                    \
-    "{\"header\":{\"plan\":\"1\",\"host\":\"h\",\"started\":\"now\",\"ranks\":2,\"budget_s\":1}}\n"
+#define GOOD_HEADER                                                                                \
+    "{\"header\":{\"plan\":\"1\",\"host\":\"h\",\"started\":\"now\",\"ranks\":2,\"budget_s\":1}}"  \
+    "\n"
 
-static void bad_journals_are_refused_with_their_line(void **state)
-{
+static void bad_journals_are_refused_with_their_line(void **state) {
     (void)state;
     refused("", "p.json.journal: error", "empty");
     refused("{\"fact\":{\"key\":\"a\",\"value\":\"b\"}}\n", ":1:1: error", "header");
     refused("not a journal\n", ":1:", "error");
     refused(GOOD_HEADER GOOD_HEADER, ":2:1: error", "expected a sample or a fact");
-    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\"}}\n", ":2:1: error", "expected");
-    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\",\"median_s\":-1}}\n", ":2:", "median_s");
-    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\",\"median_s\":1,\"medium\":2}}\n", ":2:", "medium");
-    refused(GOOD_HEADER "{\"fact\":{\"key\":\"a\",\"value\":\"b\"},\"probe\":{\"name\":\"c\"}}\n", ":2:", "expected");
+    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\"}}\n", ":2:1: error",
+            "expected");
+    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\",\"median_s\":-1}}\n",
+            ":2:", "median_s");
+    refused(GOOD_HEADER
+            "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\",\"median_s\":1,\"medium\":2}}\n",
+            ":2:", "medium");
+    refused(GOOD_HEADER "{\"fact\":{\"key\":\"a\",\"value\":\"b\"},\"probe\":{\"name\":\"c\"}}\n",
+            ":2:", "expected");
     refused(GOOD_HEADER "{}\n", ":2:", "expected");
 }
 
 /* fcntl locks are per process, so the other calibration is a child. */
-static void two_calibrations_cannot_write_one_journal(void **state)
-{
+static void two_calibrations_cannot_write_one_journal(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -223,24 +238,25 @@ static void two_calibrations_cannot_write_one_journal(void **state)
     dl_arena_free(&arena);
 }
 
-static void a_place_that_cannot_be_written_is_a_system_error(void **state)
-{
+static void a_place_that_cannot_be_written_is_a_system_error(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal;
-    assert_int_equal(dl_cal_journal_create("/nowhere/at/all.journal", &HEADER, &arena, &journal, &err), DL_ERR_SYSTEM);
+    assert_int_equal(
+        dl_cal_journal_create("/nowhere/at/all.journal", &HEADER, &arena, &journal, &err),
+        DL_ERR_SYSTEM);
     check_contains(err.message, "/nowhere/at/all.journal");
     assert_int_equal(dl_cal_journal_create("/", &HEADER, &arena, &journal, &err), DL_ERR_SYSTEM);
     if (access("/dev/full", W_OK) == 0) {
-        assert_int_equal(dl_cal_journal_create("/dev/full", &HEADER, &arena, &journal, &err), DL_ERR_SYSTEM);
+        assert_int_equal(dl_cal_journal_create("/dev/full", &HEADER, &arena, &journal, &err),
+                         DL_ERR_SYSTEM);
         check_contains(err.message, "/dev/full");
     }
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(a_kill_at_any_byte_loses_one_line),

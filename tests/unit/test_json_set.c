@@ -1,25 +1,28 @@
-/* Changes of single members of a document, as --set makes them: which keys resolve, how values are read. */
+/* Changes of single members of a document, as --set makes them: which keys resolve, how values are
+ * read. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/json.h"
+#include "model/base/json.h"
 #include "tests/check.h"
 #include "tests/rich_schema.h"
 
-#define HEAD "{\"format\": \"dlmodel-rich\", \"version\": 1, \"title\": \"t\"" /* the rest follows */
+#define HEAD                                                                                       \
+    "{\"format\": \"dlmodel-rich\", \"version\": 1, \"title\": \"t\"" /* the rest follows */
 
 static char message[1600];
 
 /* Sets one key in a small document and loads it. */
-static enum dl_code set(const char *key, const char *value, struct dl_arena *arena, struct rich *out, bool *used)
-{
-    static const char text[] = HEAD ", \"links\": {\"intra\": {\"bandwidth_bytes_per_s\": 1e9}},"
-                                    "\"items\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"numbers\": [1, 2, 3]}";
-    struct dl_override override = { key, value, false };
-    struct dl_err err = { .code = DL_OK };
+static enum dl_code set(const char *key, const char *value, struct dl_arena *arena,
+                        struct rich *out, bool *used) {
+    static const char text[] =
+        HEAD ", \"links\": {\"intra\": {\"bandwidth_bytes_per_s\": 1e9}},"
+             "\"items\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"numbers\": [1, 2, 3]}";
+    struct dl_override override = {key, value, false};
+    struct dl_err err = {.code = DL_OK};
     struct dl_json *doc;
     enum dl_code code = dl_json_parse("x.json", text, sizeof text - 1, arena, &doc, &err);
 
@@ -31,15 +34,14 @@ static enum dl_code set(const char *key, const char *value, struct dl_arena *are
     return code;
 }
 
-#define check_set(key, value)                                                                                          \
-    do {                                                                                                               \
-        if (set(key, value, &arena, &r, &used) != DL_OK || !used)                                                      \
-            fail_msg("%s:%d: %s=%s: %s", __FILE__, __LINE__, key, value, message);                                     \
+#define check_set(key, value)                                                                      \
+    do {                                                                                           \
+        if (set(key, value, &arena, &r, &used) != DL_OK || !used)                                  \
+            fail_msg("%s:%d: %s=%s: %s", __FILE__, __LINE__, key, value, message);                 \
     } while (0)
 
-static void test_set(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_set(void **state) {
+    struct dl_arena arena = {0};
     struct rich r;
     bool used;
 
@@ -83,25 +85,26 @@ static void test_set(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_set_refusals(void **state)
-{
+static void test_set_refusals(void **state) {
     static const struct {
         const char *key, *value, *expected;
     } cases[] = {
-        { "links.inter.bandwidth", "-3", "who: links.inter.bandwidth: expected a number in [1, 1e15] byte/s, got -3" },
-        { "links.inter.bandwidth", "25GB", "who: links.inter.bandwidth: expected a bandwidth such as 25GB/s" },
-        { "count", "1.5", "expected a whole number" },
-        { "flag", "maybe", "expected true or false" },
-        { "color", "gren", "did you mean green?" },
-        { "links", "1", "expected the key of one value, got that of object" },
-        { "items", "1", "add an element and its member" },
-        { "items.2.alpha", "1", "expected an element of a list of 2, counted from 0, got 2" },
-        { "numbers", "1,,2", "expected a number" },
-        { "twin", "1", "expected twin_s or twin_bytes" },
-        { "title", "\xff", "expected UTF-8 text" },
-        { "facts.\x93", "1", "expected UTF-8 text" },
+        {"links.inter.bandwidth", "-3",
+         "who: links.inter.bandwidth: expected a number in [1, 1e15] byte/s, got -3"},
+        {"links.inter.bandwidth", "25GB",
+         "who: links.inter.bandwidth: expected a bandwidth such as 25GB/s"},
+        {"count", "1.5", "expected a whole number"},
+        {"flag", "maybe", "expected true or false"},
+        {"color", "gren", "did you mean green?"},
+        {"links", "1", "expected the key of one value, got that of object"},
+        {"items", "1", "add an element and its member"},
+        {"items.2.alpha", "1", "expected an element of a list of 2, counted from 0, got 2"},
+        {"numbers", "1,,2", "expected a number"},
+        {"twin", "1", "expected twin_s or twin_bytes"},
+        {"title", "\xff", "expected UTF-8 text"},
+        {"facts.\x93", "1", "expected UTF-8 text"},
     };
-    struct dl_arena arena = { 0 };
+    struct dl_arena arena = {0};
     struct rich r;
     bool used;
 
@@ -114,25 +117,24 @@ static void test_set_refusals(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_set_leaves_unknown_keys(void **state)
-{
-    static const char *const unknown[] = { "",
-                                           ".",
-                                           "nothing",
-                                           "links.",
-                                           "links.nowhere",
-                                           "links.intra.bandwith",
-                                           "items.x.alpha",
-                                           "items.0",
-                                           "items.0.",
-                                           "count.1",
-                                           "numbers.0.1",
-                                           "facts.",
-                                           "size_byte",
-                                           "bandwidth",
-                                           "items.99999999999.alpha",
-                                           NULL };
-    struct dl_arena arena = { 0 };
+static void test_set_leaves_unknown_keys(void **state) {
+    static const char *const unknown[] = {"",
+                                          ".",
+                                          "nothing",
+                                          "links.",
+                                          "links.nowhere",
+                                          "links.intra.bandwith",
+                                          "items.x.alpha",
+                                          "items.0",
+                                          "items.0.",
+                                          "count.1",
+                                          "numbers.0.1",
+                                          "facts.",
+                                          "size_byte",
+                                          "bandwidth",
+                                          "items.99999999999.alpha",
+                                          NULL};
+    struct dl_arena arena = {0};
     struct rich r;
     bool used;
 
@@ -148,9 +150,8 @@ static void test_set_leaves_unknown_keys(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_keys_for_suggestions(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_keys_for_suggestions(void **state) {
+    struct dl_arena arena = {0};
     const char *const *keys = dl_json_keys(&rich_schema, &arena);
 
     (void)state;
@@ -161,8 +162,7 @@ static void test_keys_for_suggestions(void **state)
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_refusals),

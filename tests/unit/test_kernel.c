@@ -5,43 +5,60 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/device.h"
-#include "model/kernel.h"
-#include "model/surface.h"
-#include "model/surface_math.h"
+#include "model/hardware/device.h"
+#include "model/hardware/kernel.h"
+#include "model/hardware/kernel_model.h"
+#include "model/hardware/kernel_model_math.h"
 #include "tests/check.h"
 
 static const double ONES[DL_DIMS] = {1, 1, 1}, ZEROS[DL_DIMS] = {0, 0, 0};
 
-static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels, double filters, double groups,
-                                double size, double side, double stride)
-{
+static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels, double filters,
+                                double groups, double size, double side, double stride) {
     const double in[DL_DIMS] = {1, size, size}, kernel[DL_DIMS] = {1, side, side};
-    const double step[DL_DIMS] = {1, stride, stride}, pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
+    const double step[DL_DIMS] = {1, stride, stride},
+                 pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
     return dl_kernel_conv(pass, batch, channels, filters, groups, in, kernel, step, pad, ONES);
 }
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}, {DL_FP16, 1, 80e12, NULL}};
 
-static struct dl_device plain_device(void)
-{
-    return (struct dl_device){.name = "plain", .kind = "gpu", .memory_bandwidth_bytes_per_s = 500e9,
-                              .memory_efficiency = 0.8, .l2_bytes = NAN, .unit_count = 64, .kernel_latency_s = 5e-6,
-                              .rates = RATES, .rate_count = 2};
+static struct dl_device plain_device(void) {
+    return (struct dl_device){.name = "plain",
+                              .kind = "gpu",
+                              .memory_bandwidth_bytes_per_s = 500e9,
+                              .memory_efficiency = 0.8,
+                              .l2_bytes = NAN,
+                              .unit_count = 64,
+                              .kernel_latency_s = 5e-6,
+                              .rates = RATES,
+                              .rate_count = 2};
 }
 
-static struct dl_surface plain_surface(enum dl_op op, enum dl_precision precision)
-{
-    return (struct dl_surface){
-        .op = (int)op, .pass = DL_FORWARD, .precision = (int)precision, .latency_s = 10e-6, .rate_flop_per_s = 10e12,
-        .bandwidth_bytes_per_s = 500e9, .unaligned_gain = 1, .m_trans_gain = 1, .n_trans_gain = 1, .gain_3x3 = 1,
-        .gain_5x5 = 1, .narrow_gain = 1, .pointwise_gain = 1, .padded_pointwise_gain = 1, .grouped_gain = 1,
-        .channel_multiple = 1, .tile_64_gain = 1, .tile_32_gain = 1,
-        .base_sigma_log = 0.2, .sigma_log = 0.1};
+static struct dl_kernel_model plain_surface(enum dl_op op, enum dl_precision precision) {
+    return (struct dl_kernel_model){.op = (int)op,
+                                    .pass = DL_FORWARD,
+                                    .precision = (int)precision,
+                                    .latency_s = 10e-6,
+                                    .rate_flop_per_s = 10e12,
+                                    .bandwidth_bytes_per_s = 500e9,
+                                    .unaligned_gain = 1,
+                                    .m_trans_gain = 1,
+                                    .n_trans_gain = 1,
+                                    .gain_3x3 = 1,
+                                    .gain_5x5 = 1,
+                                    .narrow_gain = 1,
+                                    .pointwise_gain = 1,
+                                    .padded_pointwise_gain = 1,
+                                    .grouped_gain = 1,
+                                    .channel_multiple = 1,
+                                    .tile_64_gain = 1,
+                                    .tile_32_gain = 1,
+                                    .base_sigma_log = 0.2,
+                                    .sigma_log = 0.1};
 }
 
-static void work_of_gemm(void **state)
-{
+static void work_of_gemm(void **state) {
     (void)state;
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 3, 5, 7, 2);
     check_close(gemm.flop, 420, 0);          /* 2 x 3 x 5 x 7 x 2 */
@@ -50,12 +67,11 @@ static void work_of_gemm(void **state)
     check_close(gemm.launches, 1, 0);
 }
 
-static void work_of_convolution(void **state)
-{
+static void work_of_convolution(void **state) {
     (void)state;
-    /* ResNet-50's first layer, batch 2: 3 -> 64, 7x7 stride 2 pad 3, 224 -> floor((224 + 6 - 7) / 2) + 1 = 112.
-     * flop = 2 x 2 x 64 x 112^2 x 3 x 49 = 472055808; x = 2 x 3 x 224^2 = 301056; w = 64 x 3 x 49 = 9408;
-     * y = 2 x 64 x 112^2 = 1605632. */
+    /* ResNet-50's first layer, batch 2: 3 -> 64, 7x7 stride 2 pad 3, 224 -> floor((224 + 6 - 7) /
+     * 2) + 1 = 112. flop = 2 x 2 x 64 x 112^2 x 3 x 49 = 472055808; x = 2 x 3 x 224^2 = 301056; w =
+     * 64 x 3 x 49 = 9408; y = 2 x 64 x 112^2 = 1605632. */
     struct dl_kernel pass[3];
     for (int p = 0; p < 3; p++) pass[p] = conv_of((enum dl_pass)p, 2, 3, 64, 1, 224, 7, 2);
     check_close(pass[0].out[1], 112, 0);
@@ -78,20 +94,19 @@ static void work_of_convolution(void **state)
     check_close(dl_kernel_conv(DL_FORWARD, 1, 1, 1, 1, in, large, ONES, ZEROS, ONES).flop, 0, 0);
 }
 
-static void skipped_rows(void **state)
-{
+static void skipped_rows(void **state) {
     (void)state;
-    /* 1x1 with stride 2 over 8 x 8 points: every other row is read, all of each. x = 2 x 4 x 64 = 512, w = 4 x 6 = 24,
-     * y = 2 x 6 x 16 = 192. */
-    struct dl_kernel forward = conv_of(DL_FORWARD, 2, 4, 6, 1, 8, 1, 2), data = conv_of(DL_BACKWARD_DATA, 2, 4, 6, 1, 8, 1, 2);
+    /* 1x1 with stride 2 over 8 x 8 points: every other row is read, all of each. x = 2 x 4 x 64 =
+     * 512, w = 4 x 6 = 24, y = 2 x 6 x 16 = 192. */
+    struct dl_kernel forward = conv_of(DL_FORWARD, 2, 4, 6, 1, 8, 1, 2),
+                     data = conv_of(DL_BACKWARD_DATA, 2, 4, 6, 1, 8, 1, 2);
     check_close(forward.read_elements, 256 + 24, 0);
     check_close(conv_of(DL_BACKWARD_WEIGHTS, 2, 4, 6, 1, 8, 1, 2).read_elements, 256 + 192, 0);
     check_close(data.read_elements, 192 + 24, 0);
     check_close(data.write_elements, 512, 0); /* zeros too */
 }
 
-static void names_and_sizes(void **state)
-{
+static void names_and_sizes(void **state) {
     (void)state;
     assert_string_equal(dl_precision_names[DL_MIXED], "mixed");
     assert_null(dl_precision_names[DL_PRECISIONS]);
@@ -100,39 +115,41 @@ static void names_and_sizes(void **state)
     assert_string_equal(dl_op_names[DL_OP_STREAM], "stream");
     assert_null(dl_op_names[DL_OPS]);
     const double bytes[DL_PRECISIONS] = {4, 4, 2, 2, 2, 1};
-    for (int p = 0; p < DL_PRECISIONS; p++) check_close(dl_precision_bytes((enum dl_precision)p), bytes[p], 0);
+    for (int p = 0; p < DL_PRECISIONS; p++)
+        check_close(dl_precision_bytes((enum dl_precision)p), bytes[p], 0);
 }
 
-static const struct dl_surface_scale OWN = {1, 1, 1, 1};
+static const struct dl_kernel_model_scale OWN = {1, 1, 1, 1};
 
-static void base_of_a_surface(void **state)
-{
+static void base_of_a_surface(void **state) {
     (void)state;
-    struct dl_surface surface = plain_surface(DL_OP_GEMM, DL_FP32);
+    struct dl_kernel_model surface = plain_surface(DL_OP_GEMM, DL_FP32);
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 1024, 1024, 1024, 1);
-    struct dl_surface_shape shape;
-    dl_surface_shape_of(&gemm, 4, 64, &shape);
+    struct dl_kernel_model_shape shape;
+    dl_kernel_model_shape_of(&gemm, 4, 64, &shape);
     enum dl_limit limit;
     /* C = 2 x 1024^3 / 10e12 = 214.7484 us, B = 3 x 1024^2 x 4 / 500e9 = 25.1658 us,
-     * t = 10 us + 214.7484 us x (1 + (25.1658 / 214.7484)^3)^(1/3) = 10 + 214.7484 x 1.0005359 = 224.8634 us */
-    check_close(dl_surface_base(&surface, &OWN, &shape, &limit), 224.8634e-6, 1e-5);
+     * t = 10 us + 214.7484 us x (1 + (25.1658 / 214.7484)^3)^(1/3) = 10 + 214.7484 x 1.0005359 =
+     * 224.8634 us */
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, &limit), 224.8634e-6, 1e-5);
     assert_int_equal(limit, DL_LIMIT_COMPUTE);
     /* A side of half_m runs at half rate: C = 429.4967 us, (25.1658 / 429.4967)^3 = 2.0117e-4,
      * t = 10 + 429.4967 x 1.0000670 = 439.5255 us */
     surface.half_m = 1024;
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), 439.5255e-6, 1e-5);
-    /* waves = 1024 x 1024 / (128 x 64 x 64) = 2: half_waves 4 makes 1/e = 2 + 4/2 = 4: C = 858.9935 us */
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 439.5255e-6, 1e-5);
+    /* waves = 1024 x 1024 / (128 x 64 x 64) = 2: half_waves 4 makes 1/e = 2 + 4/2 = 4: C = 858.9935
+     * us */
     check_close(shape.waves, 2, 0);
     surface.half_waves = 4;
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
 }
 
-/* Worked by hand; tiles of 128 x 64 at 0.9 are the best in all three products, half_k doubles each. */
-static void algorithms_of_a_surface(void **state)
-{
+/* Worked by hand; tiles of 128 x 64 at 0.9 are the best in all three products, half_k doubles each.
+ */
+static void algorithms_of_a_surface(void **state) {
     (void)state;
-    struct dl_surface surface = plain_surface(DL_OP_CONV, DL_FP32);
-    struct dl_surface_shape shape;
+    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
+    struct dl_kernel_model_shape shape;
     surface.latency_s = 1e-9;
     surface.bandwidth_bytes_per_s = 1e15;
     surface.partial_waves = 0.5; /* 32 tiles of 64 units */
@@ -141,78 +158,79 @@ static void algorithms_of_a_surface(void **state)
     surface.winograd_gain = surface.gather_gain = 0.5;
     surface.spread_gain = 1;
     surface.transform_bytes_per_s = surface.gather_bytes_per_s = 5e11;
-    /* Winograd: 16 x 14 x 14 = 3136 tiles; 36 products 3136 x 64 x 64 = 924.844 Mflop in 36 x 25 + 32 = 932 tiles, 932 x 8192 / 0.9 /
-     * (3136 x 64 x 36) = 1.174099; 92.4844 us / 0.5 x 1.174099 x 2 = 434.343 us; 5.5 x 25,690,112 B / 5e11 = 282.591 us */
+    /* Winograd: 16 x 14 x 14 = 3136 tiles; 36 products 3136 x 64 x 64 = 924.844 Mflop in 36 x 25 +
+     * 32 = 932 tiles, 932 x 8192 / 0.9 / (3136 x 64 x 36) = 1.174099; 92.4844 us / 0.5 x 1.174099 x
+     * 2 = 434.343 us; 5.5 x 25,690,112 B / 5e11 = 282.591 us */
     struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1);
     surface.half_k = 64;
-    dl_surface_shape_of(&square, 4, 64, &shape);
+    dl_kernel_model_shape_of(&square, 4, 64, &shape);
     check_close(shape.winograd_tiles, 3136, 0);
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), 716.934e-6, 1e-5);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 716.934e-6, 1e-5);
     /* Weights' gradients and few channels: no Winograd. */
     square = conv_of(DL_BACKWARD_WEIGHTS, 16, 64, 64, 1, 56, 3, 1);
-    dl_surface_shape_of(&square, 4, 64, &shape);
+    dl_kernel_model_shape_of(&square, 4, 64, &shape);
     check_close(shape.winograd_tiles, 0, 0);
-    /* Data behind a stride of 2 x 2, 20.5521 us of flop. Over every point of the input: 4 x 20.5521 x 2 x (392 + 32) 8192 / 0.9 /
-     * (50176 x 64) = 197.598 us. Columns: 20.5521 / 0.5 x 2 x (98 + 32) 8192 / 0.9 / (12544 x 64) = 121.169 us and
-     * (3,211,264 + 12,845,056) B / 5e11 = 32.1126 us, 153.281 us together. (1 + (153.281 / 197.598)^4)^(1/4) = 1.080320 */
+    /* Data behind a stride of 2 x 2, 20.5521 us of flop. Over every point of the input: 4 x 20.5521
+     * x 2 x (392 + 32) 8192 / 0.9 / (50176 x 64) = 197.598 us. Columns: 20.5521 / 0.5 x 2 x (98 +
+     * 32) 8192 / 0.9 / (12544 x 64) = 121.169 us and (3,211,264 + 12,845,056) B / 5e11 = 32.1126
+     * us, 153.281 us together. (1 + (153.281 / 197.598)^4)^(1/4) = 1.080320 */
     struct dl_kernel strided = conv_of(DL_BACKWARD_DATA, 16, 64, 128, 1, 56, 1, 2);
     surface.pass = DL_BACKWARD_DATA;
     surface.half_k = 128;
-    dl_surface_shape_of(&strided, 4, 64, &shape);
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), 141.885e-6, 2e-5);
+    dl_kernel_model_shape_of(&strided, 4, 64, &shape);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 141.885e-6, 2e-5);
 }
 
-static void gains_of_a_surface(void **state)
-{
+static void gains_of_a_surface(void **state) {
     (void)state;
-    struct dl_surface surface = plain_surface(DL_OP_CONV, DL_FP32);
+    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
     surface.latency_s = 1e-9;
     surface.bandwidth_bytes_per_s = 1e15; /* so that only the rate counts */
     struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1);
     struct dl_kernel strided = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 2);
-    struct dl_surface_shape shape, shape_strided;
-    dl_surface_shape_of(&square, 4, 64, &shape);
-    dl_surface_shape_of(&strided, 4, 64, &shape_strided);
-    double plain = dl_surface_base(&surface, &OWN, &shape, NULL);
-    double plain_strided = dl_surface_base(&surface, &OWN, &shape_strided, NULL);
+    struct dl_kernel_model_shape shape, shape_strided;
+    dl_kernel_model_shape_of(&square, 4, 64, &shape);
+    dl_kernel_model_shape_of(&strided, 4, 64, &shape_strided);
+    double plain = dl_kernel_model_base(&surface, &OWN, &shape, NULL);
+    double plain_strided = dl_kernel_model_base(&surface, &OWN, &shape_strided, NULL);
     surface.gain_3x3 = 2;
     surface.stride_exponent = 0.5;
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain / 2, 1e-3);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain / 2, 1e-3);
     /* stride 2 x 2: area 4, rate x 4^-0.5 = 1/2; no Winograd */
-    check_close(dl_surface_base(&surface, &OWN, &shape_strided, NULL), plain_strided * 2, 1e-3);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape_strided, NULL), plain_strided * 2,
+                1e-3);
     /* Matrix units work on 3 channels as on 8. */
     struct dl_kernel first = conv_of(DL_FORWARD, 16, 3, 64, 1, 224, 7, 2);
-    dl_surface_shape_of(&first, 2, 64, &shape);
-    plain = dl_surface_base(&surface, &OWN, &shape, NULL);
+    dl_kernel_model_shape_of(&first, 2, 64, &shape);
+    plain = dl_kernel_model_base(&surface, &OWN, &shape, NULL);
     surface.channel_multiple = 8;
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain * 8 / 3, 1e-3);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * 8 / 3, 1e-3);
 }
 
-static void whole_tiles(void **state)
-{
+static void whole_tiles(void **state) {
     (void)state;
-    /* 16 x 14 x 14 = 3136 positions x 256 filters on 80 units. Tiles of 128 x 128: 25 x 2 = 50, one wave: excess 80 x 16384 / 802816
-     * = 1.632653. 128 x 64: 100, two waves: 1.632653 too, at 0.9 of the rate 1.814. 128 x 32: 200, three waves: 1.224490, at 0.7
-     * 1.749271. So q = 1.632653; all of the loss (exponent 1) makes C q times that of the rate alone. */
-    struct dl_surface surface = plain_surface(DL_OP_CONV, DL_FP32);
+    /* 16 x 14 x 14 = 3136 positions x 256 filters on 80 units. Tiles of 128 x 128: 25 x 2 = 50, one
+     * wave: excess 80 x 16384 / 802816 = 1.632653. 128 x 64: 100, two waves: 1.632653 too, at 0.9
+     * of the rate 1.814. 128 x 32: 200, three waves: 1.224490, at 0.7 1.749271. So q = 1.632653;
+     * all of the loss (exponent 1) makes C q times that of the rate alone. */
+    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
     surface.latency_s = 1e-9;
     surface.bandwidth_bytes_per_s = 1e15;
     struct dl_kernel conv = conv_of(DL_FORWARD, 16, 64, 256, 1, 14, 1, 1);
-    struct dl_surface_shape shape;
-    dl_surface_shape_of(&conv, 4, 80, &shape);
-    double plain = dl_surface_base(&surface, &OWN, &shape, NULL);
+    struct dl_kernel_model_shape shape;
+    dl_kernel_model_shape_of(&conv, 4, 80, &shape);
+    double plain = dl_kernel_model_base(&surface, &OWN, &shape, NULL);
     surface.tile_exponent = 1;
     surface.tile_64_gain = 0.9;
     surface.tile_32_gain = 0.7;
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain * 1.632653, 1e-3);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * 1.632653, 1e-3);
     surface.tile_32_gain = 0.9; /* 1.360544: now the best */
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain * 1.360544, 1e-3);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * 1.360544, 1e-3);
     surface.tile_exponent = 0.5;
-    check_close(dl_surface_base(&surface, &OWN, &shape, NULL), plain * sqrt(1.360544), 1e-3);
+    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * sqrt(1.360544), 1e-3);
 }
 
-static void transposed_product_is_the_same(void **state)
-{
+static void transposed_product_is_the_same(void **state) {
     (void)state;
     /* C = A B and C^T = B^T A^T are one product. */
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 4096, 128, 1024, 1);
@@ -220,9 +238,9 @@ static void transposed_product_is_the_same(void **state)
     gemm.a_trans = true;
     other.b_trans = false;
     other.a_trans = true;
-    struct dl_surface_shape a, b;
-    dl_surface_shape_of(&gemm, 2, 64, &a);
-    dl_surface_shape_of(&other, 2, 64, &b);
+    struct dl_kernel_model_shape a, b;
+    dl_kernel_model_shape_of(&gemm, 2, 64, &a);
+    dl_kernel_model_shape_of(&other, 2, 64, &b);
     for (int f = 0; f < 3; f++) check_close((double)a.features[f], (double)b.features[f], 0);
     check_close(a.m, 4096, 0);
     check_close(b.m, 4096, 0);
@@ -230,13 +248,12 @@ static void transposed_product_is_the_same(void **state)
     assert_true(b.m_trans);
 }
 
-static void correction_of_a_surface(void **state)
-{
+static void correction_of_a_surface(void **state) {
     (void)state;
-    /* Two samples one length apart on one axis: x = 10 and 12 octaves, length 2, weights 0.2 and -0.1. At x = 11:
-     * distances^2 0.25 and 0.25, k = 0.8: log ratio = 0.05 + 0.8 x 0.1 = 0.13. */
+    /* Two samples one length apart on one axis: x = 10 and 12 octaves, length 2, weights 0.2 and
+     * -0.1. At x = 11: distances^2 0.25 and 0.25, k = 0.8: log ratio = 0.05 + 0.8 x 0.1 = 0.13. */
     double lengths[] = {2}, points[] = {5, 6}, weights[] = {0.2, -0.1}, low[] = {10}, high[] = {12};
-    struct dl_surface surface = plain_surface(DL_OP_STREAM, DL_FP32);
+    struct dl_kernel_model surface = plain_surface(DL_OP_STREAM, DL_FP32);
     surface.offset = 0.05;
     surface.lengths = lengths;
     surface.points = points;
@@ -245,17 +262,19 @@ static void correction_of_a_surface(void **state)
     surface.domain_high = high;
     surface.length_count = surface.domain_low_count = surface.domain_high_count = 1;
     surface.point_count = surface.weight_count = 2;
-    struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 256, 256); /* 2048 bytes: 11 octaves */
-    struct dl_surface_shape shape;
-    dl_surface_shape_of(&stream, 4, 64, &shape);
+    struct dl_kernel stream =
+        dl_kernel_stream(DL_FORWARD, 0, 256, 256); /* 2048 bytes: 11 octaves */
+    struct dl_kernel_model_shape shape;
+    dl_kernel_model_shape_of(&stream, 4, 64, &shape);
     struct dl_kernel_time time;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    dl_surface_eval(&surface, &OWN, &shape, &time); /* before it is packed: the base, and said so */
+    dl_kernel_model_eval(&surface, &OWN, &shape,
+                         &time); /* before it is packed: the base, and said so */
     check_close(time.time_s, 10.004096e-6 * exp(0.05), 1e-9);
     assert_true(time.extrapolated);
-    assert_int_equal(dl_surface_pack(&surface, &arena, &err), DL_OK);
-    dl_surface_eval(&surface, &OWN, &shape, &time);
+    assert_int_equal(dl_kernel_model_pack(&surface, &arena, &err), DL_OK);
+    dl_kernel_model_eval(&surface, &OWN, &shape, &time);
     /* base = 10 us + 2048 / 500e9 = 10.004096 us; the sum is taken in single precision */
     check_close(time.time_s, 10.004096e-6 * exp(0.13), 1e-7);
     assert_false(time.extrapolated);
@@ -263,55 +282,57 @@ static void correction_of_a_surface(void **state)
     check_close(time.sigma_log, sqrt(0.01 + 0.04 * 0.04), 1e-6);
     /* Far away: the base alone (times the mean), marked, with both deviations. */
     stream = dl_kernel_stream(DL_FORWARD, 0, 0, 1099511627776.0); /* 2^42 bytes */
-    dl_surface_shape_of(&stream, 4, 64, &shape);
-    dl_surface_eval(&surface, &OWN, &shape, &time);
+    dl_kernel_model_shape_of(&stream, 4, 64, &shape);
+    dl_kernel_model_eval(&surface, &OWN, &shape, &time);
     check_close(time.time_s, (10e-6 + 4398046511104.0 / 500e9) * exp(0.05), 5e-3);
     check_close(time.sigma_log, sqrt(0.01 + 0.04), 2e-2);
     assert_true(time.extrapolated);
     dl_arena_free(&arena);
 }
 
-static void features_by_name(void **state)
-{
+static void features_by_name(void **state) {
     (void)state;
-    /* The same surface over features in another order, with a flag that both samples share, gives the same time. */
+    /* The same surface over features in another order, with a flag that both samples share, gives
+     * the same time. */
     double lengths[] = {3, 2}, turned_lengths[] = {2, 3};
-    double points[] = {5, 6, 1, 2}, turned_points[] = {1, 2, 5, 6}, weights[] = {0.2, -0.1}, low[] = {0, 0}, high[] = {20, 20};
+    double points[] = {5, 6, 1, 2}, turned_points[] = {1, 2, 5, 6}, weights[] = {0.2, -0.1},
+           low[] = {0, 0}, high[] = {20, 20};
     const char *names[] = {"channels", "taps"}, *turned_names[] = {"taps", "channels"};
     struct dl_kernel conv = conv_of(DL_FORWARD, 8, 100, 64, 1, 28, 3, 1);
-    struct dl_surface_shape shape;
+    struct dl_kernel_model_shape shape;
     struct dl_kernel_time a, b;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_surface surface = plain_surface(DL_OP_CONV, DL_FP32);
+    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
     surface.features = names;
     surface.lengths = lengths;
     surface.points = points;
     surface.weights = weights;
     surface.domain_low = low;
     surface.domain_high = high;
-    surface.feature_count = surface.length_count = surface.domain_low_count = surface.domain_high_count = 2;
+    surface.feature_count = surface.length_count = surface.domain_low_count =
+        surface.domain_high_count = 2;
     surface.point_count = 4;
     surface.weight_count = 2;
-    struct dl_surface turned = surface;
+    struct dl_kernel_model turned = surface;
     turned.features = turned_names;
     turned.lengths = turned_lengths;
     turned.points = turned_points;
-    assert_int_equal(dl_surface_pack(&surface, &arena, &err), DL_OK);
-    assert_int_equal(dl_surface_pack(&turned, &arena, &err), DL_OK);
-    dl_surface_shape_of(&conv, 4, 64, &shape);
-    dl_surface_eval(&surface, &OWN, &shape, &a);
-    dl_surface_eval(&turned, &OWN, &shape, &b);
+    assert_int_equal(dl_kernel_model_pack(&surface, &arena, &err), DL_OK);
+    assert_int_equal(dl_kernel_model_pack(&turned, &arena, &err), DL_OK);
+    dl_kernel_model_shape_of(&conv, 4, 64, &shape);
+    dl_kernel_model_eval(&surface, &OWN, &shape, &a);
+    dl_kernel_model_eval(&turned, &OWN, &shape, &b);
     check_close(a.time_s, b.time_s, 1e-6);
-    /* x = (log2 100 / 3, log2 9 / 2) = (2.214619, 1.584963): squares of distances 7.758347 + 0.342181, 14.329109 + 0.172256;
-     * sum = 0.2 / 9.100528 - 0.1 / 15.501365 = 0.0155257 */
-    check_close(a.time_s, dl_surface_base(&surface, &OWN, &shape, NULL) * exp(0.0155257), 1e-6);
+    /* x = (log2 100 / 3, log2 9 / 2) = (2.214619, 1.584963): squares of distances 7.758347 +
+     * 0.342181, 14.329109 + 0.172256; sum = 0.2 / 9.100528 - 0.1 / 15.501365 = 0.0155257 */
+    check_close(a.time_s, dl_kernel_model_base(&surface, &OWN, &shape, NULL) * exp(0.0155257),
+                1e-6);
     dl_arena_free(&arena);
 }
 
-/* The arithmetic of surface_math.h beside that of the C library. */
-static void fast_arithmetic(void **state)
-{
+/* The arithmetic of kernel_model_math.h beside that of the C library. */
+static void fast_arithmetic(void **state) {
     (void)state;
     for (double x = 1e-6; x < 1e12; x *= 1.37) {
         dl_lanes lanes;
@@ -337,8 +358,7 @@ static void fast_arithmetic(void **state)
     for (double u = 1; u <= 2; u += 0.01) check_close(dl_cube_root_near(u), cbrt(u), 2e-9);
 }
 
-static void streams(void **state)
-{
+static void streams(void **state) {
     (void)state;
     struct dl_device device = plain_device();
     struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 1e6, 50e6, 50e6);
@@ -350,9 +370,10 @@ static void streams(void **state)
     assert_int_equal(time.limit, DL_LIMIT_MEMORY);
     dl_kernel_time(&device, DL_MIXED, &stream, &time);
     check_close(time.time_s, 505e-6, 1e-9);
-    /* F-KERNEL-WORK: layer normalisation took 1.5 times as long in fp32; mixed has no samples and takes that too; gradients
-     * of weights go with those of data, of which there are none */
-    struct dl_work_factor rows[] = {{DL_WORK_SOFTMAX, DL_FORWARD, DL_FP32, 9, NULL}, {DL_WORK_LAYERNORM, DL_FORWARD, DL_FP32, 1.5, NULL}};
+    /* F-KERNEL-WORK: layer normalisation took 1.5 times as long in fp32; mixed has no samples and
+     * takes that too; gradients of weights go with those of data, of which there are none */
+    struct dl_work_factor rows[] = {{DL_WORK_SOFTMAX, DL_FORWARD, DL_FP32, 9, NULL},
+                                    {DL_WORK_LAYERNORM, DL_FORWARD, DL_FP32, 1.5, NULL}};
     device.works = rows;
     device.work_count = 2;
     stream.work = DL_WORK_LAYERNORM;
@@ -367,7 +388,8 @@ static void streams(void **state)
     stream.launches = 3;      /* two more latencies */
     dl_kernel_time(&device, DL_MIXED, &stream, &time);
     check_close(time.time_s, 525e-6, 1e-9);
-    /* Inside the cache: bytes / l2 = 0.01, nearly twice as fast. 1e6 x 4 / 400e9 = 10 us -> 5.0005 us */
+    /* Inside the cache: bytes / l2 = 0.01, nearly twice as fast. 1e6 x 4 / 400e9 = 10 us -> 5.0005
+     * us */
     device.l2_bytes = 400e6;
     stream = dl_kernel_stream(DL_FORWARD, 0, 1e6, 0);
     dl_kernel_time(&device, DL_FP32, &stream, &time);
@@ -377,8 +399,7 @@ static void streams(void **state)
     check_nan(time.time_s);
 }
 
-static void without_surface(void **state)
-{
+static void without_surface(void **state) {
     (void)state;
     struct dl_device device = plain_device();
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8192, 8192, 8192, 1);
@@ -394,22 +415,21 @@ static void without_surface(void **state)
     check_nan(time.time_s);
 }
 
-static void depthwise(void **state)
-{
+static void depthwise(void **state) {
     (void)state;
     struct dl_device device = plain_device();
     struct dl_kernel conv = conv_of(DL_FORWARD, 32, 256, 256, 256, 28, 3, 1);
     struct dl_kernel_time time;
     dl_kernel_time(&device, DL_FP32, &conv, &time);
-    /* bytes = 4 x (2 x 32 x 256 x 784 + 256 x 9) = 51389440; 5 us + bytes / (0.5 x 400e9) = 261.95 us */
+    /* bytes = 4 x (2 x 32 x 256 x 784 + 256 x 9) = 51389440; 5 us + bytes / (0.5 x 400e9) = 261.95
+     * us */
     check_close(time.time_s, 261.9472e-6, 1e-6);
     assert_true(time.extrapolated);
 }
 
-static void borrowed(void **state)
-{
+static void borrowed(void **state) {
     (void)state;
-    struct dl_surface surfaces[] = {plain_surface(DL_OP_GEMM, DL_FP32)};
+    struct dl_kernel_model surfaces[] = {plain_surface(DL_OP_GEMM, DL_FP32)};
     struct dl_device owner = plain_device(), device = plain_device();
     struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL}};
     owner.name = "owner";
@@ -424,7 +444,8 @@ static void borrowed(void **state)
     struct dl_kernel_time own, other;
     dl_kernel_time(&owner, DL_FP32, &gemm, &own);
     dl_kernel_time(&device, DL_FP32, &gemm, &other);
-    /* Twice the rate, twice the bandwidth, half the latency: half the time; less certain, and said so. */
+    /* Twice the rate, twice the bandwidth, half the latency: half the time; less certain, and said
+     * so. */
     check_close(other.time_s, own.time_s / 2, 1e-9);
     assert_true(other.sigma_log > own.sigma_log);
     assert_string_equal(own.origin, "fitted");
@@ -437,11 +458,11 @@ static void borrowed(void **state)
     check_close(other.time_s, own.time_s, 0);
 }
 
-static void empty_kernels(void **state)
-{
+static void empty_kernels(void **state) {
     (void)state;
     struct dl_device device = plain_device();
-    struct dl_kernel nothing[] = {dl_kernel_gemm(DL_FORWARD, 0, 0, 0, 0), dl_kernel_stream(DL_FORWARD, 0, 0, 0),
+    struct dl_kernel nothing[] = {dl_kernel_gemm(DL_FORWARD, 0, 0, 0, 0),
+                                  dl_kernel_stream(DL_FORWARD, 0, 0, 0),
                                   conv_of(DL_FORWARD, 0, 0, 0, 0, 0, 0, 0)};
     for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
         struct dl_kernel_time time;
@@ -451,8 +472,7 @@ static void empty_kernels(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_of_gemm),
         cmocka_unit_test(work_of_convolution),

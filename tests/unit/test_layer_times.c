@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/layer.h"
-#include "model/layer_times.h"
+#include "model/workload/layer.h"
+#include "model/framework/layer_times.h"
 
 #define CHECK(condition) assert_true(condition)
 
@@ -20,18 +20,32 @@ static struct dl_layer_batch batches[] = {
     {.batch_samples = 8, .update_s = 0.002, .steps = 3, .layers = at_8, .layer_count = 2},
     {.batch_samples = 32, .update_s = 0.003, .steps = 3, .layers = at_32, .layer_count = 2},
 };
-static const struct dl_layer_times times = {.name = "t", .summary = "s", .source = "measured", .workload = "w", .framework = "pytorch",
-                                            .device = "d", .precision = DL_FP32, .batches = batches, .batch_count = 2};
+static const struct dl_layer_times times = {.name = "t",
+                                            .summary = "s",
+                                            .source = "measured",
+                                            .workload = "w",
+                                            .framework = "pytorch",
+                                            .device = "d",
+                                            .precision = DL_FP32,
+                                            .batches = batches,
+                                            .batch_count = 2};
 static const struct dl_layer layers[] = {{.name = "conv"}, {.name = "relu"}, {.name = "other"}};
 static const struct dl_workload workload = {.name = "w", .layers = layers, .layer_count = 3};
 
 /* Costs of three layers: forward, backward of each, and the update. */
-struct costs { struct dl_layer_cost list[3]; struct dl_cost cost; };
+struct costs {
+    struct dl_layer_cost list[3];
+    struct dl_cost cost;
+};
 static void fill(struct costs *c, double scale) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < 3; i++) {
-        c->list[i].forward = (struct dl_pass_cost){.time_s = 0.5 * scale, .by_limit_s = {0.4 * scale, 0.1 * scale, 0}, .origin = "model", .extrapolated = true};
-        c->list[i].backward = (struct dl_pass_cost){.time_s = 1.0 * scale, .by_limit_s = {1.0 * scale, 0, 0}, .origin = "model"};
+        c->list[i].forward = (struct dl_pass_cost){.time_s = 0.5 * scale,
+                                                   .by_limit_s = {0.4 * scale, 0.1 * scale, 0},
+                                                   .origin = "model",
+                                                   .extrapolated = true};
+        c->list[i].backward = (struct dl_pass_cost){
+            .time_s = 1.0 * scale, .by_limit_s = {1.0 * scale, 0, 0}, .origin = "model"};
     }
     c->cost.layers = c->list;
     c->cost.update = (struct dl_pass_cost){.time_s = 0.1, .origin = "model"};
@@ -43,10 +57,12 @@ static void apply(double batch, struct costs *c, double scale) {
     fill(&low, 8);
     fill(&high, 32);
     fill(c, scale);
-    CHECK(dl_layer_times_apply(&times, &workload, batch, &low.cost, &high.cost, &c->cost, &err) == DL_OK);
+    CHECK(dl_layer_times_apply(&times, &workload, batch, &low.cost, &high.cost, &c->cost, &err) ==
+          DL_OK);
 }
 
-/* At a measured batch: the measured time; its parts by limit keep their shares; what was not measured stays. F-LAYER-TIMES */
+/* At a measured batch: the measured time; its parts by limit keep their shares; what was not
+ * measured stays. F-LAYER-TIMES */
 static void at_a_measured_batch(void **state) {
     struct costs c;
     (void)state;
@@ -116,8 +132,9 @@ static void part_takes_channels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_a_measured_batch), cmocka_unit_test(between_batches), cmocka_unit_test(outside_the_batches),
-        cmocka_unit_test(fits_only_what_was_measured), cmocka_unit_test(part_takes_channels),
+        cmocka_unit_test(at_a_measured_batch), cmocka_unit_test(between_batches),
+        cmocka_unit_test(outside_the_batches), cmocka_unit_test(fits_only_what_was_measured),
+        cmocka_unit_test(part_takes_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Each kind of layer by hand: shape, parameters, multiply-adds, kernels of each pass, what is kept for backward. */
+/* Each kind of layer by hand: shape, parameters, multiply-adds, kernels of each pass, what is kept
+ * for backward. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/layer.h"
+#include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
@@ -20,8 +21,7 @@ struct net {
     struct dl_workload w;
 };
 
-static void build(struct net *net, const char *text)
-{
+static void build(struct net *net, const char *text) {
     struct dl_err err;
     memset(net, 0, sizeof *net);
     if (load_text(text, NULL, 0, &net->arena, &net->w, &err) != DL_OK) {
@@ -29,30 +29,28 @@ static void build(struct net *net, const char *text)
     }
 }
 
-static void expect_shape(const struct dl_layer *layer, const char *text)
-{
+static void expect_shape(const struct dl_layer *layer, const char *text) {
     char found[64];
     assert_string_equal(dl_shape_text(&layer->out, found, sizeof found), text);
 }
 
 /* Kernel number `index` of a pass. */
-static struct dl_kernel kernel_of(const struct dl_layer *layer, enum dl_pass pass, double batch, int index)
-{
+static struct dl_kernel kernel_of(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                                  int index) {
     struct dl_kernel kernels[DL_LAYER_KERNELS];
     int count = layer->kind->kernels(layer, pass, batch, kernels);
-    if (index >= count) fail_msg("%s emits %d kernels, expected more than %d", layer->name, count, index);
+    if (index >= count)
+        fail_msg("%s emits %d kernels, expected more than %d", layer->name, count, index);
     return kernels[index];
 }
 
-static int kernel_count(const struct dl_layer *layer, enum dl_pass pass)
-{
+static int kernel_count(const struct dl_layer *layer, enum dl_pass pass) {
     struct dl_kernel kernels[DL_LAYER_KERNELS];
     return layer->kind->kernels(layer, pass, 2.0, kernels);
 }
 
-static void expect_stream(const struct dl_layer *layer, enum dl_pass pass, double batch, int index, double reads,
-                          double writes, double bytes)
-{
+static void expect_stream(const struct dl_layer *layer, enum dl_pass pass, double batch, int index,
+                          double reads, double writes, double bytes) {
     struct dl_kernel kernel = kernel_of(layer, pass, batch, index);
     assert_int_equal(kernel.op, DL_OP_STREAM);
     assert_int_equal(kernel.pass, pass);
@@ -61,9 +59,8 @@ static void expect_stream(const struct dl_layer *layer, enum dl_pass pass, doubl
     check_close(kernel.extra_bytes, bytes, 1e-12);
 }
 
-static void expect_gemm(const struct dl_layer *layer, enum dl_pass pass, double batch, int index, double m, double n,
-                        double k, double count, bool a_trans, bool b_trans)
-{
+static void expect_gemm(const struct dl_layer *layer, enum dl_pass pass, double batch, int index,
+                        double m, double n, double k, double count, bool a_trans, bool b_trans) {
     struct dl_kernel kernel = kernel_of(layer, pass, batch, index);
     assert_int_equal(kernel.op, DL_OP_GEMM);
     check_close(kernel.m, m, 0);
@@ -74,8 +71,7 @@ static void expect_gemm(const struct dl_layer *layer, enum dl_pass pass, double 
     assert_int_equal(kernel.b_trans, b_trans);
 }
 
-static void table_of_kinds(void **state)
-{
+static void table_of_kinds(void **state) {
     (void)state;
     for (int i = 0; dl_layer_kinds[i] != NULL; i++) {
         const struct dl_layer_kind *kind = dl_layer_kinds[i];
@@ -91,10 +87,9 @@ static void table_of_kinds(void **state)
     assert_null(dl_layer_kind_find(NULL));
 }
 
-/* First convolution of ResNet-50: 112 = floor((224 + 6 - 7)/2) + 1; 3*64*49 = 9408 weights, each used at 112*112
- * positions. */
-static void conv_of_resnet(void **state)
-{
+/* First convolution of ResNet-50: 112 = floor((224 + 6 - 7)/2) + 1; 3*64*49 = 9408 weights, each
+ * used at 112*112 positions. */
+static void conv_of_resnet(void **state) {
     (void)state;
     struct net net;
     build(&net, IMAGE(3, 224, 224) "{'kind':'conv','out':64,'kernel':7,'stride':2,'pad':3},"
@@ -123,17 +118,17 @@ static void conv_of_resnet(void **state)
     dl_arena_free(&net.arena);
 }
 
-static void conv_variants(void **state)
-{
+static void conv_variants(void **state) {
     (void)state;
     struct net net;
-    /* Depthwise: 8*1*9 weights; grouped 8 -> 16 in 4: 16*2*1; dilated 3x3 by 2 reaches over 5: 10 - 5 + 1 = 6. */
-    build(&net, IMAGE(8, 10, 10)
-          "{'kind':'conv','name':'dw','out':'in_channels','groups':'in_channels','kernel':3,'pad':1},"
-          "{'kind':'conv','name':'grouped','out':16,'groups':4,'kernel':1},"
-          "{'kind':'conv','name':'dilated','out':2,'kernel':3,'dilation':2},"
-          "{'kind':'conv','name':'wide','out':2,'kernel':[1,5],'pad':[0,2]},"
-          "{'kind':'conv','name':'even','out':2,'kernel':2,'pad':0.5}]}");
+    /* Depthwise: 8*1*9 weights; grouped 8 -> 16 in 4: 16*2*1; dilated 3x3 by 2 reaches over 5: 10 -
+     * 5 + 1 = 6. */
+    build(&net, IMAGE(8, 10, 10) "{'kind':'conv','name':'dw','out':'in_channels','groups':'in_"
+                                 "channels','kernel':3,'pad':1},"
+                                 "{'kind':'conv','name':'grouped','out':16,'groups':4,'kernel':1},"
+                                 "{'kind':'conv','name':'dilated','out':2,'kernel':3,'dilation':2},"
+                                 "{'kind':'conv','name':'wide','out':2,'kernel':[1,5],'pad':[0,2]},"
+                                 "{'kind':'conv','name':'even','out':2,'kernel':2,'pad':0.5}]}");
     check_close(net.w.layers[0].forward_macs, 8 * 9 * 100, 0);
     check_close(net.w.layers[1].forward_macs, 16 * 2 * 100, 0);
     expect_shape(&net.w.layers[2], "2x6x6");
@@ -149,31 +144,34 @@ static void conv_variants(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* Up-convolution 2x2 by 2: (5 - 1)*2 + 2 = 10; 4*3*4 weights; as many multiply-adds for each of the 25 inputs. */
-static void conv_transpose(void **state)
-{
+/* Up-convolution 2x2 by 2: (5 - 1)*2 + 2 = 10; 4*3*4 weights; as many multiply-adds for each of the
+ * 25 inputs. */
+static void conv_transpose(void **state) {
     (void)state;
     struct net net;
-    build(&net, IMAGE(4, 5, 5) "{'kind':'relu'},{'kind':'conv_transpose','out':3,'kernel':2,'stride':2}]}");
+    build(
+        &net,
+        IMAGE(4, 5, 5) "{'kind':'relu'},{'kind':'conv_transpose','out':3,'kernel':2,'stride':2}]}");
     const struct dl_layer *up = &net.w.layers[1];
     expect_shape(up, "3x10x10");
     check_close(up->parameter_elements, 48, 0);
     check_close(up->forward_macs, 48 * 25, 0);
     struct dl_kernel forward = kernel_of(up, DL_FORWARD, 2.0, 0);
     check_close(forward.flop, 2.0 * 2 * 48 * 25, 1e-12);
-    assert_int_equal(forward.pass, DL_BACKWARD_DATA); /* executed as the gradient of the convolution 10 -> 5 */
+    assert_int_equal(forward.pass,
+                     DL_BACKWARD_DATA); /* executed as the gradient of the convolution 10 -> 5 */
     check_close(forward.in[2], 10, 0);
     check_close(forward.out[2], 5, 0);
     dl_arena_free(&net.arena);
 }
 
 /* 6 -> 4 on 5 tokens and 3 samples: (4, 15, 6), backward (6, 15, 4) and (6, 4, 15). */
-static void dense_gemms(void **state)
-{
+static void dense_gemms(void **state) {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{'kind':'embedding','rows':10,'out':6},{'kind':'dense','out':4,'bias':true},"
-                          "{'kind':'dense','out':6},{'kind':'dense','out':10,'tied':'embedding'}]}");
+    build(&net,
+          TOKENS(5) "{'kind':'embedding','rows':10,'out':6},{'kind':'dense','out':4,'bias':true},"
+                    "{'kind':'dense','out':6},{'kind':'dense','out':10,'tied':'embedding'}]}");
     const struct dl_layer *dense = &net.w.layers[1], *tied = &net.w.layers[3];
     expect_shape(dense, "4x5");
     check_close(dense->forward_macs, 5 * 6 * 4, 0);
@@ -190,14 +188,15 @@ static void dense_gemms(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* Rows of 6 elements for 5 tokens of 3 samples: 90 elements and 15 indices of 8 bytes; a table of 60 elements. */
-static void embedding_traffic(void **state)
-{
+/* Rows of 6 elements for 5 tokens of 3 samples: 90 elements and 15 indices of 8 bytes; a table of
+ * 60 elements. */
+static void embedding_traffic(void **state) {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{'kind':'embedding','rows':10,'out':6},"
-                          "{'kind':'embedding','from':'input','name':'s','rows':10,'out':6,'sparse':true,"
-                          "'tokens':2}]}");
+    build(&net,
+          TOKENS(5) "{'kind':'embedding','rows':10,'out':6},"
+                    "{'kind':'embedding','from':'input','name':'s','rows':10,'out':6,'sparse':true,"
+                    "'tokens':2}]}");
     expect_stream(&net.w.layers[0], DL_FORWARD, 3, 0, 90, 90, 120);
     assert_int_equal(kernel_count(&net.w.layers[0], DL_BACKWARD_DATA), 0);
     expect_stream(&net.w.layers[0], DL_BACKWARD_WEIGHTS, 3, 0, 0, 60, 0);
@@ -207,14 +206,16 @@ static void embedding_traffic(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* conv, batch norm, relu, pool on 4x6x6 = 144 elements: BN 2R 1W and 4R 1W, relu 1R 1W and 2R 1W, pool 144 -> 36. */
-static void bandwidth_bound_layers(void **state)
-{
+/* conv, batch norm, relu, pool on 4x6x6 = 144 elements: BN 2R 1W and 4R 1W, relu 1R 1W and 2R 1W,
+ * pool 144 -> 36. */
+static void bandwidth_bound_layers(void **state) {
     (void)state;
     struct net net;
-    build(&net, IMAGE(3, 6, 6) "{'kind':'conv','out':4,'kernel':1},{'kind':'batchnorm'},{'kind':'relu'},"
-                               "{'kind':'maxpool','kernel':2},{'kind':'dropout','dropout':0.5},{'kind':'lrn'},"
-                               "{'kind':'global_pool'},{'kind':'flatten'},{'kind':'loss'}]}");
+    build(&net,
+          IMAGE(3, 6,
+                6) "{'kind':'conv','out':4,'kernel':1},{'kind':'batchnorm'},{'kind':'relu'},"
+                   "{'kind':'maxpool','kernel':2},{'kind':'dropout','dropout':0.5},{'kind':'lrn'},"
+                   "{'kind':'global_pool'},{'kind':'flatten'},{'kind':'loss'}]}");
     const struct dl_layer *l = net.w.layers;
     expect_stream(&l[1], DL_FORWARD, 2, 0, 2 * 288, 288, 0);
     expect_stream(&l[1], DL_BACKWARD_DATA, 2, 0, 4 * 288, 288, 0);
@@ -232,7 +233,8 @@ static void bandwidth_bound_layers(void **state)
     expect_stream(&l[6], DL_FORWARD, 2, 0, 72, 8, 0);
     assert_int_equal(kernel_count(&l[7], DL_FORWARD), 0);
     expect_stream(&l[8], DL_FORWARD, 2, 0, 8, 0, 32);
-    /* Kept: conv output (BN reads it), relu output (itself, pool), dropout output (LRN), LRN's scale and output. */
+    /* Kept: conv output (BN reads it), relu output (itself, pool), dropout output (LRN), LRN's
+     * scale and output. */
     check_close(l[0].saved_elements, 144, 0);
     check_close(l[1].saved_elements, 0, 0);
     check_close(l[2].saved_elements, 144, 0);
@@ -246,9 +248,9 @@ static void bandwidth_bound_layers(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* A tensor that two layers read gets two gradients: one addition, 2R 1W. The residual add itself moves nothing back. */
-static void residual_connection(void **state)
-{
+/* A tensor that two layers read gets two gradients: one addition, 2R 1W. The residual add itself
+ * moves nothing back. */
+static void residual_connection(void **state) {
     (void)state;
     struct net net;
     build(&net, IMAGE(4, 3, 3) "{'kind':'conv','name':'a','out':4,'kernel':1},"
@@ -257,7 +259,8 @@ static void residual_connection(void **state)
     const struct dl_layer *l = net.w.layers;
     assert_int_equal(l[0].consumers, 2);
     expect_stream(&l[0], DL_BACKWARD_DATA, 2, 0, 2 * 72, 72, 0);
-    assert_int_equal(kernel_count(&l[0], DL_BACKWARD_DATA), 1); /* only the addition: the layer is the first */
+    assert_int_equal(kernel_count(&l[0], DL_BACKWARD_DATA),
+                     1); /* only the addition: the layer is the first */
     expect_stream(&l[2], DL_FORWARD, 2, 0, 144, 72, 0);
     assert_int_equal(kernel_count(&l[2], DL_BACKWARD_DATA), 0);
     check_close(l[1].saved_elements, 0, 0);
@@ -265,19 +268,18 @@ static void residual_connection(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* torch: 112 -> ceil((112 - 3)/2) + 1 = 56 with ceil, 55 without; a window may not start beyond the input: 5 -> 3 by
- * ceil((5 - 1)/2) + 1, and 4 -> ceil(3/2) + 1 = 3 is cut to 2. */
-static void pooling_rounds(void **state)
-{
+/* torch: 112 -> ceil((112 - 3)/2) + 1 = 56 with ceil, 55 without; a window may not start beyond the
+ * input: 5 -> 3 by ceil((5 - 1)/2) + 1, and 4 -> ceil(3/2) + 1 = 3 is cut to 2. */
+static void pooling_rounds(void **state) {
     (void)state;
     struct net net;
-    build(&net, IMAGE(1, 112, 112)
-          "{'kind':'maxpool','name':'up','kernel':3,'stride':2,'ceil':true},"
-          "{'kind':'maxpool','name':'down','from':'input','kernel':3,'stride':2},"
-          "{'kind':'avgpool','name':'half','kernel':2},"
-          "{'kind':'adaptive_pool','size':[4,5]},"
-          "{'kind':'maxpool','name':'edge','kernel':1,'stride':2,'ceil':true},"
-          "{'kind':'upsample','scale':3}]}");
+    build(&net, IMAGE(1, 112,
+                      112) "{'kind':'maxpool','name':'up','kernel':3,'stride':2,'ceil':true},"
+                           "{'kind':'maxpool','name':'down','from':'input','kernel':3,'stride':2},"
+                           "{'kind':'avgpool','name':'half','kernel':2},"
+                           "{'kind':'adaptive_pool','size':[4,5]},"
+                           "{'kind':'maxpool','name':'edge','kernel':1,'stride':2,'ceil':true},"
+                           "{'kind':'upsample','scale':3}]}");
     expect_shape(&net.w.layers[0], "1x56x56");
     expect_shape(&net.w.layers[1], "1x55x55");
     expect_shape(&net.w.layers[2], "1x27x27");
@@ -288,9 +290,9 @@ static void pooling_rounds(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* 8 tokens, 2 heads of 3: scores (8, 8, 3), context (3, 8, 8), 2 samples: 4 of each. 2*8*8*6 multiply-adds. */
-static void attention_unfused(void **state)
-{
+/* 8 tokens, 2 heads of 3: scores (8, 8, 3), context (3, 8, 8), 2 samples: 4 of each. 2*8*8*6
+ * multiply-adds. */
+static void attention_unfused(void **state) {
     (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
@@ -314,9 +316,9 @@ static void attention_unfused(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* Flash, causal: (1 + 1/8)/2 of the products; traffic of Q, K, V (18*8) and output (6*8) alone; one launch. */
-static void attention_flash(void **state)
-{
+/* Flash, causal: (1 + 1/8)/2 of the products; traffic of Q, K, V (18*8) and output (6*8) alone; one
+ * launch. */
+static void attention_flash(void **state) {
     (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
@@ -342,15 +344,17 @@ static void attention_flash(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* 4 query heads share 2 key and value heads of 3: 4*3 + 2*2*3 = 24 channels; cross attention to 5 keys. */
-static void attention_shapes(void **state)
-{
+/* 4 query heads share 2 key and value heads of 3: 4*3 + 2*2*3 = 24 channels; cross attention to 5
+ * keys. */
+static void attention_shapes(void **state) {
     (void)state;
     struct net net;
-    build(&net, TOKENS(8)
-          "{'kind':'embedding','name':'e','rows':9,'out':24},{'kind':'attention','heads':4,'kv_heads':2},"
-          "{'kind':'embedding','name':'k','from':'input','rows':9,'out':24,'tokens':5},"
-          "{'kind':'attention','name':'cross','from':['e','k','k'],'heads':1,'additive':true}]}");
+    build(&net,
+          TOKENS(8) "{'kind':'embedding','name':'e','rows':9,'out':24},{'kind':'attention','heads':"
+                    "4,'kv_heads':2},"
+                    "{'kind':'embedding','name':'k','from':'input','rows':9,'out':24,'tokens':5},"
+                    "{'kind':'attention','name':'cross','from':['e','k','k'],'heads':1,'additive':"
+                    "true}]}");
     expect_shape(&net.w.layers[1], "12x8");
     expect_shape(&net.w.layers[3], "24x8");
     check_close(net.w.layers[3].forward_macs, 2 * 8 * 5 * 24, 0);
@@ -359,12 +363,13 @@ static void attention_shapes(void **state)
     dl_arena_free(&net.arena);
 }
 
-/* i = 6, h = 4 on 5 tokens: 4*4*(6 + 4) = 160 weights and 2*16 biases a direction, 160*5 multiply-adds. */
-static void lstm_layer(void **state)
-{
+/* i = 6, h = 4 on 5 tokens: 4*4*(6 + 4) = 160 weights and 2*16 biases a direction, 160*5
+ * multiply-adds. */
+static void lstm_layer(void **state) {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'lstm','out':4,'bidirectional':true}]}");
+    build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'lstm','out':4,'"
+                          "bidirectional':true}]}");
     const struct dl_layer *lstm = &net.w.layers[1];
     expect_shape(lstm, "8x5");
     check_close(lstm->parameter_elements, 2 * (160 + 32), 0);
@@ -378,11 +383,11 @@ static void lstm_layer(void **state)
 }
 
 /* Layer norm of 6 channels on 5 tokens; 2 statistics of 4 bytes a token. */
-static void layernorm_layer(void **state)
-{
+static void layernorm_layer(void **state) {
     (void)state;
     struct net net;
-    build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'layernorm'},{'kind':'gelu'}]}");
+    build(&net,
+          TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'layernorm'},{'kind':'gelu'}]}");
     const struct dl_layer *norm = &net.w.layers[1];
     check_close(norm->parameter_elements, 12, 0);
     check_close(norm->saved_bytes, 40, 0);
@@ -394,11 +399,11 @@ static void layernorm_layer(void **state)
 }
 
 /* Three vectors of 4: 3*3*4 multiply-adds, 4 + 3*2/2 outputs. */
-static void dot_interaction(void **state)
-{
+static void dot_interaction(void **state) {
     (void)state;
     struct net net;
-    build(&net, VECTOR(7) "{'kind':'dense','out':4},{'kind':'embedding','name':'a','from':'input','rows':9,'out':4},"
+    build(&net, VECTOR(7) "{'kind':'dense','out':4},{'kind':'embedding','name':'a','from':'input','"
+                          "rows':9,'out':4},"
                           "{'kind':'embedding','name':'b','from':'input','rows':9,'out':4},"
                           "{'kind':'dot_interaction','from':['dense','a','b']}]}");
     const struct dl_layer *dot = &net.w.layers[3];
@@ -408,15 +413,20 @@ static void dot_interaction(void **state)
     dl_arena_free(&net.arena);
 }
 
-static void joining_and_cutting(void **state)
-{
+static void joining_and_cutting(void **state) {
     (void)state;
     struct net net;
-    build(&net, IMAGE(4, 6, 6)
-          "{'kind':'conv','name':'a','out':4,'kernel':1},{'kind':'conv','name':'b','out':6,'kernel':3},"
-          "{'kind':'crop','name':'cut','from':['a','b']},{'kind':'concat','from':['cut','b']},"
-          "{'kind':'global_pool','name':'g'},{'kind':'mul','from':['concat','g']},{'kind':'scale'},"
-          "{'kind':'tokens'},{'kind':'prepend','tokens':1},{'kind':'position'},{'kind':'slice','tokens':1}]}");
+    build(
+        &net,
+        IMAGE(
+            4, 6,
+            6) "{'kind':'conv','name':'a','out':4,'kernel':1},{'kind':'conv','name':'b','out':6,'"
+               "kernel':3},"
+               "{'kind':'crop','name':'cut','from':['a','b']},{'kind':'concat','from':['cut','b']},"
+               "{'kind':'global_pool','name':'g'},{'kind':'mul','from':['concat','g']},{'kind':'"
+               "scale'},"
+               "{'kind':'tokens'},{'kind':'prepend','tokens':1},{'kind':'position'},{'kind':'slice'"
+               ",'tokens':1}]}");
     const struct dl_layer *l = net.w.layers;
     expect_shape(&l[2], "4x4x4");
     expect_stream(&l[2], DL_FORWARD, 1, 0, 64, 64, 0);
@@ -434,20 +444,19 @@ static void joining_and_cutting(void **state)
     dl_arena_free(&net.arena);
 }
 
-static void dropout_of_zero_is_the_identity(void **state)
-{
+static void dropout_of_zero_is_the_identity(void **state) {
     (void)state;
     struct net net;
     build(&net, VECTOR(4) "{'kind':'dense','out':4},{'kind':'dropout','dropout':0},"
                           "{'kind':'dense','name':'d','out':4}]}");
     assert_int_equal(kernel_count(&net.w.layers[1], DL_FORWARD), 0);
-    check_close(net.w.layers[0].saved_elements, 4, 0); /* what the second dense reads is the first one's output */
+    check_close(net.w.layers[0].saved_elements, 4,
+                0); /* what the second dense reads is the first one's output */
     check_close(net.w.layers[1].saved_elements + net.w.layers[1].saved_bytes, 0, 0);
     dl_arena_free(&net.arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_of_kinds),
         cmocka_unit_test(conv_of_resnet),

@@ -1,4 +1,5 @@
-/* include/dlmodel.h: the same figures as the model's own functions, options that replace and add, errors as sentences. */
+/* include/dlmodel.h: the same figures as the model's own functions, options that replace and add,
+ * errors as sentences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,9 +38,13 @@ static void a_prediction_by_names(void **state) {
     check_close(dlmodel_value(m, "nodes"), 4, 0);
     check_close(dlmodel_value(m, "devices"), 16, 0);
     check_close(dlmodel_value(m, "fits"), 1, 0);
-    check_close(four, dlmodel_value(m, "compute_s") + dlmodel_value(m, "exposed_comm_s") + dlmodel_value(m, "exposed_input_s") +
-                          dlmodel_value(m, "bubble_s") + dlmodel_value(m, "overhead_s"), 1e-9); /* F-ITERATION */
-    assert_true(dlmodel_value(m, "memory.total_bytes") > 1e9 && dlmodel_value(m, "iteration_low_s") < four);
+    check_close(four,
+                dlmodel_value(m, "compute_s") + dlmodel_value(m, "exposed_comm_s") +
+                    dlmodel_value(m, "exposed_input_s") + dlmodel_value(m, "bubble_s") +
+                    dlmodel_value(m, "overhead_s"),
+                1e-9); /* F-ITERATION */
+    assert_true(dlmodel_value(m, "memory.total_bytes") > 1e9 &&
+                dlmodel_value(m, "iteration_low_s") < four);
     check_nan(dlmodel_value(m, "bottleneck")); /* a word */
     check_nan(dlmodel_value(m, "no such name"));
     assert_null(dlmodel_text(m, "iteration_s"));
@@ -93,6 +98,7 @@ static void errors_are_sentences(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_prediction_by_names), cmocka_unit_test(errors_are_sentences)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_prediction_by_names),
+                                       cmocka_unit_test(errors_are_sentences)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

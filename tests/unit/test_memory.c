@@ -6,21 +6,27 @@
 
 #include <cmocka.h>
 
-#include "model/memory.h"
-#include "model/memory_advice.h"
+#include "model/predict/memory.h"
+#include "model/predict/memory_advice.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* Mixed-precision Adam: 2 + 4 (weights and master) + 2 (gradients) + 8 (moments) = 16 bytes a parameter; fp32 momentum: 12. */
+/* Mixed-precision Adam: 2 + 4 (weights and master) + 2 (gradients) + 8 (moments) = 16 bytes a
+ * parameter; fp32 momentum: 12. */
 static void states_per_parameter(void **state) {
     (void)state;
-    check_close(dl_memory_weight_bytes(DL_MIXED) + dl_memory_gradient_bytes(DL_MIXED) + dl_memory_optimizer_bytes(DL_ADAM), 16, 0);
-    check_close(dl_memory_weight_bytes(DL_FP32) + dl_memory_gradient_bytes(DL_FP32) + dl_memory_optimizer_bytes(DL_MOMENTUM), 12, 0);
+    check_close(dl_memory_weight_bytes(DL_MIXED) + dl_memory_gradient_bytes(DL_MIXED) +
+                    dl_memory_optimizer_bytes(DL_ADAM),
+                16, 0);
+    check_close(dl_memory_weight_bytes(DL_FP32) + dl_memory_gradient_bytes(DL_FP32) +
+                    dl_memory_optimizer_bytes(DL_MOMENTUM),
+                12, 0);
     check_close(dl_memory_optimizer_bytes(DL_SGD), 0, 0);
 }
 
-/* 1000 x 4000 + 4000 x 4000 + 4000 x 2000 + 2000 x 500 = 29e6 parameters. Activations saved: 1000 + 4000 + 4000 + 2000 = 11000
- * elements a sample, and the input 4000 bytes: (44000 + 4000) x 256. DDP buckets copy the gradients once. */
+/* 1000 x 4000 + 4000 x 4000 + 4000 x 2000 + 2000 x 500 = 29e6 parameters. Activations saved: 1000 +
+ * 4000 + 4000 + 2000 = 11000 elements a sample, and the input 4000 bytes: (44000 + 4000) x 256. DDP
+ * buckets copy the gradients once. */
 static void data_parallel_by_hand(void **state) {
     (void)state;
     struct dl_fake f;
@@ -41,7 +47,8 @@ static void data_parallel_by_hand(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* 16e9 = fixed + 48000 b: the largest b is floor((16e9 - 4 x 116e6 - 6e8) / 48000) = 311166; one more does not fit. */
+/* 16e9 = fixed + 48000 b: the largest b is floor((16e9 - 4 x 116e6 - 6e8) / 48000) = 311166; one
+ * more does not fit. */
 static void largest_batch(void **state) {
     (void)state;
     struct dl_fake f;
@@ -73,8 +80,9 @@ static void unknown_is_said(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Korthikanti et al.: per layer s b h (34 + 5 a s / h) bytes in 16 bit, 34 without the scores, 2 with full recomputation; here
- * by hand on a network of two layers, the second recomputable with 100 own elements and 10 bytes of masks. */
+/* Korthikanti et al.: per layer s b h (34 + 5 a s / h) bytes in 16 bit, 34 without the scores, 2
+ * with full recomputation; here by hand on a network of two layers, the second recomputable with
+ * 100 own elements and 10 bytes of masks. */
 static void recomputation_frees_activations(void **state) {
     (void)state;
     struct dl_fake f;
@@ -86,15 +94,19 @@ static void recomputation_frees_activations(void **state) {
     second->own_elements = 100;
     second->saved_bytes = 10;
     second->recomputable = true;
-    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_NONE), 2 * (10 + 150) + 10, 1e-12);
-    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_SELECTIVE), 2 * (10 + 50), 1e-12);
+    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_NONE),
+                2 * (10 + 150) + 10, 1e-12);
+    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_SELECTIVE),
+                2 * (10 + 50), 1e-12);
     assert_true(isnan(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL)));
     f.workload.transformer_layers = 3;
     f.workload.hidden = 8;
     f.workload.sequence = 16;
-    /* Three inputs of 8 x 16, the first layer outside of the stack, and a third of the second, which stands for three layers. */
+    /* Three inputs of 8 x 16, the first layer outside of the stack, and a third of the second,
+     * which stands for three layers. */
     second->name = "h.0.dense";
-    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL), 2 * 3 * 8 * 16 + 2 * 10 + (2 * 150 + 10) / 3.0, 1e-12);
+    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL),
+                2 * 3 * 8 * 16 + 2 * 10 + (2 * 150 + 10) / 3.0, 1e-12);
     /* Selective recomputation runs the second layer's forward twice. */
     f.workload.transformer_layers = NAN;
     struct dl_prediction none, selective;
@@ -118,27 +130,34 @@ static void advice_when_it_does_not_fit(void **state) {
     struct dl_fake f;
     fake_make(&f);
     f.plan.dp = 8;
-    assert_null(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena)); /* fits */
+    assert_null(
+        dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena)); /* fits */
     struct dl_memory m = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, NULL);
     struct dl_memory half = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 128, &half, NULL);
     assert_true(half.total_bytes < m.total_bytes);
     f.device.memory_bytes = (m.total_bytes + half.total_bytes) / 2; /* half the batch would do */
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena), "--micro-batch 128 saves");
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena),
+                   "--micro-batch 128 saves");
     const double states = (m.weights_bytes + m.gradients_bytes + m.optimizer_bytes) * 7 / 8;
     struct dl_memory one = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &one, NULL);
-    f.device.memory_bytes = fmin(one.total_bytes, m.total_bytes - states) - 1e6; /* nothing does alone */
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena), "no single change is enough");
+    f.device.memory_bytes =
+        fmin(one.total_bytes, m.total_bytes - states) - 1e6; /* nothing does alone */
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena),
+                   "no single change is enough");
     dl_arena_free(&f.arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_per_parameter), cmocka_unit_test(data_parallel_by_hand),
-        cmocka_unit_test(largest_batch), cmocka_unit_test(unknown_is_said),
-        cmocka_unit_test(advice_when_it_does_not_fit), cmocka_unit_test(recomputation_frees_activations),
+        cmocka_unit_test(states_per_parameter),
+        cmocka_unit_test(data_parallel_by_hand),
+        cmocka_unit_test(largest_batch),
+        cmocka_unit_test(unknown_is_said),
+        cmocka_unit_test(advice_when_it_does_not_fit),
+        cmocka_unit_test(recomputation_frees_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

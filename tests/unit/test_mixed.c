@@ -6,13 +6,18 @@
 
 #include <cmocka.h>
 
-#include "model/mixed.h"
-#include "model/stats.h"
+#include "model/search/heterogeneous.h"
+#include "model/base/stats.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* A fast and a slow system: half the rate and bandwidth, twice the latencies; a slower network on the fast one. */
-struct pair { struct dl_fake fast, slow; struct dl_mixed_group groups[2]; struct dl_mixed_job job; };
+/* A fast and a slow system: half the rate and bandwidth, twice the latencies; a slower network on
+ * the fast one. */
+struct pair {
+    struct dl_fake fast, slow;
+    struct dl_heterogeneous_group groups[2];
+    struct dl_heterogeneous_job job;
+};
 
 static void make_pair(struct pair *p) {
     fake_make(&p->fast);
@@ -22,9 +27,9 @@ static void make_pair(struct pair *p) {
     p->slow.device.kernel_latency_s *= 2;
     p->fast.system.inter.bandwidth_bytes_per_s = 6e9;
     p->fast.system.name = "fast", p->slow.system.name = "slow";
-    p->groups[0] = (struct dl_mixed_group){.system = &p->fast.system, .nodes = 3};
-    p->groups[1] = (struct dl_mixed_group){.system = &p->slow.system, .nodes = 1};
-    p->job = (struct dl_mixed_job){.groups = p->groups, .group_count = 2};
+    p->groups[0] = (struct dl_heterogeneous_group){.system = &p->fast.system, .nodes = 3};
+    p->groups[1] = (struct dl_heterogeneous_group){.system = &p->slow.system, .nodes = 1};
+    p->job = (struct dl_heterogeneous_job){.groups = p->groups, .group_count = 2};
 }
 
 static void free_pair(struct pair *p) {
@@ -32,12 +37,14 @@ static void free_pair(struct pair *p) {
     dl_arena_free(&p->slow.arena);
 }
 
-static enum dl_code mixed(struct pair *p, double samples, struct dl_prediction *out, struct dl_err *err) {
+static enum dl_code mixed(struct pair *p, double samples, struct dl_prediction *out,
+                          struct dl_err *err) {
     struct dl_plan plan = p->fast.plan, complete;
     plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
     plan.batch_per_device_samples = 0;
     plan.global_batch_samples = samples;
-    return dl_mixed_predict(&p->job, &p->fast.workload, &p->fast.framework, &plan, NULL, &p->fast.arena, &complete, out, err);
+    return dl_heterogeneous_predict(&p->job, &p->fast.workload, &p->fast.framework, &plan, NULL,
+                                    &p->fast.arena, &complete, out, err);
 }
 
 /* The step of 4 nodes all of one kind over the slow network. */
@@ -49,12 +56,15 @@ static double step_s(struct pair *p, bool slow, double batch) {
     system.inter = p->fast.system.inter;
     plan.nodes = 4, plan.dp = 0, plan.devices_per_node = 4;
     plan.batch_per_device_samples = batch, plan.global_batch_samples = 0;
-    assert_int_equal(dl_plan_complete(&system, &p->fast.workload, &p->fast.framework, &plan, &err), DL_OK);
-    assert_int_equal(dl_predict(&system, &p->fast.workload, &p->fast.framework, &plan, NULL, &p->fast.arena, &out, &err), DL_OK);
+    assert_int_equal(dl_plan_complete(&system, &p->fast.workload, &p->fast.framework, &plan, &err),
+                     DL_OK);
+    assert_int_equal(dl_predict(&system, &p->fast.workload, &p->fast.framework, &plan, NULL,
+                                &p->fast.arena, &out, &err),
+                     DL_OK);
     return out.iteration_s;
 }
 
-/* 16 devices, 80000 samples: 5000 a device, and the slow ones set the pace. F-MIXED */
+/* 16 devices, 80000 samples: 5000 a device, and the slow ones set the pace. F-HETEROGENEOUS */
 static void equal_batches_wait_for_the_slowest(void **state) {
     (void)state;
     struct pair p;
@@ -99,7 +109,8 @@ static void balanced_is_the_best_of_all_splits(void **state) {
         for (int g = 0; g < 2; g++) {
             const double devices = g == 0 ? 12 : 4, batch = out.groups[g].batch_per_device_samples;
             assert_true(batch >= 1 && batch == floor(batch));
-            assert_true(out.groups[g].samples <= devices * batch && out.groups[g].samples > devices * (batch - 1) - 1e-9);
+            assert_true(out.groups[g].samples <= devices * batch &&
+                        out.groups[g].samples > devices * (batch - 1) - 1e-9);
         }
         free_pair(&p);
     }
@@ -142,8 +153,8 @@ static void what_is_refused(void **state) {
     free_pair(&p);
 }
 
-/* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the 4th 0.49502, the middle of 3 is
- * 0; the largest of pairs: of 2 pairs the largest of 4. F-BACKUP */
+/* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the
+ * 4th 0.49502, the middle of 3 is 0; the largest of pairs: of 2 pairs the largest of 4. F-BACKUP */
 static void order_statistics(void **state) {
     (void)state;
     check_close(dl_normal_expected_order(3, 4, 1), 0.2970113823, 1e-6);
@@ -153,11 +164,13 @@ static void order_statistics(void **state) {
     check_close(dl_normal_expected_order(2, 2, 2), 1.0293753730, 1e-6);
     check_close(dl_normal_expected_order(1024, 1024, 1), dl_normal_expected_max(1024), 1e-3);
     check_close(dl_normal_expected_order(64, 64, 8), dl_normal_expected_max(512), 1e-3);
-    assert_true(isnan(dl_normal_expected_order(5, 4, 1)) && isnan(dl_normal_expected_order(0, 4, 1)));
+    assert_true(isnan(dl_normal_expected_order(5, 4, 1)) &&
+                isnan(dl_normal_expected_order(0, 4, 1)));
     assert_true(dl_normal_expected_order(90, 100, 4) < dl_normal_expected_order(91, 100, 4));
 }
 
-/* 8 workers of 4 devices, 2 spare: waiting for the 6th of 8 largest of 4 instead of the largest of 32; 6/8 of the samples count. */
+/* 8 workers of 4 devices, 2 spare: waiting for the 6th of 8 largest of 4 instead of the largest of
+ * 32; 6/8 of the samples count. */
 static void spare_workers(void **state) {
     (void)state;
     struct dl_fake f;
@@ -171,12 +184,15 @@ static void spare_workers(void **state) {
     assert_int_equal(fake_predict(&f, &all), DL_OK);
     f.plan.backup_workers = 2;
     assert_int_equal(fake_predict(&f, &spare), DL_OK);
-    const double saved = 0.05 * (dl_normal_expected_max(32) - dl_normal_expected_order(6, 8, 4)) * all.compute_s;
+    const double saved =
+        0.05 * (dl_normal_expected_max(32) - dl_normal_expected_order(6, 8, 4)) * all.compute_s;
     assert_true(saved > 0);
     check_close(all.overhead_s - spare.overhead_s, saved, 1e-9);
-    check_close(spare.throughput_samples_per_s, 0.75 * all.throughput_samples_per_s * all.iteration_s / spare.iteration_s, 1e-12);
+    check_close(spare.throughput_samples_per_s,
+                0.75 * all.throughput_samples_per_s * all.iteration_s / spare.iteration_s, 1e-12);
     bool said = false;
-    for (int i = 0; i < spare.warning_count; i++) said = said || strstr(spare.warnings[i], "2 of 8 workers (25 %)") != NULL;
+    for (int i = 0; i < spare.warning_count; i++)
+        said = said || strstr(spare.warnings[i], "2 of 8 workers (25 %)") != NULL;
     assert_true(said);
     f.plan.backup_workers = 8;
     assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
@@ -202,16 +218,22 @@ static void samples_that_do_not_go_evenly(void **state) {
     check_close(odd.iteration_s, three.iteration_s, 1e-12);
     check_close(odd.throughput_samples_per_s, 10 / three.iteration_s, 1e-12);
     bool said = false;
-    for (int i = 0; i < odd.warning_count; i++) said = said || strstr(odd.warnings[i], "10 samples do not go evenly into 4 devices") != NULL;
+    for (int i = 0; i < odd.warning_count; i++)
+        said =
+            said || strstr(odd.warnings[i], "10 samples do not go evenly into 4 devices") != NULL;
     assert_true(said);
     dl_arena_free(&f.arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_batches_wait_for_the_slowest), cmocka_unit_test(balanced_is_the_best_of_all_splits),
-        cmocka_unit_test(the_same_nodes_twice_change_nothing), cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(order_statistics), cmocka_unit_test(spare_workers), cmocka_unit_test(samples_that_do_not_go_evenly),
+        cmocka_unit_test(equal_batches_wait_for_the_slowest),
+        cmocka_unit_test(balanced_is_the_best_of_all_splits),
+        cmocka_unit_test(the_same_nodes_twice_change_nothing),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(order_statistics),
+        cmocka_unit_test(spare_workers),
+        cmocka_unit_test(samples_that_do_not_go_evenly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

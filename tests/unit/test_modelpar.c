@@ -1,5 +1,6 @@
-/* Messages inside a replica: MLSL's hybrid (F-MLSL-ACTIVATION), the leader that hands its input out (F-INPUT-LEADER), and the laws of
- * formulas.md section 18 for splits, on a small network worked by hand. */
+/* Messages inside a replica: MLSL's hybrid (F-MLSL-ACTIVATION), the leader that hands its input out
+ * (F-INPUT-LEADER), and the laws of formulas.md section 18 for splits, on a small network worked by
+ * hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,40 +11,58 @@
 
 #include <cmocka.h>
 
-#include "model/modelpar.h"
-#include "model/stats.h"
+#include "model/parallel/split_replica.h"
+#include "model/base/stats.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"
 
-/* Three convolutions of 16x16: 8 -> 16 -> 32 -> 16 channels: 4096, 8192 and 4096 elements a sample; then 16 -> 8 features. */
+/* Three convolutions of 16x16: 8 -> 16 -> 32 -> 16 channels: 4096, 8192 and 4096 elements a sample;
+ * then 16 -> 8 features. */
 static const char network[] =
-    "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', 'source': 'test', 'family': 'cnn',"
+    "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', 'source': "
+    "'test', 'family': 'cnn',"
     " 'epoch_samples': 1000, 'input': {'channels': 8, 'size': [16, 16]}, 'layers': ["
-    "{'name': 'a', 'kind': 'conv', 'out': 16, 'kernel': 3, 'pad': 1}, {'name': 'b', 'kind': 'conv', 'out': 32, 'kernel': 3, 'pad': 1},"
-    "{'name': 'c', 'kind': 'conv', 'out': 16, 'kernel': 1}, {'name': 'pool', 'kind': 'global_pool'}, {'kind': 'flatten'},"
+    "{'name': 'a', 'kind': 'conv', 'out': 16, 'kernel': 3, 'pad': 1}, {'name': 'b', 'kind': "
+    "'conv', 'out': 32, 'kernel': 3, 'pad': 1},"
+    "{'name': 'c', 'kind': 'conv', 'out': 16, 'kernel': 1}, {'name': 'pool', 'kind': "
+    "'global_pool'}, {'kind': 'flatten'},"
     "{'name': 'fc', 'kind': 'dense', 'out': 8}, {'kind': 'loss'}]}";
 enum { A = 4096, B = 8192, C = 4096, FC = 8, INPUT = 2048, BATCH = 32 };
 
-struct bench { struct dl_fake f; struct dl_workload workload; struct dl_strategy_request request; };
+struct bench {
+    struct dl_fake f;
+    struct dl_workload workload;
+    struct dl_strategy_request request;
+};
 
 static void make(struct bench *b, const char *strategy) {
     struct dl_err err = {0};
     memset(b, 0, sizeof *b);
     fake_make(&b->f);
-    if (load_text(network, NULL, 0, &b->f.arena, &b->workload, &err) != DL_OK) fail_msg("%s: %s", err.key, err.message);
-    b->f.plan = (struct dl_plan){.strategy = dl_strategy_find(strategy), .nodes = 1, .devices_per_node = 4, .dp = 1,
-                                 .batch_per_device_samples = BATCH / 4.0, .optimizer = DL_SGD, .synthetic_input = true};
+    if (load_text(network, NULL, 0, &b->f.arena, &b->workload, &err) != DL_OK)
+        fail_msg("%s: %s", err.key, err.message);
+    b->f.plan = (struct dl_plan){.strategy = dl_strategy_find(strategy),
+                                 .nodes = 1,
+                                 .devices_per_node = 4,
+                                 .dp = 1,
+                                 .batch_per_device_samples = BATCH / 4.0,
+                                 .optimizer = DL_SGD,
+                                 .synthetic_input = true};
     b->f.system.inter.adapters_per_node = 1;
-    b->request = (struct dl_strategy_request){.system = &b->f.system, .workload = &b->workload, .framework = &b->f.framework,
-                                              .plan = &b->f.plan, .arena = &b->f.arena};
+    b->request = (struct dl_strategy_request){.system = &b->f.system,
+                                              .workload = &b->workload,
+                                              .framework = &b->f.framework,
+                                              .plan = &b->f.plan,
+                                              .arena = &b->f.arena};
 }
 
 static struct dl_prediction predict(struct bench *b) {
     const struct dl_predict_options options = {.terms = true};
     struct dl_prediction out;
     struct dl_err err = {0};
-    if (dl_predict(&b->f.system, &b->workload, &b->f.framework, &b->f.plan, &options, &b->f.arena, &out, &err) != DL_OK) {
+    if (dl_predict(&b->f.system, &b->workload, &b->f.framework, &b->f.plan, &options, &b->f.arena,
+                   &out, &err) != DL_OK) {
         fail_msg("%s", err.message);
     }
     return out;
@@ -55,9 +74,10 @@ static int terms_named(const struct dl_prediction *p, const char *text) {
     return count;
 }
 
-/* MLSL between layers that are all split over 4 sockets: forward every output is gathered, backward the partial sums of all but the
- * last split layer's are reduced and scattered (cases 1 and 3); no exchange of gradients, as there is one replica. Bytes of 32
- * samples of 4 bytes: (A + B + C + FC) + (A + B + C). */
+/* MLSL between layers that are all split over 4 sockets: forward every output is gathered, backward
+ * the partial sums of all but the last split layer's are reduced and scattered (cases 1 and 3); no
+ * exchange of gradients, as there is one replica. Bytes of 32 samples of 4 bytes: (A + B + C + FC)
+ * + (A + B + C). */
 static void mlsl_activations(void **state) {
     (void)state;
     struct bench b;
@@ -69,7 +89,8 @@ static void mlsl_activations(void **state) {
     assert_int_equal(terms_named(&p, "reduce_scatter of"), 3);
     assert_int_equal(terms_named(&p, "reduce_scatter of fc"), 0);
     check_close(p.comm_bytes, 4.0 * BATCH * ((A + B + C + FC) + (A + B + C)), 1e-12);
-    /* A filter-parallel framework that sums gradients in full has the same sizes, in all-reduces that take longer. */
+    /* A filter-parallel framework that sums gradients in full has the same sizes, in all-reduces
+     * that take longer. */
     b.f.plan.strategy = dl_strategy_find("filter");
     b.f.plan.dp = 0, b.f.plan.tp = 0;
     const struct dl_prediction full = predict(&b);
@@ -80,12 +101,16 @@ static void mlsl_activations(void **state) {
     b.f.plan.strategy = dl_strategy_find("mlsl-hybrid");
     struct dl_err err = {0};
     struct dl_prediction none;
-    assert_int_equal(dl_predict(&b.f.system, &b.workload, &b.f.framework, &b.f.plan, NULL, &b.f.arena, &none, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_predict(&b.f.system, &b.workload, &b.f.framework, &b.f.plan, NULL,
+                                &b.f.arena, &none, &err),
+                     DL_ERR_USAGE);
     dl_arena_free(&b.f.arena);
 }
 
-/* One device to a node, links of 10 us and 1 GB/s. 32 samples of 2048 x 4 bytes = 262144 bytes: the leader's scatter to 4 is linear
- * (Open MPI, few ranks): 3 messages whose latencies overlap but for 0.5 us of the host for each further one, 3/4 of the bytes. A framework that packs and unpacks at 2 GB/s adds 2 bytes / 2e9. */
+/* One device to a node, links of 10 us and 1 GB/s. 32 samples of 2048 x 4 bytes = 262144 bytes: the
+ * leader's scatter to 4 is linear (Open MPI, few ranks): 3 messages whose latencies overlap but for
+ * 0.5 us of the host for each further one, 3/4 of the bytes. A framework that packs and unpacks at
+ * 2 GB/s adds 2 bytes / 2e9. */
 static void leader_hands_out(void **state) {
     (void)state;
     struct bench b;
@@ -93,22 +118,32 @@ static void leader_hands_out(void **state) {
     struct dl_err err = {0};
     make(&b, "spatial");
     b.f.plan.nodes = 4, b.f.plan.devices_per_node = 1, b.f.plan.sp = 4;
-    b.f.system.inter = (struct dl_link){.kind = "infiniband", .bandwidth_bytes_per_s = 1e9, .latency_s = 10e-6, .adapters_per_node = 1,
-                                        .rdma = true, .per_message_cpu_s = NAN, .channel_bandwidth_bytes_per_s = NAN,
-                                        .cross_bandwidth_bytes_per_s = NAN, .nccl_bandwidth_bytes_per_s = NAN};
+    b.f.system.inter = (struct dl_link){.kind = "infiniband",
+                                        .bandwidth_bytes_per_s = 1e9,
+                                        .latency_s = 10e-6,
+                                        .adapters_per_node = 1,
+                                        .rdma = true,
+                                        .per_message_cpu_s = NAN,
+                                        .channel_bandwidth_bytes_per_s = NAN,
+                                        .cross_bandwidth_bytes_per_s = NAN,
+                                        .nccl_bandwidth_bytes_per_s = NAN};
     b.f.framework.message_copy_bytes_per_s = NAN;
-    assert_int_equal(dl_modelpar_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err), DL_OK);
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
     check_close(replica.input_extra_s, 0, 0);
     b.f.framework.leader_input = true;
-    assert_int_equal(dl_modelpar_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err), DL_OK);
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
     const double bytes = BATCH * INPUT * 4.0, scatter_s = 10e-6 + 2 * 0.5e-6 + 0.75 * bytes / 1e9;
     check_close(replica.input_extra_s, scatter_s, 1e-9);
     b.f.framework.message_copy_bytes_per_s = 2e9;
-    assert_int_equal(dl_modelpar_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err), DL_OK);
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
     check_close(replica.input_extra_s, scatter_s + 2 * bytes / 2e9, 1e-9);
     /* Filters: every device needs every sample: a broadcast, dearer than a scatter. */
     b.f.framework.message_copy_bytes_per_s = NAN;
-    assert_int_equal(dl_modelpar_replica(&b.request, DL_SPLIT_FILTER, 4, &replica, &err), DL_OK);
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_FILTER, 4, &replica, &err),
+                     DL_OK);
     assert_true(replica.input_extra_s >= 2 * 10e-6 + bytes / 1e9);
     dl_arena_free(&b.f.arena);
 }
@@ -122,20 +157,25 @@ static void one_part_is_silent(void **state) {
         struct dl_replica replica;
         struct dl_err err = {0};
         make(&b, "filter");
-        assert_int_equal(dl_modelpar_replica(&b.request, kinds[k], 1, &replica, &err), DL_OK);
+        assert_int_equal(dl_split_replica_replica(&b.request, kinds[k], 1, &replica, &err), DL_OK);
         assert_int_equal(replica.message_count, 0);
         dl_arena_free(&b.f.arena);
     }
 }
 
-/* Section 18, 4: a ring's all-reduce is its reduce-scatter and its all-gather of the same bytes. 8 ranks, 8 MB. */
+/* Section 18, 4: a ring's all-reduce is its reduce-scatter and its all-gather of the same bytes. 8
+ * ranks, 8 MB. */
 static void ring_is_its_halves(void **state) {
     (void)state;
     struct bench b;
     make(&b, "data");
     for (int nodes = 2; nodes <= 8; nodes *= 2) {
-        struct dl_collective_request r = {.library = DL_LIB_NCCL, .bytes = 8e6, .nodes = nodes, .ranks_per_node = 1,
-                                          .flows_per_adapter = 1, .algorithm = "ring"};
+        struct dl_collective_request r = {.library = DL_LIB_NCCL,
+                                          .bytes = 8e6,
+                                          .nodes = nodes,
+                                          .ranks_per_node = 1,
+                                          .flows_per_adapter = 1,
+                                          .algorithm = "ring"};
         struct dl_collective_time whole, halves[2];
         r.op = DL_COLL_ALL_REDUCE;
         assert_int_equal(dl_collective_time(&b.f.system, &r, &whole, NULL), DL_OK);
@@ -151,14 +191,17 @@ static void ring_is_its_halves(void **state) {
 /* Section 18, 9: the table of section 13. */
 static void largest_of_many(void **state) {
     (void)state;
-    static const double table[] = {0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437, 2.5946, 2.8269, 3.0439, 3.2482};
-    for (int i = 0; i < 10; i++) assert_true(fabs(dl_normal_expected_max(ldexp(2, i)) - table[i]) < 1e-4);
+    static const double table[] = {0.5642, 1.0294, 1.4236, 1.7660, 2.0697,
+                                   2.3437, 2.5946, 2.8269, 3.0439, 3.2482};
+    for (int i = 0; i < 10; i++)
+        assert_true(fabs(dl_normal_expected_max(ldexp(2, i)) - table[i]) < 1e-4);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mlsl_activations), cmocka_unit_test(leader_hands_out), cmocka_unit_test(one_part_is_silent),
-        cmocka_unit_test(ring_is_its_halves), cmocka_unit_test(largest_of_many),
+        cmocka_unit_test(mlsl_activations),   cmocka_unit_test(leader_hands_out),
+        cmocka_unit_test(one_part_is_silent), cmocka_unit_test(ring_is_its_halves),
+        cmocka_unit_test(largest_of_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

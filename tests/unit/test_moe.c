@@ -1,4 +1,5 @@
-/* A mixture of experts: parameters, multiply-adds, kernels, messages, states; each worked by hand. */
+/* A mixture of experts: parameters, multiply-adds, kernels, messages, states; each worked by hand.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "model/layer.h"
-#include "model/strategy.h"
-#include "model/tf.h"
+#include "model/workload/layer.h"
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"
@@ -18,70 +19,93 @@
 struct moe {
     struct dl_fake f;
     struct dl_workload workload;
-    struct dl_tf tf;
+    struct dl_transformer tf;
 };
 
-/* 2 layers, hidden 128, f = 512, 2 heads, 64 tokens, vocabulary 1000; 4 experts, each token takes 2, capacity factor as given. */
+/* 2 layers, hidden 128, f = 512, 2 heads, 64 tokens, vocabulary 1000; 4 experts, each token takes
+ * 2, capacity factor as given. */
 static void make(struct moe *g, const char *capacity) {
     static struct dl_override o[8];
-    const char *const pairs[8][2] = {{"layers", "2"}, {"hidden", "128"}, {"heads", "2"}, {"seq", "64"}, {"vocab", "1000"}, {"experts", "4"},
-                                     {"topk", "2"}, {"capacity", capacity}};
+    const char *const pairs[8][2] = {{"layers", "2"}, {"hidden", "128"},     {"heads", "2"},
+                                     {"seq", "64"},   {"vocab", "1000"},     {"experts", "4"},
+                                     {"topk", "2"},   {"capacity", capacity}};
     struct dl_err err = {0};
     fake_make(&g->f);
-    for (int i = 0; i < 8; i++) o[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
+    for (int i = 0; i < 8; i++)
+        o[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
     load_name("gpt", o, 8, &g->f.arena, &g->workload);
     g->f.framework.mixed_gradient_bytes = 2;
     g->f.framework.splits_layers = g->f.framework.shards = true;
     g->f.plan.precision = DL_MIXED;
     g->f.plan.optimizer = DL_ADAM;
     g->f.plan.tp = g->f.plan.pp = g->f.plan.sp = g->f.plan.ep = 1;
-    assert_int_equal(dl_tf_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan, &g->f.arena, &g->tf, &err), DL_OK);
+    assert_int_equal(dl_transformer_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan,
+                                            &g->f.arena, &g->tf, &err),
+                     DL_OK);
 }
 
-static struct dl_tf_split split(int64_t tp, int64_t ep, int64_t dp) {
+static struct dl_transformer_split split(int64_t tp, int64_t ep, int64_t dp) {
     const int64_t devices = tp * ep * dp, each = devices < 4 ? devices : 4;
-    return (struct dl_tf_split){.tp = tp, .sp = 1, .ep = ep, .pp = 1, .dp = dp, .nodes = devices / each, .devices_per_node = each};
+    return (struct dl_transformer_split){.tp = tp,
+                                         .sp = 1,
+                                         .ep = ep,
+                                         .pp = 1,
+                                         .dp = dp,
+                                         .nodes = devices / each,
+                                         .devices_per_node = each};
 }
 
 static const double H = 128, F = 512, E = 4, TOKENS = 64;
 
-/* F-LAYER-MOE: h E + E (2 h f + f + h) parameters and h E + 2 k h f multiply-adds a token in place of 2 h f + f + h and 2 h f. */
+/* F-LAYER-MOE: h E + E (2 h f + f + h) parameters and h E + 2 k h f multiply-adds a token in place
+ * of 2 h f + f + h and 2 h f. */
 static void counts(void **state) {
     (void)state;
     struct moe g;
     make(&g, "1.25");
     const double attention = 4 * H * H + 4 * H, norms = 4 * H, experts = E * (2 * H * F + F + H);
     const double embeddings = 1000 * H + TOKENS * H, head = 2 * H;
-    check_close(g.workload.parameters, embeddings + head + 2 * (attention + norms + H * E + experts), 0);
-    check_close(g.workload.forward_macs_per_sample, TOKENS * (1000 * H + 2 * (4 * H * H + 2 * TOKENS * H + H * E + 2 * 2 * H * F)), 0);
+    check_close(g.workload.parameters,
+                embeddings + head + 2 * (attention + norms + H * E + experts), 0);
+    check_close(g.workload.forward_macs_per_sample,
+                TOKENS * (1000 * H + 2 * (4 * H * H + 2 * TOKENS * H + H * E + 2 * 2 * H * F)), 0);
     check_close(g.tf.experts, E, 0);
     check_close(g.tf.routed, 2.5, 0);
-    check_close(g.tf.expert_elements[DL_TF_BODY], experts, 0);
-    check_close(g.tf.whole_elements[DL_TF_BODY], norms + 2 * H - H + H * E, 0); /* bias of the projection, and the router */
+    check_close(g.tf.expert_elements[DL_TRANSFORMER_BODY], experts, 0);
+    check_close(g.tf.whole_elements[DL_TRANSFORMER_BODY], norms + 2 * H - H + H * E,
+                0); /* bias of the projection, and the router */
     dl_arena_free(&g.f.arena);
 }
 
-static const struct dl_tf_layer *moe_layer(const struct moe *g) {
+static const struct dl_transformer_layer *moe_layer(const struct moe *g) {
     for (int i = 0; i < g->tf.layer_count; i++) {
-        if (g->tf.layers[i].role == DL_TF_EXPERTS) return &g->tf.layers[i];
+        if (g->tf.layers[i].role == DL_TRANSFORMER_EXPERTS) return &g->tf.layers[i];
     }
     fail_msg("no experts");
     return NULL;
 }
 
-/* 3 samples of 64 tokens, 2 experts each with room for 1.25: 480 rows. All experts here: 4 products of 120 rows; one of 2 expert ranks:
- * 2 products of 240; with 2 tensor ranks f is 256. Work of the experts: 2 x 2 x 480 x h x f; with factor 2.5 twice that. */
+/* 3 samples of 64 tokens, 2 experts each with room for 1.25: 480 rows. All experts here: 4 products
+ * of 120 rows; one of 2 expert ranks: 2 products of 240; with 2 tensor ranks f is 256. Work of the
+ * experts: 2 x 2 x 480 x h x f; with factor 2.5 twice that. */
 static void kernels(void **state) {
     (void)state;
-    const struct { const char *capacity; int64_t tp, ep; double count, rows, inner; } cases[] = {
-        {"1.25", 1, 1, 4, 120, 512}, {"1.25", 1, 2, 2, 240, 512}, {"1.25", 2, 4, 1, 480, 256}, {"2.5", 1, 1, 4, 240, 512},
+    const struct {
+        const char *capacity;
+        int64_t tp, ep;
+        double count, rows, inner;
+    } cases[] = {
+        {"1.25", 1, 1, 4, 120, 512},
+        {"1.25", 1, 2, 2, 240, 512},
+        {"1.25", 2, 4, 1, 480, 256},
+        {"2.5", 1, 1, 4, 240, 512},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct moe g;
         struct dl_kernel k[DL_LAYER_KERNELS];
         make(&g, cases[c].capacity);
-        const struct dl_tf_split s = split(cases[c].tp, cases[c].ep, 1);
-        const struct dl_layer layer = dl_tf_layer_at(&g.tf, moe_layer(&g), &s);
+        const struct dl_transformer_split s = split(cases[c].tp, cases[c].ep, 1);
+        const struct dl_layer layer = dl_transformer_layer_at(&g.tf, moe_layer(&g), &s);
         const int n = layer.kind->kernels(&layer, DL_FORWARD, 3, k);
         assert_int_equal(n, 7);
         check_close(k[0].m, E, 0); /* router: all experts, wherever they are */
@@ -98,68 +122,89 @@ static void kernels(void **state) {
         for (int i = 0; i < data; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
         const int weights = layer.kind->kernels(&layer, DL_BACKWARD_WEIGHTS, 3, k);
         for (int i = 0; i < weights; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
-        check_close(flop, 2 * (2 * 192 * H * E + 2 * 2 * cases[c].count * cases[c].rows * H * cases[c].inner), 1e-12);
+        check_close(
+            flop,
+            2 * (2 * 192 * H * E + 2 * 2 * cases[c].count * cases[c].rows * H * cases[c].inner),
+            1e-12);
         dl_arena_free(&g.f.arena);
     }
 }
 
-/* F-TF-EXPERT: 2 all-to-all forward and 2 backward of b s h k c 2 bytes, (e-1)/e of it sent; with 2 tensor ranks besides 2 all-reduces more
- * each way, as a dense feed-forward layer has: one forward, one backward for the experts and as much for attention. */
+/* F-TRANSFORMER-EXPERT: 2 all-to-all forward and 2 backward of b s h k c 2 bytes, (e-1)/e of it
+ * sent; with 2 tensor ranks besides 2 all-reduces more each way, as a dense feed-forward layer has:
+ * one forward, one backward for the experts and as much for attention. */
 static void messages(void **state) {
     (void)state;
     struct moe g;
     struct dl_err err = {0};
-    struct dl_tf_cell cell;
+    struct dl_transformer_micro_batch cell;
     make(&g, "1.25");
     const double routed = 3 * TOKENS * H * 2.5 * 2, exchange = 3 * TOKENS * H * 2;
-    struct dl_tf_split s = split(1, 4, 1);
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    struct dl_transformer_split s = split(1, 4, 1);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
     check_close(cell.route_bytes, routed, 0);
-    check_close(cell.forward[DL_TF_BODY].comm_bytes, 2 * 0.75 * routed, 1e-12);
-    check_close(cell.backward[DL_TF_BODY][DL_RECOMPUTE_NONE].comm_bytes, 2 * 0.75 * routed, 1e-12);
-    check_close(cell.backward[DL_TF_BODY][DL_RECOMPUTE_FULL].comm_bytes, 4 * 0.75 * routed, 1e-12);
-    check_close(cell.forward[DL_TF_BODY].comm_s, 2 * cell.route.time_s, 1e-12);
+    check_close(cell.forward[DL_TRANSFORMER_BODY].comm_bytes, 2 * 0.75 * routed, 1e-12);
+    check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].comm_bytes, 2 * 0.75 * routed,
+                1e-12);
+    check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].comm_bytes, 4 * 0.75 * routed,
+                1e-12);
+    check_close(cell.forward[DL_TRANSFORMER_BODY].comm_s, 2 * cell.route.time_s, 1e-12);
     s = split(2, 2, 1);
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 3, &cell, &err), DL_OK);
-    check_close(cell.forward[DL_TF_BODY].comm_bytes, 2 * 0.5 * routed + 2 * (2 * 0.5 * exchange), 1e-12);
-    check_close(cell.backward[DL_TF_BODY][DL_RECOMPUTE_NONE].comm_bytes, 2 * 0.5 * routed + 2 * (2 * 0.5 * exchange), 1e-12);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    check_close(cell.forward[DL_TRANSFORMER_BODY].comm_bytes,
+                2 * 0.5 * routed + 2 * (2 * 0.5 * exchange), 1e-12);
+    check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].comm_bytes,
+                2 * 0.5 * routed + 2 * (2 * 0.5 * exchange), 1e-12);
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-STATES, F-TF-DATA with 2 expert ranks and 4 data ranks: half of the experts on a rank, held by 4; all else by 8. */
+/* F-TRANSFORMER-STATES, F-TRANSFORMER-DATA with 2 expert ranks and 4 data ranks: half of the
+ * experts on a rank, held by 4; all else by 8. */
 static void states_and_gradients(void **state) {
     (void)state;
     struct moe g;
     struct dl_err err = {0};
     make(&g, "1");
-    const struct dl_tf_split s = split(1, 2, 4);
-    const double experts = 2 * g.tf.expert_elements[DL_TF_BODY] / 2, dense = g.workload.parameters - 2 * experts, all = dense + experts;
-    const double mine = dense / 8 + experts / 4, wanted[] = {16 * all, 4 * all + 12 * mine, 2 * all + 14 * mine, 16 * mine};
+    const struct dl_transformer_split s = split(1, 2, 4);
+    const double experts = 2 * g.tf.expert_elements[DL_TRANSFORMER_BODY] / 2,
+                 dense = g.workload.parameters - 2 * experts, all = dense + experts;
+    const double mine = dense / 8 + experts / 4,
+                 wanted[] = {16 * all, 4 * all + 12 * mine, 2 * all + 14 * mine, 16 * mine};
     const struct dl_collective_time none = {0};
-    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
-    struct dl_tf_cell cell = {.micro_samples = 1};
+    const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    struct dl_transformer_micro_batch cell = {.micro_samples = 1};
     for (int shard = 0; shard <= 3; shard++) {
-        struct dl_tf_layout layout;
-        struct dl_tf_result r;
-        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        struct dl_transformer_mapping layout;
+        struct dl_transformer_result r;
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, &err), DL_OK);
         const struct dl_memory *m = &layout.states[0];
         check_close(layout.parameters[0], all, 1e-12);
-        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard], 1e-12);
+        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard],
+                    1e-12);
         check_close(layout.updated_elements, shard == 0 ? all : mine, 1e-12);
-        dl_tf_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
-        check_close(r.sent_bytes, (shard == 3 ? 3 : 2) * 2 * (7.0 / 8 * dense + 3.0 / 4 * experts), 1e-9);
-        assert_true(shard == 3 || (layout.expert_reduce.time_s > 0 && layout.expert_reduce.time_s < layout.reduce.time_s));
+        dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+        check_close(r.sent_bytes, (shard == 3 ? 3 : 2) * 2 * (7.0 / 8 * dense + 3.0 / 4 * experts),
+                    1e-9);
+        assert_true(shard == 3 || (layout.expert_reduce.time_s > 0 &&
+                                   layout.expert_reduce.time_s < layout.reduce.time_s));
     }
     dl_arena_free(&g.f.arena);
 }
 
-/* Without expert ranks experts are parameters as all others; more experts in memory than a rank computes with. */
+/* Without expert ranks experts are parameters as all others; more experts in memory than a rank
+ * computes with. */
 static void limits(void **state) {
     (void)state;
     struct moe g;
     make(&g, "1");
-    const struct { int64_t ep, dp; double batch; const char *says; } cases[] = {
-        {8, 1, 8, "only 4 experts"}, {3, 1, 9, "does not divide the 4 experts of"}, {4, 2, 12, "nearest --global-batch"},
+    const struct {
+        int64_t ep, dp;
+        double batch;
+        const char *says;
+    } cases[] = {
+        {8, 1, 8, "only 4 experts"},
+        {3, 1, 9, "does not divide the 4 experts of"},
+        {4, 2, 12, "nearest --global-batch"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct dl_err err = {0};
@@ -172,7 +217,8 @@ static void limits(void **state) {
         plan.batch_per_device_samples = 0;
         plan.global_batch_samples = cases[i].batch;
         plan.micro_batch_samples = i == 2 ? 1 : 0;
-        assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_ERR_USAGE);
+        assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
+                         DL_ERR_USAGE);
         if (strstr(err.message, cases[i].says) == NULL) fail_msg("case %zu: %s", i, err.message);
     }
     dl_arena_free(&g.f.arena);
@@ -180,7 +226,9 @@ static void limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts), cmocka_unit_test(kernels), cmocka_unit_test(messages), cmocka_unit_test(states_and_gradients), cmocka_unit_test(limits),
+        cmocka_unit_test(counts),   cmocka_unit_test(kernels),
+        cmocka_unit_test(messages), cmocka_unit_test(states_and_gradients),
+        cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

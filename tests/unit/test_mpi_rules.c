@@ -1,5 +1,6 @@
-/* What Open MPI and MPICH take for all but all-reduce, and its cost by hand (F-MPI-CHOICE, F-MPI-OTHER). One rank a node,
- * alpha 1 s, beta 1 s a byte, sums 0.1 s a byte: a message of S bytes takes 1 + S. A message beside another: 0.5 us. */
+/* What Open MPI and MPICH take for all but all-reduce, and its cost by hand (F-MPI-CHOICE,
+ * F-MPI-OTHER). One rank a node, alpha 1 s, beta 1 s a byte, sums 0.1 s a byte: a message of S
+ * bytes takes 1 + S. A message beside another: 0.5 us. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,16 +11,18 @@
 
 #include <cmocka.h>
 
-#include "model/mpi_rules.h"
+#include "model/collective/libraries/mpi_rules.h"
 #include "tests/check.h"
 
 static const double MIB = 1048576.0;
 
 static struct dl_coll_links links_of(double nodes, double per_node) {
-    return (struct dl_coll_links){{.01, .001, .1}, {1, 1, .1}, nodes, per_node, nodes * per_node, 1, 1};
+    return (struct dl_coll_links){{.01, .001, .1},  {1, 1, .1}, nodes, per_node,
+                                  nodes * per_node, 1,          1};
 }
 
-static double cost_s(enum dl_collective_op op, enum dl_mpi_other algorithm, double segment_bytes, double nodes, double per_node, double bytes) {
+static double cost_s(enum dl_collective_op op, enum dl_mpi_other algorithm, double segment_bytes,
+                     double nodes, double per_node, double bytes) {
     const struct dl_coll_links links = links_of(nodes, per_node);
     const struct dl_mpi_choice choice = {algorithm, segment_bytes, 0};
     const struct dl_cost_parts cost = dl_mpi_other_cost(op, &choice, &links, bytes);
@@ -27,11 +30,12 @@ static double cost_s(enum dl_collective_op op, enum dl_mpi_other algorithm, doub
     return cost.latency_s + cost.bandwidth_s;
 }
 
-static void choose(enum dl_mpi_kind kind, enum dl_collective_op op, double ranks, double bytes, enum dl_mpi_other wanted) {
+static void choose(enum dl_mpi_kind kind, enum dl_collective_op op, double ranks, double bytes,
+                   enum dl_mpi_other wanted) {
     const struct dl_mpi_choice choice = dl_mpi_other_choice(kind, op, ranks, bytes);
     if (choice.algorithm != wanted)
-        fail_msg("%s of %g bytes, %g ranks: %s, expected %s", dl_collective_op_names[op], bytes, ranks, dl_mpi_other_names[choice.algorithm],
-                 dl_mpi_other_names[wanted]);
+        fail_msg("%s of %g bytes, %g ranks: %s, expected %s", dl_collective_op_names[op], bytes,
+                 ranks, dl_mpi_other_names[choice.algorithm], dl_mpi_other_names[wanted]);
     assert_true(dl_mpi_other_serves(choice.algorithm, op));
 }
 
@@ -67,7 +71,8 @@ static void open_mpi_from_4_1_on(void **state) {
     choose(k, DL_COLL_SCATTER, 8, 8 * 16383, DL_MPI_BINOMIAL);
 }
 
-/* Ranks < 1.6134e-6 S + 2.1102: 4 ranks from 1.171e6 bytes on. A reduce of 1 MiB: 8 > .0033 / 1024 S + 1.6761 = 5.05. */
+/* Ranks < 1.6134e-6 S + 2.1102: 4 ranks from 1.171e6 bytes on. A reduce of 1 MiB: 8 > .0033 / 1024
+ * S + 1.6761 = 5.05. */
 static void open_mpi_before_4_1(void **state) {
     (void)state;
     const enum dl_mpi_kind k = DL_MPI_OPEN_OLD;
@@ -103,7 +108,11 @@ static void costs_by_hand(void **state) {
     (void)state;
     static const double p[] = {1, 2, 3, 4, 8};
     const double o = 0.5e-6;
-    const struct { enum dl_collective_op op; enum dl_mpi_other algorithm; double segment_bytes, s[5]; } cases[] = {
+    const struct {
+        enum dl_collective_op op;
+        enum dl_mpi_other algorithm;
+        double segment_bytes, s[5];
+    } cases[] = {
         /* p - 1 messages, one latency; p - 1 hops; lg p rounds up */
         {DL_COLL_BROADCAST, DL_MPI_LINEAR, 0, {0, 25, 1 + 48 + o, 1 + 72 + 2 * o, 1 + 168 + 6 * o}},
         {DL_COLL_BROADCAST, DL_MPI_PIPELINE, 0, {0, 25, 50, 75, 175}},
@@ -118,7 +127,10 @@ static void costs_by_hand(void **state) {
         {DL_COLL_BROADCAST, DL_MPI_SCATTER_DOUBLING, 0, {0, 2 + 24, 4 + 32, 4 + 36, 6 + 42}},
         {DL_COLL_BROADCAST, DL_MPI_SCATTER_RING, 0, {0, 2 + 24, 4 + 32, 5 + 36, 10 + 42}},
         /* each message is added: 2.4 */
-        {DL_COLL_REDUCE, DL_MPI_LINEAR, 0, {0, 27.4, 1 + 2 * 26.4 + o, 1 + 3 * 26.4 + 2 * o, 1 + 7 * 26.4 + 6 * o}},
+        {DL_COLL_REDUCE,
+         DL_MPI_LINEAR,
+         0,
+         {0, 27.4, 1 + 2 * 26.4 + o, 1 + 3 * 26.4 + 2 * o, 1 + 7 * 26.4 + 6 * o}},
         {DL_COLL_REDUCE, DL_MPI_BINOMIAL, 0, {0, 27.4, 54.8, 54.8, 82.2}},
         {DL_COLL_REDUCE, DL_MPI_REDUCE_GATHER, 0, {0, 2 + 25.2, 4 + 33.6, 4 + 37.8, 6 + 44.1}},
         {DL_COLL_ALL_GATHER, DL_MPI_DOUBLING_OTHER, 0, {0, 13, NAN, 20, 24}},
@@ -139,19 +151,24 @@ static void costs_by_hand(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         for (int i = 0; i < 5; i++) {
             if (isnan(cases[c].s[i]) || (p[i] < 2 && cases[c].segment_bytes > 0)) continue;
-            const double s = cost_s(cases[c].op, cases[c].algorithm, cases[c].segment_bytes, p[i], 1, 24);
+            const double s =
+                cost_s(cases[c].op, cases[c].algorithm, cases[c].segment_bytes, p[i], 1, 24);
             if (fabs(s - cases[c].s[i]) > 1e-9)
-                fail_msg("%s %s of %g ranks: %.9g s, by hand %.9g", dl_collective_op_names[cases[c].op],
+                fail_msg("%s %s of %g ranks: %.9g s, by hand %.9g",
+                         dl_collective_op_names[cases[c].op],
                          dl_mpi_other_names[cases[c].algorithm], p[i], s, cases[c].s[i]);
         }
     }
-    /* 2 nodes of 2, inside alpha .01, beta .001: a chain of 2 hops inside, 1 between; pairwise: 1 block inside, 2 of both ranks out */
+    /* 2 nodes of 2, inside alpha .01, beta .001: a chain of 2 hops inside, 1 between; pairwise: 1
+     * block inside, 2 of both ranks out */
     check_close(cost_s(DL_COLL_BROADCAST, DL_MPI_PIPELINE, 0, 2, 2, 24), 25 + 2 * .034, 1e-9);
-    check_close(cost_s(DL_COLL_ALL_TO_ALL, DL_MPI_PAIRWISE, 0, 2, 2, 24), .01 + .006 + 2 + 2 * 2 * 6, 1e-9);
+    check_close(cost_s(DL_COLL_ALL_TO_ALL, DL_MPI_PAIRWISE, 0, 2, 2, 24),
+                .01 + .006 + 2 + 2 * 2 * 6, 1e-9);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(open_mpi_from_4_1_on), cmocka_unit_test(open_mpi_before_4_1),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(open_mpi_from_4_1_on),
+                                       cmocka_unit_test(open_mpi_before_4_1),
                                        cmocka_unit_test(costs_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

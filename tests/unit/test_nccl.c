@@ -1,8 +1,9 @@
-/* NCCL's cost model against the reference values worked out from its 2.18.3 constants (Volta, Intel host, adapter
- * latency 0): A: 8 devices, 1 node, 6 channels of 20 GB/s; B: 4 nodes of 4, 1 channel of 12; C: 16 nodes of 4, 2
- * channels of 12, no LL128. By hand, A, 4096 B, ring LL: 6.6 + 14 * 0.6 = 15.0 us; bus min(39, 120 / 4) = 30 GB/s, x 8
- * / 14 = 17.14; 4096 / 17143 = 0.24; together 15.24. B, 4096 B, ring Simple: 8.4 + 22 * 3.4 + 8 * 14 = 195.2, x 1.9
- * (4096 / 16 >= 64) = 370.9, + 4096 / 6400 = 371.5. */
+/* NCCL's cost model against the reference values worked out from its 2.18.3 constants (Volta, Intel
+ * host, adapter latency 0): A: 8 devices, 1 node, 6 channels of 20 GB/s; B: 4 nodes of 4, 1 channel
+ * of 12; C: 16 nodes of 4, 2 channels of 12, no LL128. By hand, A, 4096 B, ring LL: 6.6 + 14 * 0.6
+ * = 15.0 us; bus min(39, 120 / 4) = 30 GB/s, x 8 / 14 = 17.14; 4096 / 17143 = 0.24; together 15.24.
+ * B, 4096 B, ring Simple: 8.4 + 22 * 3.4 + 8 * 14 = 195.2, x 1.9 (4096 / 16 >= 64) = 370.9, + 4096
+ * / 6400 = 371.5. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "model/nccl.h"
+#include "model/collective/libraries/nccl.h"
 #include "tests/check.h"
 
 static const struct dl_nccl_graph graph_a = {.ranks = 8,
@@ -47,19 +48,34 @@ struct reference {
 static const struct reference references[] = {
     {&graph_a, 4096, {{15.6, 31.6, 56.1}, {15.2, 40.7, 56.1}}, DL_NCCL_RING, DL_NCCL_LL},
     {&graph_a, 262144, {{60.3, 41.7, 65.5}, {30.3, 44.8, 59.8}}, DL_NCCL_RING, DL_NCCL_LL},
-    {&graph_a, 4194304, {{427.7, 153.6, 164.5}, {259.7, 107.1, 117.2}}, DL_NCCL_RING, DL_NCCL_LL128},
-    {&graph_a, 104857600, {{7233.7, 2745.2, 2430.5}, {6131.7, 1702.7, 1585.2}}, DL_NCCL_RING, DL_NCCL_SIMPLE},
+    {&graph_a,
+     4194304,
+     {{427.7, 153.6, 164.5}, {259.7, 107.1, 117.2}},
+     DL_NCCL_RING,
+     DL_NCCL_LL128},
+    {&graph_a,
+     104857600,
+     {{7233.7, 2745.2, 2430.5}, {6131.7, 1702.7, 1585.2}},
+     DL_NCCL_RING,
+     DL_NCCL_SIMPLE},
     {&graph_b, 4096, {{34.8, 56.6, 80.9}, {52.8, 88.5, 371.5}}, DL_NCCL_TREE, DL_NCCL_LL},
     {&graph_b, 262144, {{528.5, 148.7, 184.9}, {214.0, 132.3, 411.8}}, DL_NCCL_RING, DL_NCCL_LL128},
-    {&graph_b, 4194304, {{4584.2, 1174.0, 1278.4}, {2671.6, 800.1, 1026.2}}, DL_NCCL_RING, DL_NCCL_LL128},
-    {&graph_b, 104857600, {{79722, 24910, 26294}, {65586, 17896, 16754.9}}, DL_NCCL_RING, DL_NCCL_SIMPLE},
+    {&graph_b,
+     4194304,
+     {{4584.2, 1174.0, 1278.4}, {2671.6, 800.1, 1026.2}},
+     DL_NCCL_RING,
+     DL_NCCL_LL128},
+    {&graph_b,
+     104857600,
+     {{79722, 24910, 26294}, {65586, 17896, 16754.9}},
+     DL_NCCL_RING,
+     DL_NCCL_SIMPLE},
     {&graph_c, 4096, {{52.6, 0, 136.5}, {188.3, 0, 776.3}}, DL_NCCL_TREE, DL_NCCL_LL},
     {&graph_c, 262144, {{299.4, 0, 188.4}, {273.0, 0, 1495.9}}, DL_NCCL_TREE, DL_NCCL_SIMPLE},
     {&graph_c, 4194304, {{2327.3, 0, 735.2}, {1563.3, 0, 1818.5}}, DL_NCCL_TREE, DL_NCCL_SIMPLE},
     {&graph_c, 104857600, {{39896, 0, 13243}, {34593, 0, 10076}}, DL_NCCL_RING, DL_NCCL_SIMPLE}};
 
-static void reference_values_within_one_percent(void **state)
-{
+static void reference_values_within_one_percent(void **state) {
     (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
@@ -69,42 +85,44 @@ static void reference_values_within_one_percent(void **state)
         for (int a = 0; a < 2; a++)
             for (int p = 0; p < 3; p++) {
                 struct dl_cost_parts cost;
-                bool there = dl_nccl_cost(number, row, r->graph, DL_COLL_ALL_REDUCE, (enum dl_nccl_algorithm)a,
-                                          (enum dl_nccl_protocol)p, r->bytes, false, &cost);
+                bool there = dl_nccl_cost(number, row, r->graph, DL_COLL_ALL_REDUCE,
+                                          (enum dl_nccl_algorithm)a, (enum dl_nccl_protocol)p,
+                                          r->bytes, false, &cost);
                 assert_int_equal(there, r->us[a][p] > 0.0);
-                if (there) check_close((cost.latency_s + cost.bandwidth_s) * 1e6, r->us[a][p], 0.01);
+                if (there)
+                    check_close((cost.latency_s + cost.bandwidth_s) * 1e6, r->us[a][p], 0.01);
             }
         enum dl_nccl_algorithm algorithm;
         enum dl_nccl_protocol protocol;
         struct dl_cost_parts cost;
-        assert_true(dl_nccl_choose(number, row, r->graph, DL_COLL_ALL_REDUCE, r->bytes, -1, -1, false, &algorithm,
-                                   &protocol, &cost));
+        assert_true(dl_nccl_choose(number, row, r->graph, DL_COLL_ALL_REDUCE, r->bytes, -1, -1,
+                                   false, &algorithm, &protocol, &cost));
         assert_int_equal(algorithm, r->algorithm);
         assert_int_equal(protocol, r->protocol);
     }
 }
 
-/* All-gather, A, 2.18.3, ring Simple, 8 MiB: 8.4 + 7 * 3.4 = 32.2 us; bus 120 x 8 / 7 = 137.1 GB/s; 8388608 / 137143
- * = 61.2. Broadcast: 8 steps: 8.4 + 8 * 3.4 = 35.6; ratio 1: 8388608 / 120000 = 69.9. */
-static void other_operations_by_hand(void **state)
-{
+/* All-gather, A, 2.18.3, ring Simple, 8 MiB: 8.4 + 7 * 3.4 = 32.2 us; bus 120 x 8 / 7 = 137.1 GB/s;
+ * 8388608 / 137143 = 61.2. Broadcast: 8 steps: 8.4 + 8 * 3.4 = 35.6; ratio 1: 8388608 / 120000
+ * = 69.9. */
+static void other_operations_by_hand(void **state) {
     (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     struct dl_cost_parts cost;
-    assert_true(
-        dl_nccl_cost(number, row, &graph_a, DL_COLL_ALL_GATHER, DL_NCCL_RING, DL_NCCL_SIMPLE, 8388608, false, &cost));
+    assert_true(dl_nccl_cost(number, row, &graph_a, DL_COLL_ALL_GATHER, DL_NCCL_RING,
+                             DL_NCCL_SIMPLE, 8388608, false, &cost));
     check_close(cost.latency_s, 32.2e-6, 1e-9);
     check_close(cost.bandwidth_s, 8388608 / 137.142857e9, 1e-6);
-    assert_true(
-        dl_nccl_cost(number, row, &graph_a, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_SIMPLE, 8388608, false, &cost));
+    assert_true(dl_nccl_cost(number, row, &graph_a, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_SIMPLE,
+                             8388608, false, &cost));
     check_close(cost.latency_s, 35.6e-6, 1e-9);
     check_close(cost.bandwidth_s, 8388608 / 120e9, 1e-9);
-    assert_false(dl_nccl_cost(number, row, &graph_a, DL_COLL_BROADCAST, DL_NCCL_TREE, DL_NCCL_SIMPLE, 8, false, &cost));
+    assert_false(dl_nccl_cost(number, row, &graph_a, DL_COLL_BROADCAST, DL_NCCL_TREE,
+                              DL_NCCL_SIMPLE, 8, false, &cost));
 }
 
-static void versions_find_their_span(void **state)
-{
+static void versions_find_their_span(void **state) {
     (void)state;
     static const struct {
         const char *text, *span;
@@ -125,27 +143,26 @@ static void versions_find_their_span(void **state)
     assert_null(dl_nccl_version_find("", &number));
 }
 
-/* Versions differ where they should: 2.7 multiplies the LL hop by 1.8 between nodes (B: 3.6 + 24 * .47 * 1.8 + 6 * 2.7
- * = 40.1 us); 2.12 has a 28 us network hop for ring Simple: 8.4 + 22 * 3.4 + 8 * 28 = 307.2, no plateau below 65536
- * bytes. */
-static void version_switch_by_hand(void **state)
-{
+/* Versions differ where they should: 2.7 multiplies the LL hop by 1.8 between nodes (B: 3.6 + 24 *
+ * .47 * 1.8 + 6 * 2.7 = 40.1 us); 2.12 has a 28 us network hop for ring Simple: 8.4 + 22 * 3.4 + 8
+ * * 28 = 307.2, no plateau below 65536 bytes. */
+static void version_switch_by_hand(void **state) {
     (void)state;
     int number = 0;
     struct dl_cost_parts cost;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.7.8", &number);
-    assert_true(dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_RING, DL_NCCL_LL, 0, false, &cost));
+    assert_true(dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_RING, DL_NCCL_LL, 0,
+                             false, &cost));
     check_close(cost.latency_s * 1e6, 3.6 + 24 * .47 * 1.8 + 6 * 2.7, 1e-9);
     row = dl_nccl_version_find("2.12.7", &number);
-    assert_true(
-        dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_RING, DL_NCCL_SIMPLE, 4096, false, &cost));
+    assert_true(dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_RING,
+                             DL_NCCL_SIMPLE, 4096, false, &cost));
     check_close(cost.latency_s * 1e6, 307.2, 1e-9);
 }
 
-/* NVLink, 4 nodes of 4, 2 channels: ring 10000 B/us, tree 7500; (6 * 15 - (15 * 2 + 4 * 3)) us = 48; 10000 * 7500 /
- * 2500 * 48 = 1.44e6. */
-static void tree_threshold_of_2_4(void **state)
-{
+/* NVLink, 4 nodes of 4, 2 channels: ring 10000 B/us, tree 7500; (6 * 15 - (15 * 2 + 4 * 3)) us =
+ * 48; 10000 * 7500 / 2500 * 48 = 1.44e6. */
+static void tree_threshold_of_2_4(void **state) {
     (void)state;
     check_close(dl_nccl24_tree_threshold_bytes(16, 4, 2, true), 1.44e6, 1e-9);
     assert_true(isinf(dl_nccl24_tree_threshold_bytes(16, 2, 2, true)));
@@ -154,8 +171,7 @@ static void tree_threshold_of_2_4(void **state)
 }
 
 /* The envelope used for predictions never lies below the formula and never falls. */
-static void monotone_envelope(void **state)
-{
+static void monotone_envelope(void **state) {
     (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
@@ -164,11 +180,12 @@ static void monotone_envelope(void **state)
         bool raised = false;
         for (double bytes = 1; bytes < 2e9; bytes *= 1.013) {
             struct dl_cost_parts exact, smooth;
-            dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_TREE, (enum dl_nccl_protocol)p, bytes,
-                         false, &exact);
-            dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_TREE, (enum dl_nccl_protocol)p, bytes, true,
-                         &smooth);
-            assert_true(smooth.bandwidth_s >= exact.bandwidth_s && smooth.bandwidth_s <= 1.34 * exact.bandwidth_s);
+            dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_TREE,
+                         (enum dl_nccl_protocol)p, bytes, false, &exact);
+            dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_TREE,
+                         (enum dl_nccl_protocol)p, bytes, true, &smooth);
+            assert_true(smooth.bandwidth_s >= exact.bandwidth_s &&
+                        smooth.bandwidth_s <= 1.34 * exact.bandwidth_s);
             assert_true(smooth.bandwidth_s >= last_s);
             if (smooth.bandwidth_s > exact.bandwidth_s) raised = true;
             last_s = smooth.bandwidth_s;
@@ -177,17 +194,32 @@ static void monotone_envelope(void **state)
     }
 }
 
-/* NCCL_ALGO and NCCL_PROTO of a job, as fields of the system: the ring where the tree is cheaper; tree for an all-gather, which
- * has none, leaves it its ring; names that do not exist are errors of the file. */
-static void imposed_by_the_system(void **state)
-{
+/* NCCL_ALGO and NCCL_PROTO of a job, as fields of the system: the ring where the tree is cheaper;
+ * tree for an all-gather, which has none, leaves it its ring; names that do not exist are errors of
+ * the file. */
+static void imposed_by_the_system(void **state) {
     (void)state;
-    struct dl_system system = {.name = "fake", .nodes = 64, .devices_per_node = 1, .has_inter = true, .nccl_version = "2.18.3"};
-    system.inter = (struct dl_link){.kind = "infiniband", .bandwidth_bytes_per_s = 12e9, .latency_s = 1.5e-6, .adapters_per_node = 1,
-                                    .rdma = true, .gpudirect = true, .distance = "PIX", .per_message_cpu_s = NAN,
-                                    .channel_bandwidth_bytes_per_s = NAN, .cross_bandwidth_bytes_per_s = NAN};
-    struct dl_collective_request r = {
-        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = 4096, .nodes = 64, .ranks_per_node = 1, .flows_per_adapter = 1};
+    struct dl_system system = {.name = "fake",
+                               .nodes = 64,
+                               .devices_per_node = 1,
+                               .has_inter = true,
+                               .nccl_version = "2.18.3"};
+    system.inter = (struct dl_link){.kind = "infiniband",
+                                    .bandwidth_bytes_per_s = 12e9,
+                                    .latency_s = 1.5e-6,
+                                    .adapters_per_node = 1,
+                                    .rdma = true,
+                                    .gpudirect = true,
+                                    .distance = "PIX",
+                                    .per_message_cpu_s = NAN,
+                                    .channel_bandwidth_bytes_per_s = NAN,
+                                    .cross_bandwidth_bytes_per_s = NAN};
+    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                      .library = DL_LIB_NCCL,
+                                      .bytes = 4096,
+                                      .nodes = 64,
+                                      .ranks_per_node = 1,
+                                      .flows_per_adapter = 1};
     struct dl_collective_time t;
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     assert_string_equal(t.algorithm, "tree");
@@ -205,8 +237,7 @@ static void imposed_by_the_system(void **state)
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_ERR_INPUT);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reference_values_within_one_percent),
                                        cmocka_unit_test(other_operations_by_hand),
                                        cmocka_unit_test(versions_find_their_span),

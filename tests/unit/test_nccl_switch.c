@@ -1,6 +1,7 @@
-/* Where NCCL leaves LL128 for Simple on the NVLinks of a V100 cube mesh: by its own rate of a link (21 GB/s), not by the
- * attained 22.4. By hand, 2.14.3, 8 GPUs, 6 rings: LL128 10 + 14 * 1.9 = 36.6 us at 0.92 of the bus, Simple 8.4 + 14 * 3.4 =
- * 56.0 us; 19.4 us = S * 1.75 / 126 GB/s * (1 / 0.92 - 1), S = 16.06e6 bytes. */
+/* Where NCCL leaves LL128 for Simple on the NVLinks of a V100 cube mesh: by its own rate of a link
+ * (21 GB/s), not by the attained 22.4. By hand, 2.14.3, 8 GPUs, 6 rings: LL128 10 + 14 * 1.9 = 36.6
+ * us at 0.92 of the bus, Simple 8.4 + 14 * 3.4 = 56.0 us; 19.4 us = S * 1.75 / 126 GB/s * (1 / 0.92
+ * - 1), S = 16.06e6 bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/data.h"
-#include "model/nccl.h"
+#include "model/cli/data.h"
+#include "model/collective/libraries/nccl.h"
 #include "tests/check.h"
 
 static const struct dl_system *load(const char *name, struct dl_arena *arena) {
@@ -30,8 +31,13 @@ static const struct dl_system *load(const char *name, struct dl_arena *arena) {
 static double switch_bytes(const struct dl_system *system, int64_t devices, bool as_run) {
     double last = 0;
     for (double bytes = 65536; bytes < 64e6; bytes *= 1.001) {
-        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = bytes, .nodes = 1,
-                                                .ranks_per_node = devices, .flows_per_adapter = 1, .as_run = as_run};
+        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                                .library = DL_LIB_NCCL,
+                                                .bytes = bytes,
+                                                .nodes = 1,
+                                                .ranks_per_node = devices,
+                                                .flows_per_adapter = 1,
+                                                .as_run = as_run};
         struct dl_collective_time t;
         assert_int_equal(dl_collective_time(system, &r, &t, NULL), DL_OK);
         if (strcmp(t.protocol, "LL128") == 0) last = bytes;
@@ -40,10 +46,14 @@ static double switch_bytes(const struct dl_system *system, int64_t devices, bool
     return HUGE_VAL;
 }
 
-/* Bus bandwidth of the published traces (collectives/published.csv, vTrain) jumps between these two sizes. */
+/* Bus bandwidth of the published traces (collectives/published.csv, vTrain) jumps between these two
+ * sizes. */
 static void switches_where_measured(void **state) {
     (void)state;
-    static const struct { int devices; double below_mib, from_mib; } jumps[] = {{3, 1, 2}, {4, 4, 8}, {6, 2, 4}, {7, 8, 16}, {8, 8, 16}};
+    static const struct {
+        int devices;
+        double below_mib, from_mib;
+    } jumps[] = {{3, 1, 2}, {4, 4, 8}, {6, 2, 4}, {7, 8, 16}, {8, 8, 16}};
     struct dl_arena arena = {0};
     struct dl_system system = *load("dgx1-v100", &arena);
     system.nccl_version = "2.14.3", system.collective_count = 0;
@@ -60,15 +70,20 @@ static void switches_where_measured(void **state) {
 static void a_switch_never_makes_it_faster(void **state) {
     (void)state;
     struct dl_arena arena = {0};
-    static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-a100-80", "dgx1-p100", "dgx-h100"};
+    static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-a100-80", "dgx1-p100",
+                                        "dgx-h100"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct dl_system system = *load(names[i], &arena), faster = system;
         system.collective_count = faster.collective_count = 0;
         faster.intra.bandwidth_bytes_per_s *= 1.1;
         double last_s = 0;
         for (double bytes = 1024; bytes < 1e9; bytes *= 1.01) {
-            const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = bytes, .nodes = 1,
-                                                    .ranks_per_node = 4, .flows_per_adapter = 1};
+            const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                                    .library = DL_LIB_NCCL,
+                                                    .bytes = bytes,
+                                                    .nodes = 1,
+                                                    .ranks_per_node = 4,
+                                                    .flows_per_adapter = 1};
             struct dl_collective_time t, u;
             assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
             assert_int_equal(dl_collective_time(&faster, &r, &u, NULL), DL_OK);
@@ -92,13 +107,22 @@ static void a_memo_changes_nothing(void **state) {
         for (int i = 0; i < 4000; i++) {
             seed = seed * 1664525u + 1013904223u;
             const unsigned dice = seed >> 8;
-            struct dl_collective_request r = {.op = dice % 3 == 0 ? DL_COLL_ALL_GATHER : dice % 7 == 0 ? DL_COLL_P2P : DL_COLL_ALL_REDUCE,
-                                              .library = DL_LIB_NCCL, .bytes = (double)(dice % 100000) * 997.0, .nodes = 1 + (dice >> 4) % 3,
-                                              .ranks_per_node = 1 + (dice >> 6) % 4, .flows_per_adapter = 1 + (dice >> 9) % 2,
-                                              .concurrent = (dice >> 11) % 3, .group_stride = 1, .as_run = dice % 11 == 0};
+            struct dl_collective_request r = {.op = dice % 3 == 0   ? DL_COLL_ALL_GATHER
+                                                    : dice % 7 == 0 ? DL_COLL_P2P
+                                                                    : DL_COLL_ALL_REDUCE,
+                                              .library = DL_LIB_NCCL,
+                                              .bytes = (double)(dice % 100000) * 997.0,
+                                              .nodes = 1 + (dice >> 4) % 3,
+                                              .ranks_per_node = 1 + (dice >> 6) % 4,
+                                              .flows_per_adapter = 1 + (dice >> 9) % 2,
+                                              .concurrent = (dice >> 11) % 3,
+                                              .group_stride = 1,
+                                              .as_run = dice % 11 == 0};
             struct dl_collective_time t, u;
             struct dl_err one = {0}, two = {0};
-            if (i % 2 == 0) r.nodes = 2, r.ranks_per_node = 4, r.flows_per_adapter = 1, r.concurrent = 0; /* often the same again */
+            if (i % 2 == 0)
+                r.nodes = 2, r.ranks_per_node = 4, r.flows_per_adapter = 1,
+                r.concurrent = 0; /* often the same again */
             const enum dl_code plain = dl_collective_time(system, &r, &t, &one);
             r.memo = &memo;
             assert_int_equal(dl_collective_time(system, &r, &u, &two), plain);
@@ -113,6 +137,8 @@ static void a_memo_changes_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_memo_changes_nothing), cmocka_unit_test(switches_where_measured), cmocka_unit_test(a_switch_never_makes_it_faster)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_memo_changes_nothing),
+                                       cmocka_unit_test(switches_where_measured),
+                                       cmocka_unit_test(a_switch_never_makes_it_faster)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Fair shares of links by hand, what a group gets of adapters, host and switches, and groups inside a cube mesh. */
+/* Fair shares of links by hand, what a group gets of adapters, host and switches, and groups inside
+ * a cube mesh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,20 +9,22 @@
 
 #include <cmocka.h>
 
-#include "model/collective.h"
-#include "model/data.h"
-#include "model/fair.h"
-#include "model/net_share.h"
+#include "model/collective/collective.h"
+#include "model/cli/data.h"
+#include "model/hardware/fair.h"
+#include "model/hardware/net_share.h"
 #include "tests/check.h"
 
-/* F-FAIR. Links of 10 and 6. Two flows a on link 0; one flow b on both; c on link 1 wants 1 at most.
- * Together they rise to 1: c has all it wants. Then a, a and b rise to 10 / 3, where link 0 is full (link 1 carries 1 + 10 / 3).
- * With link 1 of 4: b is stopped at 3 by link 1 (3 + 1 = 4), and each a rises to (10 - 3) / 2 = 3.5. */
+/* F-FAIR. Links of 10 and 6. Two flows a on link 0; one flow b on both; c on link 1 wants 1 at
+ * most. Together they rise to 1: c has all it wants. Then a, a and b rise to 10 / 3, where link 0
+ * is full (link 1 carries 1 + 10 / 3). With link 1 of 4: b is stopped at 3 by link 1 (3 + 1 = 4),
+ * and each a rises to (10 - 3) / 2 = 3.5. */
 static void shares_by_hand(void **state) {
     (void)state;
-    struct dl_fair_class classes[3] = {{.flows = 2, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1}},
-                                       {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1, 1}},
-                                       {.flows = 1, .demand_bytes_per_s = 1, .use_frac = {0, 1}}};
+    struct dl_fair_class classes[3] = {
+        {.flows = 2, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1}},
+        {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1, 1}},
+        {.flows = 1, .demand_bytes_per_s = 1, .use_frac = {0, 1}}};
     dl_fair_shares((double[]){10, 6}, 2, classes, 3);
     check_close(classes[0].rate_bytes_per_s, 10.0 / 3, 1e-12);
     check_close(classes[1].rate_bytes_per_s, 10.0 / 3, 1e-12);
@@ -45,8 +48,8 @@ static double random_number(double low, double high) {
     return low + (high - low) * (double)(random_state >> 8) / 16777216.0;
 }
 
-/* On random networks no link carries more than it can, and each class stands at its demand or at a full link on which no
- * other has a higher rate. */
+/* On random networks no link carries more than it can, and each class stands at its demand or at a
+ * full link on which no other has a higher rate. */
 static void shares_are_max_min(void **state) {
     (void)state;
     enum { LINKS = 6, CLASSES = 7 };
@@ -55,13 +58,16 @@ static void shares_are_max_min(void **state) {
         struct dl_fair_class classes[CLASSES];
         for (int l = 0; l < LINKS; l++) capacity[l] = random_number(1, 20);
         for (int c = 0; c < CLASSES; c++) {
-            classes[c] = (struct dl_fair_class){.flows = 1 + (int)random_number(0, 4), .demand_bytes_per_s = random_number(0.1, 8)};
-            for (int l = 0; l < LINKS; l++) classes[c].use_frac[l] = random_number(0, 1) < 0.4 ? random_number(0.5, 3) : 0;
+            classes[c] = (struct dl_fair_class){.flows = 1 + (int)random_number(0, 4),
+                                                .demand_bytes_per_s = random_number(0.1, 8)};
+            for (int l = 0; l < LINKS; l++)
+                classes[c].use_frac[l] = random_number(0, 1) < 0.4 ? random_number(0.5, 3) : 0;
         }
         dl_fair_shares(capacity, LINKS, classes, CLASSES);
         double load[LINKS] = {0};
         for (int c = 0; c < CLASSES; c++)
-            for (int l = 0; l < LINKS; l++) load[l] += classes[c].flows * classes[c].use_frac[l] * classes[c].rate_bytes_per_s;
+            for (int l = 0; l < LINKS; l++)
+                load[l] += classes[c].flows * classes[c].use_frac[l] * classes[c].rate_bytes_per_s;
         for (int l = 0; l < LINKS; l++) assert_true(load[l] <= capacity[l] * (1 + 1e-9));
         for (int c = 0; c < CLASSES; c++) {
             if (classes[c].limit < 0) {
@@ -71,23 +77,31 @@ static void shares_are_max_min(void **state) {
             const int l = classes[c].limit;
             check_close(load[l], capacity[l], 1e-9);
             for (int k = 0; k < CLASSES; k++)
-                if (classes[k].use_frac[l] > 0) assert_true(classes[k].rate_bytes_per_s <= classes[c].rate_bytes_per_s * (1 + 1e-9));
+                if (classes[k].use_frac[l] > 0)
+                    assert_true(classes[k].rate_bytes_per_s <=
+                                classes[c].rate_bytes_per_s * (1 + 1e-9));
         }
     }
 }
 
 static struct dl_system node(void) {
-    struct dl_system system = {.name = "fake", .has_inter = true, .has_host = true, .has_intra = true};
-    system.inter = (struct dl_link){.kind = "infiniband", .bandwidth_bytes_per_s = 12e9, .adapters_per_node = 4, .gpudirect = true,
-                                    .distance = "PIX", .rdma = true};
+    struct dl_system system = {
+        .name = "fake", .has_inter = true, .has_host = true, .has_intra = true};
+    system.inter = (struct dl_link){.kind = "infiniband",
+                                    .bandwidth_bytes_per_s = 12e9,
+                                    .adapters_per_node = 4,
+                                    .gpudirect = true,
+                                    .distance = "PIX",
+                                    .rdma = true};
     system.host.copy_bandwidth_bytes_per_s = 10e9, system.host.memory_bandwidth_bytes_per_s = 100e9;
     system.intra.cross_bandwidth_bytes_per_s = 20e9;
     return system;
 }
 
-/* F-NETWORK, 4 adapters of 12 GB/s. One group of 8 ranks: 48. One rank: a rail of 12. 8 groups of one rank: two on a rail, 6.
- * 2 groups of 2: a rail for each rank, 24. Staged: a copy of 10 GB/s a rail, and 4 passes through a memory of 100 GB/s: 4 rails
- * get 25 in all. From the other socket: 20 for all. */
+/* F-NETWORK, 4 adapters of 12 GB/s. One group of 8 ranks: 48. One rank: a rail of 12. 8 groups of
+ * one rank: two on a rail, 6. 2 groups of 2: a rail for each rank, 24. Staged: a copy of 10 GB/s a
+ * rail, and 4 passes through a memory of 100 GB/s: 4 rails get 25 in all. From the other socket: 20
+ * for all. */
 static void what_a_group_gets(void **state) {
     (void)state;
     struct dl_system system = node();
@@ -96,26 +110,30 @@ static void what_a_group_gets(void **state) {
         bool gpudirect, far;
         double bytes_per_s;
         enum dl_network_link limit;
-    } cases[] = {{8, 1, true, false, 48e9, DL_NET_ADAPTERS},  {1, 1, true, false, 12e9, DL_NET_ADAPTERS},
-                 {1, 8, true, false, 6e9, DL_NET_ADAPTERS},   {2, 2, true, false, 24e9, DL_NET_ADAPTERS},
-                 {1, 1, false, false, 10e9, DL_NET_COPY},     {4, 1, false, false, 25e9, DL_NET_MEMORY},
-                 {4, 1, true, true, 20e9, DL_NET_CROSS}};
+    } cases[] = {
+        {8, 1, true, false, 48e9, DL_NET_ADAPTERS}, {1, 1, true, false, 12e9, DL_NET_ADAPTERS},
+        {1, 8, true, false, 6e9, DL_NET_ADAPTERS},  {2, 2, true, false, 24e9, DL_NET_ADAPTERS},
+        {1, 1, false, false, 10e9, DL_NET_COPY},    {4, 1, false, false, 25e9, DL_NET_MEMORY},
+        {4, 1, true, true, 20e9, DL_NET_CROSS}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        system.inter.gpudirect = cases[i].gpudirect, system.inter.distance = cases[i].far ? "SYS" : "PIX";
-        const struct dl_network_share share = dl_network_share(&system, 12e9, 4, cases[i].per_node, cases[i].groups, true);
+        system.inter.gpudirect = cases[i].gpudirect,
+        system.inter.distance = cases[i].far ? "SYS" : "PIX";
+        const struct dl_network_share share =
+            dl_network_share(&system, 12e9, 4, cases[i].per_node, cases[i].groups, true);
         check_close(share.bytes_per_s, cases[i].bytes_per_s, 1e-12);
         assert_int_equal(share.limit, cases[i].limit);
         check_close(share.bisection, 1, 0);
     }
 }
 
-/* A fat tree with 3 : 1 behind 16 nodes, hops of 1 us: nothing inside a leaf, two hops and a third of the rate for exchanges
- * beyond. The same as a dragonfly: three hops, detours. */
+/* A fat tree with 3 : 1 behind 16 nodes, hops of 1 us: nothing inside a leaf, two hops and a third
+ * of the rate for exchanges beyond. The same as a dragonfly: three hops, detours. */
 static void switches_by_hand(void **state) {
     (void)state;
     struct dl_system system = node();
     system.has_fabric = true;
-    system.fabric = (struct dl_fabric){.topology = "fat-tree", .oversubscription = 3, .nodes_per_leaf = 16, .hop_latency_s = 1e-6};
+    system.fabric = (struct dl_fabric){
+        .topology = "fat-tree", .oversubscription = 3, .nodes_per_leaf = 16, .hop_latency_s = 1e-6};
     check_close(dl_network_fabric(&system, 16).bisection, 1, 0);
     check_close(dl_network_fabric(&system, 16).latency_s, 0, 0);
     check_close(dl_network_fabric(&system, 17).bisection, 3, 0);
@@ -125,9 +143,10 @@ static void switches_by_hand(void **state) {
     check_close(dl_network_fabric(&system, 17).latency_s, 3e-6, 1e-12);
 }
 
-/* V100 cube mesh, 22.4 GB/s a link. Four groups of two that stand 4 apart: 0-4 and 1-5 have two links, 2-6 and 3-7 one: the
- * worst counts. Two groups of four neighbours have four rings each, as one alone; two groups of four that stand 2 apart have
- * the square 0-2-6-4, both ways. Large all-reduce: bus bandwidth = rings x 22.4. */
+/* V100 cube mesh, 22.4 GB/s a link. Four groups of two that stand 4 apart: 0-4 and 1-5 have two
+ * links, 2-6 and 3-7 one: the worst counts. Two groups of four neighbours have four rings each, as
+ * one alone; two groups of four that stand 2 apart have the square 0-2-6-4, both ways. Large
+ * all-reduce: bus bandwidth = rings x 22.4. */
 static void groups_inside_a_cube_mesh(void **state) {
     (void)state;
     const char *root = getenv("DLMODEL_ROOT");
@@ -136,15 +155,22 @@ static void groups_inside_a_cube_mesh(void **state) {
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_system *system;
     struct dl_err err = {0};
-    if (dl_data_system(&data, "dgx1-v100", &arena, &system, &err) != DL_OK) fail_msg("%s", err.message);
+    if (dl_data_system(&data, "dgx1-v100", &arena, &system, &err) != DL_OK)
+        fail_msg("%s", err.message);
     static const struct {
         int64_t size, stride, groups;
         double rings;
     } cases[] = {{2, 4, 4, 1}, {4, 1, 2, 4}, {4, 1, 1, 4}, {4, 2, 2, 2}, {8, 1, 1, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = 4e9, .nodes = 1,
-                                          .ranks_per_node = 8, .flows_per_adapter = 1, .group_size = cases[i].size,
-                                          .group_stride = cases[i].stride, .concurrent = cases[i].groups};
+        struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                          .library = DL_LIB_NCCL,
+                                          .bytes = 4e9,
+                                          .nodes = 1,
+                                          .ranks_per_node = 8,
+                                          .flows_per_adapter = 1,
+                                          .group_size = cases[i].size,
+                                          .group_stride = cases[i].stride,
+                                          .concurrent = cases[i].groups};
         struct dl_collective_time t;
         assert_int_equal(dl_collective_time(system, &r, &t, &err), DL_OK);
         const double n = (double)cases[i].size, bus = 4e9 / t.bandwidth_s * 2 * (n - 1) / n;
@@ -154,8 +180,9 @@ static void groups_inside_a_cube_mesh(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shares_by_hand),       cmocka_unit_test(shares_are_max_min),
-                                       cmocka_unit_test(what_a_group_gets),    cmocka_unit_test(switches_by_hand),
-                                       cmocka_unit_test(groups_inside_a_cube_mesh)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_by_hand), cmocka_unit_test(shares_are_max_min),
+        cmocka_unit_test(what_a_group_gets), cmocka_unit_test(switches_by_hand),
+        cmocka_unit_test(groups_inside_a_cube_mesh)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

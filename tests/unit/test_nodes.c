@@ -1,5 +1,5 @@
-/* Calibration across nodes, without nodes: hosts of an allocation, command lines of launchers, slow nodes, drift, and what
- * changed between two profiles. */
+/* Calibration across nodes, without nodes: hosts of an allocation, command lines of launchers, slow
+ * nodes, drift, and what changed between two profiles. */
 #define _DEFAULT_SOURCE /* setenv */
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include "calibrate/cal_compare.h"
 #include "calibrate/cal_nodes.h"
-#include "model/file.h"
-#include "model/stats.h"
+#include "model/base/file.h"
+#include "model/base/stats.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -25,7 +25,8 @@ static int clean(void **state) {
 static const char *joined(char **words, size_t count) {
     const char *text = "";
     assert_non_null(words);
-    for (size_t i = 0; i < count; i++) text = dl_arena_printf(&arena, "%s%s%s", text, i > 0 ? " " : "", words[i]);
+    for (size_t i = 0; i < count; i++)
+        text = dl_arena_printf(&arena, "%s%s%s", text, i > 0 ? " " : "", words[i]);
     return text;
 }
 
@@ -36,15 +37,18 @@ static void words_of_launchers(void **state) {
     struct dl_cal_launch launch = {.tools = &tools, .hosts = hosts, .host_count = 3};
     size_t count;
     char **words = dl_cal_launch_words(&launch, hosts, 3, 1, &arena, &count);
-    assert_string_equal(joined(words, count),
-                        "/bin/mpirun --allow-run-as-root --host a,b,c --map-by ppr:1:node --bind-to none -np 3");
+    assert_string_equal(
+        joined(words, count),
+        "/bin/mpirun --allow-run-as-root --host a,b,c --map-by ppr:1:node --bind-to none -np 3");
     tools.open_mpi = false;
     words = dl_cal_launch_words(&launch, hosts + 1, 2, 1, &arena, &count);
     assert_string_equal(joined(words, count), "/bin/mpirun -hosts b,c -ppn 1 -n 2");
     launch.slurm = launch.pmix = true;
     words = dl_cal_launch_words(&launch, hosts, 2, 1, &arena, &count);
-    assert_string_equal(joined(words, count), "/bin/srun --mpi=pmix --nodes 2 --ntasks 2 --ntasks-per-node 1 --nodelist a,b "
-                                              "--kill-on-bad-exit=1");
+    assert_string_equal(
+        joined(words, count),
+        "/bin/srun --mpi=pmix --nodes 2 --ntasks 2 --ntasks-per-node 1 --nodelist a,b "
+        "--kill-on-bad-exit=1");
     launch.launcher = "/opt/run -H {hosts}  -n={ranks} 'two words' --plain";
     words = dl_cal_launch_words(&launch, hosts, 3, 1, &arena, &count);
     assert_string_equal(joined(words, count), "/opt/run -H a,b,c -n=3 two words --plain");
@@ -59,7 +63,8 @@ static void local_ranks_stay_on_this_node(void **state) {
     (void)state;
     const struct dl_cal_tools tools = {.mpirun = "/bin/mpirun"};
     size_t count;
-    unsetenv("PBS_JOBID"), unsetenv("PBS_NODEFILE"), unsetenv("SLURM_JOBID"), unsetenv("SLURM_NODELIST");
+    unsetenv("PBS_JOBID"), unsetenv("PBS_NODEFILE"), unsetenv("SLURM_JOBID"),
+        unsetenv("SLURM_NODELIST");
     unsetenv("SLURM_JOB_NODELIST"), unsetenv("SLURM_JOB_ID");
     char **words = dl_cal_local_words(&tools, 2, false, 1, &arena, &count);
     assert_string_equal(joined(words, count), "/bin/mpirun -np 2");
@@ -100,17 +105,19 @@ static void hosts_of_a_file(void **state) {
     assert_int_equal(launch.host_count, 4);
 }
 
-/* Node 2 takes twice as long as the others with every partner; node 0 is fast with 1 alone, and therefore not slow. */
+/* Node 2 takes twice as long as the others with every partner; node 0 is fast with 1 alone, and
+ * therefore not slow. */
 static void a_node_that_is_slow_with_every_partner(void **state) {
     (void)state;
-    const struct dl_cal_pair pairs[] = {{1e6, 8e-3, 0, 1},  {1e6, 16e-3, 0, 2}, {1e6, 12e-3, 0, 3},
+    const struct dl_cal_pair pairs[] = {{1e6, 8e-3, 0, 1},  {1e6, 16e-3, 0, 2},  {1e6, 12e-3, 0, 3},
                                         {1e6, 16e-3, 1, 2}, {1e6, 8.1e-3, 1, 3}, {1e6, 16e-3, 2, 3},
-                                        {8, 10e-6, 0, 1},   {8, 11e-6, 0, 2},   {8, 20e-6, 2, 3}};
+                                        {8, 10e-6, 0, 1},   {8, 11e-6, 0, 2},    {8, 20e-6, 2, 3}};
     double slow[4];
     assert_int_equal(dl_cal_slow_nodes(pairs, 9, 4, slow, &arena), 1);
     check_close(slow[2], 16e-3 / 8.05e-3, 1e-12); /* the median of 8, 8, 16 and 8.1 ms is 8.05 */
     assert_true(slow[0] == 0 && slow[1] == 0 && slow[3] == 0);
-    assert_int_equal(dl_cal_slow_nodes(pairs, 1, 2, slow, &arena), 0); /* of two, nobody knows which */
+    assert_int_equal(dl_cal_slow_nodes(pairs, 1, 2, slow, &arena),
+                     0); /* of two, nobody knows which */
     assert_int_equal(dl_cal_slow_nodes(pairs, 0, 4, slow, &arena), 0);
 }
 
@@ -130,13 +137,26 @@ static void what_changed_between_two_profiles(void **state) {
     struct dl_fake f;
     int changed = 0;
     fake_make(&f);
-    struct dl_raw_sample old_samples[] = {{.probe = "gemm", .shape = "m=1", .pass = "fwd", .median_s = 1e-3, .low_s = 0.99e-3, .high_s = 1.01e-3},
-                                          {.probe = "stream", .shape = "b=1", .pass = "copy", .median_s = 2e-3, .low_s = 1.5e-3, .high_s = 2.5e-3}};
+    struct dl_raw_sample old_samples[] = {{.probe = "gemm",
+                                           .shape = "m=1",
+                                           .pass = "fwd",
+                                           .median_s = 1e-3,
+                                           .low_s = 0.99e-3,
+                                           .high_s = 1.01e-3},
+                                          {.probe = "stream",
+                                           .shape = "b=1",
+                                           .pass = "copy",
+                                           .median_s = 2e-3,
+                                           .low_s = 1.5e-3,
+                                           .high_s = 2.5e-3}};
     struct dl_raw_sample new_samples[] = {old_samples[0], old_samples[1]};
-    new_samples[0].median_s = 1.2e-3, new_samples[0].low_s = 1.19e-3, new_samples[0].high_s = 1.21e-3;
+    new_samples[0].median_s = 1.2e-3, new_samples[0].low_s = 1.19e-3,
+    new_samples[0].high_s = 1.21e-3;
     new_samples[1].median_s = 2.2e-3; /* within the interval of before */
-    struct dl_map_entry old_facts[] = {{"kernel", "6.1", NAN}, {"openblas", "0.3.21", NAN}, {"load_before", "0.1", NAN}};
-    struct dl_map_entry new_facts[] = {{"kernel", "6.5", NAN}, {"openblas", "0.3.21", NAN}, {"load_before", "9.9", NAN}};
+    struct dl_map_entry old_facts[] = {
+        {"kernel", "6.1", NAN}, {"openblas", "0.3.21", NAN}, {"load_before", "0.1", NAN}};
+    struct dl_map_entry new_facts[] = {
+        {"kernel", "6.5", NAN}, {"openblas", "0.3.21", NAN}, {"load_before", "9.9", NAN}};
     struct dl_system before = f.system, now = f.system;
     before.samples = old_samples, now.samples = new_samples;
     before.sample_count = now.sample_count = 2;
@@ -148,7 +168,8 @@ static void what_changed_between_two_profiles(void **state) {
     now.inter.bandwidth_bytes_per_s *= 0.9;
     now.inter.latency_s *= 1.01;
     text = dl_cal_compare(&before, &now, DL_FORMAT_CSV, &arena, &changed);
-    assert_int_equal(changed, 3); /* kernel, bandwidth, products; a load is no property of the machine */
+    assert_int_equal(changed,
+                     3); /* kernel, bandwidth, products; a load is no property of the machine */
     check_contains(text, "kernel,6.1,6.5");
     check_contains(text, "links.inter bandwidth");
     check_contains(text, "time of gemm fwd");

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/command.h"
+#include "model/cli/command.h"
 #include "tests/check.h"
 
 static const struct dl_option plan[] = {
@@ -20,19 +20,21 @@ static const struct dl_option plan[] = {
 };
 static const struct dl_option *const tables[] = {plan, dl_output_options, NULL};
 
-#define PARSE(...)                                                                                     \
-    char *words[] = {__VA_ARGS__, NULL};                                                               \
-    struct dl_options options;                                                                         \
-    struct dl_err err = {0};                                                                           \
-    const int word_count = (int)(sizeof words / sizeof words[0]) - 1;                                  \
+#define PARSE(...)                                                                                 \
+    char *words[] = {__VA_ARGS__, NULL};                                                           \
+    struct dl_options options;                                                                     \
+    struct dl_err err = {0};                                                                       \
+    const int word_count = (int)(sizeof words / sizeof words[0]) - 1;                              \
     const enum dl_code code = dl_options_parse(tables, word_count, words, &options, &err)
 
 /* gcc's -Wwrite-strings: the words of a command line are writable. */
-#define W(text) (char[]) { text }
+#define W(text)                                                                                    \
+    (char[]) { text }
 
 static void values_in_every_form(void **state) {
     (void)state;
-    PARSE(W("--nodes=1,2"), W("-b"), W("32"), W("--set"), W("a=1"), W("--set=b=2"), W("-sv"), W("file"), W("--"), W("--nodes"));
+    PARSE(W("--nodes=1,2"), W("-b"), W("32"), W("--set"), W("a=1"), W("--set=b=2"), W("-sv"),
+          W("file"), W("--"), W("--nodes"));
     assert_int_equal(code, DL_OK);
     assert_string_equal(dl_option_text(&options, "nodes"), "1,2");
     assert_string_equal(dl_option_text(&options, "batch"), "32");
@@ -58,7 +60,8 @@ static void refused(const char *expected, int count, char **words) {
     struct dl_options options;
     struct dl_err err = {0};
     assert_int_equal(dl_options_parse(tables, count, words, &options, &err), DL_ERR_USAGE);
-    if (strstr(err.message, expected) == NULL) fail_msg("expected \"%s\" in \"%s\"", expected, err.message);
+    if (strstr(err.message, expected) == NULL)
+        fail_msg("expected \"%s\" in \"%s\"", expected, err.message);
 }
 
 static void faults_name_the_option(void **state) {
@@ -87,9 +90,11 @@ static void numbers_keep_to_their_range(void **state) {
     PARSE(W("--batch"), W("64k"), W("--nodes"), W("2.5"));
     assert_int_equal(code, DL_OK);
     double value = 7;
-    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 1e6, &value, &err), DL_OK);
+    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 1e6, &value, &err),
+                     DL_OK);
     check_close(value, 64000, 1e-15);
-    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 100, &value, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 100, &value, &err),
+                     DL_ERR_USAGE);
     assert_string_equal(err.message, "--batch: expected a number in [1, 100], got \"64k\"");
     check_close(value, 64000, 1e-15); /* unchanged by a failure */
     value = 7;
@@ -155,10 +160,14 @@ static void commands_are_found_or_suggested(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_in_every_form),     cmocka_unit_test(value_joined_to_its_letter),
-        cmocka_unit_test(faults_name_the_option),   cmocka_unit_test(too_many_words),
-        cmocka_unit_test(numbers_keep_to_their_range), cmocka_unit_test(choices_and_formats),
-        cmocka_unit_test(contradicting_formats),    cmocka_unit_test(commands_are_found_or_suggested),
+        cmocka_unit_test(values_in_every_form),
+        cmocka_unit_test(value_joined_to_its_letter),
+        cmocka_unit_test(faults_name_the_option),
+        cmocka_unit_test(too_many_words),
+        cmocka_unit_test(numbers_keep_to_their_range),
+        cmocka_unit_test(choices_and_formats),
+        cmocka_unit_test(contradicting_formats),
+        cmocka_unit_test(commands_are_found_or_suggested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

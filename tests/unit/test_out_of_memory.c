@@ -1,9 +1,11 @@
-/* Memory that runs out, wherever it does: each command must say so (exit status 5), or give the very output that it gives otherwise.
+/* Memory that runs out, wherever it does: each command must say so (exit status 5), or give the
+ * very output that it gives otherwise.
  *
- * The linker sends every call of the arena's functions and of malloc and realloc here (--wrap, Makefile). A first run of a command
- * counts the calls and tells places apart by who called and who called that; then the command runs once for each place with that
- * one call failing. Nothing may crash, no text may lack a part, and nothing may be reported as another fault (a file that is there
- * as missing, a right number as wrong). In the sanitized pass leaks and wild reads show too.
+ * The linker sends every call of the arena's functions and of malloc and realloc here (--wrap,
+ * Makefile). A first run of a command counts the calls and tells places apart by who called and who
+ * called that; then the command runs once for each place with that one call failing. Nothing may
+ * crash, no text may lack a part, and nothing may be reported as another fault (a file that is
+ * there as missing, a right number as wrong). In the sanitized pass leaks and wild reads show too.
  */
 #include <execinfo.h>
 #include <setjmp.h>
@@ -17,10 +19,11 @@
 
 #include <cmocka.h>
 
-#include "model/command.h"
+#include "model/cli/command.h"
 #include "tests/check.h"
 
-extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_explain, dl_cmd_compare, dl_cmd_list, dl_cmd_schema;
+extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_explain, dl_cmd_compare,
+    dl_cmd_list, dl_cmd_schema;
 
 enum { MOST_PLACES = 1 << 15, DEPTH = 5, SKIP = 3 /* fails, refused, the wrapper */ };
 
@@ -47,15 +50,18 @@ static __attribute__((noinline)) bool fails(void) {
     memory.calls++;
     void *frames[SKIP + DEPTH] = {NULL};
     if (memory.fail_at > 0) {
-        if (memory.calls == memory.fail_at && getenv("DL_SAY") != NULL) backtrace_symbols_fd(frames, backtrace(frames, SKIP + DEPTH), 1);
+        if (memory.calls == memory.fail_at && getenv("DL_SAY") != NULL)
+            backtrace_symbols_fd(frames, backtrace(frames, SKIP + DEPTH), 1);
         return memory.calls == memory.fail_at;
     }
     memory.on = false; /* backtrace may allocate */
     const int count = backtrace(frames, SKIP + DEPTH);
     memory.on = true;
     uint64_t key = 14695981039346656037u;
-    for (int i = SKIP; i < count; i++) key = (key ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
-    if (memory.first_count < memory.first_capacity && is_new(key | 1)) memory.first[memory.first_count++] = memory.calls;
+    for (int i = SKIP; i < count; i++)
+        key = (key ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    if (memory.first_count < memory.first_capacity && is_new(key | 1))
+        memory.first[memory.first_count++] = memory.calls;
     return false;
 }
 
@@ -85,7 +91,8 @@ char *__wrap_dl_arena_strndup(struct dl_arena *arena, const char *text, size_t l
 char *__wrap_dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length) {
     return refused(arena) ? NULL : __real_dl_arena_strndup(arena, text, length);
 }
-char *__wrap_dl_arena_printf(struct dl_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *__wrap_dl_arena_printf(struct dl_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 char *__wrap_dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
     if (refused(arena)) return NULL;
     va_list arguments;
@@ -104,10 +111,14 @@ char *__wrap_dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
 static struct dl_arena arena; /* of a run */
 
 /* What a command wrote; kept outside of the arena, whose end is part of what is tested. */
-static struct { char *text; size_t length; } output;
+static struct {
+    char *text;
+    size_t length;
+} output;
 
 /* As the program: nothing is shown that may lack a part. */
-static enum dl_code take_output(const struct dl_options *options, const char *text, struct dl_err *err) {
+static enum dl_code take_output(const struct dl_options *options, const char *text,
+                                struct dl_err *err) {
     (void)options;
     if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const size_t length = strlen(text);
@@ -117,8 +128,12 @@ static enum dl_code take_output(const struct dl_options *options, const char *te
     output.length += length;
     return DL_OK;
 }
-static void drop_note(const struct dl_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void drop_note(const struct dl_context *context, const char *format, ...) { (void)context; (void)format; }
+static void drop_note(const struct dl_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void drop_note(const struct dl_context *context, const char *format, ...) {
+    (void)context;
+    (void)format;
+}
 
 static sigjmp_buf crash;
 static void crashed(int number) {
@@ -127,14 +142,20 @@ static void crashed(int number) {
 }
 
 /* One run with the allocation `fail_at` failing. */
-static enum dl_code run(const struct dl_command *command, int word_count, char **words, long fail_at, struct dl_err *err) {
+static enum dl_code run(const struct dl_command *command, int word_count, char **words,
+                        long fail_at, struct dl_err *err) {
     static struct dl_options options;
     char data[4096];
     const char *directories[] = {data};
     const struct dl_command *const commands[] = {command, NULL};
     snprintf(data, sizeof data, "%s/data", check_root());
-    struct dl_context context = {.data = {.directories = directories, .directory_count = 1}, .program = "", .verbosity = -1,
-                                 .commands = commands, .arena = &arena, .output = take_output, .note = drop_note};
+    struct dl_context context = {.data = {.directories = directories, .directory_count = 1},
+                                 .program = "",
+                                 .verbosity = -1,
+                                 .commands = commands,
+                                 .arena = &arena,
+                                 .output = take_output,
+                                 .note = drop_note};
     *err = (struct dl_err){.code = DL_OK};
     free(output.text);
     output.text = NULL;
@@ -145,8 +166,10 @@ static enum dl_code run(const struct dl_command *command, int word_count, char *
     memory.fail_at = fail_at;
     memory.on = true;
     enum dl_code code = DL_ERR_BACKEND;
-    if (sigsetjmp(crash, 1) == 0) code = command->run(&context, &options, err);
-    else snprintf(err->message, sizeof err->message, "crash");
+    if (sigsetjmp(crash, 1) == 0)
+        code = command->run(&context, &options, err);
+    else
+        snprintf(err->message, sizeof err->message, "crash");
     memory.on = false;
     if (strcmp(err->message, "crash") == 0) return DL_ERR_BACKEND;
     if (arena.failed) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -162,27 +185,34 @@ static void check_command(const struct dl_command *command, const char *line) {
     long first[8192];
     struct dl_err err;
     snprintf(text, sizeof text, "%s", line);
-    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) words[count++] = word;
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
+        words[count++] = word;
     memory.first = first;
     memory.first_count = 0;
     memory.first_capacity = sizeof first / sizeof first[0];
-    if (run(command, count, words, 0, &err) != DL_OK) fail_msg("%s %s: %s %s", command->name, line, err.key, err.message);
+    if (run(command, count, words, 0, &err) != DL_OK)
+        fail_msg("%s %s: %s %s", command->name, line, err.key, err.message);
     char *expected = output.text;
     output.text = NULL;
     assert_true(memory.first_count < memory.first_capacity);
-    if (getenv("DL_SAY") != NULL) print_message("%s %s: %ld places of %ld calls\n", command->name, line, memory.first_count, memory.calls);
+    if (getenv("DL_SAY") != NULL)
+        print_message("%s %s: %ld places of %ld calls\n", command->name, line, memory.first_count,
+                      memory.calls);
     for (long i = 0; i < memory.first_count; i++) {
         const enum dl_code code = run(command, count, words, first[i], &err);
-        const bool same = code == DL_OK && output.text != NULL && strcmp(output.text, expected) == 0;
-        if (same || (code == DL_ERR_SYSTEM && strstr(err.message, "out of memory") != NULL)) continue;
-        print_message("%s %s: allocation %ld: status %d, \"%s\"%s\n", command->name, line, first[i], (int)code, err.message,
-                      code == DL_OK ? ", other output" : "");
+        const bool same =
+            code == DL_OK && output.text != NULL && strcmp(output.text, expected) == 0;
+        if (same || (code == DL_ERR_SYSTEM && strstr(err.message, "out of memory") != NULL))
+            continue;
+        print_message("%s %s: allocation %ld: status %d, \"%s\"%s\n", command->name, line, first[i],
+                      (int)code, err.message, code == DL_OK ? ", other output" : "");
         wrong++;
     }
     free(expected);
 }
 
-#define LINES(...) (const char *const[]){__VA_ARGS__, NULL}
+#define LINES(...)                                                                                 \
+    (const char *const[]) { __VA_ARGS__, NULL }
 static void check_lines(const struct dl_command *command, const char *const *lines) {
     struct sigaction old, catch_it = {.sa_handler = crashed};
     sigemptyset(&catch_it.sa_mask);
@@ -197,33 +227,48 @@ static void check_lines(const struct dl_command *command, const char *const *lin
 
 static void predict(void **state) {
     (void)state;
-    check_lines(&dl_cmd_predict, LINES(
-        "--system iris-v100 --workload alexnet --framework pytorch-ddp --nodes 2 --json --set system.name=x --set device.memory=20GB",
-        "--system dgx1-v100 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 --framework megatron --tp 2 --pp 2 --dp 2 --micro-batch 1",
-        "--system dgx-a100-80 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512,experts=4 --framework megatron --ep 2 --recompute full",
-        "--system abci-v100 --workload alexnet --framework ideal --strategy all --nodes 1",
-        "--system dgx1-v100 --workload resnet50 --framework all --nodes 2 --batch-per-device max --input real --first-epoch",
-        "--mixed-nodes dgx1-v100:1,dgx1-p100:2 --split balanced --workload vgg16 --framework horovod-tensorflow",
-        "--system stampede2-skx --workload googlenet --framework caffe-mlsl --nodes 4",
-        "--system iris-v100 --workload vgg16 --framework pytorch-ddp --assume paradl --strategy data+filter --nodes 4 --batch-per-device 1 --csv"));
+    check_lines(
+        &dl_cmd_predict,
+        LINES("--system iris-v100 --workload alexnet --framework pytorch-ddp --nodes 2 --json "
+              "--set system.name=x --set device.memory=20GB",
+              "--system dgx1-v100 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 "
+              "--framework megatron --tp 2 --pp 2 --dp 2 --micro-batch 1",
+              "--system dgx-a100-80 --workload "
+              "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512,experts=4 --framework megatron "
+              "--ep 2 --recompute full",
+              "--system abci-v100 --workload alexnet --framework ideal --strategy all --nodes 1",
+              "--system dgx1-v100 --workload resnet50 --framework all --nodes 2 --batch-per-device "
+              "max --input real --first-epoch",
+              "--mixed-nodes dgx1-v100:1,dgx1-p100:2 --split balanced --workload vgg16 --framework "
+              "horovod-tensorflow",
+              "--system stampede2-skx --workload googlenet --framework caffe-mlsl --nodes 4",
+              "--system iris-v100 --workload vgg16 --framework pytorch-ddp --assume paradl "
+              "--strategy data+filter --nodes 4 --batch-per-device 1 --csv"));
 }
 
 static void explain(void **state) {
     (void)state;
-    check_lines(&dl_cmd_explain, LINES(
-        "--system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2",
-        "--system iris-v100 --workload vgg16 --framework horovod-pytorch --nodes 2 --json",
-        "--system dgx1-v100 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 --framework megatron --tp 2 --pp 2 --dp 2 --micro-batch 1",
-        "--system dgx1-v100 --workload vgg16 --framework pytorch-ddp --batch-per-device 4096",
-        "--system abci-v100 --workload vgg16 --framework pytorch-ddp --strategy data+pipeline --pp 2 --micro-batch 8",
-        "--system abci-v100 --workload vgg16 --framework pytorch-ddp --strategy data+spatial --sp 2"));
+    check_lines(
+        &dl_cmd_explain,
+        LINES("--system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2",
+              "--system iris-v100 --workload vgg16 --framework horovod-pytorch --nodes 2 --json",
+              "--system dgx1-v100 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 "
+              "--framework megatron --tp 2 --pp 2 --dp 2 --micro-batch 1",
+              "--system dgx1-v100 --workload vgg16 --framework pytorch-ddp --batch-per-device 4096",
+              "--system abci-v100 --workload vgg16 --framework pytorch-ddp --strategy "
+              "data+pipeline --pp 2 --micro-batch 8",
+              "--system abci-v100 --workload vgg16 --framework pytorch-ddp --strategy data+spatial "
+              "--sp 2"));
 }
 
 static void search(void **state) {
     (void)state;
-    check_lines(&dl_cmd_search, LINES(
-        "--system dgx-a100-80 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 --framework megatron --nodes 1 --global-batch 8 --threads 1 --csv",
-        "--system iris-v100 --workload alexnet --framework pytorch-ddp --nodes 1 --global-batch 64 --threads 1 --csv"));
+    check_lines(
+        &dl_cmd_search,
+        LINES("--system dgx-a100-80 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 "
+              "--framework megatron --nodes 1 --global-batch 8 --threads 1 --csv",
+              "--system iris-v100 --workload alexnet --framework pytorch-ddp --nodes 1 "
+              "--global-batch 64 --threads 1 --csv"));
 }
 
 static void others(void **state) {
@@ -234,7 +279,7 @@ static void others(void **state) {
 
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(predict), cmocka_unit_test(explain), cmocka_unit_test(search),
-                                       cmocka_unit_test(others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(predict), cmocka_unit_test(explain),
+                                       cmocka_unit_test(search), cmocka_unit_test(others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* From a recorded journal of a real quick calibration to a profile: it loads again, its numbers follow from the samples,
- * and what is missing is said. */
+/* From a recorded journal of a real quick calibration to a profile: it loads again, its numbers
+ * follow from the samples, and what is missing is said. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -38,7 +38,8 @@ static void the_profile_loads_again(void **state) {
     char *text;
     read_fixture(&arena, &journal);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &profile, &err), DL_OK);
-    if (dl_cal_profile_text(&profile, "local.json", &arena, &text, &err) != DL_OK) fail_msg("%s: %s", err.key, err.message);
+    if (dl_cal_profile_text(&profile, "local.json", &arena, &text, &err) != DL_OK)
+        fail_msg("%s: %s", err.key, err.message);
     assert_int_equal(dl_json_parse("local.json", text, strlen(text), &arena, &doc, &err), DL_OK);
     assert_int_equal(dl_json_load(doc, &dl_system_schema, &arena, &again, &err), DL_OK);
     assert_int_equal(dl_system_check(&again, doc, &err), DL_OK);
@@ -72,7 +73,8 @@ static void numbers_follow_from_the_samples(void **state) {
     struct dl_err err = {0};
     read_fixture(&arena, &journal);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
-    check_close(p.profile.rates[0].peak_flop_per_s, fmax(best(&journal, "gemm"), best(&journal, "matmul")), 1e-15);
+    check_close(p.profile.rates[0].peak_flop_per_s,
+                fmax(best(&journal, "gemm"), best(&journal, "matmul")), 1e-15);
     check_close(p.profile.memory_bandwidth_bytes_per_s, best(&journal, "stream"), 1e-15);
     check_close(p.storage.write_bytes_per_s, best(&journal, "write"), 1e-15);
     assert_int_equal(p.profile.surface_count, 4); /* products, and three passes of convolution */
@@ -81,15 +83,17 @@ static void numbers_follow_from_the_samples(void **state) {
     assert_int_equal(p.collective_count, 1);
     assert_int_equal(p.collectives[0].ranks, 2);
     assert_int_equal(p.collectives[0].sample_count, 12);
-    for (int i = 1; i < 12; i++) assert_true(p.collectives[0].samples[i].bytes > p.collectives[0].samples[i - 1].bytes);
+    for (int i = 1; i < 12; i++)
+        assert_true(p.collectives[0].samples[i].bytes > p.collectives[0].samples[i - 1].bytes);
     dl_arena_free(&arena);
 }
 
-/* 8 images, 64 -> 256 channels, 56 x 56, 1x1: 8 56 56 64 256 multiply-adds = 411041792, twice that in flop; stride 2 with
- * 3x3 and padding 1 on 56: 28 x 28 results. Triad moves 3 arrays, copy 2. */
+/* 8 images, 64 -> 256 channels, 56 x 56, 1x1: 8 56 56 64 256 multiply-adds = 411041792, twice that
+ * in flop; stride 2 with 3x3 and padding 1 on 56: 28 x 28 results. Triad moves 3 arrays, copy 2. */
 static void work_of_samples(void **state) {
     (void)state;
-    const struct dl_raw_sample pointwise = {.probe = "conv", .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
+    const struct dl_raw_sample pointwise = {.probe = "conv",
+                                            .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
                                strided = {.probe = "conv", .shape = "n=1 c=1 f=1 h=56 r=3 s=2 p=1"},
                                triad = {.probe = "stream", .shape = "bytes=1000", .pass = "triad"},
                                copy = {.probe = "stream", .shape = "bytes=1000", .pass = "copy"},
@@ -104,7 +108,8 @@ static void work_of_samples(void **state) {
 static void drop(struct dl_cal_journal *journal, const char *probe) {
     size_t kept = 0;
     for (size_t i = 0; i < journal->sample_count; i++)
-        if (strcmp(journal->samples[i].probe, probe) != 0) journal->samples[kept++] = journal->samples[i];
+        if (strcmp(journal->samples[i].probe, probe) != 0)
+            journal->samples[kept++] = journal->samples[i];
     journal->sample_count = kept;
 }
 
@@ -120,7 +125,8 @@ static void without_messages_the_network_is_assumed(void **state) {
     drop(&journal, "allreduce");
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
     assert_false(p.has_intra);
-    assert_true(p.has_inter && p.inter.assumed && p.has_links); /* `predict --nodes 16` answers, and says so */
+    assert_true(p.has_inter && p.inter.assumed &&
+                p.has_links); /* `predict --nodes 16` answers, and says so */
     assert_string_equal(p.inter.kind, "ethernet");
     assert_string_equal(p.inter.source, "mem");
     check_close(p.inter.bandwidth_bytes_per_s, 1.175e9, 1e-9); /* 1.25e9 0.94 */
@@ -139,7 +145,8 @@ static void a_profile_needs_a_product_and_bandwidth(void **state) {
     struct dl_err err = {0};
     read_fixture(&arena, &journal);
     drop(&journal, "gemm");
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK); /* the products of matmul do */
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err),
+                     DL_OK); /* the products of matmul do */
     drop(&journal, "matmul");
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
     check_contains(err.message, "matrix product");
@@ -153,7 +160,8 @@ static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_cal_choice choice = {.quick = true, .budget_s = (double)NAN, .ranks = 2, .file_dir = "/tmp"};
+    struct dl_cal_choice choice = {
+        .quick = true, .budget_s = (double)NAN, .ranks = 2, .file_dir = "/tmp"};
     struct dl_cal_plan a, b;
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &a, &err), DL_OK);
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
@@ -167,7 +175,8 @@ static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
     choice.only = "read,wirte";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_ERR_USAGE);
     check_contains(err.message, "'write'");
-    choice.only = "read"; /* and what a profile cannot do without: copy, triad, one product by each library */
+    choice.only =
+        "read"; /* and what a profile cannot do without: copy, triad, one product by each library */
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
     assert_int_equal(b.count, 5);
     dl_arena_free(&arena);

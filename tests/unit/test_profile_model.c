@@ -1,5 +1,5 @@
-/* What a profile of a recorded quick run (2 cores, OpenBLAS, oneDNN, Open MPI) says about its own samples, as the model
- * reads it. */
+/* What a profile of a recorded quick run (2 cores, OpenBLAS, oneDNN, Open MPI) says about its own
+ * samples, as the model reads it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -7,28 +7,34 @@
 #include <cmocka.h>
 
 #include "calibrate/cal_profile.h"
-#include "model/collective.h"
-#include "model/data.h"
-#include "model/file.h"
-#include "model/stats.h"
+#include "model/collective/collective.h"
+#include "model/cli/data.h"
+#include "model/base/file.h"
+#include "model/base/stats.h"
 #include "tests/check.h"
 
-static const struct dl_cal_run RUN = {
-    .host = {.name = "example", .kernel = "Linux 6.1 x86_64", .cpu = "AMD EPYC", .sockets = 1, .cores = 2, .memory_bytes = 24e9,
-             .last_cache_bytes = 33554432, .clock_hz = 2.6e9},
-    .finished = "2024-02-29T12:00:40Z", .load_after = 1.25, .seconds = 18.5};
+static const struct dl_cal_run RUN = {.host = {.name = "example",
+                                               .kernel = "Linux 6.1 x86_64",
+                                               .cpu = "AMD EPYC",
+                                               .sockets = 1,
+                                               .cores = 2,
+                                               .memory_bytes = 24e9,
+                                               .last_cache_bytes = 33554432,
+                                               .clock_hz = 2.6e9},
+                                      .finished = "2024-02-29T12:00:40Z",
+                                      .load_after = 1.25,
+                                      .seconds = 18.5};
 
-static struct dl_cal_journal recorded(struct dl_arena *arena)
-{
+static struct dl_cal_journal recorded(struct dl_arena *arena) {
     struct dl_cal_journal journal;
     struct dl_err err = {0};
     const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
-    if (dl_cal_journal_read(path, arena, &journal, &err) != DL_OK) fail_msg("%s: %s", path, err.message);
+    if (dl_cal_journal_read(path, arena, &journal, &err) != DL_OK)
+        fail_msg("%s: %s", path, err.message);
     return journal;
 }
 
-static struct dl_system profile_of(const struct dl_cal_journal *journal, struct dl_arena *arena)
-{
+static struct dl_system profile_of(const struct dl_cal_journal *journal, struct dl_arena *arena) {
     struct dl_system profile;
     struct dl_err err = {0};
     if (dl_cal_profile(journal, &RUN, arena, &profile, &err) != DL_OK) fail_msg("%s", err.message);
@@ -36,32 +42,33 @@ static struct dl_system profile_of(const struct dl_cal_journal *journal, struct 
 }
 
 /* The journal without the samples of some probes. */
-static struct dl_cal_journal without(const struct dl_cal_journal *journal, const char *a, const char *b, struct dl_arena *arena)
-{
+static struct dl_cal_journal without(const struct dl_cal_journal *journal, const char *a,
+                                     const char *b, struct dl_arena *arena) {
     struct dl_cal_journal out = *journal;
     out.samples = dl_arena_alloc(arena, journal->sample_count, sizeof *out.samples);
     assert_non_null(out.samples);
     out.sample_count = 0;
     for (size_t i = 0; i < journal->sample_count; i++) {
         const char *probe = journal->samples[i].probe;
-        if (strcmp(probe, a) != 0 && strcmp(probe, b) != 0) out.samples[out.sample_count++] = journal->samples[i];
+        if (strcmp(probe, a) != 0 && strcmp(probe, b) != 0)
+            out.samples[out.sample_count++] = journal->samples[i];
     }
     return out;
 }
 
-static const struct dl_raw_sample *sample(const struct dl_cal_journal *journal, const char *probe, const char *shape,
-                                          const char *pass)
-{
+static const struct dl_raw_sample *sample(const struct dl_cal_journal *journal, const char *probe,
+                                          const char *shape, const char *pass) {
     for (size_t i = 0; i < journal->sample_count; i++) {
         const struct dl_raw_sample *s = &journal->samples[i];
-        if (strcmp(s->probe, probe) == 0 && strcmp(s->shape, shape) == 0 && strcmp(s->pass, pass) == 0) return s;
+        if (strcmp(s->probe, probe) == 0 && strcmp(s->shape, shape) == 0 &&
+            strcmp(s->pass, pass) == 0)
+            return s;
     }
     fail_msg("no sample %s, %s, %s", probe, shape, pass);
     return NULL;
 }
 
-static void a_recorded_run_becomes_a_profile_that_loads(void **state)
-{
+static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -75,7 +82,8 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state)
 
     const struct dl_data data = {.directory_count = 0};
     const struct dl_system *loaded;
-    if (dl_data_system(&data, path, &arena, &loaded, &err) != DL_OK) fail_msg("%s %s", err.key, err.message);
+    if (dl_data_system(&data, path, &arena, &loaded, &err) != DL_OK)
+        fail_msg("%s %s", err.key, err.message);
     assert_string_equal(loaded->name, "local");
     assert_string_equal(loaded->measured_on, "example");
     assert_string_equal(loaded->measured_at, RUN.finished);
@@ -87,7 +95,8 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state)
     assert_int_equal(device->unit_count, 2);
     check_close(device->memory_bytes, 24e9, 0);
     assert_int_equal(device->surface_count, 4);
-    /* The rate is the best product of either library, the bandwidth the better of copy and triad. */
+    /* The rate is the best product of either library, the bandwidth the better of copy and triad.
+     */
     const struct dl_raw_sample *triad = sample(&journal, "stream", "bytes=67108864", "triad"),
                                *copy = sample(&journal, "stream", "bytes=67108864", "copy");
     check_close(device->memory_bandwidth_bytes_per_s,
@@ -99,11 +108,17 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state)
             best = fmax(best, dl_cal_work(s) / s->median_s);
     }
     check_close(dl_device_peak(device, DL_FP32), best, 1e-12);
-    static const char *const keys[] = {"started", "mode", "seconds", "cpu", "kernel", "load_before", "load_after", "openblas",
-                                       "openblas_core", "onednn", "mpi", "implementations", "fit_gemm_fwd", "fit_conv_bwd_filter"};
+    static const char *const keys[] = {"started",       "mode",
+                                       "seconds",       "cpu",
+                                       "kernel",        "load_before",
+                                       "load_after",    "openblas",
+                                       "openblas_core", "onednn",
+                                       "mpi",           "implementations",
+                                       "fit_gemm_fwd",  "fit_conv_bwd_filter"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         bool there = false;
-        for (int i = 0; i < loaded->measurement_count; i++) there = there || strcmp(loaded->measurement[i].key, keys[k]) == 0;
+        for (int i = 0; i < loaded->measurement_count; i++)
+            there = there || strcmp(loaded->measurement[i].key, keys[k]) == 0;
         if (!there) fail_msg("measurement.%s is not in the profile", keys[k]);
     }
     /* Writing what was loaded gives the same text. */
@@ -113,9 +128,9 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state)
     dl_arena_free(&arena);
 }
 
-/* The samples themselves, through the fitted surfaces: half of them within 5 %, nine of ten within 25 %. */
-static void surfaces_give_the_samples_back(void **state)
-{
+/* The samples themselves, through the fitted surfaces: half of them within 5 %, nine of ten within
+ * 25 %. */
+static void surfaces_give_the_samples_back(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
@@ -126,26 +141,30 @@ static void surfaces_give_the_samples_back(void **state)
         const struct dl_raw_sample *s = &journal.samples[i];
         struct dl_kernel kernel;
         if (strcmp(s->probe, "gemm") == 0) {
-            kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_shape_number(s->shape, "m"), dl_cal_shape_number(s->shape, "n"),
+            kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_shape_number(s->shape, "m"),
+                                    dl_cal_shape_number(s->shape, "n"),
                                     dl_cal_shape_number(s->shape, "k"), 1);
             kernel.a_trans = dl_cal_shape_number(s->shape, "ta") > 0;
             kernel.b_trans = dl_cal_shape_number(s->shape, "tb") > 0;
         } else if (strcmp(s->probe, "conv") == 0) {
-            const double h = dl_cal_shape_number(s->shape, "h"), r = dl_cal_shape_number(s->shape, "r"),
-                         stride = dl_cal_shape_number(s->shape, "s"), p = dl_cal_shape_number(s->shape, "p");
+            const double h = dl_cal_shape_number(s->shape, "h"),
+                         r = dl_cal_shape_number(s->shape, "r"),
+                         stride = dl_cal_shape_number(s->shape, "s"),
+                         p = dl_cal_shape_number(s->shape, "p");
             enum dl_pass pass = strcmp(s->pass, "bwd_data") == 0     ? DL_BACKWARD_DATA
                                 : strcmp(s->pass, "bwd_filter") == 0 ? DL_BACKWARD_WEIGHTS
                                                                      : DL_FORWARD;
-            kernel = dl_kernel_conv(pass, dl_cal_shape_number(s->shape, "n"), dl_cal_shape_number(s->shape, "c"),
-                                    dl_cal_shape_number(s->shape, "f"), 1, (double[]){1, h, h}, (double[]){1, r, r},
-                                    (double[]){1, stride, stride}, (double[]){0, p, p}, (double[]){1, 1, 1});
+            kernel = dl_kernel_conv(
+                pass, dl_cal_shape_number(s->shape, "n"), dl_cal_shape_number(s->shape, "c"),
+                dl_cal_shape_number(s->shape, "f"), 1, (double[]){1, h, h}, (double[]){1, r, r},
+                (double[]){1, stride, stride}, (double[]){0, p, p}, (double[]){1, 1, 1});
             check_close(kernel.flop, dl_cal_work(s), 1e-12);
         } else {
             continue;
         }
         struct dl_kernel_time time;
         dl_kernel_time(&profile.profile, DL_FP32, &kernel, &time);
-        assert_string_equal(time.formula, "F-KERNEL-SURFACE");
+        assert_string_equal(time.formula, "F-KERNEL-MODEL");
         assert_string_equal(time.origin, "fitted");
         assert_false(time.extrapolated);
         assert_true(count < 200);
@@ -158,8 +177,7 @@ static void surfaces_give_the_samples_back(void **state)
     dl_arena_free(&arena);
 }
 
-static void links_and_collectives_follow_their_samples(void **state)
-{
+static void links_and_collectives_follow_their_samples(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -171,7 +189,8 @@ static void links_and_collectives_follow_their_samples(void **state)
     assert_string_equal(profile.inter.kind, "loopback");
     assert_true(profile.inter.assumed); /* one node cannot measure a network */
     assert_non_null(profile.inter.comment);
-    check_close(profile.intra.latency_s, sample(&journal, "pingpong", "bytes=8 ranks=2", "shm")->median_s, 1e-12);
+    check_close(profile.intra.latency_s,
+                sample(&journal, "pingpong", "bytes=8 ranks=2", "shm")->median_s, 1e-12);
     assert_in_range(profile.intra.piece_count, 1, 4);
     check_close(profile.intra.pieces[profile.intra.piece_count - 1].max_bytes, 67108864, 0);
     check_close(profile.intra.bandwidth_bytes_per_s,
@@ -187,27 +206,34 @@ static void links_and_collectives_follow_their_samples(void **state)
         const char *shape = dl_arena_printf(&arena, "bytes=%.0f ranks=2", c->samples[i].bytes);
         const struct dl_raw_sample *s = sample(&journal, "allreduce", shape, "shm");
         check_close(c->samples[i].time_s, s->median_s, 0);
-        assert_true(c->samples[i].low_s <= c->samples[i].time_s && c->samples[i].time_s <= c->samples[i].high_s);
+        assert_true(c->samples[i].low_s <= c->samples[i].time_s &&
+                    c->samples[i].time_s <= c->samples[i].high_s);
         assert_true(i == 0 || c->samples[i].bytes > c->samples[i - 1].bytes);
     }
     /* A collective on this node is what was measured. */
     profile.device = &profile.profile;
-    const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_MPI, .bytes = 2097152, .nodes = 1,
-                                                  .ranks_per_node = 2, .flows_per_adapter = 1};
+    const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE,
+                                                  .library = DL_LIB_MPI,
+                                                  .bytes = 2097152,
+                                                  .nodes = 1,
+                                                  .ranks_per_node = 2,
+                                                  .flows_per_adapter = 1};
     struct dl_collective_time time;
     assert_int_equal(dl_collective_time(&profile, &request, &time, &err), DL_OK);
     assert_string_equal(time.origin, "measured");
-    check_close(time.time_s, sample(&journal, "allreduce", "bytes=2097152 ranks=2", "shm")->median_s, 1e-9);
+    check_close(time.time_s,
+                sample(&journal, "allreduce", "bytes=2097152 ranks=2", "shm")->median_s, 1e-9);
     dl_arena_free(&arena);
 }
 
-/* Samples in another order (a resumed run) give the same profile but for the order of the samples. */
-static void order_does_not_matter(void **state)
-{
+/* Samples in another order (a resumed run) give the same profile but for the order of the samples.
+ */
+static void order_does_not_matter(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena), turned = without(&journal, "-", "-", &arena);
-    for (size_t i = 0; i < journal.sample_count; i++) turned.samples[i] = journal.samples[journal.sample_count - 1 - i];
+    for (size_t i = 0; i < journal.sample_count; i++)
+        turned.samples[i] = journal.samples[journal.sample_count - 1 - i];
     struct dl_system a = profile_of(&journal, &arena), b = profile_of(&turned, &arena);
     assert_int_equal(a.collectives[0].sample_count, b.collectives[0].sample_count);
     for (int i = 0; i < a.collectives[0].sample_count; i++)
@@ -218,21 +244,22 @@ static void order_does_not_matter(void **state)
     dl_arena_free(&arena);
 }
 
-static void one_library_is_enough(void **state)
-{
+static void one_library_is_enough(void **state) {
     (void)state;
     struct dl_arena arena = {0};
-    struct dl_cal_journal journal = recorded(&arena), no_openblas = without(&journal, "gemm", "-", &arena),
+    struct dl_cal_journal journal = recorded(&arena),
+                          no_openblas = without(&journal, "gemm", "-", &arena),
                           no_onednn = without(&journal, "matmul", "conv", &arena);
     struct dl_system a = profile_of(&no_openblas, &arena), b = profile_of(&no_onednn, &arena);
     assert_int_equal(a.profile.surface_count, 4);
-    assert_int_equal(b.profile.surface_count, 1); /* convolutions then run by the model's generic shape */
-    assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) && dl_known(dl_device_peak(&b.profile, DL_FP32)));
+    assert_int_equal(b.profile.surface_count,
+                     1); /* convolutions then run by the model's generic shape */
+    assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) &&
+                dl_known(dl_device_peak(&b.profile, DL_FP32)));
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recorded_run_becomes_a_profile_that_loads),
         cmocka_unit_test(surfaces_give_the_samples_back),

@@ -1,5 +1,5 @@
-/* Layers at the shape of one of several devices, worked by hand: F-FILTER, F-CHANNEL, F-SPATIAL, F-HALO, F-GROUPS, and
- * F-CONV-WORKSPACE. */
+/* Layers at the shape of one of several devices, worked by hand: F-FILTER, F-CHANNEL, F-SPATIAL,
+ * F-HALO, F-GROUPS, and F-CONV-WORKSPACE. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-#include "model/kernel.h"
-#include "model/split.h"
-#include "model/workspace.h"
+#include "model/hardware/kernel.h"
+#include "model/parallel/split.h"
+#include "model/framework/workspace.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
-static struct dl_workload split_of(const struct dl_workload *whole, const struct dl_split *split, struct dl_arena *arena,
-                                   const bool **is_split) {
+static struct dl_workload split_of(const struct dl_workload *whole, const struct dl_split *split,
+                                   struct dl_arena *arena, const bool **is_split) {
     struct dl_workload out;
     struct dl_err err = {0};
     assert_int_equal(dl_split_workload(whole, split, arena, &out, is_split, &err), DL_OK);
@@ -30,7 +30,8 @@ static void filters_and_channels(void **state) {
     struct dl_workload whole;
     const bool *is_split;
     load_name("vgg16", NULL, 0, &arena, &whole);
-    const struct dl_split filter = {DL_SPLIT_FILTER, 4, {1, 1, 1}}, channel = {DL_SPLIT_CHANNEL, 4, {1, 1, 1}};
+    const struct dl_split filter = {DL_SPLIT_FILTER, 4, {1, 1, 1}},
+                          channel = {DL_SPLIT_CHANNEL, 4, {1, 1, 1}};
     struct dl_workload local = split_of(&whole, &filter, &arena, &is_split);
     const struct dl_layer *conv = find_layer(&local, "stage2.unit.0.conv"); /* 64 -> 128 filters */
     assert_true(conv->in.channels == 64 && conv->out.channels == 32);
@@ -55,8 +56,10 @@ static void groups(void **state) {
     struct dl_workload whole;
     const bool *is_split;
     load_name("resnext50_32x4d", NULL, 0, &arena, &whole);
-    const struct dl_split split = {DL_SPLIT_FILTER, 8, {1, 1, 1}}, fine = {DL_SPLIT_FILTER, 64, {1, 1, 1}};
-    const struct dl_layer *before = find_layer(&whole, "layer1.0.conv2"); /* 128 filters in 32 groups */
+    const struct dl_split split = {DL_SPLIT_FILTER, 8, {1, 1, 1}},
+                          fine = {DL_SPLIT_FILTER, 64, {1, 1, 1}};
+    const struct dl_layer *before =
+        find_layer(&whole, "layer1.0.conv2"); /* 128 filters in 32 groups */
     assert_true(before->groups == 32 && before->in.channels == 128);
     struct dl_workload local = split_of(&whole, &split, &arena, &is_split);
     const struct dl_layer *after = find_layer(&local, "layer1.0.conv2");
@@ -74,18 +77,24 @@ static void halos(void **state) {
     struct dl_workload whole;
     const bool *is_split;
     load_name("resnet50", NULL, 0, &arena, &whole);
-    const struct dl_split rows = {DL_SPLIT_SPATIAL, 4, {1, 4, 1}}, both = {DL_SPLIT_SPATIAL, 4, {1, 2, 2}};
-    const struct dl_layer *conv = find_layer(&whole, "layer1.0.conv2"); /* 3x3, 64 channels, 56x56 */
-    assert_true(dl_split_halo_elements(conv, &rows, 1, false) == 2 * 64 * 56); /* a row up, a row down */
+    const struct dl_split rows = {DL_SPLIT_SPATIAL, 4, {1, 4, 1}},
+                          both = {DL_SPLIT_SPATIAL, 4, {1, 2, 2}};
+    const struct dl_layer *conv =
+        find_layer(&whole, "layer1.0.conv2"); /* 3x3, 64 channels, 56x56 */
+    assert_true(dl_split_halo_elements(conv, &rows, 1, false) ==
+                2 * 64 * 56); /* a row up, a row down */
     assert_true(dl_split_halo_elements(conv, &rows, 2, false) == 0);
     /* In two dimensions the second carries the corners of the first: formulas.md section 7. */
-    const double two = dl_split_halo_elements(conv, &both, 1, false) + dl_split_halo_elements(conv, &both, 2, false);
+    const double two = dl_split_halo_elements(conv, &both, 1, false) +
+                       dl_split_halo_elements(conv, &both, 2, false);
     assert_true(two == 2 * 64 * (28 + 28) + 4 * 64);
-    assert_true(dl_split_halo_elements(find_layer(&whole, "conv1"), &rows, 1, false) == 5 * 3 * 224); /* reach 7, stride 2 */
+    assert_true(dl_split_halo_elements(find_layer(&whole, "conv1"), &rows, 1, false) ==
+                5 * 3 * 224); /* reach 7, stride 2 */
     assert_true(dl_split_halo_elements(find_layer(&whole, "layer1.0.conv1"), &rows, 1, false) == 0);
     struct dl_workload local = split_of(&whole, &rows, &arena, &is_split);
     const struct dl_layer *own = find_layer(&local, "layer1.0.conv2");
-    assert_true(own->out.size[1] == 14 && own->out.size[2] == 56 && own->parameter_elements == conv->parameter_elements);
+    assert_true(own->out.size[1] == 14 && own->out.size[2] == 56 &&
+                own->parameter_elements == conv->parameter_elements);
     assert_false(is_split[find_layer(&local, "fc") - local.layers]);
     assert_true(fabs(local.parameters - whole.parameters) < 1);
     double grid[DL_DIMS];
@@ -97,18 +106,23 @@ static void halos(void **state) {
 
 static void workspace(void **state) {
     (void)state;
-    const double in[DL_DIMS] = {1, 8, 8}, three[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1}, pad[DL_DIMS] = {0, 1, 1};
-    const struct dl_kernel conv = dl_kernel_conv(DL_FORWARD, 2, 32, 16, 1, in, three, one, pad, one);
+    const double in[DL_DIMS] = {1, 8, 8}, three[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1},
+                 pad[DL_DIMS] = {0, 1, 1};
+    const struct dl_kernel conv =
+        dl_kernel_conv(DL_FORWARD, 2, 32, 16, 1, in, three, one, pad, one);
     /* 36 numbers for each of 4 tiles of 48 channels and 2 samples, and for each of 512 filters */
     assert_true(dl_kernel_workspace_bytes(&conv, 4) == 4 * (36.0 * 4 * 48 * 2 + 36 * 512));
-    const struct dl_kernel pointwise = dl_kernel_conv(DL_FORWARD, 2, 32, 16, 1, in, one, one, one, one);
+    const struct dl_kernel pointwise =
+        dl_kernel_conv(DL_FORWARD, 2, 32, 16, 1, in, one, one, one, one);
     assert_true(dl_kernel_workspace_bytes(&pointwise, 4) == 0);
-    const struct dl_kernel first = dl_kernel_conv(DL_FORWARD, 2, 3, 16, 1, in, three, one, pad, one);
+    const struct dl_kernel first =
+        dl_kernel_conv(DL_FORWARD, 2, 3, 16, 1, in, three, one, pad, one);
     assert_true(dl_kernel_workspace_bytes(&first, 4) == 0);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(filters_and_channels), cmocka_unit_test(groups), cmocka_unit_test(halos),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(filters_and_channels),
+                                       cmocka_unit_test(groups), cmocka_unit_test(halos),
                                        cmocka_unit_test(workspace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

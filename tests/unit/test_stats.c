@@ -5,12 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/stats.h"
+#include "model/base/stats.h"
 #include "tests/check.h"
 
-static void test_moments(void **state)
-{
-    const double x[] = { 2, 4, 4, 4, 5, 5, 7, 9 }, wide[] = { 1e16, 1, -1e16, 1 };
+static void test_moments(void **state) {
+    const double x[] = {2, 4, 4, 4, 5, 5, 7, 9}, wide[] = {1e16, 1, -1e16, 1};
 
     (void)state;
     check_close(dl_mean(x, 8), 5, 0);                    /* 40 / 8 */
@@ -19,13 +18,12 @@ static void test_moments(void **state)
     check_nan(dl_mean(x, 0));
     check_nan(dl_stddev(x, 1));
     check_close(dl_stddev(x, 2), sqrt(2.0), 1e-15);
-    check_nan(dl_mean((double[]){ 1, (double)NAN }, 2));
+    check_nan(dl_mean((double[]){1, (double)NAN}, 2));
 }
 
-static void test_quantiles(void **state)
-{
-    const double x[] = { 10, 20, 30, 40 };
-    const double unsorted[] = { 3, 1, 2 };
+static void test_quantiles(void **state) {
+    const double x[] = {10, 20, 30, 40};
+    const double unsorted[] = {3, 1, 2};
     double scratch[5];
 
     (void)state;
@@ -39,15 +37,15 @@ static void test_quantiles(void **state)
     check_nan(dl_quantile_sorted(x, 4, (double)NAN));
     check_close(dl_median(unsorted, 3, scratch), 2, 0);
     assert_true(unsorted[0] == 3); /* the input stays as it is */
-    check_nan(dl_median((double[]){ 1, (double)NAN, 3 }, 3, scratch));
+    check_nan(dl_median((double[]){1, (double)NAN, 3}, 3, scratch));
     check_nan(dl_median(x, 0, scratch));
-    check_close(dl_mad((double[]){ 1, 1, 2, 2, 10 }, 5, scratch), 1, 0); /* median 2; deviations 1 1 0 0 8 */
-    check_nan(dl_mad((double[]){ 1, (double)NAN }, 2, scratch));
+    check_close(dl_mad((double[]){1, 1, 2, 2, 10}, 5, scratch), 1,
+                0); /* median 2; deviations 1 1 0 0 8 */
+    check_nan(dl_mad((double[]){1, (double)NAN}, 2, scratch));
 }
 
-static void test_sort(void **state)
-{
-    double x[] = { 3, (double)NAN, -1, (double)INFINITY, 2, -0.5 };
+static void test_sort(void **state) {
+    double x[] = {3, (double)NAN, -1, (double)INFINITY, 2, -0.5};
 
     (void)state;
     dl_sort(x, 6);
@@ -56,18 +54,17 @@ static void test_sort(void **state)
 }
 
 /* Tables of the sign test: the largest l with 2 P(B(n, 1/2) <= l - 1) <= 0.05. */
-static void test_median_interval(void **state)
-{
+static void test_median_interval(void **state) {
     static const struct {
         size_t n, low;
     } cases[] = {
-        { 5, 1 },    /* too few: the extremes */
-        { 6, 1 },    /* P(B <= 0) = 1/64 = 0.0156; P(B <= 1) = 7/64 */
-        { 8, 1 },    /* P(B <= 0) = 1/256, P(B <= 1) = 9/256 = 0.035 */
-        { 9, 2 },    /* P(B <= 1) = 10/512 = 0.0195 */
-        { 10, 2 },   /* P(B <= 1) = 11/1024 = 0.0107, P(B <= 2) = 56/1024 */
-        { 20, 6 },   /* P(B <= 5) = 21700/1048576 = 0.0207, P(B <= 6) = 60460/1048576 */
-        { 100, 40 }, /* P(B <= 39) = 0.0176, P(B <= 40) = 0.0284 */
+        {5, 1},    /* too few: the extremes */
+        {6, 1},    /* P(B <= 0) = 1/64 = 0.0156; P(B <= 1) = 7/64 */
+        {8, 1},    /* P(B <= 0) = 1/256, P(B <= 1) = 9/256 = 0.035 */
+        {9, 2},    /* P(B <= 1) = 10/512 = 0.0195 */
+        {10, 2},   /* P(B <= 1) = 11/1024 = 0.0107, P(B <= 2) = 56/1024 */
+        {20, 6},   /* P(B <= 5) = 21700/1048576 = 0.0207, P(B <= 6) = 60460/1048576 */
+        {100, 40}, /* P(B <= 39) = 0.0176, P(B <= 40) = 0.0284 */
     };
     double sorted[3000], low, high;
 
@@ -86,27 +83,26 @@ static void test_median_interval(void **state)
     check_nan(low);
 }
 
-static void test_outliers(void **state)
-{
-    const double x[] = { 10, 11, 10.5, 9.5, 10.2, 30 };
-    const double same[] = { 5, 5, 5, 5, 5 }, one_off[] = { 5, 5, 5, 5, 5, 5, 5, 5, 5, 9 };
+static void test_outliers(void **state) {
+    const double x[] = {10, 11, 10.5, 9.5, 10.2, 30};
+    const double same[] = {5, 5, 5, 5, 5}, one_off[] = {5, 5, 5, 5, 5, 5, 5, 5, 5, 9};
     bool outlier[10];
     double scratch[10];
 
     (void)state;
-    /* median 10.35; deviations .35 .65 .15 .85 .15 19.65, MAD 0.5: limit 3.5 * 1.4826 * 0.5 = 2.59 */
+    /* median 10.35; deviations .35 .65 .15 .85 .15 19.65, MAD 0.5: limit 3.5 * 1.4826 * 0.5 = 2.59
+     */
     assert_int_equal(dl_outliers(x, 6, outlier, scratch), 1);
     assert_true(outlier[5] && !outlier[0] && !outlier[3]);
     assert_int_equal(dl_outliers(same, 5, outlier, scratch), 0);
     /* MAD 0; mean deviation 0.4: limit 3.5 * 1.2533 * 0.4 = 1.75 < 4 */
     assert_int_equal(dl_outliers(one_off, 10, outlier, scratch), 1);
     assert_true(outlier[9]);
-    assert_int_equal(dl_outliers((double[]){ 1, (double)NAN, 100 }, 3, outlier, scratch), 0);
+    assert_int_equal(dl_outliers((double[]){1, (double)NAN, 100}, 3, outlier, scratch), 0);
     assert_int_equal(dl_outliers(x, 0, outlier, scratch), 0);
 }
 
-static void test_normal_quantile(void **state)
-{
+static void test_normal_quantile(void **state) {
     (void)state;
     check_close(dl_normal_quantile(0.5), 0, 1e-15);
     check_close(dl_normal_quantile(0.975), 1.959963984540054, 1e-12);
@@ -120,9 +116,9 @@ static void test_normal_quantile(void **state)
         check_close(0.5 * erfc(-dl_normal_quantile(p) / sqrt(2.0)), p, 1e-9);
 }
 
-/* E = int_0^inf (1 - Phi^k) - int_-inf^0 Phi^k by the trapezoid rule on another grid than the table's. */
-static double expected_by_quadrature(double k)
-{
+/* E = int_0^inf (1 - Phi^k) - int_-inf^0 Phi^k by the trapezoid rule on another grid than the
+ * table's. */
+static double expected_by_quadrature(double k) {
     const double h = 1.0 / 256;
     double sum = 0;
 
@@ -136,25 +132,26 @@ static double expected_by_quadrature(double k)
     return sum * h;
 }
 
-static void test_normal_expected_max(void **state)
-{
+static void test_normal_expected_max(void **state) {
     static const struct {
         double k, e;
     } table[] = {
         /* F-STRAGGLER */
-        { 16, 1.7660 },  { 32, 2.0697 },  { 64, 2.3437 },   { 128, 2.5946 },
-        { 256, 2.8269 }, { 512, 3.0439 }, { 1024, 3.2482 },
+        {16, 1.7660},  {32, 2.0697},  {64, 2.3437},   {128, 2.5946},
+        {256, 2.8269}, {512, 3.0439}, {1024, 3.2482},
     };
     double last = 0;
 
     (void)state;
     check_close(dl_normal_expected_max(1), 0, 1e-15);
-    check_close(dl_normal_expected_max(2), 1 / sqrt(3.14159265358979323846), 1e-11); /* closed forms */
+    check_close(dl_normal_expected_max(2), 1 / sqrt(3.14159265358979323846),
+                1e-11); /* closed forms */
     check_close(dl_normal_expected_max(3), 1.5 / sqrt(3.14159265358979323846), 1e-5);
     check_close(dl_normal_expected_max(5), 1.1629644736405196, 1e-5);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         check_close(dl_normal_expected_max(table[i].k), table[i].e, 3e-5);
-    for (double k = 1.05; k < 1e6; k *= 1.37) check_close(dl_normal_expected_max(k), expected_by_quadrature(k), 3e-4);
+    for (double k = 1.05; k < 1e6; k *= 1.37)
+        check_close(dl_normal_expected_max(k), expected_by_quadrature(k), 3e-4);
     for (double k = 1; k < 4e9; k *= 1.01) {
         double e = dl_normal_expected_max(k);
 
@@ -165,8 +162,7 @@ static void test_normal_expected_max(void **state)
     check_nan(dl_normal_expected_max((double)NAN));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_quantiles),

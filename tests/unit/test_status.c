@@ -5,12 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/status.h"
+#include "model/base/status.h"
 #include "tests/check.h"
 
-static void test_fail(void **state)
-{
-    struct dl_err err = { .file = "old", .line = 3 };
+static void test_fail(void **state) {
+    struct dl_err err = {.file = "old", .line = 3};
     char text[1600];
 
     (void)state;
@@ -23,8 +22,7 @@ static void test_fail(void **state)
     assert_int_equal(dl_fail_at(NULL, "f", 1, 1, "k", "x"), DL_ERR_INPUT);
 }
 
-static void test_fail_at(void **state)
-{
+static void test_fail_at(void **state) {
     struct dl_err err;
     char text[1600];
 
@@ -42,8 +40,7 @@ static void test_fail_at(void **state)
     assert_string_equal(text, "d/x.");
 }
 
-static void test_arguments_may_be_the_record_itself(void **state)
-{
+static void test_arguments_may_be_the_record_itself(void **state) {
     struct dl_err err;
 
     (void)state;
@@ -54,8 +51,7 @@ static void test_arguments_may_be_the_record_itself(void **state)
     assert_string_equal(err.key, "key");
 }
 
-static void test_long_and_hostile_text(void **state)
-{
+static void test_long_and_hostile_text(void **state) {
     struct dl_err err;
     char big[2000], text[1600];
 
@@ -71,11 +67,14 @@ static void test_long_and_hostile_text(void **state)
     assert_string_equal(text, "a?[31m:1:1: error: b?c? ?? \xc3\xa9");
 }
 
-static void test_suggest(void **state)
-{
-    static const char *const names[] = {
-        "bandwidth_bytes_per_s", "latency_s", "nodes", "horovod-pytorch", "resnet50", "resnet101", NULL
-    };
+static void test_suggest(void **state) {
+    static const char *const names[] = {"bandwidth_bytes_per_s",
+                                        "latency_s",
+                                        "nodes",
+                                        "horovod-pytorch",
+                                        "resnet50",
+                                        "resnet101",
+                                        NULL};
 
     (void)state;
     assert_string_equal(dl_suggest("bandwith_bytes_per_s", names), "bandwidth_bytes_per_s");
@@ -91,8 +90,7 @@ static void test_suggest(void **state)
     assert_null(dl_suggest("nodes", NULL));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail),
         cmocka_unit_test(test_fail_at),

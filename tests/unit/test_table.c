@@ -5,23 +5,22 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/csv.h"
-#include "model/table.h"
+#include "model/base/csv.h"
+#include "model/base/table.h"
 #include "tests/check.h"
 
 static const struct dl_column columns[] = {
-    { "nodes", "nodes", NULL, DL_COLUMN_INTEGER, 0, 0 },
-    { "iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 0 },
-    { "memory.total_bytes", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824.0, 0 },
-    { "limit", "limit", NULL, DL_COLUMN_STRING, 0, 0 },
-    { "fits", "fits", NULL, DL_COLUMN_BOOL, 0, 0 },
-    { "hidden", NULL, NULL, DL_COLUMN_NUMBER, 0, 0 },
-    { "memory.peak.bytes", NULL, NULL, DL_COLUMN_INTEGER, 0, 0 },
+    {"nodes", "nodes", NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
+    {"memory.total_bytes", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824.0, 0},
+    {"limit", "limit", NULL, DL_COLUMN_STRING, 0, 0},
+    {"fits", "fits", NULL, DL_COLUMN_BOOL, 0, 0},
+    {"hidden", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.peak.bytes", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-static void fill(struct dl_table *table, struct dl_arena *arena)
-{
+static void fill(struct dl_table *table, struct dl_arena *arena) {
     union dl_cell *row;
 
     dl_table_init(table, arena, columns, COLUMNS);
@@ -40,9 +39,8 @@ static void fill(struct dl_table *table, struct dl_arena *arena)
     row[1].number = 12.3456; /* 12345.6 ms: no digit of the whole part is lost */
 }
 
-static void test_text(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_text(void **state) {
+    struct dl_arena arena = {0};
     struct dl_table table;
 
     (void)state;
@@ -54,9 +52,8 @@ static void test_text(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_csv(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_csv(void **state) {
+    struct dl_arena arena = {0};
     struct dl_table table;
     struct dl_csv csv;
     struct dl_err err;
@@ -65,17 +62,18 @@ static void test_csv(void **state)
     (void)state;
     fill(&table, &arena);
     text = dl_table_csv(&table);
-    assert_string_equal(text, "nodes,iteration_s,memory.total_bytes,limit,fits,hidden,memory.peak.bytes\n"
-                              "1,0.012345,2147483648,\"compute, \"\"all\"\"\",true,0.1,5\n"
-                              "1024,12.3456,,,false,,\n");
-    assert_int_equal(dl_csv_parse("t", text, strlen(text), &arena, &csv, &err), DL_OK); /* our own reader takes it */
+    assert_string_equal(text,
+                        "nodes,iteration_s,memory.total_bytes,limit,fits,hidden,memory.peak.bytes\n"
+                        "1,0.012345,2147483648,\"compute, \"\"all\"\"\",true,0.1,5\n"
+                        "1024,12.3456,,,false,,\n");
+    assert_int_equal(dl_csv_parse("t", text, strlen(text), &arena, &csv, &err),
+                     DL_OK); /* our own reader takes it */
     assert_string_equal(csv.rows[0][3], "compute, \"all\"");
     dl_arena_free(&arena);
 }
 
-static void test_json(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_json(void **state) {
+    struct dl_arena arena = {0};
     struct dl_json_writer w;
     struct dl_table table;
 
@@ -86,18 +84,18 @@ static void test_json(void **state)
     dl_table_json(&table, &w);
     dl_jw_end(&w);
     assert_false(w.failed);
-    assert_string_equal(
-        w.text, "[{\"nodes\":1,\"iteration_s\":0.012345,\"memory\":{\"total_bytes\":2147483648,\"peak\":{\"bytes\":5}},"
-                "\"limit\":\"compute, \\\"all\\\"\",\"fits\":true,\"hidden\":0.1},"
-                "{\"nodes\":1024,\"iteration_s\":12.3456,\"memory\":{\"total_bytes\":null,\"peak\":{\"bytes\":null}},"
-                "\"limit\":null,\"fits\":false,\"hidden\":null}]");
+    assert_string_equal(w.text, "[{\"nodes\":1,\"iteration_s\":0.012345,\"memory\":{\"total_"
+                                "bytes\":2147483648,\"peak\":{\"bytes\":5}},"
+                                "\"limit\":\"compute, \\\"all\\\"\",\"fits\":true,\"hidden\":0.1},"
+                                "{\"nodes\":1024,\"iteration_s\":12.3456,\"memory\":{\"total_"
+                                "bytes\":null,\"peak\":{\"bytes\":null}},"
+                                "\"limit\":null,\"fits\":false,\"hidden\":null}]");
     dl_arena_free(&arena);
 }
 
 /* One number as the text of a one-column table shows it. */
-static const char *shown(struct dl_arena *arena, double value, int digits)
-{
-    const struct dl_column column = { "x", "", NULL, DL_COLUMN_NUMBER, 0, digits };
+static const char *shown(struct dl_arena *arena, double value, int digits) {
+    const struct dl_column column = {"x", "", NULL, DL_COLUMN_NUMBER, 0, digits};
     struct dl_table table;
     union dl_cell *row;
     char *text;
@@ -112,9 +110,8 @@ static const char *shown(struct dl_arena *arena, double value, int digits)
     return strrchr(text, '\n') + 2; /* behind the empty heading and the margin */
 }
 
-static void test_digits(void **state)
-{
-    struct dl_arena arena = { 0 };
+static void test_digits(void **state) {
+    struct dl_arena arena = {0};
 
     (void)state;
     assert_string_equal(shown(&arena, 9.996, 0), "10.0"); /* not 10.00 */
@@ -130,13 +127,12 @@ static void test_digits(void **state)
     dl_arena_free(&arena);
 }
 
-static void test_many_rows_and_odd_strings(void **state)
-{
+static void test_many_rows_and_odd_strings(void **state) {
     static const struct dl_column two[] = {
-        { "name", "name", NULL, DL_COLUMN_STRING, 0, 0 },
-        { "n", "n", NULL, DL_COLUMN_INTEGER, 0, 0 },
+        {"name", "name", NULL, DL_COLUMN_STRING, 0, 0},
+        {"n", "n", NULL, DL_COLUMN_INTEGER, 0, 0},
     };
-    struct dl_arena arena = { 0 };
+    struct dl_arena arena = {0};
     struct dl_table table;
     char *text;
 
@@ -157,8 +153,7 @@ static void test_many_rows_and_odd_strings(void **state)
     dl_arena_free(&arena);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_csv),

@@ -1,5 +1,5 @@
-/* Transformers split over ranks: activations against Korthikanti et al. (formulas.md section 3), states of ZeRO, volumes, pipeline
- * schedules, groups; each worked by hand. */
+/* Transformers split over ranks: activations against Korthikanti et al. (formulas.md section 3),
+ * states of ZeRO, volumes, pipeline schedules, groups; each worked by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "model/strategy.h"
-#include "model/tf.h"
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"
@@ -18,28 +18,39 @@
 struct gpt {
     struct dl_fake f;
     struct dl_workload workload;
-    struct dl_tf tf;
+    struct dl_transformer tf;
 };
 
-/* 4 layers, hidden 1024, 16 heads, 512 tokens, vocabulary 51200; mixed precision, Adam, gradients of 2 bytes. */
+/* 4 layers, hidden 1024, 16 heads, 512 tokens, vocabulary 51200; mixed precision, Adam, gradients
+ * of 2 bytes. */
 static void make(struct gpt *g) {
     static struct dl_override overrides[4];
-    const char *const pairs[4][2] = {{"layers", "4"}, {"seq", "512"}, {"heads", "16"}, {"vocab", "51200"}};
+    const char *const pairs[4][2] = {
+        {"layers", "4"}, {"seq", "512"}, {"heads", "16"}, {"vocab", "51200"}};
     struct dl_err err = {0};
     fake_make(&g->f);
-    for (int i = 0; i < 4; i++) overrides[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
+    for (int i = 0; i < 4; i++)
+        overrides[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
     load_name("gpt", overrides, 4, &g->f.arena, &g->workload);
     g->f.framework.mixed_gradient_bytes = 2;
     g->f.framework.splits_layers = g->f.framework.shards = true;
     g->f.plan.precision = DL_MIXED;
     g->f.plan.optimizer = DL_ADAM;
     g->f.plan.tp = g->f.plan.pp = g->f.plan.sp = g->f.plan.ep = 1;
-    assert_int_equal(dl_tf_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan, &g->f.arena, &g->tf, &err), DL_OK);
+    assert_int_equal(dl_transformer_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan,
+                                            &g->f.arena, &g->tf, &err),
+                     DL_OK);
 }
 
-static struct dl_tf_split split(int64_t tp, int64_t sp, int64_t pp, int64_t dp) {
+static struct dl_transformer_split split(int64_t tp, int64_t sp, int64_t pp, int64_t dp) {
     const int64_t devices = tp * sp * pp * dp, each = devices < 4 ? devices : 4;
-    return (struct dl_tf_split){.tp = tp, .sp = sp, .ep = 1, .pp = pp, .dp = dp, .nodes = devices / each, .devices_per_node = each};
+    return (struct dl_transformer_split){.tp = tp,
+                                         .sp = sp,
+                                         .ep = 1,
+                                         .pp = pp,
+                                         .dp = dp,
+                                         .nodes = devices / each,
+                                         .devices_per_node = each};
 }
 
 static void finds_the_stack(void **state) {
@@ -50,111 +61,126 @@ static void finds_the_stack(void **state) {
     check_close(g.tf.heads, 16, 0);
     check_close(g.tf.hidden, 1024, 0);
     check_close(g.tf.tokens, 512, 0);
-    /* 12 h^2 + 13 h: 8 h^2 of columns and rows split with the 7 h biases of columns; 2 h + 2 h of rows' biases, 4 h of norms */
-    check_close(g.tf.split_elements[DL_TF_BODY], 12.0 * 1024 * 1024 + 7 * 1024, 0);
-    check_close(g.tf.whole_elements[DL_TF_BODY], 6.0 * 1024, 0);
+    /* 12 h^2 + 13 h: 8 h^2 of columns and rows split with the 7 h biases of columns; 2 h + 2 h of
+     * rows' biases, 4 h of norms */
+    check_close(g.tf.split_elements[DL_TRANSFORMER_BODY], 12.0 * 1024 * 1024 + 7 * 1024, 0);
+    check_close(g.tf.whole_elements[DL_TRANSFORMER_BODY], 6.0 * 1024, 0);
     check_close(g.tf.tied_elements, 51200.0 * 1024, 0);
-    const double all = g.tf.split_elements[0] + g.tf.whole_elements[0] + 4 * (g.tf.split_elements[1] + g.tf.whole_elements[1]) +
+    const double all = g.tf.split_elements[0] + g.tf.whole_elements[0] +
+                       4 * (g.tf.split_elements[1] + g.tf.whole_elements[1]) +
                        g.tf.split_elements[2] + g.tf.whole_elements[2];
     check_close(all, g.workload.parameters, 0);
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-SPLIT, F-TF-ACTIVATIONS: s b h (34 + 5 a s/h), (10 + 24/t + 5 a s/(h t)), (34 + 5 a s/h)/t, 34/t; the norms' statistics
- * (8 bytes a token, twice) besides. a s/h = 8. */
+/* F-TRANSFORMER-SPLIT, F-TRANSFORMER-ACTIVATIONS: s b h (34 + 5 a s/h), (10 + 24/t + 5 a s/(h t)),
+ * (34 + 5 a s/h)/t, 34/t; the norms' statistics (8 bytes a token, twice) besides. a s/h = 8. */
 static void activations_of_a_layer(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    struct { int64_t tp; bool sequence; enum dl_recompute recompute; double factor; } cases[] = {
-        {1, false, DL_RECOMPUTE_NONE, 34 + 40},      {4, false, DL_RECOMPUTE_NONE, 10 + 6 + 10},
-        {4, true, DL_RECOMPUTE_NONE, (34 + 40) / 4.0}, {4, true, DL_RECOMPUTE_SELECTIVE, 34 / 4.0},
+    struct {
+        int64_t tp;
+        bool sequence;
+        enum dl_recompute recompute;
+        double factor;
+    } cases[] = {
+        {1, false, DL_RECOMPUTE_NONE, 34 + 40},
+        {4, false, DL_RECOMPUTE_NONE, 10 + 6 + 10},
+        {4, true, DL_RECOMPUTE_NONE, (34 + 40) / 4.0},
+        {4, true, DL_RECOMPUTE_SELECTIVE, 34 / 4.0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_tf_split s = split(cases[i].tp, 1, 1, 1);
+        struct dl_transformer_split s = split(cases[i].tp, 1, 1, 1);
         s.sequence_parallel = cases[i].sequence;
         double bytes = 0;
         for (int k = 0; k < g.tf.layer_count; k++) {
-            if (g.tf.layers[k].part == DL_TF_BODY) bytes += dl_tf_kept_bytes(&g.tf, &g.tf.layers[k], &s, cases[i].recompute);
+            if (g.tf.layers[k].part == DL_TRANSFORMER_BODY)
+                bytes += dl_transformer_kept_bytes(&g.tf, &g.tf.layers[k], &s, cases[i].recompute);
         }
         const double statistics = 16 * 512.0 / (cases[i].sequence ? (double)cases[i].tp : 1);
         check_close(bytes - statistics, 512.0 * 1024 * cases[i].factor, 1e-9);
     }
-    struct dl_tf_cell cell;
+    struct dl_transformer_micro_batch cell;
     struct dl_err err = {0};
-    const struct dl_tf_split one = split(1, 1, 1, 1);
-    assert_int_equal(dl_tf_cell_make(&g.tf, &one, 3, &cell, &err), DL_OK);
-    check_close(cell.kept_bytes[DL_TF_BODY][DL_RECOMPUTE_FULL], 2 * 3 * 512.0 * 1024, 0);
+    const struct dl_transformer_split one = split(1, 1, 1, 1);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 3, &cell, &err), DL_OK);
+    check_close(cell.kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL], 2 * 3 * 512.0 * 1024, 0);
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-STATES: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N. N = 8. Stage 3 gathers the weights of two layers into a buffer. */
+/* F-TRANSFORMER-STATES: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N. N = 8. Stage 3 gathers the
+ * weights of two layers into a buffer. */
 static void states_of_zero(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    const struct dl_tf_split s = split(1, 1, 1, 8);
+    const struct dl_transformer_split s = split(1, 1, 1, 8);
     const double p = g.workload.parameters, layer = 2 * (12 * 1024.0 * 1024 + 13 * 1024);
     double plain = 0;
     const double wanted[] = {16 * p, 4 * p + 12 * p / 8, 2 * p + 14 * p / 8, 16 * p / 8};
     for (int shard = 0; shard <= 3; shard++) {
-        struct dl_tf_layout layout;
+        struct dl_transformer_mapping layout;
         struct dl_err err = {0};
-        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, &err), DL_OK);
         const struct dl_memory *m = &layout.states[0];
         if (shard < 3) plain = m->buffers_bytes; /* what the framework's buckets take */
-        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard], 1e-12);
+        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard],
+                    1e-12);
         check_close(m->buffers_bytes, plain + (shard == 3 ? 2 * layer : 0), 1e-12);
     }
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-DATA, F-TF-SHARD: bytes sent in one iteration of one micro-batch, of S = 2 P: 2 S, 2 S, 2 S, 3 S, times (N - 1)/N. */
+/* F-TRANSFORMER-DATA, F-TRANSFORMER-SHARD: bytes sent in one iteration of one micro-batch, of S = 2
+ * P: 2 S, 2 S, 2 S, 3 S, times (N - 1)/N. */
 static void volumes_of_zero(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    const struct dl_tf_split s = split(1, 1, 1, 8);
+    const struct dl_transformer_split s = split(1, 1, 1, 8);
     const struct dl_collective_time none = {0};
-    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
     const double each = 7.0 / 8 * 2 * g.workload.parameters, wanted[] = {2, 2, 2, 3};
-    struct dl_tf_cell cell;
+    struct dl_transformer_micro_batch cell;
     struct dl_err err = {0};
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
     for (int shard = 0; shard <= 3; shard++) {
-        struct dl_tf_layout layout;
-        struct dl_tf_result r;
-        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &layout, &err), DL_OK);
-        dl_tf_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+        struct dl_transformer_mapping layout;
+        struct dl_transformer_result r;
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
         check_close(r.sent_bytes, wanted[shard] * each, 1e-9);
     }
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-HYBRID: 8 data ranks, states shared out among 4 of a node: 4 P + 12 P/4 and so on; a rank sends 3/4 S for each scatter and gather,
- * and 2 x 1/2 x S/4 to its fellow on the other node. Within the node they are faster than among all 8. */
+/* F-TRANSFORMER-HYBRID: 8 data ranks, states shared out among 4 of a node: 4 P + 12 P/4 and so on;
+ * a rank sends 3/4 S for each scatter and gather, and 2 x 1/2 x S/4 to its fellow on the other
+ * node. Within the node they are faster than among all 8. */
 static void hybrid_sharding(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    struct dl_tf_split s = split(1, 1, 1, 8);
+    struct dl_transformer_split s = split(1, 1, 1, 8);
     const double p = g.workload.parameters, bytes = 2 * p;
     const double wanted[] = {16 * p, 4 * p + 12 * p / 4, 2 * p + 14 * p / 4, 16 * p / 4};
     const struct dl_collective_time none = {0};
-    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
-    struct dl_tf_cell cell;
+    const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    struct dl_transformer_micro_batch cell;
     struct dl_err err = {0};
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
     for (int shard = 1; shard <= 3; shard++) {
-        struct dl_tf_layout hybrid, all;
-        struct dl_tf_result r;
+        struct dl_transformer_mapping hybrid, all;
+        struct dl_transformer_result r;
         s.shard_group = 4;
-        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &hybrid, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &hybrid, &err), DL_OK);
         s.shard_group = 0;
-        assert_int_equal(dl_tf_layout_make(&g.tf, &s, shard, &all, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &all, &err), DL_OK);
         const struct dl_memory *m = &hybrid.states[0];
-        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard], 1e-12);
-        dl_tf_evaluate(&g.tf, &hybrid, &cell, &none, &choice, &r);
+        check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard],
+                    1e-12);
+        dl_transformer_evaluate(&g.tf, &hybrid, &cell, &none, &choice, &r);
         check_close(r.sent_bytes, ((shard == 3 ? 3 : 2) * 0.75 + 0.25) * bytes, 1e-9);
         assert_true(hybrid.gather.time_s < all.gather.time_s);
     }
@@ -164,102 +190,129 @@ static void hybrid_sharding(void **state) {
     plan.dp = 8;
     plan.shard_group = 3;
     plan.batch_per_device_samples = 1;
-    assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_ERR_USAGE);
-    check_contains(err.message, "does not divide the 8 ranks that hold the same parameters; nearest is");
+    assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
+                     DL_ERR_USAGE);
+    check_contains(err.message,
+                   "does not divide the 8 ranks that hold the same parameters; nearest is");
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-TENSOR: 4 all-reduces of b s h 2 bytes a layer, 2(t-1)/t of it sent; sequence parallelism sends the same. Context
- * parallelism (F-TF-CONTEXT) halves what each of them moves. */
+/* F-TRANSFORMER-TENSOR: 4 all-reduces of b s h 2 bytes a layer, 2(t-1)/t of it sent; sequence
+ * parallelism sends the same. Context parallelism (F-TRANSFORMER-CONTEXT) halves what each of them
+ * moves. */
 static void volumes_of_tensor(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
-    struct dl_tf_cell plain, sequence, context;
-    struct dl_tf_split s = split(4, 1, 1, 1);
+    struct dl_transformer_micro_batch plain, sequence, context;
+    struct dl_transformer_split s = split(4, 1, 1, 1);
     const double message = 2 * 512.0 * 1024 * 2;
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 2, &plain, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &plain, &err), DL_OK);
     s.sequence_parallel = true;
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 2, &sequence, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &sequence, &err), DL_OK);
     s = split(4, 2, 1, 1);
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 2, &context, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &context, &err), DL_OK);
     check_close(plain.exchange_bytes, message, 0);
-    check_close(plain.forward[DL_TF_BODY].comm_bytes + plain.backward[DL_TF_BODY][0].comm_bytes, 4 * 2 * 0.75 * message, 1e-12);
-    check_close(sequence.forward[DL_TF_BODY].comm_bytes + sequence.backward[DL_TF_BODY][0].comm_bytes, 4 * 2 * 0.75 * message, 1e-12);
-    check_close(plain.backward[DL_TF_BODY][DL_RECOMPUTE_FULL].comm_bytes, 4 * 2 * 0.75 * message, 1e-12);
+    check_close(plain.forward[DL_TRANSFORMER_BODY].comm_bytes +
+                    plain.backward[DL_TRANSFORMER_BODY][0].comm_bytes,
+                4 * 2 * 0.75 * message, 1e-12);
+    check_close(sequence.forward[DL_TRANSFORMER_BODY].comm_bytes +
+                    sequence.backward[DL_TRANSFORMER_BODY][0].comm_bytes,
+                4 * 2 * 0.75 * message, 1e-12);
+    check_close(plain.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].comm_bytes,
+                4 * 2 * 0.75 * message, 1e-12);
     check_close(context.exchange_bytes, message / 2, 0);
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-GROUPS: 2 tensor, 2 sequence, 3 data, 4 pipeline ranks. */
+/* F-TRANSFORMER-GROUPS: 2 tensor, 2 sequence, 3 data, 4 pipeline ranks. */
 static void groups_of_ranks(void **state) {
     (void)state;
-    struct dl_tf_split s = split(2, 2, 4, 3);
-    struct dl_tf_group data = dl_tf_group_of(&s, DL_AXIS_DP), pipe = dl_tf_group_of(&s, DL_AXIS_PP);
-    assert_int_equal(dl_tf_group_of(&s, DL_AXIS_TP).stride, 1);
-    assert_int_equal(dl_tf_group_of(&s, DL_AXIS_SP).stride, 2);
+    struct dl_transformer_split s = split(2, 2, 4, 3);
+    struct dl_transformer_group data = dl_transformer_group_of(&s, DL_AXIS_DP),
+                                pipe = dl_transformer_group_of(&s, DL_AXIS_PP);
+    assert_int_equal(dl_transformer_group_of(&s, DL_AXIS_TP).stride, 1);
+    assert_int_equal(dl_transformer_group_of(&s, DL_AXIS_SP).stride, 2);
     assert_int_equal(data.ranks, 6);
     assert_int_equal(data.stride, 2);
     assert_int_equal(pipe.ranks, 4);
     assert_int_equal(pipe.stride, 12);
     s.mapping = DL_MAP_PIPELINE_INSIDE;
-    pipe = dl_tf_group_of(&s, DL_AXIS_PP);
-    data = dl_tf_group_of(&s, DL_AXIS_DP);
+    pipe = dl_transformer_group_of(&s, DL_AXIS_PP);
+    data = dl_transformer_group_of(&s, DL_AXIS_DP);
     assert_int_equal(pipe.stride, 4);
     assert_int_equal(data.stride, 8);
 }
 
-/* A pipeline of equal stages by hand: 8 layers of 1 s forward and 2 s backward, 4 stages, so 6 s a stage and micro-batch.
- * F-TF-BUBBLE, F-TF-ITERATION: 1F1B with m = 8: 8 x 6 + 3 x 6 = 66; GPipe the same; interleaved with v = 2: 48 + 9 = 57;
- * asynchronous 48. F-TF-BORDER: messages 2 (8 v + 2). F-TF-IN-FLIGHT, F-TF-MEMORY: 4, 8, 4 (1 + 3/8) = 5.5 micro-batches. */
+/* A pipeline of equal stages by hand: 8 layers of 1 s forward and 2 s backward, 4 stages, so 6 s a
+ * stage and micro-batch. F-TRANSFORMER-BUBBLE, F-TRANSFORMER-ITERATION: 1F1B with m = 8: 8 x 6 + 3
+ * x 6 = 66; GPipe the same; interleaved with v = 2: 48 + 9 = 57; asynchronous 48.
+ * F-TRANSFORMER-BOUNDARY: messages 2 (8 v + 2). F-TRANSFORMER-IN-FLIGHT, F-TRANSFORMER-MEMORY: 4,
+ * 8, 4 (1 + 3/8) = 5.5 micro-batches. */
 static void schedules(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    struct dl_tf_cell cell = {.micro_samples = 0};
-    struct dl_tf_layout layout = {.split = split(1, 1, 4, 1), .replicas = 1, .stage_layers = 2, .buckets = 1};
-    cell.forward[DL_TF_BODY].device_s = cell.forward[DL_TF_BODY].step_s = 1;
-    cell.backward[DL_TF_BODY][0].device_s = cell.backward[DL_TF_BODY][0].step_s = 2;
-    cell.kept_bytes[DL_TF_BODY][0] = 100;
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {
+        .split = split(1, 1, 4, 1), .replicas = 1, .stage_layers = 2, .buckets = 1};
+    cell.forward[DL_TRANSFORMER_BODY].device_s = cell.forward[DL_TRANSFORMER_BODY].step_s = 1;
+    cell.backward[DL_TRANSFORMER_BODY][0].device_s = cell.backward[DL_TRANSFORMER_BODY][0].step_s =
+        2;
+    cell.kept_bytes[DL_TRANSFORMER_BODY][0] = 100;
     const struct dl_collective_time border = {.time_s = 0.001};
-    const struct { enum dl_schedule schedule; int64_t v; double seconds, messages, flight; } cases[] = {
-        {DL_1F1B, 1, 66, 20, 4}, {DL_GPIPE, 1, 66, 20, 8}, {DL_INTERLEAVED, 2, 57, 36, 5.5}, {DL_ASYNC, 1, 48, 20, 4},
+    const struct {
+        enum dl_schedule schedule;
+        int64_t v;
+        double seconds, messages, flight;
+    } cases[] = {
+        {DL_1F1B, 1, 66, 20, 4},
+        {DL_GPIPE, 1, 66, 20, 8},
+        {DL_INTERLEAVED, 2, 57, 36, 5.5},
+        {DL_ASYNC, 1, 48, 20, 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct dl_tf_choice choice = {.micro_batches = 8, .schedule = cases[i].schedule, .virtual_stages = cases[i].v};
-        struct dl_tf_result r;
-        dl_tf_evaluate(&g.tf, &layout, &cell, &border, &choice, &r);
+        const struct dl_transformer_choice choice = {
+            .micro_batches = 8, .schedule = cases[i].schedule, .virtual_stages = cases[i].v};
+        struct dl_transformer_result r;
+        dl_transformer_evaluate(&g.tf, &layout, &cell, &border, &choice, &r);
         check_close(r.compute_s + r.bubble_s, cases[i].seconds, 1e-12);
         check_close(r.border_s, cases[i].messages * 0.001, 1e-12);
-        check_close(dl_tf_in_flight(&layout, &choice, 0), cases[i].flight, 1e-12);
+        check_close(dl_transformer_in_flight(&layout, &choice, 0), cases[i].flight, 1e-12);
         check_close(r.memory.activations_bytes, cases[i].flight * 200, 1e-12);
-        check_close(r.iteration_s, r.compute_s + r.exposed_comm_s + r.bubble_s + r.exposed_input_s + r.overhead_s, 1e-12);
+        check_close(r.iteration_s,
+                    r.compute_s + r.exposed_comm_s + r.bubble_s + r.exposed_input_s + r.overhead_s,
+                    1e-12);
     }
     dl_arena_free(&g.f.arena);
 }
 
-/* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: 2 + max(0, 8 - 6) = 4. F-TF-SHARD */
+/* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: 2 + max(0, 8 - 6)
+ * = 4. F-TRANSFORMER-SHARD */
 static void overlap_leaves(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
     g.f.framework.overlaps_backward = true;
     g.f.framework.iteration_s = 0;
-    struct dl_tf_cell cell = {.micro_samples = 0};
-    struct dl_tf_layout layout = {.split = split(1, 1, 1, 4), .replicas = 4, .stage_layers = 3, .buckets = 5};
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {
+        .split = split(1, 1, 1, 4), .replicas = 4, .stage_layers = 3, .buckets = 5};
     const struct dl_collective_time none = {0};
-    const struct dl_tf_choice choice = {.micro_batches = 1, .virtual_stages = 1};
-    struct dl_tf_result r;
+    const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    struct dl_transformer_result r;
     layout.reduce.time_s = 10;
-    cell.backward[DL_TF_BODY][0].step_s = cell.backward[DL_TF_BODY][0].device_s = 2;
-    dl_tf_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    cell.backward[DL_TRANSFORMER_BODY][0].step_s = cell.backward[DL_TRANSFORMER_BODY][0].device_s =
+        2;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.data_exposed_s, 4, 1e-12);
     check_close(r.data_s, 10, 1e-12);
     dl_arena_free(&g.f.arena);
 }
 
-/* One layer on one rank is what its kinds' kernels take: F-TF-LAYER equals the layers' costs of data parallelism. */
+/* One layer on one rank is what its kinds' kernels take: F-TRANSFORMER-LAYER equals the layers'
+ * costs of data parallelism. */
 static void one_rank_is_data(void **state) {
     (void)state;
     struct gpt g;
@@ -272,9 +325,13 @@ static void one_rank_is_data(void **state) {
     plan.dp = 1;
     plan.batch_per_device_samples = 4;
     const struct dl_predict_options options = {.terms = true};
-    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options, &g.f.arena, &data, &err), DL_OK);
+    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options,
+                                &g.f.arena, &data, &err),
+                     DL_OK);
     plan.strategy = dl_strategy_find("3d");
-    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options, &g.f.arena, &tensor, &err), DL_OK);
+    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options,
+                                &g.f.arena, &tensor, &err),
+                     DL_OK);
     check_close(tensor.forward_s, data.forward_s, 1e-9);
     check_close(tensor.backward_s, data.backward_s, 1e-9);
     check_close(tensor.update_s, data.update_s, 1e-9);
@@ -284,24 +341,25 @@ static void one_rank_is_data(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TF-HIDE: a host that needs as long as the device makes the pass 2^(1/8) = 1.0905 times as long; a host of half that, 1.0005 times. */
+/* F-TRANSFORMER-HIDE: a host that needs as long as the device makes the pass 2^(1/8) = 1.0905 times
+ * as long; a host of half that, 1.0005 times. */
 static void host_and_device(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
-    struct dl_tf_cell cell;
-    const struct dl_tf_split s = split(1, 1, 1, 1);
+    struct dl_transformer_micro_batch cell;
+    const struct dl_transformer_split s = split(1, 1, 1, 1);
     g.f.framework.dispatch_s = 0;
-    assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
-    const struct dl_tf_pass alone = cell.forward[DL_TF_BODY];
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    const struct dl_transformer_pass alone = cell.forward[DL_TRANSFORMER_BODY];
     check_close(alone.step_s, alone.device_s + alone.launches * 1e-6, 1e-12);
     const double factors[] = {1, 0.5}, wanted[] = {1.090507732665258, 1.0004874488165387};
     g.f.device.launch_s = 0;
     for (int i = 0; i < 2; i++) {
         g.f.framework.dispatch_s = factors[i] * alone.step_s / alone.launches;
-        assert_int_equal(dl_tf_cell_make(&g.tf, &s, 1, &cell, &err), DL_OK);
-        check_close(cell.forward[DL_TF_BODY].step_s / alone.step_s, wanted[i], 1e-9);
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / alone.step_s, wanted[i], 1e-9);
     }
     dl_arena_free(&g.f.arena);
 }
@@ -311,9 +369,16 @@ static void impossible(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    const struct { const char *strategy; int64_t tp, pp, dp; double batch, micro; const char *says; } cases[] = {
-        {"tensor", 32, 0, 0, 32, 0, "only 16 attention heads"},   {"3d", 1, 8, 4, 32, 0, "only 4 layers"},
-        {"3d", 1, 2, 16, 32, 3, "nearest --global-batch is 48"},   {"data+tensor", 1, 1, 32, 32, 5, "does not divide"},
+    const struct {
+        const char *strategy;
+        int64_t tp, pp, dp;
+        double batch, micro;
+        const char *says;
+    } cases[] = {
+        {"tensor", 32, 0, 0, 32, 0, "only 16 attention heads"},
+        {"3d", 1, 8, 4, 32, 0, "only 4 layers"},
+        {"3d", 1, 2, 16, 32, 3, "nearest --global-batch is 48"},
+        {"data+tensor", 1, 1, 32, 32, 5, "does not divide"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct dl_err err = {0};
@@ -327,7 +392,8 @@ static void impossible(void **state) {
         plan.batch_per_device_samples = 0;
         plan.global_batch_samples = cases[i].batch;
         plan.micro_batch_samples = cases[i].micro;
-        assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_ERR_USAGE);
+        assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
+                         DL_ERR_USAGE);
         if (strstr(err.message, cases[i].says) == NULL) fail_msg("case %zu: %s", i, err.message);
     }
     dl_arena_free(&g.f.arena);
@@ -335,10 +401,11 @@ static void impossible(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_stack),   cmocka_unit_test(activations_of_a_layer), cmocka_unit_test(states_of_zero),
-        cmocka_unit_test(volumes_of_zero),   cmocka_unit_test(volumes_of_tensor),      cmocka_unit_test(groups_of_ranks),
-        cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),         cmocka_unit_test(one_rank_is_data),
-        cmocka_unit_test(hybrid_sharding),
+        cmocka_unit_test(finds_the_stack),   cmocka_unit_test(activations_of_a_layer),
+        cmocka_unit_test(states_of_zero),    cmocka_unit_test(volumes_of_zero),
+        cmocka_unit_test(volumes_of_tensor), cmocka_unit_test(groups_of_ranks),
+        cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),
+        cmocka_unit_test(one_rank_is_data),  cmocka_unit_test(hybrid_sharding),
         cmocka_unit_test(host_and_device),   cmocka_unit_test(impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,12 +6,12 @@
 
 #include <cmocka.h>
 
-#include "model/timeline.h"
+#include "model/framework/timeline.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* Two layers; forward 1 s and 2 s, backward 2 s and 4 s, update 1 s. Backward of layer 1 ends at 3 + 4 = 7 s, of layer 0
- * at 9 s: gradient 0 (layer 1) is ready at 7, gradient 1 (layer 0) at 9. */
+/* Two layers; forward 1 s and 2 s, backward 2 s and 4 s, update 1 s. Backward of layer 1 ends at 3
+ * + 4 = 7 s, of layer 0 at 9 s: gradient 0 (layer 1) is ready at 7, gradient 1 (layer 0) at 9. */
 struct bench {
     struct dl_fake fake;
     struct dl_layer_cost layers[2];
@@ -23,12 +23,18 @@ struct bench {
 static double message_s = 0, prologue_s = 0;
 static bool each = false;
 
-static enum dl_code exchange(const struct dl_exchange_request *r, struct dl_exchange *out, struct dl_err *err) {
-    DL_TRY(dl_exchange_messages(r, r->gradient_count, out, err));
+static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
+                             struct dl_err *err) {
+    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     for (int g = 0; g < r->gradient_count; g++) {
-        out->messages[g] = (struct dl_message){.name = "message", .first = g, .count = 1, .bytes = r->gradients[g].bytes,
-                                               .ready_s = r->gradients[g].ready_s, .duration_s = message_s,
-                                               .bandwidth_s = message_s, .returns = true};
+        out->messages[g] = (struct dl_message){.name = "message",
+                                               .first = g,
+                                               .count = 1,
+                                               .bytes = r->gradients[g].bytes,
+                                               .ready_s = r->gradients[g].ready_s,
+                                               .duration_s = message_s,
+                                               .bandwidth_s = message_s,
+                                               .returns = true};
     }
     out->wait_each = each;
     out->prologue_s = prologue_s;
@@ -48,10 +54,16 @@ static void make(struct bench *b) {
         b->gradients[i] = (struct dl_gradient){.layer = 1 - i, .elements = 100, .bytes = 400};
     }
     b->cost = (struct dl_cost){.layers = b->layers, .update = {.time_s = 1, .launches = 1}};
-    b->request = (struct dl_timeline_request){
-        .cost = &b->cost, .behaviour = &behaviour, .gradients = b->gradients,
-        .exchange = {.system = &b->fake.system, .workload = &b->fake.workload, .framework = &b->fake.framework,
-                     .plan = &b->fake.plan, .gradients = b->gradients, .gradient_count = 2, .arena = &b->fake.arena}};
+    b->request = (struct dl_timeline_request){.cost = &b->cost,
+                                              .behaviour = &behaviour,
+                                              .gradients = b->gradients,
+                                              .exchange = {.system = &b->fake.system,
+                                                           .workload = &b->fake.workload,
+                                                           .framework = &b->fake.framework,
+                                                           .plan = &b->fake.plan,
+                                                           .gradients = b->gradients,
+                                                           .gradient_count = 2,
+                                                           .arena = &b->fake.arena}};
     message_s = 0;
     prologue_s = 0;
     each = false;
@@ -76,7 +88,8 @@ static void without_exchange(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Messages of 3 s: the first runs 7..10, the second 10..13 (ready at 9, lane free at 10); update 13..14. */
+/* Messages of 3 s: the first runs 7..10, the second 10..13 (ready at 9, lane free at 10);
+ * update 13..14. */
 static void update_waits_for_all(void **state) {
     (void)state;
     struct bench b;
@@ -91,7 +104,8 @@ static void update_waits_for_all(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Messages of 1 s: the first is hidden (7..8), the second is exposed (9..10): 11 s. A prologue of 0.5 s adds to it. */
+/* Messages of 1 s: the first is hidden (7..8), the second is exposed (9..10): 11 s. A prologue of
+ * 0.5 s adds to it. */
 static void hidden_but_for_the_last(void **state) {
     (void)state;
     struct bench b;
@@ -107,9 +121,9 @@ static void hidden_but_for_the_last(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Waiting per layer, messages of 1 s: layer 1's is back at 8, layer 0's at 10 = when the compute lane (9 + update 1) begins
- * the next forward: nothing exposed, period 10. With 3 s: layer 1's is back at 10, layer 0's at 13, so that the next forward
- * begins at 13: period 13. */
+/* Waiting per layer, messages of 1 s: layer 1's is back at 8, layer 0's at 10 = when the compute
+ * lane (9 + update 1) begins the next forward: nothing exposed, period 10. With 3 s: layer 1's is
+ * back at 10, layer 0's at 13, so that the next forward begins at 13: period 13. */
 static void next_forward_hides_communication(void **state) {
     (void)state;
     struct bench b;
@@ -125,7 +139,8 @@ static void next_forward_hides_communication(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Messages of 20 s: the lane is busy 40 s an iteration and sets the period: gradients of the next iteration queue behind. */
+/* Messages of 20 s: the lane is busy 40 s an iteration and sets the period: gradients of the next
+ * iteration queue behind. */
 static void a_full_lane_sets_the_pace(void **state) {
     (void)state;
     struct bench b;
@@ -135,12 +150,14 @@ static void a_full_lane_sets_the_pace(void **state) {
     message_s = 20;
     run(&b, &t);
     assert_true(t.period_s >= 40);
-    assert_true(t.period_s <= 40 + 7 + 1e-9); /* at most the 7 s until the first gradient are not overlapped */
+    assert_true(t.period_s <=
+                40 + 7 + 1e-9); /* at most the 7 s until the first gradient are not overlapped */
     dl_arena_free(&b.fake.arena);
 }
 
-/* The host needs 3 s to issue each of 5 kernels: 1st starts at 3, the others at max(device, 3 k): 3-4, 6-8, 9-13, 13-15
- * (issued at 12), 15-16 (issued at 15): period 16, of which 6 s the device idles (3 + 2 + 1). */
+/* The host needs 3 s to issue each of 5 kernels: 1st starts at 3, the others at max(device, 3 k):
+ * 3-4, 6-8, 9-13, 13-15 (issued at 12), 15-16 (issued at 15): period 16, of which 6 s the device
+ * idles (3 + 2 + 1). */
 static void a_slow_host_leaves_gaps(void **state) {
     (void)state;
     struct bench b;
@@ -154,8 +171,9 @@ static void a_slow_host_leaves_gaps(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them beside backward (7..9), whose work takes 10 % longer then: 0.2 s
- * more on the device, hidden behind the messages, so that the update still begins at 13. */
+/* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them beside backward (7..9), whose work
+ * takes 10 % longer then: 0.2 s more on the device, hidden behind the messages, so that the update
+ * still begins at 13. */
 static void compute_is_slower_beside_messages(void **state) {
     (void)state;
     struct bench b;
@@ -174,9 +192,13 @@ static void compute_is_slower_beside_messages(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_exchange),          cmocka_unit_test(update_waits_for_all),
-        cmocka_unit_test(hidden_but_for_the_last),   cmocka_unit_test(next_forward_hides_communication),
-        cmocka_unit_test(a_full_lane_sets_the_pace), cmocka_unit_test(compute_is_slower_beside_messages), cmocka_unit_test(a_slow_host_leaves_gaps),
+        cmocka_unit_test(without_exchange),
+        cmocka_unit_test(update_waits_for_all),
+        cmocka_unit_test(hidden_but_for_the_last),
+        cmocka_unit_test(next_forward_hides_communication),
+        cmocka_unit_test(a_full_lane_sets_the_pace),
+        cmocka_unit_test(compute_is_slower_beside_messages),
+        cmocka_unit_test(a_slow_host_leaves_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* The skeleton of the probes, with a probe whose times are made up: when it stops, what it reports, how it fails. The
- * probes are programs of their own and no part of the library, so their common source is included here. */
+/* The skeleton of the probes, with a probe whose times are made up: when it stops, what it reports,
+ * how it fails. The probes are programs of their own and no part of the library, so their common
+ * source is included here. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -8,12 +9,12 @@
 
 #include <fcntl.h>
 
-#include "calibrate/probe_common.c"
+#include "calibrate/probes/common/probe_common.c"
 #include "calibrate/cal_journal.h"
 #include "tests/check.h"
 
-/* A call takes call_s (1 + noise N), and every `stall_every`-th block stall_s longer; of `steal_every` blocks all but one
- * are preempted, and take steal_s longer. */
+/* A call takes call_s (1 + noise N), and every `stall_every`-th block stall_s longer; of
+ * `steal_every` blocks all but one are preempted, and take steal_s longer. */
 static struct fake {
     double call_s, noise, stall_s, steal_s, spent_s;
     long stall_every, steal_every, blocks, calls, longest, fail_at, preemptions;
@@ -22,27 +23,22 @@ static struct fake {
     enum dl_code open_code, verify_code;
 } fake;
 
-static const char *available(void)
-{
-    return NULL;
-}
+static const char *available(void) { return NULL; }
 
-static enum dl_code fake_open(const struct dl_point *point, void **state, struct dl_err *err)
-{
-    if (fake.open_code != DL_OK) return dl_fail(err, fake.open_code, "no room for %s", point->shape);
+static enum dl_code fake_open(const struct dl_point *point, void **state, struct dl_err *err) {
+    if (fake.open_code != DL_OK)
+        return dl_fail(err, fake.open_code, "no room for %s", point->shape);
     fake.opened++;
     *state = &fake;
     return DL_OK;
 }
 
-static double gauss(void)
-{
+static double gauss(void) {
     double u = check_uniform(&fake.random), v = check_uniform(&fake.random);
     return sqrt(-2.0 * log(1.0 - u)) * cos(6.283185307179586 * v);
 }
 
-static double fake_run(void *state, long calls, struct dl_err *err)
-{
+static double fake_run(void *state, long calls, struct dl_err *err) {
     struct fake *f = state;
     f->blocks++;
     f->calls += calls;
@@ -61,27 +57,19 @@ static double fake_run(void *state, long calls, struct dl_err *err)
     return elapsed;
 }
 
-static long fake_preemptions(void)
-{
-    return fake.preemptions;
-}
+static long fake_preemptions(void) { return fake.preemptions; }
 
-static enum dl_code fake_verify(void *state, struct dl_err *err)
-{
+static enum dl_code fake_verify(void *state, struct dl_err *err) {
     ((struct fake *)state)->verified++;
     return fake.verify_code == DL_OK ? DL_OK : dl_fail(err, fake.verify_code, "wrong result");
 }
 
-static void fake_close(void *state)
-{
-    ((struct fake *)state)->closed++;
-}
+static void fake_close(void *state) { ((struct fake *)state)->closed++; }
 
-static const struct dl_probe FAKE = {"fake", "made up", 1e-3, available, fake_open, fake_run, fake_verify, NULL, fake_close,
-                                   fake_preemptions};
+static const struct dl_probe FAKE = {"fake",   "made up",   1e-3, available,  fake_open,
+                                     fake_run, fake_verify, NULL, fake_close, fake_preemptions};
 
-static struct series measured(double call_s, double noise, double share_s)
-{
+static struct series measured(double call_s, double noise, double share_s) {
     struct series series = {.count = 0};
     struct dl_err err = {0};
     fake.call_s = call_s;
@@ -91,15 +79,13 @@ static struct series measured(double call_s, double noise, double share_s)
     return series;
 }
 
-static int fresh(void **state)
-{
+static int fresh(void **state) {
     (void)state;
     memset(&fake, 0, sizeof fake);
     return 0;
 }
 
-static void steady_times_stop_at_the_first_check(void **state)
-{
+static void steady_times_stop_at_the_first_check(void **state) {
     (void)state;
     struct series s = measured(2e-3, 0.0, 10.0);
     assert_int_equal(s.count, FIRST_CHECK);
@@ -109,8 +95,7 @@ static void steady_times_stop_at_the_first_check(void **state)
     assert_int_equal(fake.longest, 1); /* a call is longer than a block */
 }
 
-static void short_calls_are_grouped_into_blocks(void **state)
-{
+static void short_calls_are_grouped_into_blocks(void **state) {
     (void)state;
     struct series s = measured(1e-7, 0.0, 10.0);
     /* A block of 1 ms of calls of 0.1 us: 10000, and no more than a fifth longer. */
@@ -118,8 +103,7 @@ static void short_calls_are_grouped_into_blocks(void **state)
     check_close(s.median, 1e-7, 1e-9);
 }
 
-static void noise_takes_more_blocks_until_the_interval_is_tight(void **state)
-{
+static void noise_takes_more_blocks_until_the_interval_is_tight(void **state) {
     (void)state;
     struct series quiet = measured(1.5e-3, 0.01, 100.0), noisy = measured(1.5e-3, 0.2, 100.0);
     assert_true(noisy.count > 4 * quiet.count);
@@ -129,8 +113,7 @@ static void noise_takes_more_blocks_until_the_interval_is_tight(void **state)
     assert_true(noisy.low <= noisy.median && noisy.median <= noisy.high);
 }
 
-static void the_share_ends_a_sample_that_does_not_settle(void **state)
-{
+static void the_share_ends_a_sample_that_does_not_settle(void **state) {
     (void)state;
     struct series s = measured(10e-3, 0.5, 0.2);
     assert_true(s.high - s.low > 2 * TIGHT_FRAC * s.median);
@@ -143,8 +126,7 @@ static void the_share_ends_a_sample_that_does_not_settle(void **state)
 }
 
 /* One block in eight is 10 ms late: the median stays, the late blocks are reported. */
-static void stalls_are_outliers_and_do_not_move_the_median(void **state)
-{
+static void stalls_are_outliers_and_do_not_move_the_median(void **state) {
     (void)state;
     fake.stall_every = 8;
     fake.stall_s = 10e-3;
@@ -155,8 +137,7 @@ static void stalls_are_outliers_and_do_not_move_the_median(void **state)
 }
 
 /* Three of four blocks wait 8 ms for another program: the fourth ones alone are the sample. */
-static void preempted_blocks_do_not_count(void **state)
-{
+static void preempted_blocks_do_not_count(void **state) {
     (void)state;
     fake.steal_every = 4;
     fake.steal_s = 8e-3;
@@ -167,8 +148,7 @@ static void preempted_blocks_do_not_count(void **state)
 }
 
 /* No block is left alone: the fastest quarter of them, and no more than PATIENCE shares of time. */
-static void without_clean_blocks_the_fastest_count(void **state)
-{
+static void without_clean_blocks_the_fastest_count(void **state) {
     (void)state;
     fake.steal_every = 1000000;
     fake.steal_s = 8e-3;
@@ -180,19 +160,25 @@ static void without_clean_blocks_the_fastest_count(void **state)
     assert_true(fake.spent_s < 1.1 * PATIENCE);
 }
 
-static void no_facts(void)
-{
-}
+static void no_facts(void) {}
 
 /* main() of a probe program for two points, with its stdout in a file; the text that it printed. */
-static char *run_points(int *status, struct dl_arena *arena)
-{
-    char *argv[] = {(char[]){"probe"}, (char[]){"--points"}, (char[]){"fake"}, (char[]){"bytes=8 x=-3"},
-                           (char[]){"fwd"},   (char[]){"0.5"},      (char[]){"fake"}, (char[]){"bytes=16"},
-                           (char[]){"fwd"},   (char[]){"0.5"},      NULL};
+static char *run_points(int *status, struct dl_arena *arena) {
+    char *argv[] = {(char[]){"probe"},
+                    (char[]){"--points"},
+                    (char[]){"fake"},
+                    (char[]){"bytes=8 x=-3"},
+                    (char[]){"fwd"},
+                    (char[]){"0.5"},
+                    (char[]){"fake"},
+                    (char[]){"bytes=16"},
+                    (char[]){"fwd"},
+                    (char[]){"0.5"},
+                    NULL};
     const struct dl_probe *const probes[] = {&FAKE, NULL};
     char name[] = "/tmp/dlmodel-test-XXXXXX";
-    int fd = mkstemp(name), saved = dup(STDOUT_FILENO), words = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+    int fd = mkstemp(name), saved = dup(STDOUT_FILENO), words = dup(STDERR_FILENO),
+        null = open("/dev/null", O_WRONLY);
     assert_true(fd >= 0 && saved >= 0 && words >= 0 && null >= 0);
     unlink(name);
     fflush(stdout);
@@ -213,8 +199,7 @@ static char *run_points(int *status, struct dl_arena *arena)
 }
 
 /* What a probe prints is what the journal reads. */
-static void a_sample_is_one_line_that_the_journal_takes(void **state)
-{
+static void a_sample_is_one_line_that_the_journal_takes(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -224,7 +209,9 @@ static void a_sample_is_one_line_that_the_journal_takes(void **state)
     assert_int_equal(status, 0);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), lines++) {
         struct dl_cal_line parsed;
-        assert_int_equal(dl_cal_line_parse("probe", lines + 1, line, strlen(line), &arena, &parsed, &err), DL_OK);
+        assert_int_equal(
+            dl_cal_line_parse("probe", lines + 1, line, strlen(line), &arena, &parsed, &err),
+            DL_OK);
         assert_true(parsed.has_sample);
         assert_string_equal(parsed.sample.probe, "fake");
         assert_string_equal(parsed.sample.shape, lines == 0 ? "bytes=8 x=-3" : "bytes=16");
@@ -239,21 +226,20 @@ static void a_sample_is_one_line_that_the_journal_takes(void **state)
     dl_arena_free(&arena);
 }
 
-static void a_machine_that_refuses_skips_the_point(void **state)
-{
+static void a_machine_that_refuses_skips_the_point(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     int status = -1;
     fake.open_code = DL_ERR_SYSTEM;
     char *text = run_points(&status, &arena);
     assert_int_equal(status, 0);
-    check_contains(text, "{\"skipped\":{\"name\":\"fake\",\"unavailable\":\"no room for bytes=16\"}}");
+    check_contains(text,
+                   "{\"skipped\":{\"name\":\"fake\",\"unavailable\":\"no room for bytes=16\"}}");
     assert_null(strstr(text, "sample"));
     dl_arena_free(&arena);
 }
 
-static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state)
-{
+static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     int status = -1;
@@ -275,8 +261,7 @@ static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state)
     dl_arena_free(&arena);
 }
 
-static void numbers_of_a_shape(void **state)
-{
+static void numbers_of_a_shape(void **state) {
     (void)state;
     const struct dl_point point = {.shape = "m=64 n=-3 km=7 k=12"};
     assert_int_equal(dl_point_number(&point, "m", -1), 64);
@@ -286,8 +271,7 @@ static void numbers_of_a_shape(void **state)
     assert_int_equal(dl_point_number(&point, "x", -1), -1);
 }
 
-static void random_data_are_the_same_each_time_and_spread(void **state)
-{
+static void random_data_are_the_same_each_time_and_spread(void **state) {
     (void)state;
     static float a[10000], b[10000];
     double sum = 0.0, squares = 0.0;
@@ -306,8 +290,7 @@ static void random_data_are_the_same_each_time_and_spread(void **state)
     assert_true(memcmp(a, b, sizeof a) != 0);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(steady_times_stop_at_the_first_check, fresh),
         cmocka_unit_test_setup(short_calls_are_grouped_into_blocks, fresh),

@@ -6,17 +6,22 @@
 
 #include <cmocka.h>
 
-#include "model/collective.h"
-#include "model/topology.h"
+#include "model/collective/collective.h"
+#include "model/hardware/topology.h"
 #include "tests/check.h"
 
-static struct dl_edge cube_mesh[] = {{0, 1, 1, "nvlink2"}, {0, 2, 1, "nvlink2"}, {0, 3, 2, "nvlink2"}, {0, 4, 2, "nvlink2"},
-                                     {1, 2, 2, "nvlink2"}, {1, 3, 1, "nvlink2"}, {1, 5, 2, "nvlink2"}, {2, 3, 2, "nvlink2"},
-                                     {2, 6, 1, "nvlink2"}, {3, 7, 1, "nvlink2"}, {4, 5, 1, "nvlink2"}, {4, 6, 1, "nvlink2"},
-                                     {4, 7, 2, "nvlink2"}, {5, 6, 2, "nvlink2"}, {5, 7, 1, "nvlink2"}, {6, 7, 2, "nvlink2"}};
+static struct dl_edge cube_mesh[] = {
+    {0, 1, 1, "nvlink2"}, {0, 2, 1, "nvlink2"}, {0, 3, 2, "nvlink2"}, {0, 4, 2, "nvlink2"},
+    {1, 2, 2, "nvlink2"}, {1, 3, 1, "nvlink2"}, {1, 5, 2, "nvlink2"}, {2, 3, 2, "nvlink2"},
+    {2, 6, 1, "nvlink2"}, {3, 7, 1, "nvlink2"}, {4, 5, 1, "nvlink2"}, {4, 6, 1, "nvlink2"},
+    {4, 7, 2, "nvlink2"}, {5, 6, 2, "nvlink2"}, {5, 7, 1, "nvlink2"}, {6, 7, 2, "nvlink2"}};
 
 static struct dl_system cube_mesh_system(void) {
-    struct dl_system system = {.name = "cube mesh", .nodes = 1, .devices_per_node = 8, .has_intra = true, .has_host = true};
+    struct dl_system system = {.name = "cube mesh",
+                               .nodes = 1,
+                               .devices_per_node = 8,
+                               .has_intra = true,
+                               .has_host = true};
     system.host.copy_bandwidth_bytes_per_s = 11e9;
     system.host.memory_bandwidth_bytes_per_s = NAN;
     system.intra = (struct dl_link){.kind = "nvlink2",
@@ -33,8 +38,9 @@ static struct dl_system cube_mesh_system(void) {
     return system;
 }
 
-/* 2: one link. 3: the cycle 0-1-2, both ways. 4: 0-1-2-3 and 0-2-1-3. 5: device 4 hangs on device 0 alone. 6: the one
- * link 4-5 is in every cycle. 7: devices 4 and 6 have four links each. 8: six links each, three cycles. */
+/* 2: one link. 3: the cycle 0-1-2, both ways. 4: 0-1-2-3 and 0-2-1-3. 5: device 4 hangs on device 0
+ * alone. 6: the one link 4-5 is in every cycle. 7: devices 4 and 6 have four links each. 8: six
+ * links each, three cycles. */
 static void rings_of_the_cube_mesh(void **state) {
     (void)state;
     static const int rings[9] = {0, 0, 1, 2, 4, 0, 2, 4, 6};
@@ -48,7 +54,8 @@ static void rings_of_the_cube_mesh(void **state) {
     assert_false(dl_topology_connected(cube_mesh, 16, 9));
 }
 
-/* Full mesh of 4 with double links (C4140): six links each, three cycles. A path: connected, no ring. */
+/* Full mesh of 4 with double links (C4140): six links each, three cycles. A path: connected, no
+ * ring. */
 static void other_graphs(void **state) {
     (void)state;
     struct dl_edge mesh[6], path[] = {{0, 1, 2, ""}, {1, 2, 2, ""}};
@@ -62,8 +69,8 @@ static void other_graphs(void **state) {
     assert_true(dl_topology_connected(path, 2, 3));
 }
 
-/* Measured with 1 GiB over 2 to 8 V100 (vTrain tables): 22.55 45.14 85.36 37.17 45.74 87.01 134.5 GB/s on the bus. The
- * graph alone gives them: not monotonic, with 5 devices below 4. */
+/* Measured with 1 GiB over 2 to 8 V100 (vTrain tables): 22.55 45.14 85.36 37.17 45.74 87.01 134.5
+ * GB/s on the bus. The graph alone gives them: not monotonic, with 5 devices below 4. */
 static void bus_bandwidth_is_not_monotonic(void **state) {
     (void)state;
     static const double measured[9] = {0, 0, 22.55, 45.14, 85.36, 37.17, 45.74, 87.01, 134.5};
@@ -81,8 +88,9 @@ static void bus_bandwidth_is_not_monotonic(void **state) {
     }
 }
 
-/* Four devices, every pair with two links of 20 GB/s: six rings, 120 GB/s in all. A message between two of them by MPI on device memory has the
- * pair's two links, 40 GB/s: 100 MB in 2.5 ms and a latency. NCCL held to two rings takes 1.5 x 120 MB / 40 GB/s = 4.5 ms, with all six 1.5. */
+/* Four devices, every pair with two links of 20 GB/s: six rings, 120 GB/s in all. A message between
+ * two of them by MPI on device memory has the pair's two links, 40 GB/s: 100 MB in 2.5 ms and a
+ * latency. NCCL held to two rings takes 1.5 x 120 MB / 40 GB/s = 4.5 ms, with all six 1.5. */
 static void pairs_and_fewer_rings(void **state) {
     (void)state;
     struct dl_edge mesh[6];
@@ -95,13 +103,22 @@ static void pairs_and_fewer_rings(void **state) {
     system.intra.edges = mesh, system.intra.edge_count = count;
     system.intra.bandwidth_bytes_per_s = 120e9, system.intra.latency_s = 2e-6;
     dl_topology_fill(&system.intra, 4);
-    struct dl_collective_request request = {.op = DL_COLL_P2P, .library = DL_LIB_MPI, .bytes = 100e6, .nodes = 1, .ranks_per_node = 2,
-                                            .flows_per_adapter = 1, .device_direct = true};
+    struct dl_collective_request request = {.op = DL_COLL_P2P,
+                                            .library = DL_LIB_MPI,
+                                            .bytes = 100e6,
+                                            .nodes = 1,
+                                            .ranks_per_node = 2,
+                                            .flows_per_adapter = 1,
+                                            .device_direct = true};
     struct dl_collective_time t;
     struct dl_err err = {0};
     if (dl_collective_time(&system, &request, &t, &err) != DL_OK) fail_msg("%s", err.message);
     check_close(t.bandwidth_s, 2.5e-3, 1e-9);
-    request = (struct dl_collective_request){.op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .bytes = 120e6, .nodes = 1, .ranks_per_node = 4,
+    request = (struct dl_collective_request){.op = DL_COLL_ALL_REDUCE,
+                                             .library = DL_LIB_NCCL,
+                                             .bytes = 120e6,
+                                             .nodes = 1,
+                                             .ranks_per_node = 4,
                                              .flows_per_adapter = 1};
     assert_int_equal(dl_collective_time(&system, &request, &t, &err), DL_OK);
     check_close(t.time_s, 1.5e-3, 0.1);
@@ -114,7 +131,8 @@ static void pairs_and_fewer_rings(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_and_fewer_rings), cmocka_unit_test(rings_of_the_cube_mesh), cmocka_unit_test(other_graphs),
-                                       cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_and_fewer_rings), cmocka_unit_test(rings_of_the_cube_mesh),
+        cmocka_unit_test(other_graphs), cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

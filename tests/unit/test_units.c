@@ -1,92 +1,92 @@
-/* Every row of the tables of prefixes and units, what is refused, how quantities print, and lists. */
+/* Every row of the tables of prefixes and units, what is refused, how quantities print, and lists.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/units.h"
+#include "model/base/units.h"
 #include "tests/check.h"
 
-static void test_parse(void **state)
-{
+static void test_parse(void **state) {
     static const struct {
         const char *text;
         enum dl_unit unit;
         double value;
     } cases[] = {
         /* bare numbers are SI */
-        { "12", DL_UNIT_S, 12 },
-        { "1e12", DL_UNIT_FLOP_PER_S, 1e12 },
-        { "-3.5e-2", DL_UNIT_NONE, -0.035 },
-        { "+.5", DL_UNIT_NONE, 0.5 },
-        { "5.", DL_UNIT_BYTE, 5 },
-        { " 7 ", DL_UNIT_W, 7 },
-        { "1E3", DL_UNIT_J, 1000 },
+        {"12", DL_UNIT_S, 12},
+        {"1e12", DL_UNIT_FLOP_PER_S, 1e12},
+        {"-3.5e-2", DL_UNIT_NONE, -0.035},
+        {"+.5", DL_UNIT_NONE, 0.5},
+        {"5.", DL_UNIT_BYTE, 5},
+        {" 7 ", DL_UNIT_W, 7},
+        {"1E3", DL_UNIT_J, 1000},
         /* times: results are the doubles nearest to the decimal value */
-        { "1.5us", DL_UNIT_S, 1.5e-6 },
-        { "1.5 us", DL_UNIT_S, 1.5e-6 },
-        { "3\xc2\xb5s", DL_UNIT_S, 3e-6 },
-        { "3\xce\xbcs", DL_UNIT_S, 3e-6 },
-        { "20ms", DL_UNIT_S, 0.02 },
-        { "7ns", DL_UNIT_S, 7e-9 },
-        { "2s", DL_UNIT_S, 2 },
-        { "4ps", DL_UNIT_S, 4e-12 },
-        { "2min", DL_UNIT_S, 120 },
-        { "1.5h", DL_UNIT_S, 5400 },
+        {"1.5us", DL_UNIT_S, 1.5e-6},
+        {"1.5 us", DL_UNIT_S, 1.5e-6},
+        {"3\xc2\xb5s", DL_UNIT_S, 3e-6},
+        {"3\xce\xbcs", DL_UNIT_S, 3e-6},
+        {"20ms", DL_UNIT_S, 0.02},
+        {"7ns", DL_UNIT_S, 7e-9},
+        {"2s", DL_UNIT_S, 2},
+        {"4ps", DL_UNIT_S, 4e-12},
+        {"2min", DL_UNIT_S, 120},
+        {"1.5h", DL_UNIT_S, 5400},
         /* sizes: k is 10^3, Ki 2^10; b is a bit */
-        { "1B", DL_UNIT_BYTE, 1 },
-        { "1kB", DL_UNIT_BYTE, 1e3 },
-        { "1KB", DL_UNIT_BYTE, 1e3 },
-        { "1MB", DL_UNIT_BYTE, 1e6 },
-        { "1GB", DL_UNIT_BYTE, 1e9 },
-        { "1TB", DL_UNIT_BYTE, 1e12 },
-        { "1PB", DL_UNIT_BYTE, 1e15 },
-        { "1EB", DL_UNIT_BYTE, 1e18 },
-        { "1KiB", DL_UNIT_BYTE, 1024 },
-        { "1MiB", DL_UNIT_BYTE, 1048576 },
-        { "1GiB", DL_UNIT_BYTE, 1073741824 },
-        { "1TiB", DL_UNIT_BYTE, 1099511627776 },
-        { "1PiB", DL_UNIT_BYTE, 1125899906842624 },
-        { "16b", DL_UNIT_BYTE, 2 },
-        { "1kbit", DL_UNIT_BYTE, 125 },
-        { "8bits", DL_UNIT_BYTE, 1 },
-        { "3byte", DL_UNIT_BYTE, 3 },
-        { "3kbytes", DL_UNIT_BYTE, 3000 },
+        {"1B", DL_UNIT_BYTE, 1},
+        {"1kB", DL_UNIT_BYTE, 1e3},
+        {"1KB", DL_UNIT_BYTE, 1e3},
+        {"1MB", DL_UNIT_BYTE, 1e6},
+        {"1GB", DL_UNIT_BYTE, 1e9},
+        {"1TB", DL_UNIT_BYTE, 1e12},
+        {"1PB", DL_UNIT_BYTE, 1e15},
+        {"1EB", DL_UNIT_BYTE, 1e18},
+        {"1KiB", DL_UNIT_BYTE, 1024},
+        {"1MiB", DL_UNIT_BYTE, 1048576},
+        {"1GiB", DL_UNIT_BYTE, 1073741824},
+        {"1TiB", DL_UNIT_BYTE, 1099511627776},
+        {"1PiB", DL_UNIT_BYTE, 1125899906842624},
+        {"16b", DL_UNIT_BYTE, 2},
+        {"1kbit", DL_UNIT_BYTE, 125},
+        {"8bits", DL_UNIT_BYTE, 1},
+        {"3byte", DL_UNIT_BYTE, 3},
+        {"3kbytes", DL_UNIT_BYTE, 3000},
         /* bandwidths: 100e9 / 8 */
-        { "25GB/s", DL_UNIT_BYTE_PER_S, 25e9 },
-        { "25GiB/s", DL_UNIT_BYTE_PER_S, 25.0 * 1073741824 },
-        { "100Gb/s", DL_UNIT_BYTE_PER_S, 12.5e9 },
-        { "100Gbit/s", DL_UNIT_BYTE_PER_S, 12.5e9 },
-        { "100Gbits/s", DL_UNIT_BYTE_PER_S, 12.5e9 },
-        { "100Gbps", DL_UNIT_BYTE_PER_S, 12.5e9 },
-        { "3Mbyte/s", DL_UNIT_BYTE_PER_S, 3e6 },
-        { "3Mbytes/s", DL_UNIT_BYTE_PER_S, 3e6 },
-        { "40ps/B", DL_UNIT_S_PER_BYTE, 4e-11 },
-        { "1ns/byte", DL_UNIT_S_PER_BYTE, 1e-9 },
+        {"25GB/s", DL_UNIT_BYTE_PER_S, 25e9},
+        {"25GiB/s", DL_UNIT_BYTE_PER_S, 25.0 * 1073741824},
+        {"100Gb/s", DL_UNIT_BYTE_PER_S, 12.5e9},
+        {"100Gbit/s", DL_UNIT_BYTE_PER_S, 12.5e9},
+        {"100Gbits/s", DL_UNIT_BYTE_PER_S, 12.5e9},
+        {"100Gbps", DL_UNIT_BYTE_PER_S, 12.5e9},
+        {"3Mbyte/s", DL_UNIT_BYTE_PER_S, 3e6},
+        {"3Mbytes/s", DL_UNIT_BYTE_PER_S, 3e6},
+        {"40ps/B", DL_UNIT_S_PER_BYTE, 4e-11},
+        {"1ns/byte", DL_UNIT_S_PER_BYTE, 1e-9},
         /* work and rates */
-        { "4.1GFLOP", DL_UNIT_FLOP, 4.1e9 },
-        { "4.1Gflop", DL_UNIT_FLOP, 4.1e9 },
-        { "15.7TFLOP/s", DL_UNIT_FLOP_PER_S, 15.7e12 },
-        { "15.7Tflop/s", DL_UNIT_FLOP_PER_S, 15.7e12 },
-        { "1PFLOPS", DL_UNIT_FLOP_PER_S, 1e15 },
-        { "1.53GHz", DL_UNIT_HZ, 1.53e9 },
-        { "300W", DL_UNIT_W, 300 },
-        { "5mW", DL_UNIT_W, 0.005 },
-        { "2kW", DL_UNIT_W, 2000 },
-        { "5kJ", DL_UNIT_J, 5000 },
-        { "3mJ", DL_UNIT_J, 0.003 },
+        {"4.1GFLOP", DL_UNIT_FLOP, 4.1e9},
+        {"4.1Gflop", DL_UNIT_FLOP, 4.1e9},
+        {"15.7TFLOP/s", DL_UNIT_FLOP_PER_S, 15.7e12},
+        {"15.7Tflop/s", DL_UNIT_FLOP_PER_S, 15.7e12},
+        {"1PFLOPS", DL_UNIT_FLOP_PER_S, 1e15},
+        {"1.53GHz", DL_UNIT_HZ, 1.53e9},
+        {"300W", DL_UNIT_W, 300},
+        {"5mW", DL_UNIT_W, 0.005},
+        {"2kW", DL_UNIT_W, 2000},
+        {"5kJ", DL_UNIT_J, 5000},
+        {"3mJ", DL_UNIT_J, 0.003},
         /* counts */
-        { "64k", DL_UNIT_COUNT, 64000 },
-        { "64Ki", DL_UNIT_COUNT, 65536 },
-        { "1.5k", DL_UNIT_COUNT, 1500 },
-        { "50%", DL_UNIT_NONE, 0.5 },
-        { "2M", DL_UNIT_NONE, 2e6 },
-        { "1.28M", DL_UNIT_SAMPLE, 1.28e6 },
-        { "3 samples", DL_UNIT_SAMPLE, 3 },
-        { "1sample", DL_UNIT_SAMPLE, 1 },
-        { "1200samples/s", DL_UNIT_SAMPLE_PER_S, 1200 },
-        { "9 sample/s", DL_UNIT_SAMPLE_PER_S, 9 },
+        {"64k", DL_UNIT_COUNT, 64000},
+        {"64Ki", DL_UNIT_COUNT, 65536},
+        {"1.5k", DL_UNIT_COUNT, 1500},
+        {"50%", DL_UNIT_NONE, 0.5},
+        {"2M", DL_UNIT_NONE, 2e6},
+        {"1.28M", DL_UNIT_SAMPLE, 1.28e6},
+        {"3 samples", DL_UNIT_SAMPLE, 3},
+        {"1sample", DL_UNIT_SAMPLE, 1},
+        {"1200samples/s", DL_UNIT_SAMPLE_PER_S, 1200},
+        {"9 sample/s", DL_UNIT_SAMPLE_PER_S, 9},
     };
     struct dl_err err;
 
@@ -96,55 +96,55 @@ static void test_parse(void **state)
 
         if (dl_units_parse(cases[i].text, cases[i].unit, &value, &err) != DL_OK)
             fail_msg("%s: %s", cases[i].text, err.message);
-        if (value != cases[i].value) fail_msg("%s is %.17g, expected %.17g", cases[i].text, value, cases[i].value);
+        if (value != cases[i].value)
+            fail_msg("%s is %.17g, expected %.17g", cases[i].text, value, cases[i].value);
     }
 }
 
-static void test_refusals(void **state)
-{
+static void test_refusals(void **state) {
     static const struct {
         const char *text;
         enum dl_unit unit;
     } cases[] = {
-        { "", DL_UNIT_S },
-        { " ", DL_UNIT_S },
-        { "x", DL_UNIT_S },
-        { "s", DL_UNIT_S },
-        { "1x", DL_UNIT_S },
-        { "1ss", DL_UNIT_S },
-        { "1 s s", DL_UNIT_S },
-        { "1S", DL_UNIT_S },
-        { "1us/", DL_UNIT_S },
-        { "1ks", DL_UNIT_S },
-        { "1B", DL_UNIT_S },
-        { "1s", DL_UNIT_BYTE },
-        { "1GB/s", DL_UNIT_BYTE },
-        { "1GB", DL_UNIT_BYTE_PER_S },
-        { "64M", DL_UNIT_BYTE },
-        { "1mB", DL_UNIT_BYTE },
-        { "1gB", DL_UNIT_BYTE },
-        { "1TFLOP", DL_UNIT_FLOP_PER_S },
-        { "1TFLOPS", DL_UNIT_FLOP },
-        { "1Mi", DL_UNIT_SAMPLE },
-        { "1.5", DL_UNIT_COUNT },
-        { "1e300", DL_UNIT_COUNT },
-        { "0x10", DL_UNIT_NONE },
-        { "0x1p3", DL_UNIT_NONE },
-        { "inf", DL_UNIT_NONE },
-        { "nan", DL_UNIT_NONE },
-        { "-inf", DL_UNIT_S },
-        { "infs", DL_UNIT_S },
-        { "1e999", DL_UNIT_NONE },
-        { "1e300EB", DL_UNIT_BYTE },
-        { "1,5", DL_UNIT_NONE },
-        { "--1", DL_UNIT_NONE },
-        { ".", DL_UNIT_NONE },
-        { "1e", DL_UNIT_NONE },
-        { "1 2", DL_UNIT_NONE },
-        { "\t1", DL_UNIT_NONE },
-        { "1_000", DL_UNIT_NONE },
-        { "1111111111111111111111111111111111111111111111111111111111111111111", DL_UNIT_NONE },
-        { NULL, DL_UNIT_S },
+        {"", DL_UNIT_S},
+        {" ", DL_UNIT_S},
+        {"x", DL_UNIT_S},
+        {"s", DL_UNIT_S},
+        {"1x", DL_UNIT_S},
+        {"1ss", DL_UNIT_S},
+        {"1 s s", DL_UNIT_S},
+        {"1S", DL_UNIT_S},
+        {"1us/", DL_UNIT_S},
+        {"1ks", DL_UNIT_S},
+        {"1B", DL_UNIT_S},
+        {"1s", DL_UNIT_BYTE},
+        {"1GB/s", DL_UNIT_BYTE},
+        {"1GB", DL_UNIT_BYTE_PER_S},
+        {"64M", DL_UNIT_BYTE},
+        {"1mB", DL_UNIT_BYTE},
+        {"1gB", DL_UNIT_BYTE},
+        {"1TFLOP", DL_UNIT_FLOP_PER_S},
+        {"1TFLOPS", DL_UNIT_FLOP},
+        {"1Mi", DL_UNIT_SAMPLE},
+        {"1.5", DL_UNIT_COUNT},
+        {"1e300", DL_UNIT_COUNT},
+        {"0x10", DL_UNIT_NONE},
+        {"0x1p3", DL_UNIT_NONE},
+        {"inf", DL_UNIT_NONE},
+        {"nan", DL_UNIT_NONE},
+        {"-inf", DL_UNIT_S},
+        {"infs", DL_UNIT_S},
+        {"1e999", DL_UNIT_NONE},
+        {"1e300EB", DL_UNIT_BYTE},
+        {"1,5", DL_UNIT_NONE},
+        {"--1", DL_UNIT_NONE},
+        {".", DL_UNIT_NONE},
+        {"1e", DL_UNIT_NONE},
+        {"1 2", DL_UNIT_NONE},
+        {"\t1", DL_UNIT_NONE},
+        {"1_000", DL_UNIT_NONE},
+        {"1111111111111111111111111111111111111111111111111111111111111111111", DL_UNIT_NONE},
+        {NULL, DL_UNIT_S},
     };
     struct dl_err err;
 
@@ -153,57 +153,59 @@ static void test_refusals(void **state)
         double value = 42;
 
         if (dl_units_parse(cases[i].text, cases[i].unit, &value, &err) != DL_ERR_USAGE)
-            fail_msg("\"%s\" was taken as %g %s", cases[i].text, value, dl_unit_name(cases[i].unit));
+            fail_msg("\"%s\" was taken as %g %s", cases[i].text, value,
+                     dl_unit_name(cases[i].unit));
         assert_true(value == 42); /* nothing is written on failure */
         check_contains(err.message, "expected a");
     }
-    dl_units_parse("25GB", DL_UNIT_BYTE_PER_S, &(double){ 0 }, &err);
-    assert_string_equal(err.message, "expected a bandwidth such as 25GB/s, 100Gb/s or 2.5e10 (byte/s), got \"25GB\"");
+    dl_units_parse("25GB", DL_UNIT_BYTE_PER_S, &(double){0}, &err);
+    assert_string_equal(
+        err.message,
+        "expected a bandwidth such as 25GB/s, 100Gb/s or 2.5e10 (byte/s), got \"25GB\"");
 }
 
-static void test_format(void **state)
-{
+static void test_format(void **state) {
     static const struct {
         double value;
         enum dl_unit unit;
         const char *text;
     } cases[] = {
-        { 1.28e-3, DL_UNIT_S, "1.28 ms" },
-        { 0, DL_UNIT_S, "0 s" },
-        { 1, DL_UNIT_S, "1.00 s" },
-        { 12.34, DL_UNIT_S, "12.3 s" },
-        { 123.4, DL_UNIT_S, "123 s" },
-        { 1200, DL_UNIT_S, "20.0 min" },
-        { 36000, DL_UNIT_S, "10.0 h" },
-        { 1.5e-6, DL_UNIT_S, "1.50 us" },
-        { 2e-9, DL_UNIT_S, "2.00 ns" },
-        { 3e-12, DL_UNIT_S, "3.00 ps" },
-        { 0.99999e-3, DL_UNIT_S, "1.00 ms" },
-        { 0.9996, DL_UNIT_S, "1.00 s" }, /* never "1000 us" */
-        { -2e-3, DL_UNIT_S, "-2.00 ms" },
-        { 512, DL_UNIT_BYTE, "512 B" },
-        { 1023, DL_UNIT_BYTE, "1023 B" },
-        { 1024, DL_UNIT_BYTE, "1.00 KiB" },
-        { 97.5 * 1048576, DL_UNIT_BYTE, "97.5 MiB" },
-        { 16.0 * 1073741824, DL_UNIT_BYTE, "16.0 GiB" },
-        { 1023.9 * 1048576, DL_UNIT_BYTE, "1.00 GiB" },
-        { 2 * 1099511627776.0, DL_UNIT_BYTE, "2.00 TiB" },
-        { 0, DL_UNIT_BYTE, "0 B" },
-        { 25e9, DL_UNIT_BYTE_PER_S, "25.0 GB/s" },
-        { 999.7e6, DL_UNIT_BYTE_PER_S, "1.00 GB/s" },
-        { 4e-11, DL_UNIT_S_PER_BYTE, "40.0 ps/B" },
-        { 4.1e9, DL_UNIT_FLOP, "4.10 Gflop" },
-        { 15.7e12, DL_UNIT_FLOP_PER_S, "15.7 Tflop/s" },
-        { 1.53e9, DL_UNIT_HZ, "1.53 GHz" },
-        { 300, DL_UNIT_W, "300 W" },
-        { 5000, DL_UNIT_J, "5.00 kJ" },
-        { 123456, DL_UNIT_COUNT, "123456" },
-        { 0.1234, DL_UNIT_NONE, "0.123" },
-        { 1234567, DL_UNIT_NONE, "1234567" },
-        { 256, DL_UNIT_SAMPLE, "256 samples" },
-        { 1234.4, DL_UNIT_SAMPLE_PER_S, "1234 samples/s" },
-        { (double)NAN, DL_UNIT_S, "unknown" },
-        { (double)INFINITY, DL_UNIT_BYTE, "infinite" },
+        {1.28e-3, DL_UNIT_S, "1.28 ms"},
+        {0, DL_UNIT_S, "0 s"},
+        {1, DL_UNIT_S, "1.00 s"},
+        {12.34, DL_UNIT_S, "12.3 s"},
+        {123.4, DL_UNIT_S, "123 s"},
+        {1200, DL_UNIT_S, "20.0 min"},
+        {36000, DL_UNIT_S, "10.0 h"},
+        {1.5e-6, DL_UNIT_S, "1.50 us"},
+        {2e-9, DL_UNIT_S, "2.00 ns"},
+        {3e-12, DL_UNIT_S, "3.00 ps"},
+        {0.99999e-3, DL_UNIT_S, "1.00 ms"},
+        {0.9996, DL_UNIT_S, "1.00 s"}, /* never "1000 us" */
+        {-2e-3, DL_UNIT_S, "-2.00 ms"},
+        {512, DL_UNIT_BYTE, "512 B"},
+        {1023, DL_UNIT_BYTE, "1023 B"},
+        {1024, DL_UNIT_BYTE, "1.00 KiB"},
+        {97.5 * 1048576, DL_UNIT_BYTE, "97.5 MiB"},
+        {16.0 * 1073741824, DL_UNIT_BYTE, "16.0 GiB"},
+        {1023.9 * 1048576, DL_UNIT_BYTE, "1.00 GiB"},
+        {2 * 1099511627776.0, DL_UNIT_BYTE, "2.00 TiB"},
+        {0, DL_UNIT_BYTE, "0 B"},
+        {25e9, DL_UNIT_BYTE_PER_S, "25.0 GB/s"},
+        {999.7e6, DL_UNIT_BYTE_PER_S, "1.00 GB/s"},
+        {4e-11, DL_UNIT_S_PER_BYTE, "40.0 ps/B"},
+        {4.1e9, DL_UNIT_FLOP, "4.10 Gflop"},
+        {15.7e12, DL_UNIT_FLOP_PER_S, "15.7 Tflop/s"},
+        {1.53e9, DL_UNIT_HZ, "1.53 GHz"},
+        {300, DL_UNIT_W, "300 W"},
+        {5000, DL_UNIT_J, "5.00 kJ"},
+        {123456, DL_UNIT_COUNT, "123456"},
+        {0.1234, DL_UNIT_NONE, "0.123"},
+        {1234567, DL_UNIT_NONE, "1234567"},
+        {256, DL_UNIT_SAMPLE, "256 samples"},
+        {1234.4, DL_UNIT_SAMPLE_PER_S, "1234 samples/s"},
+        {(double)NAN, DL_UNIT_S, "unknown"},
+        {(double)INFINITY, DL_UNIT_BYTE, "infinite"},
     };
     char text[64];
 
@@ -218,8 +220,7 @@ static void test_format(void **state)
     assert_string_equal(text, "1.2");
 }
 
-static void test_names(void **state)
-{
+static void test_names(void **state) {
     (void)state;
     assert_string_equal(dl_unit_name(DL_UNIT_NONE), "");
     assert_string_equal(dl_unit_name(DL_UNIT_COUNT), "");
@@ -228,42 +229,42 @@ static void test_names(void **state)
     for (int u = 0; u < DL_UNITS; u++) assert_non_null(dl_unit_name((enum dl_unit)u));
 }
 
-static void check_list(const char *text, const char *expected)
-{
+static void check_list(const char *text, const char *expected) {
     int64_t values[64];
     size_t count = 0, length = 0;
     struct dl_err err;
     char got[600] = "";
 
-    if (dl_list_parse(text, values, 64, &count, &err) != DL_OK) fail_msg("%s: %s", text, err.message);
+    if (dl_list_parse(text, values, 64, &count, &err) != DL_OK)
+        fail_msg("%s: %s", text, err.message);
     for (size_t i = 0; i < count; i++)
-        length += (size_t)snprintf(got + length, sizeof got - length, "%s%lld", i > 0 ? " " : "", (long long)values[i]);
+        length += (size_t)snprintf(got + length, sizeof got - length, "%s%lld", i > 0 ? " " : "",
+                                   (long long)values[i]);
     assert_string_equal(got, expected);
 }
 
-static void test_lists(void **state)
-{
-    static const char *const wrong[] = { "",
-                                         "sixteen",
-                                         "0",
-                                         "-1",
-                                         "1,",
-                                         ",1",
-                                         "1,,2",
-                                         "1-",
-                                         "-",
-                                         "4-1",
-                                         "1-4*",
-                                         "1-4*1",
-                                         "1-4*0",
-                                         "1 2",
-                                         "1.5",
-                                         "1000000001",
-                                         "99999999999999999999",
-                                         "1-4-8",
-                                         "1*2",
-                                         "1-99999999999999999999*2",
-                                         NULL };
+static void test_lists(void **state) {
+    static const char *const wrong[] = {"",
+                                        "sixteen",
+                                        "0",
+                                        "-1",
+                                        "1,",
+                                        ",1",
+                                        "1,,2",
+                                        "1-",
+                                        "-",
+                                        "4-1",
+                                        "1-4*",
+                                        "1-4*1",
+                                        "1-4*0",
+                                        "1 2",
+                                        "1.5",
+                                        "1000000001",
+                                        "99999999999999999999",
+                                        "1-4-8",
+                                        "1*2",
+                                        "1-99999999999999999999*2",
+                                        NULL};
     int64_t values[64];
     size_t count = 77;
     struct dl_err err;
@@ -279,8 +280,10 @@ static void test_lists(void **state)
     check_list("3-1000000000*1000000000", "3");
     check_list("7-7", "7");
     for (int i = 0; wrong[i] != NULL; i++) {
-        if (dl_list_parse(wrong[i], values, 64, &count, &err) != DL_ERR_USAGE) fail_msg("\"%s\" was taken", wrong[i]);
-        check_contains(err.message, "expected a count or range such as 16, 1,2,4 or 1-64*2, got \"");
+        if (dl_list_parse(wrong[i], values, 64, &count, &err) != DL_ERR_USAGE)
+            fail_msg("\"%s\" was taken", wrong[i]);
+        check_contains(err.message,
+                       "expected a count or range such as 16, 1,2,4 or 1-64*2, got \"");
     }
     assert_int_equal(dl_list_parse("1-1000000000", values, 64, &count, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "expected at most 64 values, got \"1-1000000000\"");
@@ -289,11 +292,11 @@ static void test_lists(void **state)
     assert_int_equal(count, 77); /* nothing is written on failure */
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse), cmocka_unit_test(test_refusals), cmocka_unit_test(test_format),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_parse),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_format), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_lists),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

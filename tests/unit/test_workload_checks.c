@@ -1,4 +1,5 @@
-/* Every workload of data/ against published parameters, multiply-adds, gradient buckets and saved activations. */
+/* Every workload of data/ against published parameters, multiply-adds, gradient buckets and saved
+ * activations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/csv.h"
+#include "model/base/csv.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
@@ -63,8 +64,7 @@ static const struct {
 enum { SETS = 8 };
 
 /* "a=1,b=2" into overrides; `copy` keeps the text. */
-static int split_sets(const char *text, char *copy, size_t size, struct dl_override *out)
-{
+static int split_sets(const char *text, char *copy, size_t size, struct dl_override *out) {
     int count = 0;
     if (text == NULL) return 0;
     snprintf(copy, size, "%s", text);
@@ -80,16 +80,15 @@ static int split_sets(const char *text, char *copy, size_t size, struct dl_overr
     return count;
 }
 
-static void load_set(const char *name, const char *set, struct dl_arena *arena, struct dl_workload *out)
-{
+static void load_set(const char *name, const char *set, struct dl_arena *arena,
+                     struct dl_workload *out) {
     char copy[128];
     struct dl_override overrides[SETS];
     int count = split_sets(set, copy, sizeof copy, overrides);
     load_name(name, overrides, count, arena, out);
 }
 
-static void every_row_of_model_checks(void **state)
-{
+static void every_row_of_model_checks(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
@@ -104,8 +103,10 @@ static void every_row_of_model_checks(void **state)
         size_t i = 0;
         double parameters, gmacs;
         struct dl_workload w;
-        while (i < sizeof rows / sizeof rows[0] && strcmp(rows[i].row, csv.rows[r][model]) != 0) i++;
-        if (i == sizeof rows / sizeof rows[0]) fail_msg("row '%s' has no workload", csv.rows[r][model]);
+        while (i < sizeof rows / sizeof rows[0] && strcmp(rows[i].row, csv.rows[r][model]) != 0)
+            i++;
+        if (i == sizeof rows / sizeof rows[0])
+            fail_msg("row '%s' has no workload", csv.rows[r][model]);
         if (rows[i].name == NULL) {
             assert_non_null(rows[i].why_not);
             continue;
@@ -117,7 +118,8 @@ static void every_row_of_model_checks(void **state)
             fail_msg("%s: %.0f parameters, expected %.0f", rows[i].row, w.parameters, parameters);
         }
         if (dl_known(gmacs) && fabs(w.forward_macs_per_sample / (gmacs * 1e9) - 1.0) > 1e-3) {
-            fail_msg("%s: %.6f G multiply-adds, expected %.6f", rows[i].row, w.forward_macs_per_sample / 1e9, gmacs);
+            fail_msg("%s: %.6f G multiply-adds, expected %.6f", rows[i].row,
+                     w.forward_macs_per_sample / 1e9, gmacs);
         }
         checked++;
     }
@@ -125,15 +127,25 @@ static void every_row_of_model_checks(void **state)
     dl_arena_free(&arena);
 }
 
-/* Relatives of the contract's networks, each a few parameters of one file: torchvision's num_params, and multiply-adds of its
- * documentation to the two decimals printed there. */
-static void relatives(void **state)
-{
+/* Relatives of the contract's networks, each a few parameters of one file: torchvision's
+ * num_params, and multiply-adds of its documentation to the two decimals printed there. */
+static void relatives(void **state) {
     (void)state;
-    static const struct { const char *name; double parameters, gmacs; } kin[] = {
-        {"vgg11", 132863336, 7.61}, {"vgg13", 133047848, 11.31}, {"densenet161", 28681000, 7.73}, {"densenet169", 14149480, 3.36},
-        {"densenet201", 20013928, 4.29}, {"vit_b_32", 88224232, 4.41}, {"vit_l_16", 304326632, 61.55}, {"vit_l_32", 306535400, 15.38},
-        {"wide_resnet50_2", 68883240, 11.40}, {"wide_resnet101_2", 126886696, 22.75}, {"resnext101_64x4d", 83455272, 15.46},
+    static const struct {
+        const char *name;
+        double parameters, gmacs;
+    } kin[] = {
+        {"vgg11", 132863336, 7.61},
+        {"vgg13", 133047848, 11.31},
+        {"densenet161", 28681000, 7.73},
+        {"densenet169", 14149480, 3.36},
+        {"densenet201", 20013928, 4.29},
+        {"vit_b_32", 88224232, 4.41},
+        {"vit_l_16", 304326632, 61.55},
+        {"vit_l_32", 306535400, 15.38},
+        {"wide_resnet50_2", 68883240, 11.40},
+        {"wide_resnet101_2", 126886696, 22.75},
+        {"resnext101_64x4d", 83455272, 15.46},
     };
     for (size_t i = 0; i < sizeof kin / sizeof kin[0]; i++) {
         struct dl_arena arena = {0};
@@ -146,8 +158,7 @@ static void relatives(void **state)
 }
 
 /* With the auxiliary classifiers: notes of model_checks.csv. */
-static void auxiliary_classifiers(void **state)
-{
+static void auxiliary_classifiers(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
@@ -160,10 +171,9 @@ static void auxiliary_classifiers(void **state)
 
 enum { BUCKETS = 16 };
 
-/* PyTorch DDP: tensors in reverse registration order; a bucket closes when it reaches its limit, 1 MiB for the first
- * and 25 MiB for the others. Sizes in bytes at 4 bytes an element. */
-static int ddp_buckets(const struct dl_workload *w, double *bytes)
-{
+/* PyTorch DDP: tensors in reverse registration order; a bucket closes when it reaches its limit, 1
+ * MiB for the first and 25 MiB for the others. Sizes in bytes at 4 bytes an element. */
+static int ddp_buckets(const struct dl_workload *w, double *bytes) {
     int count = 0;
     double limit = 1048576.0, size = 0.0;
     for (int i = w->layer_count - 1; i >= 0; i--) {
@@ -179,7 +189,8 @@ static int ddp_buckets(const struct dl_workload *w, double *bytes)
     return count;
 }
 
-/* Test vectors that were computed from the torchvision models themselves: tensors, total and buckets in MiB. */
+/* Test vectors that were computed from the torchvision models themselves: tensors, total and
+ * buckets in MiB. */
 static const struct {
     const char *name, *set;
     int tensors;
@@ -194,15 +205,19 @@ static const struct {
     {"resnet18", NULL, 62, 44.59, 3, {1.96, 27.52, 15.12}},
     {"resnet50", NULL, 161, 97.49, 5, {7.82, 30.04, 25.04, 25.32, 9.27}},
     {"resnet101", NULL, 314, 169.94, 8, {7.82, 30.04, 25.04, 26.57, 25.57, 25.57, 25.14, 4.19}},
-    {"resnet152", NULL, 467, 229.62, 10, {7.82, 30.04, 25.04, 26.57, 25.57, 25.57, 25.57, 25.57, 25.33, 12.54}},
+    {"resnet152",
+     NULL,
+     467,
+     229.62,
+     10,
+     {7.82, 30.04, 25.04, 26.57, 25.57, 25.57, 25.57, 25.57, 25.33, 12.54}},
     {"resnext50_32x4d", NULL, 161, 95.48, 5, {7.82, 25.17, 25.17, 26.62, 10.69}},
     {"densenet121", NULL, 364, 30.44, 3, {3.91, 25.02, 1.51}},
     {"mobilenet_v2", NULL, 158, 13.37, 2, {4.89, 8.48}},
     {"squeezenet1_1", NULL, 52, 4.71, 2, {1.96, 2.76}},
 };
 
-static void gradient_buckets_of_pytorch(void **state)
-{
+static void gradient_buckets_of_pytorch(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
         struct dl_arena arena = {0};
@@ -211,8 +226,8 @@ static void gradient_buckets_of_pytorch(void **state)
         load_set(buckets[i].name, buckets[i].set, &arena, &w);
         int count = ddp_buckets(&w, bytes);
         if (w.parameter_tensors != buckets[i].tensors || count != buckets[i].count) {
-            fail_msg("%s: %d tensors in %d buckets, expected %d in %d", w.name, w.parameter_tensors, count,
-                     buckets[i].tensors, buckets[i].count);
+            fail_msg("%s: %d tensors in %d buckets, expected %d in %d", w.name, w.parameter_tensors,
+                     count, buckets[i].tensors, buckets[i].count);
         }
         double total_mib = w.parameters * 4.0 / 1048576.0;
         if (fabs(total_mib - buckets[i].total_mib) > 0.0051) {
@@ -221,7 +236,8 @@ static void gradient_buckets_of_pytorch(void **state)
         for (int b = 0; b < count; b++) { /* the table rounds to 0.01 MiB */
             double mib = bytes[b] / 1048576.0;
             if (fabs(mib - buckets[i].mib[b]) > 0.0051) {
-                fail_msg("%s: bucket %d has %.3f MiB, expected %.2f", w.name, b, mib, buckets[i].mib[b]);
+                fail_msg("%s: bucket %d has %.3f MiB, expected %.2f", w.name, b, mib,
+                         buckets[i].mib[b]);
             }
         }
         dl_arena_free(&arena);
@@ -229,8 +245,7 @@ static void gradient_buckets_of_pytorch(void **state)
 }
 
 /* ResNet-50 has 53 batch norms: 159 buffers, 53 173 elements with the counters (PyTorch). */
-static void buffers_of_resnet50(void **state)
-{
+static void buffers_of_resnet50(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
@@ -240,8 +255,7 @@ static void buffers_of_resnet50(void **state)
 }
 
 /* Korthikanti et al. 2205.05198, table 2: a layer keeps s*b*h*(34 + 5*a*s/h) bytes at 16 bit. */
-static void transformer_layer_keeps_what_the_paper_says(void **state)
-{
+static void transformer_layer_keeps_what_the_paper_says(void **state) {
     (void)state;
     static const char *const sets[] = {"layers=6,hidden=1024,heads=16,seq=1024",
                                        "layers=6,hidden=4096,heads=32,seq=2048",
@@ -252,21 +266,23 @@ static void transformer_layer_keeps_what_the_paper_says(void **state)
         double bytes = 0.0;
         int layers = 0;
         load_set("gpt", sets[i], &arena, &w);
-        /* One inner layer; its own input (the LN input) is the output of the one before, its output of the next. */
+        /* One inner layer; its own input (the LN input) is the output of the one before, its output
+         * of the next. */
         for (int l = 0; l < w.layer_count; l++) {
             if (strncmp(w.layers[l].name, "h.2.", 4) != 0) continue;
             bytes += 2.0 * w.layers[l].saved_elements + w.layers[l].saved_bytes;
             layers++;
         }
         assert_int_equal(layers, 12);
-        check_close(bytes, w.sequence * w.hidden * (34.0 + 5.0 * w.heads * w.sequence / w.hidden), 0.02);
+        check_close(bytes, w.sequence * w.hidden * (34.0 + 5.0 * w.heads * w.sequence / w.hidden),
+                    0.02);
         dl_arena_free(&arena);
     }
 }
 
-/* Selective recomputation drops the 5*a*s^2 part, and flash attention never has it: 34*s*h remains. */
-static void recomputing_attention_leaves_34_sh(void **state)
-{
+/* Selective recomputation drops the 5*a*s^2 part, and flash attention never has it: 34*s*h remains.
+ */
+static void recomputing_attention_leaves_34_sh(void **state) {
     (void)state;
     for (int flash = 0; flash < 2; flash++) {
         struct dl_arena arena = {0};
@@ -277,15 +293,15 @@ static void recomputing_attention_leaves_34_sh(void **state)
             const struct dl_layer *layer = &w.layers[l];
             if (strncmp(layer->name, "h.1.", 4) != 0) continue;
             bytes += 2.0 * layer->saved_elements + layer->saved_bytes;
-            if (!flash && layer->recomputable) bytes -= 2.0 * layer->own_elements + layer->saved_bytes;
+            if (!flash && layer->recomputable)
+                bytes -= 2.0 * layer->own_elements + layer->saved_bytes;
         }
         check_close(bytes, 34.0 * w.sequence * w.hidden, 0.02);
         dl_arena_free(&arena);
     }
 }
 
-static void gpt_says_its_sizes(void **state)
-{
+static void gpt_says_its_sizes(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
@@ -301,13 +317,14 @@ static void gpt_says_its_sizes(void **state)
     dl_arena_free(&arena);
 }
 
-/* Forward flop of the kernels are twice the multiply-adds, and each backward pass repeats them but for first layers. */
-static void kernels_do_the_work_of_the_counts(void **state)
-{
+/* Forward flop of the kernels are twice the multiply-adds, and each backward pass repeats them but
+ * for first layers. */
+static void kernels_do_the_work_of_the_counts(void **state) {
     (void)state;
-    static const char *const names[] = {"alexnet", "resnet50", "inception_v3", "mobilenet_v2", "efficientnet_b0",
-                                        "unet", "cosmoflow_256", "bert_base", "gpt2", "transformer_big", "gnmt", "dlrm",
-                                        "vit_b_16"};
+    static const char *const names[] = {
+        "alexnet", "resnet50",      "inception_v3", "mobilenet_v2", "efficientnet_b0",
+        "unet",    "cosmoflow_256", "bert_base",    "gpt2",         "transformer_big",
+        "gnmt",    "dlrm",          "vit_b_16"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_workload w;
@@ -321,7 +338,8 @@ static void kernels_do_the_work_of_the_counts(void **state)
                 int count = layer->kind->kernels(layer, (enum dl_pass)pass, batch, kernels);
                 assert_in_range(count, 0, DL_LAYER_KERNELS);
                 for (int k = 0; k < count; k++) {
-                    assert_true(kernels[k].read_elements >= 0.0 && kernels[k].write_elements >= 0.0);
+                    assert_true(kernels[k].read_elements >= 0.0 &&
+                                kernels[k].write_elements >= 0.0);
                     assert_true(kernels[k].launches >= 0.0);
                     if (kernels[k].op != DL_OP_STREAM) flop[pass] += kernels[k].flop;
                 }
@@ -333,15 +351,47 @@ static void kernels_do_the_work_of_the_counts(void **state)
     }
 }
 
-static void every_file_builds(void **state)
-{
+static void every_file_builds(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "alexnet", "alexnet_caffe", "vgg16", "vgg16_bn", "vgg19", "googlenet", "inception_v3", "resnet18", "resnet34",
-        "resnet50", "resnet50_v1", "resnet101", "resnet152", "resnext50_32x4d", "resnext101_32x4d", "resnext101_32x8d",
-        "densenet121", "mobilenet_v1", "mobilenet_v2", "efficientnet_b0", "squeezenet1_0", "squeezenet1_1", "vit_b_16",
-        "unet", "ssd300", "cosmoflow_256", "cosmoflow_512", "bert_base", "bert_large", "transformer_big", "gnmt", "gpt",
-        "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl", "gpt3_175b", "dlrm", "lenet"};
+    static const char *const names[] = {"alexnet",
+                                        "alexnet_caffe",
+                                        "vgg16",
+                                        "vgg16_bn",
+                                        "vgg19",
+                                        "googlenet",
+                                        "inception_v3",
+                                        "resnet18",
+                                        "resnet34",
+                                        "resnet50",
+                                        "resnet50_v1",
+                                        "resnet101",
+                                        "resnet152",
+                                        "resnext50_32x4d",
+                                        "resnext101_32x4d",
+                                        "resnext101_32x8d",
+                                        "densenet121",
+                                        "mobilenet_v1",
+                                        "mobilenet_v2",
+                                        "efficientnet_b0",
+                                        "squeezenet1_0",
+                                        "squeezenet1_1",
+                                        "vit_b_16",
+                                        "unet",
+                                        "ssd300",
+                                        "cosmoflow_256",
+                                        "cosmoflow_512",
+                                        "bert_base",
+                                        "bert_large",
+                                        "transformer_big",
+                                        "gnmt",
+                                        "gpt",
+                                        "gpt2",
+                                        "gpt2_medium",
+                                        "gpt2_large",
+                                        "gpt2_xl",
+                                        "gpt3_175b",
+                                        "dlrm",
+                                        "lenet"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_workload w;
@@ -354,8 +404,7 @@ static void every_file_builds(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_of_model_checks),
         cmocka_unit_test(relatives),

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "model/memory.h"
-#include "model/workspace.h"
+#include "model/predict/memory.h"
+#include "model/framework/workspace.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -17,16 +17,24 @@ static const double MIB = 1048576;
 static void make_conv(struct dl_fake *f, struct dl_layer *layer) {
     fake_make(f);
     f->device.workspace_bytes = NAN;
-    *layer = (struct dl_layer){.name = "conv", .kind = dl_layer_kind_find("conv"), .groups = 1, .tied_to = -1,
+    *layer = (struct dl_layer){.name = "conv",
+                               .kind = dl_layer_kind_find("conv"),
+                               .groups = 1,
+                               .tied_to = -1,
                                .in = {.dims = 2, .channels = 64, .size = {1, 56, 56}},
                                .out = {.dims = 2, .channels = 64, .size = {1, 56, 56}},
-                               .kernel = {1, 3, 3}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}, .pad = {0, 1, 1},
-                               .parameter_elements = 36864, .saved_elements = 64 * 56 * 56};
+                               .kernel = {1, 3, 3},
+                               .stride = {1, 1, 1},
+                               .dilation = {1, 1, 1},
+                               .pad = {0, 1, 1},
+                               .parameter_elements = 36864,
+                               .saved_elements = 64 * 56 * 56};
     f->workload.layers = layer;
     f->workload.layer_count = 1;
 }
 
-/* 56 / 4 = 14: 196 tiles an image, 32 images: 6272 tiles. 4 x 36 x (6272 x 64 + 6272 x 64 + 64 x 64) = 116195328 bytes. */
+/* 56 / 4 = 14: 196 tiles an image, 32 images: 6272 tiles. 4 x 36 x (6272 x 64 + 6272 x 64 + 64 x
+ * 64) = 116195328 bytes. */
 static void winograd(void **state) {
     (void)state;
     struct dl_fake f;
@@ -41,7 +49,8 @@ static void winograd(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Matrix units: copies of both activations and of the weights in their layout, 2 x (2 x 32 x 200704 + 36864) bytes. */
+/* Matrix units: copies of both activations and of the weights in their layout, 2 x (2 x 32 x 200704
+ * + 36864) bytes. */
 static void matrix_units(void **state) {
     (void)state;
     struct dl_fake f;
@@ -54,7 +63,8 @@ static void matrix_units(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* A framework with a name of its own that runs PyTorch's kernels has its memory; with neither none is known. */
+/* A framework with a name of its own that runs PyTorch's kernels has its memory; with neither none
+ * is known. */
 static void a_framework_of_ones_own(void **state) {
     (void)state;
     struct dl_framework own = {.name = "our-trainer", .kernels_from = "pytorch-ddp"};
@@ -66,7 +76,8 @@ static void a_framework_of_ones_own(void **state) {
     assert_null(dl_memory_manager_of(&own));
 }
 
-/* Caffe's 8 MiB rule out Winograd's 111 MiB; TensorFlow's 4 GiB do not, PyTorch keeps 8320 KiB for products besides. */
+/* Caffe's 8 MiB rule out Winograd's 111 MiB; TensorFlow's 4 GiB do not, PyTorch keeps 8320 KiB for
+ * products besides. */
 static void limits(void **state) {
     (void)state;
     struct dl_fake f;
@@ -77,27 +88,32 @@ static void limits(void **state) {
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 2304, 1e-12);
     f.framework.name = "tensorflow-ps";
     f.framework.conv_workspace_bytes = 4096 * MIB;
-    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328, 1e-12);
-    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 4096), 2304, 1e-12); /* 14 GiB */
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328,
+                1e-12);
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 4096), 2304,
+                1e-12); /* 14 GiB */
     f.framework.name = "horovod-pytorch";
     f.framework.conv_workspace_bytes = NAN;
-    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328 + 8320 * 1024, 1e-12);
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32),
+                116195328 + 8320 * 1024, 1e-12);
     f.framework.name = "ideal";
-    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328, 1e-12);
+    check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328,
+                1e-12);
     f.device.kind = "cpu";
     assert_true(isnan(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32)));
     dl_arena_free(&f.arena);
 }
 
-/* 32 x 200704 x 4 = 25690112 B = 24.5 MiB: PyTorch takes 26 MiB, TensorFlow (multiples of 256) adds nothing. One image of
- * 802816 B is a multiple of 512; 3 bytes of masks more make it 803328. */
+/* 32 x 200704 x 4 = 25690112 B = 24.5 MiB: PyTorch takes 26 MiB, TensorFlow (multiples of 256) adds
+ * nothing. One image of 802816 B is a multiple of 512; 3 bytes of masks more make it 803328. */
 static void rounding(void **state) {
     (void)state;
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
     f.framework.name = "pytorch-ddp";
-    check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 26 * MIB - 25690112, 1e-12);
+    check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 26 * MIB - 25690112,
+                1e-12);
     layer.saved_bytes = 3;
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 803328 - 802819, 1e-12);
     layer.saved_bytes = 0;
@@ -132,8 +148,9 @@ static void largest_batch_with_steps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(winograd), cmocka_unit_test(matrix_units), cmocka_unit_test(limits), cmocka_unit_test(a_framework_of_ones_own), cmocka_unit_test(rounding),
-        cmocka_unit_test(largest_batch_with_steps),
+        cmocka_unit_test(winograd), cmocka_unit_test(matrix_units),
+        cmocka_unit_test(limits),   cmocka_unit_test(a_framework_of_ones_own),
+        cmocka_unit_test(rounding), cmocka_unit_test(largest_batch_with_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

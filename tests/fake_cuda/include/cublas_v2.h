@@ -23,18 +23,24 @@ typedef enum { CUBLAS_GEMM_DEFAULT = -1 } cublasGemmAlgo_t;
 #define cublasSscal cublasSscal_v2
 cublasStatus_t cublasCreate(cublasHandle_t *out);
 cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version);
-cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float *alpha, const float *x, int incx, float *y, int incy);
+cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float *alpha, const float *x,
+                           int incx, float *y, int incy);
 cublasStatus_t cublasSscal(cublasHandle_t handle, int n, const float *alpha, float *x, int incx);
-cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, const float *alpha,
-                           const float *a, int lda, const float *beta, const float *b, int ldb, float *c, int ldc);
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha,
-                            const void *a, cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb,
-                            const void *beta, void *c, cudaDataType type_c, int ldc, cublasComputeType_t compute,
-                            cublasGemmAlgo_t algorithm);
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
-                                          const void *alpha, const void *a, cudaDataType type_a, int lda, long long stride_a,
-                                          const void *b, cudaDataType type_b, int ldb, long long stride_b, const void *beta, void *c,
-                                          cudaDataType type_c, int ldc, long long stride_c, int count, cublasComputeType_t compute,
-                                          cublasGemmAlgo_t algorithm);
+cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m,
+                           int n, const float *alpha, const float *a, int lda, const float *beta,
+                           const float *b, int ldb, float *c, int ldc);
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb,
+                            int m, int n, int k, const void *alpha, const void *a,
+                            cudaDataType type_a, int lda, const void *b, cudaDataType type_b,
+                            int ldb, const void *beta, void *c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t ta,
+                                          cublasOperation_t tb, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType type_a,
+                                          int lda, long long stride_a, const void *b,
+                                          cudaDataType type_b, int ldb, long long stride_b,
+                                          const void *beta, void *c, cudaDataType type_c, int ldc,
+                                          long long stride_c, int count,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 
 #endif

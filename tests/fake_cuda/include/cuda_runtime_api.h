@@ -21,7 +21,8 @@ cudaError_t cudaFree(void *memory);
 cudaError_t cudaMallocHost(void **out, size_t bytes);
 cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamCreate(cudaStream_t *out);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags);

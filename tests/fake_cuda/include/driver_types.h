@@ -1,5 +1,6 @@
-/* driver_types.h - of the fake CUDA: numbers and types that the probes use, with the values of the real interface, so that a
- * probe built with the real headers also runs on the fakes. Written for these tests; not NVIDIA's file. */
+/* driver_types.h - of the fake CUDA: numbers and types that the probes use, with the values of the
+ * real interface, so that a probe built with the real headers also runs on the fakes. Written for
+ * these tests; not NVIDIA's file. */
 #ifndef FAKE_DRIVER_TYPES_H
 #define FAKE_DRIVER_TYPES_H
 
@@ -16,7 +17,12 @@ typedef enum cudaError {
     cudaErrorNotReady = 600,
     cudaErrorUnknown = 999
 } cudaError_t;
-enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice
+};
 enum cudaDeviceAttr {
     cudaDevAttrClockRate = 13,
     cudaDevAttrMultiProcessorCount = 16,

@@ -1,0 +1,303 @@
+/* fit_kernel.c - one kernel-time surface from samples, and how well it does on shapes that it did
+ * not see. Not here: the steps of the fit (fit_base.c, fit_process.c), reading samples
+ * (fit_samples.c).
+ */
+#include "calibrate/fits/fit_kernel.h"
+
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "calibrate/fits/fit_parts.h"
+#include "model/base/stats.h"
+
+enum { FOLDS = 5 };
+
+static bool wanted(const struct dl_kernel_sample *sample, enum dl_op op, enum dl_pass pass,
+                   enum dl_precision precision) {
+    return sample->kernel.op == op && sample->kernel.pass == pass &&
+           sample->precision == precision && isfinite(sample->time_s) && sample->time_s > 0.0;
+}
+
+static bool has_matrix_unit(const struct dl_device *device, enum dl_precision precision) {
+    enum { MATRIX = 1 };
+    enum dl_precision operands = precision == DL_MIXED ? DL_FP16 : precision;
+    for (int i = 0; i < device->rate_count; i++)
+        if (device->rates[i].precision == (int)operands && device->rates[i].unit == MATRIX)
+            return true;
+    return false;
+}
+
+/* The samples of one surface, with the index of each in the caller's array. */
+struct selection {
+    struct dl_fit_set set;
+    struct dl_kernel_model_shape *shapes;
+    double *log_times;
+    size_t *origin;
+};
+
+static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_t n,
+                                   const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                                   enum dl_precision precision, struct dl_arena *arena,
+                                   struct selection *out, struct dl_err *err) {
+    *out = (struct selection){.set = {.op = op, .pass = pass}};
+    out->shapes = dl_arena_alloc(arena, n, sizeof *out->shapes);
+    out->log_times = dl_arena_alloc(arena, n, sizeof *out->log_times);
+    out->origin = dl_arena_alloc(arena, n, sizeof *out->origin);
+    if (out->shapes == NULL || out->log_times == NULL || out->origin == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!wanted(&samples[i], op, pass, precision)) continue;
+        dl_kernel_model_shape_of(&samples[i].kernel, dl_precision_bytes(precision),
+                                 device->unit_count, &out->shapes[count]);
+        out->log_times[count] = log(samples[i].time_s);
+        out->origin[count++] = i;
+    }
+    if (count == 0)
+        return dl_fail(err, DL_ERR_INPUT, "no samples of %s %s %s to fit kernel times to",
+                       dl_op_names[op], dl_precision_names[precision], dl_pass_names[pass]);
+    out->set.shapes = out->shapes;
+    out->set.log_times = out->log_times;
+    out->set.count = count;
+    /* Convolution in half precision may run on half-precision vector units (P100), products sum in
+     * fp32. */
+    bool half_conv =
+        op == DL_OP_CONV && precision == DL_MIXED && isfinite(dl_device_peak(device, DL_FP16));
+    out->set.peak_flop_per_s = dl_device_peak(device, half_conv ? DL_FP16 : precision);
+    out->set.peak_bytes_per_s = device->memory_bandwidth_bytes_per_s;
+    out->set.latency_s = device->kernel_latency_s;
+    out->set.channel_multiple = op == DL_OP_CONV && has_matrix_unit(device, precision) ? 8.0 : 1.0;
+    out->set.by_algorithm = op == DL_OP_CONV && out->set.channel_multiple <= 1.0 &&
+                            device->kind != NULL && strcmp(device->kind, "gpu") == 0;
+    return DL_OK;
+}
+
+/* Robust standard deviation of errors around zero: the 90th percentile of a normal variable's
+ * magnitude is 1.645. */
+static double sigma_of(const double *errors, size_t n, double *scratch) {
+    if (n == 0) return 0.0;
+    for (size_t i = 0; i < n; i++) scratch[i] = fabs(errors[i]);
+    dl_sort(scratch, n);
+    return dl_quantile_sorted(scratch, n, 0.9) / 1.645;
+}
+
+/* Samples are too few to tell a spread below this many: the prior's share of base_sigma_log. */
+static const double SIGMA_PRIOR = 0.25;
+static const double SIGMA_PRIOR_WEIGHT = 4.0;
+
+static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena,
+                            struct dl_kernel_model *surface, struct dl_err *err) {
+    static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+    DL_TRY(dl_fit_base(set, surface, err));
+    double *residuals = dl_arena_alloc(arena, set->count, sizeof *residuals);
+    double *scratch = dl_arena_alloc(arena, set->count, sizeof *scratch);
+    if (residuals == NULL || scratch == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    for (size_t i = 0; i < set->count; i++)
+        residuals[i] =
+            set->log_times[i] - log(dl_kernel_model_base(surface, &own, &set->shapes[i], NULL));
+    double n = (double)set->count, sigma = sigma_of(residuals, set->count, scratch);
+    sigma = sqrt((n * sigma * sigma + SIGMA_PRIOR_WEIGHT * SIGMA_PRIOR * SIGMA_PRIOR) /
+                 (n + SIGMA_PRIOR_WEIGHT));
+    surface->base_sigma_log = surface->sigma_log = dl_fit_round(sigma, 4);
+    surface->samples = (int64_t)set->count;
+    surface->offset = 0.0;
+    if (set->count < DL_FIT_SURFACE_MIN_SAMPLES) return DL_OK;
+    return dl_fit_process(set, residuals, arena, surface, err);
+}
+
+static bool same_shape(const struct dl_kernel_model_shape *a,
+                       const struct dl_kernel_model_shape *b) {
+    /* Storage order and alignment flags follow from the same sizes: compare what identifies the
+     * kernel. */
+    return a->flop == b->flop && a->m == b->m && a->n == b->n && a->k == b->k &&
+           (a->op != DL_OP_CONV || !(a->features[DL_AXIS_STRIDE] < b->features[DL_AXIS_STRIDE] ||
+                                     a->features[DL_AXIS_STRIDE] > b->features[DL_AXIS_STRIDE]));
+}
+
+/* Deals the distinct shapes to folds in a shuffled order that is always the same. */
+static void deal_folds(const struct dl_fit_set *set, size_t folds, size_t *fold, size_t *shape,
+                       size_t *order) {
+    size_t shapes = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        size_t j = 0;
+        while (j < i && !same_shape(&set->shapes[i], &set->shapes[j])) j++;
+        shape[i] = j < i ? shape[j] : shapes++;
+    }
+    for (size_t s = 0; s < shapes; s++) order[s] = s;
+    uint64_t state = 20180601; /* any fixed seed */
+    for (size_t s = shapes; s > 1; s--) {
+        state = state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX generator */
+        size_t other = (size_t)((state >> 33) % s), swap = order[s - 1];
+        order[s - 1] = order[other];
+        order[other] = swap;
+    }
+    for (size_t i = 0; i < set->count; i++) fold[i] = order[shape[i]] % folds;
+}
+
+static double work_of(const struct dl_fit_set *set, size_t i) {
+    return set->op == DL_OP_STREAM ? set->shapes[i].bytes : set->shapes[i].flop;
+}
+
+static void fill_quality(const struct dl_fit_set *set, const double *log_predicted,
+                         struct dl_fit_quality *quality, double *scratch, double *signed_errors) {
+    size_t n = set->count;
+    for (size_t i = 0; i < n; i++) {
+        signed_errors[i] = exp(log_predicted[i] - set->log_times[i]) - 1.0;
+        scratch[i] = fabs(signed_errors[i]);
+    }
+    dl_sort(scratch, n);
+    quality->median_ape = dl_quantile_sorted(scratch, n, 0.5);
+    quality->p90_ape = dl_quantile_sorted(scratch, n, 0.9);
+    quality->max_ape = scratch[n - 1];
+    quality->bias = dl_median(signed_errors, n, scratch);
+    /* Yardstick: time = work / (one rate for all), the rate that is right for the median kernel. */
+    for (size_t i = 0; i < n; i++)
+        signed_errors[i] = set->log_times[i] - log(fmax(work_of(set, i), 1.0));
+    double middle = dl_median(signed_errors, n, scratch);
+    for (size_t i = 0; i < n; i++) scratch[i] = fabs(exp(middle - signed_errors[i]) - 1.0);
+    dl_sort(scratch, n);
+    quality->one_factor_median_ape = dl_quantile_sorted(scratch, n, 0.5);
+    quality->one_factor_p90_ape = dl_quantile_sorted(scratch, n, 0.9);
+}
+
+/* Fits without the samples of `fold`, predicts them. */
+static enum dl_code leave_out(const struct dl_fit_set *set, const size_t *fold, size_t left_out,
+                              struct dl_arena *arena, double *log_predicted, struct dl_err *err) {
+    static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+    struct dl_kernel_model_shape *shapes = dl_arena_alloc(arena, set->count, sizeof *shapes);
+    double *log_times = dl_arena_alloc(arena, set->count, sizeof *log_times);
+    if (shapes == NULL || log_times == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    struct dl_fit_set rest = *set;
+    rest.shapes = shapes;
+    rest.log_times = log_times;
+    rest.count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (fold[i] == left_out) continue;
+        shapes[rest.count] = set->shapes[i];
+        log_times[rest.count++] = set->log_times[i];
+    }
+    if (rest.count == 0) return DL_OK; /* one shape only: its in-sample prediction stays */
+    struct dl_kernel_model surface = {.op = (int)set->op, .pass = (int)set->pass};
+    DL_TRY(fit_set(&rest, arena, &surface, err));
+    for (size_t i = 0; i < set->count; i++) {
+        if (fold[i] != left_out) continue;
+        struct dl_kernel_time time;
+        dl_kernel_model_eval(&surface, &own, &set->shapes[i], &time);
+        log_predicted[i] = log(time.time_s);
+    }
+    return DL_OK;
+}
+
+static enum dl_code cross_validate(const struct dl_fit_set *set, size_t folds,
+                                   struct dl_fit_quality *quality, double *log_predicted,
+                                   double *sigma_log, struct dl_err *err) {
+    struct dl_arena arena = {0};
+    size_t n = set->count;
+    size_t *fold = dl_arena_alloc(&arena, n, sizeof *fold),
+           *shape = dl_arena_alloc(&arena, n, sizeof *shape);
+    size_t *order = dl_arena_alloc(&arena, n, sizeof *order);
+    double *scratch = dl_arena_alloc(&arena, n, sizeof *scratch),
+           *errors = dl_arena_alloc(&arena, n, sizeof *errors);
+    enum dl_code code =
+        fold != NULL && shape != NULL && order != NULL && scratch != NULL && errors != NULL
+            ? DL_OK
+            : dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    *quality = (struct dl_fit_quality){.samples = n, .base_only = n < DL_FIT_SURFACE_MIN_SAMPLES};
+    /* With too few samples there is one in-sample fit: every sample is in fold 0, none is left out
+     * of it. */
+    bool in_sample = n < DL_FIT_SURFACE_MIN_SAMPLES || folds < 2;
+    if (code == DL_OK && in_sample) {
+        static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+        struct dl_kernel_model surface = {.op = (int)set->op, .pass = (int)set->pass};
+        code = fit_set(set, &arena, &surface, err);
+        for (size_t i = 0; code == DL_OK && i < n; i++) {
+            struct dl_kernel_time time;
+            dl_kernel_model_eval(&surface, &own, &set->shapes[i], &time);
+            log_predicted[i] = log(time.time_s);
+        }
+    }
+    if (code == DL_OK && !in_sample) {
+        quality->folds = folds;
+        deal_folds(set, folds, fold, shape, order);
+        for (size_t f = 0; code == DL_OK && f < folds; f++)
+            code = leave_out(set, fold, f, &arena, log_predicted, err);
+    }
+    if (code == DL_OK) {
+        for (size_t i = 0; i < n; i++) errors[i] = log_predicted[i] - set->log_times[i];
+        if (sigma_log != NULL) *sigma_log = sigma_of(errors, n, scratch);
+        fill_quality(set, log_predicted, quality, scratch, errors);
+    }
+    dl_arena_free(&arena);
+    return code;
+}
+
+enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_t n,
+                                   const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                                   enum dl_precision precision, size_t folds,
+                                   struct dl_fit_quality *quality, double *predicted_s,
+                                   struct dl_err *err) {
+    struct dl_arena arena = {0};
+    struct selection chosen;
+    gsl_error_handler_t *handler = gsl_set_error_handler_off();
+    enum dl_code code =
+        select_samples(samples, n, device, op, pass, precision, &arena, &chosen, err);
+    double *log_predicted = dl_arena_alloc(&arena, n, sizeof *log_predicted);
+    if (code == DL_OK && log_predicted == NULL)
+        code = dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    if (code == DL_OK) code = cross_validate(&chosen.set, folds, quality, log_predicted, NULL, err);
+    for (size_t i = 0; predicted_s != NULL && i < n; i++) predicted_s[i] = NAN;
+    for (size_t i = 0; code == DL_OK && predicted_s != NULL && i < chosen.set.count; i++)
+        predicted_s[chosen.origin[i]] = exp(log_predicted[i]);
+    gsl_set_error_handler(handler);
+    dl_arena_free(&arena);
+    return code;
+}
+
+static enum dl_code fit_surface(const struct dl_kernel_sample *samples, size_t n,
+                                const struct dl_device *device, bool own_cpu, enum dl_op op,
+                                enum dl_pass pass, enum dl_precision precision,
+                                struct dl_arena *arena, struct dl_kernel_model *out,
+                                struct dl_fit_quality *quality, struct dl_err *err) {
+    struct selection chosen;
+    DL_TRY(select_samples(samples, n, device, op, pass, precision, arena, &chosen, err));
+    if (own_cpu) {
+        chosen.set.own_cpu = true;
+        chosen.set.peak_flop_per_s = chosen.set.latency_s = NAN;
+    }
+    struct dl_kernel_model surface = {
+        .op = (int)op, .pass = (int)pass, .precision = (int)precision};
+    double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
+    if (log_predicted == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    gsl_error_handler_t *handler =
+        gsl_set_error_handler_off(); /* GSL would abort() where a status is enough */
+    enum dl_code code = fit_set(&chosen.set, arena, &surface, err);
+    if (code == DL_OK && quality != NULL) {
+        double sigma_log = surface.sigma_log;
+        code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);
+        if (quality->folds > 0) surface.sigma_log = dl_fit_round(sigma_log, 4);
+    }
+    gsl_set_error_handler(handler);
+    if (code == DL_OK) *out = surface;
+    return code;
+}
+
+enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n,
+                            const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                            enum dl_precision precision, struct dl_arena *arena,
+                            struct dl_kernel_model *out, struct dl_fit_quality *quality,
+                            struct dl_err *err) {
+    return fit_surface(samples, n, device, false, op, pass, precision, arena, out, quality, err);
+}
+
+enum dl_code dl_fit_surface_cpu(const struct dl_kernel_sample *samples, size_t n,
+                                const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                                enum dl_precision precision, struct dl_arena *arena,
+                                struct dl_kernel_model *out, struct dl_fit_quality *quality,
+                                struct dl_err *err) {
+    return fit_surface(samples, n, device, true, op, pass, precision, arena, out, quality, err);
+}

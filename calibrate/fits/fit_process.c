@@ -1,0 +1,320 @@
+/* fit_process.c - Gaussian process on the logarithm of (time / base).
+ * Covariance signal^2 / (1 + d) + noise^2 [x = x'], d the sum of ((x - x') / length)^2 (rational
+ * quadratic with alpha = 1, Rasmussen and Williams 2006, section 4.2.1) or of |x - x'| / length (a
+ * mixture of exponential covariances: times that change in steps); hyperparameters by maximum a
+ * posteriori (section 5.4.1) with BFGS.
+ */
+#include "calibrate/fits/fit_parts.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_multimin.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/base/stats.h"
+
+/* Priors of the logarithms of length (octaves), signal and noise: median and standard deviation. A
+ * length of 2 octaves means that kernels within a factor of 4 resemble each other. */
+static const double LENGTH_MEDIAN[] = {[DL_DISTANCE_SQUARES] = 2.0, [DL_DISTANCE_MAGNITUDES] = 4.0};
+static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAGNITUDES] = 0.3};
+static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
+static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
+
+/* What the distance may be made of. Where an operation and pass have several, the one with the
+ * highest posterior is taken. */
+enum units { ANY, VECTOR, MATRIX };
+struct form {
+    enum dl_op op;
+    unsigned passes;                           /* bits of enum dl_pass */
+    enum units units;                          /* of the device, in this precision */
+    int distance;                              /* DL_DISTANCE_* */
+    const char *features[DL_FEATURES_MAX + 1]; /* as in dl_kernel_model_features */
+};
+enum { ALL = 1 << DL_FORWARD | 1 << DL_BACKWARD_DATA | 1 << DL_BACKWARD_WEIGHTS | 1 << DL_UPDATE };
+#define CONV "batch", "positions", "channels", "filters", "taps"
+static const struct form FORMS[] = {
+    {DL_OP_GEMM,
+     ALL,
+     ANY,
+     DL_DISTANCE_SQUARES,
+     {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed",
+      "unaligned"}},
+    /* Forward and weight-gradient convolutions change in steps with the shape; data gradients less
+     * so. On matrix units a weight gradient is one implicit product: kernels resemble each other
+     * where its sides do, whatever these are made of; on vector units the library chooses
+     * algorithms by what they are made of. */
+    {DL_OP_CONV,
+     1 << DL_FORWARD,
+     ANY,
+     DL_DISTANCE_MAGNITUDES,
+     {CONV, "stride", "excess", "waves", "square_3x3"}},
+    {DL_OP_CONV,
+     1 << DL_BACKWARD_DATA,
+     ANY,
+     DL_DISTANCE_SQUARES,
+     {CONV, "stride", "excess", "waves", "square_3x3"}},
+    {DL_OP_CONV,
+     1 << DL_BACKWARD_WEIGHTS,
+     VECTOR,
+     DL_DISTANCE_MAGNITUDES,
+     {CONV, "excess", "padding"}},
+    {DL_OP_CONV,
+     1 << DL_BACKWARD_WEIGHTS,
+     MATRIX,
+     DL_DISTANCE_MAGNITUDES,
+     {"filters", "columns", "summed", "taps", "excess", "padding"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, {"bytes"}},
+};
+enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+
+struct process {
+    size_t n, axes;
+    int distance;           /* DL_DISTANCE_* */
+    const double *features; /* of the samples, one feature after the other */
+    const double *y;        /* residuals less their mean */
+    gsl_matrix *covariance; /* then its Cholesky factor, then its inverse */
+    gsl_matrix *shape_part; /* 1 / (1 + d^2) */
+    gsl_vector *alpha;      /* covariance^-1 y */
+};
+
+static double prior(double log_value, double median, double sd, double *gradient) {
+    double z = (log_value - log(median)) / sd;
+    if (gradient != NULL) *gradient += z / sd;
+    return 0.5 * z * z;
+}
+
+static double prior_of(const struct process *p, size_t i, double log_value, double *gradient) {
+    if (i < p->axes)
+        return prior(log_value, LENGTH_MEDIAN[p->distance], LENGTH_SD[p->distance], gradient);
+    if (i == p->axes) return prior(log_value, SIGNAL_MEDIAN, SIGNAL_SD, gradient);
+    return prior(log_value, NOISE_MEDIAN, NOISE_SD, gradient);
+}
+
+/* Difference of two kernels in one feature as it counts in the distance. */
+static double apart(const struct process *p, size_t i, size_t j, size_t f, const double *lengths) {
+    double d = (p->features[f * p->n + i] - p->features[f * p->n + j]) / lengths[f];
+    return p->distance == DL_DISTANCE_MAGNITUDES ? fabs(d) : d * d;
+}
+
+static void fill_covariance(struct process *p, const double *lengths, double signal, double noise) {
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double distance = 0.0;
+            for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
+            double part = 1.0 / (1.0 + distance);
+            double value = signal * signal * part + (i == j ? noise * noise : 0.0);
+            gsl_matrix_set(p->shape_part, i, j, part);
+            gsl_matrix_set(p->shape_part, j, i, part);
+            gsl_matrix_set(p->covariance, i, j, value);
+            gsl_matrix_set(p->covariance, j, i, value);
+        }
+}
+
+/* Factorizes the covariance and solves for alpha; returns 0.5 y' alpha + 0.5 log det, or a huge
+ * number. */
+static double factorize(struct process *p) {
+    static const double REFUSED = 1e10;
+    if (gsl_linalg_cholesky_decomp1(p->covariance) != GSL_SUCCESS) return REFUSED;
+    gsl_vector_const_view y = gsl_vector_const_view_array(p->y, p->n);
+    gsl_linalg_cholesky_solve(p->covariance, &y.vector, p->alpha);
+    double product, log_det = 0.0;
+    gsl_blas_ddot(&y.vector, p->alpha, &product);
+    for (size_t i = 0; i < p->n; i++) log_det += log(gsl_matrix_get(p->covariance, i, i));
+    return 0.5 * product + log_det;
+}
+
+static double evaluate(struct process *p, const gsl_vector *theta, gsl_vector *gradient) {
+    double lengths[DL_FEATURES_MAX] = {0};
+    for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
+    double signal = exp(gsl_vector_get(theta, p->axes)),
+           noise = exp(gsl_vector_get(theta, p->axes + 1));
+    fill_covariance(p, lengths, signal, noise);
+    double value = factorize(p);
+    double slope[DL_FEATURES_MAX + 2] = {0};
+    const double power =
+        p->distance == DL_DISTANCE_MAGNITUDES ? 0.5 : 1.0; /* dd/dlog(length) = -2 power d */
+    for (size_t i = 0; i < p->axes + 2; i++)
+        value += prior_of(p, i, gsl_vector_get(theta, i), gradient != NULL ? &slope[i] : NULL);
+    if (gradient == NULL || !(value < 1e9)) return value;
+    gsl_linalg_cholesky_invert(p->covariance);
+    /* d/dtheta = 0.5 sum_ij (K^-1 - alpha alpha')_ij dK_ij/dtheta */
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double w = gsl_matrix_get(p->covariance, i, j) -
+                       gsl_vector_get(p->alpha, i) * gsl_vector_get(p->alpha, j);
+            if (i == j) {
+                slope[p->axes] += w * signal * signal;
+                slope[p->axes + 1] += w * noise * noise;
+                continue;
+            }
+            double part = gsl_matrix_get(p->shape_part, i, j), k = 2.0 * w * signal * signal * part;
+            slope[p->axes] += k;
+            for (size_t f = 0; f < p->axes; f++)
+                slope[f] += power * k * part * apart(p, i, j, f, lengths);
+        }
+    for (size_t i = 0; i < p->axes + 2; i++) gsl_vector_set(gradient, i, slope[i]);
+    return value;
+}
+
+static double value_of(const gsl_vector *theta, void *data) { return evaluate(data, theta, NULL); }
+
+static void gradient_of(const gsl_vector *theta, void *data, gsl_vector *gradient) {
+    evaluate(data, theta, gradient);
+}
+
+static void both_of(const gsl_vector *theta, void *data, double *value, gsl_vector *gradient) {
+    *value = evaluate(data, theta, gradient);
+}
+
+/* Leaves the best hyperparameters in theta; returns the negative logarithm of their posterior. */
+static double maximize(struct process *p, gsl_vector *theta) {
+    enum { ITERATIONS = 80 };
+    static const double FIRST_STEP = 0.3, LINE_TOLERANCE = 0.1, GRADIENT_TOLERANCE = 1e-3;
+    gsl_multimin_function_fdf function = {
+        .f = value_of, .df = gradient_of, .fdf = both_of, .n = theta->size, .params = p};
+    gsl_multimin_fdfminimizer *minimizer =
+        gsl_multimin_fdfminimizer_alloc(gsl_multimin_fdfminimizer_vector_bfgs2, theta->size);
+    if (minimizer == NULL) return INFINITY;
+    gsl_multimin_fdfminimizer_set(minimizer, &function, theta, FIRST_STEP, LINE_TOLERANCE);
+    for (int i = 0; i < ITERATIONS; i++) {
+        if (gsl_multimin_fdfminimizer_iterate(minimizer) != GSL_SUCCESS) break;
+        if (gsl_multimin_test_gradient(gsl_multimin_fdfminimizer_gradient(minimizer),
+                                       GRADIENT_TOLERANCE) == GSL_SUCCESS)
+            break;
+    }
+    gsl_vector_memcpy(theta, gsl_multimin_fdfminimizer_x(minimizer));
+    double least = gsl_multimin_fdfminimizer_minimum(minimizer);
+    gsl_multimin_fdfminimizer_free(minimizer);
+    return least;
+}
+
+/* Rounded lengths, then points from the rounded lengths, then weights from the rounded points: the
+ * file's numbers are consistent with each other. */
+static void write_surface(struct process *p, const gsl_vector *theta,
+                          struct dl_kernel_model *surface) {
+    enum { HYPER_DIGITS = 3, POINT_DIGITS = 6, WEIGHT_DIGITS = 8 };
+    double lengths[DL_FEATURES_MAX] = {0};
+    for (size_t f = 0; f < p->axes; f++) {
+        lengths[f] = surface->lengths[f] =
+            dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
+        surface->domain_low[f] = INFINITY;
+        surface->domain_high[f] = -INFINITY;
+        for (size_t i = 0; i < p->n; i++) {
+            double x = p->features[f * p->n + i];
+            surface->points[f * p->n + i] = dl_fit_round(x / lengths[f], POINT_DIGITS);
+            surface->domain_low[f] = fmin(surface->domain_low[f], dl_fit_round(x, POINT_DIGITS));
+            surface->domain_high[f] = fmax(surface->domain_high[f], dl_fit_round(x, POINT_DIGITS));
+        }
+    }
+    double signal = dl_fit_round(exp(gsl_vector_get(theta, p->axes)), HYPER_DIGITS);
+    double noise = dl_fit_round(exp(gsl_vector_get(theta, p->axes + 1)), HYPER_DIGITS);
+    fill_covariance(p, lengths, signal, noise);
+    factorize(p);
+    for (size_t i = 0; i < p->n; i++)
+        surface->weights[i] =
+            dl_fit_round(signal * signal * gsl_vector_get(p->alpha, i), WEIGHT_DIGITS);
+}
+
+static int axis_named(enum dl_op op, const char *name) {
+    int axis = 0;
+    while (strcmp(dl_kernel_model_features[op][axis], name) != 0) axis++;
+    return axis;
+}
+
+/* One form: its features into *p and *surface, the best hyperparameters into theta, which has room
+ * for them. */
+static double fit_form(struct process *p, const struct form *form, const struct dl_fit_set *set,
+                       double *features, gsl_vector *theta, struct dl_kernel_model *surface) {
+    p->axes = 0;
+    p->distance = surface->distance = form->distance;
+    for (; form->features[p->axes] != NULL; p->axes++) {
+        surface->features[p->axes] = form->features[p->axes];
+        int axis = axis_named(set->op, form->features[p->axes]);
+        for (size_t i = 0; i < p->n; i++)
+            features[p->axes * p->n + i] = (double)set->shapes[i].features[axis];
+        gsl_vector_set(theta, p->axes, log(LENGTH_MEDIAN[p->distance]));
+    }
+    gsl_vector_set(theta, p->axes, log(SIGNAL_MEDIAN));
+    gsl_vector_set(theta, p->axes + 1, log(NOISE_MEDIAN));
+    gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
+    double least = maximize(p, &used.vector);
+    surface->feature_count = surface->length_count = surface->domain_low_count =
+        surface->domain_high_count = (int)p->axes;
+    return least;
+}
+
+/* The best form of the operation and pass, written to *surface. */
+static void fit_forms(struct process *p, const struct dl_fit_set *set, double *features,
+                      gsl_vector *theta, struct dl_kernel_model *surface) {
+    const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
+    double least = INFINITY;
+    int best = -1, last = -1;
+    for (int i = 0; i < FORM_COUNT; i++) {
+        if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 ||
+            (FORMS[i].units != ANY && FORMS[i].units != units))
+            continue;
+        double value = fit_form(p, &FORMS[i], set, features, theta, surface);
+        last = i;
+        if (best < 0 || value < least) {
+            least = value;
+            best = i;
+        }
+    }
+    if (best != last) fit_form(p, &FORMS[best], set, features, theta, surface);
+    write_surface(p, theta, surface);
+    surface->point_count = (int)(p->axes * p->n);
+    surface->weight_count = (int)p->n;
+}
+
+/* Residuals beyond this count as much: single kernels for which the library took an algorithm ten
+ * times slower than for their neighbours (V100: weight gradients of 512 channels to 512, 7 x 7, 12
+ * times as slow as of 2048 to 512, which T4 does not show). */
+static double outlier_bound(const double *residuals, size_t n, double middle, double *scratch) {
+    static const double
+        DEVIATIONS = 4.0,
+        Q90 = 1.645; /* 90th percentile of a normal variable's magnitude, in deviations */
+    for (size_t i = 0; i < n; i++) scratch[i] = fabs(residuals[i] - middle);
+    dl_sort(scratch, n);
+    return DEVIATIONS / Q90 * dl_quantile_sorted(scratch, n, 0.9);
+}
+
+enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
+                            struct dl_arena *arena, struct dl_kernel_model *surface,
+                            struct dl_err *err) {
+    size_t n = set->count;
+    surface->features = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *surface->features);
+    surface->lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    surface->domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    surface->domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    surface->points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
+    surface->weights = dl_arena_alloc(arena, n, sizeof(double));
+    double *y = dl_arena_alloc(arena, n, sizeof(double)),
+           *features = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
+    struct process p = {.n = n, .features = features, .y = y};
+    p.covariance = gsl_matrix_alloc(n, n);
+    p.shape_part = gsl_matrix_alloc(n, n);
+    p.alpha = gsl_vector_calloc(n);
+    gsl_vector *theta = gsl_vector_alloc(DL_FEATURES_MAX + 2);
+    bool ready = surface->features != NULL && surface->lengths != NULL &&
+                 surface->domain_low != NULL && surface->domain_high != NULL &&
+                 surface->points != NULL && surface->weights != NULL && y != NULL &&
+                 features != NULL && p.covariance != NULL && p.shape_part != NULL &&
+                 p.alpha != NULL && theta != NULL;
+    if (ready) {
+        double mean = 0.0;
+        for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
+        surface->offset = dl_fit_round(mean, 6);
+        double bound = outlier_bound(residuals, n, surface->offset, y);
+        for (size_t i = 0; i < n; i++)
+            y[i] = fmax(-bound, fmin(residuals[i] - surface->offset, bound));
+        fit_forms(&p, set, features, theta, surface);
+    }
+    if (p.covariance != NULL) gsl_matrix_free(p.covariance);
+    if (p.shape_part != NULL) gsl_matrix_free(p.shape_part);
+    if (p.alpha != NULL) gsl_vector_free(p.alpha);
+    if (theta != NULL) gsl_vector_free(theta);
+    if (!ready) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    return dl_kernel_model_pack(surface, arena, err);
+}

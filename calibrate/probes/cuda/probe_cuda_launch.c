@@ -1,0 +1,82 @@
+/* probe_cuda_launch.c - probe "gpu-launch": what a kernel costs besides its work. Shape "n=32"
+ * (floats that it scales). Pass "queue": host time to queue one; "train": device time of each of
+ * many queued ones, so with the gap between them; "wait": host time to queue one and wait for its
+ * end. */
+#include "calibrate/probes/cuda/probe_cuda.h"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct launch {
+    enum { QUEUE, TRAIN, WAIT } pass;
+    cublasHandle_t handle;
+    int count;
+    float *x;
+};
+enum { BURST = 256 }; /* below the depth of the driver's queue */
+
+static void launch_close(void *state) { free(state); }
+
+static enum dl_code setup(struct launch *l, const struct dl_point *point, struct dl_err *err) {
+    void *handle, *room;
+    l->pass = strcmp(point->pass, "queue") == 0   ? QUEUE
+              : strcmp(point->pass, "train") == 0 ? TRAIN
+                                                  : WAIT;
+    l->count = (int)dl_point_number(point, "n", 32);
+    DL_TRY(dl_cublas_open(&handle, err));
+    l->handle = handle;
+    DL_TRY(dl_gpu_room((size_t)l->count * sizeof(float), &room, err));
+    l->x = room;
+    return DL_OK;
+}
+
+static enum dl_code launch_open(const struct dl_point *point, void **state, struct dl_err *err) {
+    struct launch *l = calloc(1, sizeof *l);
+    if (l == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const enum dl_code code = setup(l, point, err);
+    if (code == DL_OK)
+        *state = l;
+    else
+        launch_close(l);
+    return code;
+}
+
+static enum dl_code once(void *state, long call, struct dl_err *err) {
+    static const float one = 1;
+    const struct launch *l = state;
+    (void)call;
+    return dl_cublas_check((int)cublasSscal(l->handle, l->count, &one, l->x, 1), "a small kernel",
+                           err);
+}
+
+static enum dl_code wait_all(struct dl_err *err) {
+    return dl_gpu_check((int)cudaDeviceSynchronize(), "waiting for the GPU", err);
+}
+
+static double launch_run(void *state, long calls, struct dl_err *err) {
+    const struct launch *l = state;
+    double sum = 0;
+    if (l->pass == TRAIN) return dl_gpu_time(once, state, calls, err);
+    if (wait_all(err) != DL_OK) return NAN;
+    for (long first = 0; first < calls;) {
+        const long burst = l->pass == WAIT ? 1 : calls - first < BURST ? calls - first : BURST;
+        const double start = dl_now_s();
+        for (long i = 0; i < burst; i++) {
+            if (once(state, i, err) != DL_OK) return NAN;
+        }
+        if (l->pass == QUEUE) sum += dl_now_s() - start;
+        if (wait_all(err) != DL_OK) return NAN;
+        if (l->pass == WAIT) sum += dl_now_s() - start;
+        first += burst;
+    }
+    return sum;
+}
+
+const struct dl_probe dl_probe_gpu_launch = {"gpu-launch", "kernel launch and gap",
+                                             200e-6,       dl_gpu_absent,
+                                             launch_open,  launch_run,
+                                             NULL,         NULL,
+                                             launch_close, dl_gpu_disturbances};

@@ -1,0 +1,129 @@
+/* probe_gpu_nic.c - network adapters of this node from /sys, each with its rate and its distance to
+ * a GPU in the words of 'nvidia-smi topo': PIX below one PCI switch, PXB several, PHB through the
+ * host bridge, NODE inside a NUMA node, SYS. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "calibrate/probes/gpu/probe_gpu.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, MOST = 16 };
+
+/* First line of a file; false: not there. */
+static bool read_line(const char *path, char *out, size_t out_size) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return false;
+    const bool got = fgets(out, (int)out_size, file) != NULL;
+    fclose(file);
+    if (got) out[strcspn(out, "\n")] = 0;
+    return got;
+}
+
+static int numa_node(const char *device_path) {
+    char path[PATH_SIZE + 32], text[32];
+    snprintf(path, sizeof path, "%s/numa_node", device_path);
+    return read_line(path, text, sizeof text) ? atoi(text) : -1;
+}
+
+static int depth(const char *path) {
+    int slashes = 0;
+    for (; *path != 0; path++) slashes += *path == '/';
+    return slashes;
+}
+
+/* Both: real paths ".../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0". */
+static const char *distance(const char *a, const char *b) {
+    size_t common = 0;
+    for (size_t i = 0; a[i] != 0 && a[i] == b[i]; i++) {
+        if (a[i + 1] == '/' || (a[i + 1] == 0 && b[i + 1] == 0)) {
+            if (b[i + 1] == '/' || b[i + 1] == 0) common = i + 1;
+        }
+    }
+    const char *root = strstr(a, "/pci");
+    const size_t bridge = root == NULL ? 0 : (size_t)(root - a) + 1 + strcspn(root + 1, "/");
+    if (bridge == 0 || common < bridge) {
+        const int node_a = numa_node(a), node_b = numa_node(b);
+        return node_a >= 0 && node_a == node_b ? "NODE" : "SYS";
+    }
+    if (common == bridge) return "PHB";
+    /* Below one switch: its downstream port and the device. */
+    return depth(a + common) <= 2 && depth(b + common) <= 2 ? "PIX" : "PXB";
+}
+
+static bool device_path(const char *sys, const char *class, const char *name, char *out) {
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/class/%s/%s/device", sys, class, name);
+    return realpath(path, out) != NULL;
+}
+
+static void print_nic(int index, const char *name, const char *kind, double gbit_per_s,
+                      const char *gpu, const char *nic) {
+    char key[16], text[300];
+    snprintf(key, sizeof key, "nic_%d", index);
+    snprintf(text, sizeof text, "%.60s %s %g Gb/s %s", name, kind, gbit_per_s,
+             gpu[0] != 0 ? distance(gpu, nic) : "SYS");
+    dl_print_fact(key, text);
+}
+
+/* Rate of port 1 of a verbs adapter that is up; 0: none. */
+static double verbs_rate(const char *sys, const char *name, char *layer, size_t layer_size) {
+    char path[PATH_SIZE], text[64];
+    snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/state", sys, name);
+    if (!read_line(path, text, sizeof text) || strstr(text, "ACTIVE") == NULL) return 0;
+    snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/link_layer", sys, name);
+    if (!read_line(path, layer, layer_size)) return 0;
+    snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/rate", sys, name);
+    return read_line(path, text, sizeof text) ? strtod(text, NULL) : 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+void dl_nic_facts(const char *sys, const char *pci) {
+    char path[PATH_SIZE], gpu[PATH_SIZE] = "", nic[PATH_SIZE], layer[32] = "", place[32];
+    struct dirent **names = NULL;
+    int index = 0;
+    snprintf(place, sizeof place, "%.31s", pci);
+    for (char *c = place; *c != 0; c++) *c = (char)tolower((unsigned char)*c);
+    snprintf(path, sizeof path, "%s/bus/pci/devices/%s", sys, place);
+    if (realpath(path, gpu) == NULL) gpu[0] = 0;
+    snprintf(path, sizeof path, "%s/class/infiniband", sys);
+    int count = scandir(path, &names, NULL, by_name);
+    for (int i = 0; i < count; i++) {
+        const double rate =
+            names[i]->d_name[0] == '.' ? 0 : verbs_rate(sys, names[i]->d_name, layer, sizeof layer);
+        if (rate > 0 && index < MOST && device_path(sys, "infiniband", names[i]->d_name, nic))
+            print_nic(index++, names[i]->d_name,
+                      strcmp(layer, "InfiniBand") == 0 ? "infiniband" : "roce", rate, gpu, nic);
+        free(names[i]);
+    }
+    if (count >= 0) free(names);
+    snprintf(path, sizeof path, "%s/class/net", sys);
+    count = index > 0 ? -1
+                      : scandir(path, &names, NULL,
+                                by_name); /* Ethernet matters where there is no verbs adapter */
+    for (int i = 0; i < count; i++) {
+        char speed[32];
+        snprintf(path, sizeof path, "%s/class/net/%s/speed", sys, names[i]->d_name);
+        const double mbit = names[i]->d_name[0] != '.' && read_line(path, speed, sizeof speed)
+                                ? strtod(speed, NULL)
+                                : 0;
+        if (mbit > 0 && index < MOST && device_path(sys, "net", names[i]->d_name, nic))
+            print_nic(index++, names[i]->d_name, "ethernet", mbit / 1000, gpu, nic);
+        free(names[i]);
+    }
+    if (count >= 0) free(names);
+    static const char *const modules[] = {"nvidia_peermem", "nv_peer_mem"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/module/%s", sys, modules[i]);
+        if (access(path, F_OK) == 0) {
+            dl_print_fact("gpudirect", modules[i]);
+            break;
+        }
+    }
+}

@@ -1,0 +1,393 @@
+/* probe_nccl.c - dlmodel-probe-nccl: NCCL's collectives in fp32. Shape "bytes= ranks= nodes=": the
+ * first ranks/nodes GPUs of each of the first `nodes` nodes. `bytes` is the whole buffer of a rank:
+ * what it gathers, scatters or sends to all together. Times are those of events on the slowest
+ * rank's stream; of "nccl-sendrecv" half of a message there and one back. A rank that ends takes
+ * the others with it: whoever waits for the GPU looks at its connections meanwhile. */
+#include "calibrate/probes/nccl/probe_nccl.h"
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <nccl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum operation { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, ALL_TO_ALL, SEND_RECEIVE };
+
+/* One communicator is kept: the points of a rank set follow each other. */
+static struct {
+    struct dl_members members;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    cudaEvent_t begin, end;
+    bool ready;
+} world;
+
+struct collective {
+    enum operation operation;
+    int ranks, position; /* in the communicator */
+    size_t count, share; /* floats of the whole buffer, and of one rank */
+    float *send, *receive;
+};
+enum { OFFSET = 8192 }; /* floats between what two ranks send, in the pool */
+
+static enum dl_code check(ncclResult_t code, const char *what, struct dl_err *err) {
+    if (code == ncclSuccess) return DL_OK;
+    return dl_fail(err, DL_ERR_BACKEND, "%s: NCCL says %s (NCCL_DEBUG=INFO tells more)", what,
+                   ncclGetErrorString(code));
+}
+
+static void collective_close(void *state) { free(state); }
+
+static enum dl_code prepare_stream(struct dl_err *err) {
+    if (world.ready) return DL_OK;
+    DL_TRY(dl_gpu_check((int)cudaStreamCreate(&world.stream), "making a stream", err));
+    DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&world.begin, cudaEventDefault),
+                        "making an event", err));
+    DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&world.end, cudaEventDefault),
+                        "making an event", err));
+    world.ready = true;
+    return DL_OK;
+}
+
+static int position_of(int rank) {
+    return rank / dl_meeting.per_node * world.members.per_node + rank % dl_meeting.per_node;
+}
+
+static void no_communicator(int number) {
+    static const char words[] = "a communicator was not made: a rank hangs, or the network does "
+                                "(NCCL_DEBUG=INFO tells more)\n";
+    (void)number;
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0) _exit(DL_ERR_SYSTEM);
+    _exit(DL_ERR_BACKEND);
+}
+
+static enum dl_code join(const struct dl_members *wanted, struct dl_err *err) {
+    ncclUniqueId id;
+    if (world.comm != NULL && world.members.nodes == wanted->nodes &&
+        world.members.per_node == wanted->per_node)
+        return DL_OK;
+    if (world.comm != NULL) ncclCommDestroy(world.comm);
+    world.comm = NULL;
+    world.members = *wanted;
+    DL_TRY(prepare_stream(err));
+    if (dl_meeting.rank == 0) DL_TRY(check(ncclGetUniqueId(&id), "making a communicator", err));
+    DL_TRY(dl_meet_tell(wanted, &id, sizeof id, err));
+    /* NCCL waits without a limit for a rank that hangs: see that all are here, and limit what is
+     * left. */
+    double here = 1;
+    DL_TRY(dl_meet_max(wanted, &here, err));
+    signal(SIGALRM, no_communicator);
+    alarm((unsigned)ceil(
+        1.5 * dl_meet_patience_s())); /* before calibrate loses its own patience (cal_run.c) */
+    const enum dl_code code = check(ncclCommInitRank(&world.comm, wanted->nodes * wanted->per_node,
+                                                     id, position_of(dl_meeting.rank)),
+                                    "joining a communicator", err);
+    alarm(0);
+    return code;
+}
+
+static size_t offset_of(int position) { return (size_t)(position % 61) * OFFSET; }
+
+static enum dl_code setup(struct collective *c, const struct dl_point *point, struct dl_err *err) {
+    const struct dl_gpu *gpu;
+    void *pool, *room;
+    const int nodes = (int)dl_point_number(point, "nodes", 1),
+              ranks = (int)dl_point_number(point, "ranks", dl_meeting.ranks);
+    const struct dl_members members = {nodes, nodes > 0 ? ranks / nodes : 0};
+    if (nodes < 1 || ranks < 2 || members.per_node * nodes != ranks ||
+        members.per_node > dl_meeting.per_node || nodes > dl_meeting.ranks / dl_meeting.per_node)
+        return dl_fail(err, DL_ERR_SYSTEM,
+                       "%d ranks on %d nodes were asked for; there are %d on each of %d", ranks,
+                       nodes, dl_meeting.per_node, dl_meeting.ranks / dl_meeting.per_node);
+    if (!dl_is_member(&dl_meeting, &members, dl_meeting.rank))
+        return dl_fail(err, DL_ERR_SYSTEM, "no part in this point");
+    DL_TRY(dl_gpu_open(&gpu, err));
+    DL_TRY(join(&members, err));
+    c->ranks = ranks;
+    c->position = position_of(dl_meeting.rank);
+    c->count = (size_t)dl_point_number(point, "bytes", 8) / sizeof(float);
+    if (c->count < 1) c->count = 1;
+    c->share = (c->count + (size_t)ranks - 1) / (size_t)ranks;
+    const size_t room_count = c->share * (size_t)ranks;
+    /* Ranks must fail together, else the others wait for ever. */
+    enum dl_code code = dl_gpu_pool(DL_GPU_F32, room_count + offset_of(60), &pool, err);
+    if (code == DL_OK) code = dl_gpu_room(room_count * sizeof(float), &room, err);
+    double failed = code != DL_OK;
+    struct dl_err lost;
+    if (dl_meet_max(&members, &failed, &lost) != DL_OK) {
+        *err = lost;
+        return err->code;
+    }
+    if (failed > 0)
+        return code != DL_OK
+                   ? code
+                   : dl_fail(err, DL_ERR_SYSTEM, "another rank has no room for %s", point->shape);
+    c->send = (float *)pool + offset_of(c->position);
+    c->receive = room;
+    return DL_OK;
+}
+
+static enum dl_code open_operation(enum operation operation, const struct dl_point *point,
+                                   void **state, struct dl_err *err) {
+    struct collective *c = calloc(1, sizeof *c);
+    double zero = 0;
+    if (c == NULL) return dl_fail(err, DL_ERR_BACKEND, "out of memory");
+    c->operation = operation;
+    enum dl_code code = dl_meet_max(NULL, &zero, err); /* all begin a point together */
+    if (code == DL_OK) code = setup(c, point, err);
+    if (code == DL_OK)
+        *state = c;
+    else
+        collective_close(c);
+    return code;
+}
+
+static enum dl_code exchange_shares(const struct collective *c, struct dl_err *err) {
+    DL_TRY(check(ncclGroupStart(), "all-to-all", err));
+    for (int peer = 0; peer < c->ranks; peer++) {
+        DL_TRY(check(ncclSend(c->send + (size_t)peer * c->share, c->share, ncclFloat, peer,
+                              world.comm, world.stream),
+                     "all-to-all", err));
+        DL_TRY(check(ncclRecv(c->receive + (size_t)peer * c->share, c->share, ncclFloat, peer,
+                              world.comm, world.stream),
+                     "all-to-all", err));
+    }
+    return check(ncclGroupEnd(), "all-to-all", err);
+}
+
+static enum dl_code there_and_back(const struct collective *c, struct dl_err *err) {
+    if (c->position > 1) return DL_OK;
+    for (int leg = 0; leg < 2; leg++) {
+        const bool sends = leg == c->position;
+        DL_TRY(check(sends ? ncclSend(c->send, c->count, ncclFloat, 1 - c->position, world.comm,
+                                      world.stream)
+                           : ncclRecv(c->receive, c->count, ncclFloat, 1 - c->position, world.comm,
+                                      world.stream),
+                     "send and receive", err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code once(const struct collective *c, struct dl_err *err) {
+    switch (c->operation) {
+    case ALL_REDUCE:
+        return check(ncclAllReduce(c->send, c->receive, c->count, ncclFloat, ncclSum, world.comm,
+                                   world.stream),
+                     "all-reduce", err);
+    case REDUCE_SCATTER:
+        return check(ncclReduceScatter(c->send, c->receive, c->share, ncclFloat, ncclSum,
+                                       world.comm, world.stream),
+                     "reduce-scatter", err);
+    case ALL_GATHER:
+        return check(
+            ncclAllGather(c->send, c->receive, c->share, ncclFloat, world.comm, world.stream),
+            "all-gather", err);
+    case BROADCAST:
+        return check(
+            ncclBroadcast(c->send, c->receive, c->count, ncclFloat, 0, world.comm, world.stream),
+            "broadcast", err);
+    case ALL_TO_ALL: return exchange_shares(c, err);
+    case SEND_RECEIVE: break;
+    }
+    return there_and_back(c, err);
+}
+
+/* Until the end event, with an eye on the other processes and on NCCL's own threads. */
+static enum dl_code wait_end(struct dl_err *err) {
+    static const double LOOK_S = 0.05;
+    const double start = dl_now_s(), limit_s = dl_meet_patience_s();
+    for (double looked = start;;) {
+        const cudaError_t code = cudaEventQuery(world.end);
+        if (code != cudaErrorNotReady)
+            return dl_gpu_check((int)code, "waiting for a collective", err);
+        const double now = dl_now_s();
+        if (now - looked < LOOK_S) continue;
+        looked = now;
+        ncclResult_t asynchronous = ncclSuccess;
+        DL_TRY(dl_meet_alive(err));
+        DL_TRY(check(ncclCommGetAsyncError(world.comm, &asynchronous), "asking NCCL", err));
+        DL_TRY(check(asynchronous, "a collective", err));
+        if (now - start > limit_s) return dl_meet_blame(&world.members, "a collective", err);
+    }
+}
+
+static double run(void *state, long calls, struct dl_err *err) {
+    const struct collective *c = state;
+    double seconds = 0;
+    float ms = 0;
+    if (dl_meet_max(&world.members, &seconds, err) != DL_OK) return NAN; /* begin together */
+    if (dl_gpu_check((int)cudaEventRecord(world.begin, world.stream), "recording an event", err) !=
+        DL_OK)
+        return NAN;
+    for (long i = 0; i < calls; i++) {
+        if (once(c, err) != DL_OK) return NAN;
+    }
+    if (dl_gpu_check((int)cudaEventRecord(world.end, world.stream), "recording an event", err) !=
+            DL_OK ||
+        wait_end(err) != DL_OK ||
+        dl_gpu_check((int)cudaEventElapsedTime(&ms, world.begin, world.end), "reading the time",
+                     err) != DL_OK)
+        return NAN;
+    seconds = 1e-3 * (double)ms * (c->operation == SEND_RECEIVE ? 0.5 : 1);
+    return dl_meet_max(&world.members, &seconds, err) == DL_OK ? seconds : NAN;
+}
+
+static double sent_by(int position, size_t index) {
+    return dl_gpu_pool_value(DL_GPU_F32, offset_of(position) + index);
+}
+
+static double expected(const struct collective *c, size_t i) {
+    double sum = 0;
+    switch (c->operation) {
+    case ALL_REDUCE:
+        for (int r = 0; r < c->ranks; r++) sum += sent_by(r, i);
+        return sum;
+    case REDUCE_SCATTER:
+        for (int r = 0; r < c->ranks; r++) sum += sent_by(r, (size_t)c->position * c->share + i);
+        return sum;
+    case ALL_GATHER: return sent_by((int)(i / c->share), i % c->share);
+    case ALL_TO_ALL:
+        return sent_by((int)(i / c->share), (size_t)c->position * c->share + i % c->share);
+    case BROADCAST: return sent_by(0, i);
+    case SEND_RECEIVE: break;
+    }
+    return sent_by(1 - c->position, i);
+}
+
+/* All judge, and all know what any found. */
+static enum dl_code verify(void *state, struct dl_err *err) {
+    static const struct dl_gpu_precision fp32 = {"fp32", DL_GPU_F32, DL_GPU_F32, 0, 0, 1e-6, 1e-5};
+    const struct collective *c = state;
+    const size_t count = c->operation == REDUCE_SCATTER ? c->share
+                         : c->operation == ALL_GATHER || c->operation == ALL_TO_ALL
+                             ? c->share * (size_t)c->ranks
+                             : c->count;
+    struct dl_err own = {0};
+    uint64_t random = 83;
+    double wrong = 0;
+    const bool reads = c->operation != SEND_RECEIVE || c->position < 2;
+    for (int t = 0; t < 16 && reads && wrong <= 0; t++) {
+        const size_t i = dl_random_next(&random) % count;
+        double got = 0;
+        if (dl_gpu_read(DL_GPU_F32, c->receive, i, &got, &own) != DL_OK ||
+            dl_gpu_judge(&fp32, c->ranks, 1, i, got, expected(c, i), &own) != DL_OK)
+            wrong = 1;
+    }
+    const bool mine = wrong > 0;
+    DL_TRY(dl_meet_max(&world.members, &wrong, err));
+    if (wrong <= 0) return DL_OK;
+    return dl_fail(err, DL_ERR_BACKEND, "%s",
+                   mine ? own.message : "another rank got a wrong result");
+}
+
+static long disturbances(void) {
+    struct dl_err err;
+    double all = (double)dl_gpu_disturbances();
+    return dl_meet_sum(&world.members, &all, &err) == DL_OK ? (long)all : 0;
+}
+
+static void facts(void) {
+    char text[32];
+    int version = 0;
+    dl_gpu_facts();
+    if (ncclGetVersion(&version) == ncclSuccess) {
+        const int major = version >= 10000 ? version / 10000 : version / 1000,
+                  rest = version >= 10000 ? version % 10000 : version % 1000;
+        snprintf(text, sizeof text, "%d.%d.%d", major, rest / 100, rest % 100);
+        dl_print_fact("nccl", text);
+    }
+    snprintf(text, sizeof text, "%d", dl_meeting.ranks);
+    if (dl_meeting.ranks > 1) dl_print_fact("nccl_ranks", text);
+}
+
+static const char *unavailable(void) {
+    if (dl_gpu_absent() != NULL) return dl_gpu_absent();
+    return NULL;
+}
+
+static const char *implementation(const void *state) {
+    (void)state;
+    return "nccl";
+}
+
+#define COLLECTIVE(function, operation)                                                            \
+    static enum dl_code function(const struct dl_point *p, void **s, struct dl_err *e) {           \
+        return open_operation(operation, p, s, e);                                                 \
+    }
+COLLECTIVE(open_all_reduce, ALL_REDUCE)
+COLLECTIVE(open_reduce_scatter, REDUCE_SCATTER)
+COLLECTIVE(open_all_gather, ALL_GATHER)
+COLLECTIVE(open_broadcast, BROADCAST)
+COLLECTIVE(open_all_to_all, ALL_TO_ALL)
+COLLECTIVE(open_send_receive, SEND_RECEIVE)
+#define PROBE(variable, name, summary, open)                                                       \
+    static const struct dl_probe variable = {                                                      \
+        name, summary, 200e-6,         unavailable,      open,                                     \
+        run,  verify,  implementation, collective_close, disturbances}
+PROBE(all_reduce, "nccl-allreduce", "NCCL all-reduce", open_all_reduce);
+PROBE(reduce_scatter, "nccl-reducescatter", "NCCL reduce-scatter", open_reduce_scatter);
+PROBE(all_gather, "nccl-allgather", "NCCL all-gather", open_all_gather);
+PROBE(broadcast, "nccl-broadcast", "NCCL broadcast", open_broadcast);
+PROBE(all_to_all, "nccl-alltoall", "NCCL all-to-all", open_all_to_all);
+PROBE(send_receive, "nccl-sendrecv", "NCCL send and receive", open_send_receive);
+static const struct dl_probe *const probes[] = {
+    &all_reduce, &reduce_scatter, &all_gather, &broadcast, &all_to_all, &send_receive, NULL};
+
+/* One rank: measures, or ends with a sentence. */
+static int measure(int argc, char **argv, const struct dl_meeting *meeting) {
+    const struct dl_gpu *gpu;
+    struct dl_err err = {0};
+    if (dl_meet(meeting, &err) != DL_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return DL_ERR_BACKEND;
+    }
+    if (dl_gpu_absent() == NULL) {
+        int count = 1;
+        cudaGetDeviceCount(&count);
+        dl_gpu_choose(meeting->local % count); /* Slurm may have left each task only its own */
+    }
+    if (dl_gpu_open(&gpu, &err) != DL_OK) {
+        fprintf(stderr, "rank %d of %d: %s\n", meeting->rank, meeting->ranks, err.message);
+        return DL_ERR_BACKEND;
+    }
+    dl_probe_conditions(dl_gpu_conditions);
+    const int status = dl_probe_main(argc, argv, probes, meeting->rank != 0, facts);
+    /* A rank that had no part in the last points must not look dead to those that still measure:
+     * all end together. */
+    double zero = 0;
+    if (status != 0 || dl_meet_max(NULL, &zero, &err) == DL_OK) return status;
+    fprintf(stderr, "%s\n", err.message);
+    return DL_ERR_BACKEND;
+}
+
+int main(int argc, char **argv) {
+    struct dl_meeting meeting;
+    struct dl_err err = {0};
+    int spawn = 0;
+    if (argc > 1 && strcmp(argv[1], "--list") == 0)
+        return dl_probe_main(argc, argv, probes, false, facts);
+    if (argc > 2 && strcmp(argv[1], "--spawn") == 0) {
+        spawn = atoi(argv[2]);
+        argv[2] = argv[0];
+        argv += 2;
+        argc -= 2;
+        if (dl_gpu_absent() != NULL) {
+            fprintf(stderr, "%s\n", dl_gpu_absent());
+            return DL_ERR_BACKEND;
+        }
+    }
+    if (dl_meeting_find(spawn, &meeting, &err) != DL_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return DL_ERR_BACKEND;
+    }
+    const int status =
+        spawn > 0 ? dl_meeting_spawn(&meeting, spawn, argv) : measure(argc, argv, &meeting);
+    if (status == 0)
+        dl_meeting_end(); /* after a failure the others would never come to it: exit tells the
+                             launcher */
+    return status;
+}

@@ -1,0 +1,118 @@
+/* arena.c - a chain of blocks that is freed as one.
+ * Not for objects that must be freed one by one, and not shared between threads.
+ */
+#include "model/base/arena.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Under AddressSanitizer every object gets a block of its own, so that reading past its end is
+ * seen. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { MIN_BLOCK_BYTES = 0 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { MIN_BLOCK_BYTES = 0 };
+#else
+enum { MIN_BLOCK_BYTES = 16384 };
+#endif
+#else
+enum { MIN_BLOCK_BYTES = 16384 };
+#endif
+enum { MAX_BLOCK_BYTES = 1 << 20 };
+
+struct dl_arena_block {
+    struct dl_arena_block *next;
+    size_t used_bytes, capacity_bytes;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+static void *refuse(struct dl_arena *arena) {
+    arena->failed = true;
+    return NULL;
+}
+
+static struct dl_arena_block *block_add(struct dl_arena *arena, size_t bytes) {
+    struct dl_arena_block *block;
+    size_t capacity_bytes = MIN_BLOCK_BYTES;
+
+    if (MIN_BLOCK_BYTES > 0 && arena->head != NULL) {
+        capacity_bytes = arena->head->capacity_bytes * 2;
+        if (capacity_bytes > MAX_BLOCK_BYTES) capacity_bytes = MAX_BLOCK_BYTES;
+    }
+    if (capacity_bytes < bytes) capacity_bytes = bytes;
+    if (capacity_bytes > SIZE_MAX - sizeof *block) return NULL;
+    block = calloc(1, sizeof *block + capacity_bytes);
+    if (block == NULL) return NULL;
+    block->capacity_bytes = capacity_bytes;
+    block->next = arena->head;
+    arena->head = block;
+    return block;
+}
+
+void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
+    const size_t align = alignof(max_align_t);
+    struct dl_arena_block *block = arena->head;
+    size_t bytes;
+    void *result;
+
+    if (bytes_each != 0 && count > (SIZE_MAX - align) / bytes_each) return refuse(arena);
+    bytes = count * bytes_each;
+    if (MIN_BLOCK_BYTES > 0) bytes = (bytes + align - 1) / align * align;
+    if (bytes == 0) bytes = align; /* a pointer of its own, also for count = 0 */
+    if (block == NULL || block->capacity_bytes - block->used_bytes < bytes)
+        block = block_add(arena, bytes);
+    if (block == NULL) return refuse(arena);
+    result = block->bytes + block->used_bytes;
+    block->used_bytes += bytes;
+    arena->total_bytes += bytes;
+    return result;
+}
+
+char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length) {
+    char *copy;
+
+    if (length == SIZE_MAX) return refuse(arena);
+    copy = dl_arena_alloc(arena, length + 1, 1);
+    if (copy != NULL && length > 0) memcpy(copy, text, length);
+    return copy;
+}
+
+char *dl_arena_strdup(struct dl_arena *arena, const char *text) {
+    return text == NULL ? NULL : dl_arena_strndup(arena, text, strlen(text));
+}
+
+char *dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
+    va_list arguments;
+    char *text;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0) return refuse(arena);
+    text = dl_arena_alloc(arena, (size_t)length + 1, 1);
+    if (text == NULL) return NULL;
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void dl_arena_free(struct dl_arena *arena) {
+    struct dl_arena_block *block = arena->head;
+
+    while (block != NULL) {
+        struct dl_arena_block *next = block->next;
+
+        free(block);
+        block = next;
+    }
+    arena->head = NULL;
+    arena->total_bytes = 0;
+    arena->failed = false;
+}

@@ -1,0 +1,178 @@
+/* json.h - JSON documents through field tables.
+ *
+ * One declaration of a struct's fields gives its loader, writer, range check and schema page. Only
+ * json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT, strings
+ * NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's `fallback`
+ * where it has one. Unknown is never a silent default: code must test dl_known().
+ *
+ * Any object may carry a string member "comment", which is ignored. null is refused: an unknown
+ * value is left out. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c,
+ * json_schema.c, json_text.c, json_writer.c.
+ */
+#ifndef DL_MODEL_BASE_JSON_H
+#define DL_MODEL_BASE_JSON_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/arena.h"
+#include "model/base/status.h"
+#include "model/base/units.h"
+
+#define DL_ABSENT INT64_MIN /* an integer that the file does not give */
+#define dl_known(number) (!isnan(number))
+
+enum { DL_JSON_DEPTH = 64 }; /* deepest nesting that is read or written */
+
+enum dl_field_type {
+    DL_FIELD_END = 0,
+    DL_FIELD_NUMBER,  /* double */
+    DL_FIELD_INTEGER, /* int64_t, from a JSON number without fraction */
+    DL_FIELD_BOOL,    /* bool */
+    DL_FIELD_STRING,  /* const char * */
+    DL_FIELD_CHOICE,  /* int: index into choices[] */
+    DL_FIELD_EXPR, /* const char *: a number or an expression in a string, kept as text ("4*hidden")
+                    */
+    DL_FIELD_OBJECT, /* struct of `child`, embedded at offset; `present_offset` bool tells if it was
+                        there */
+    DL_FIELD_LIST,   /* T *, and count at count_offset (int): array of objects of `child` */
+    DL_FIELD_NUMBERS, /* double *, and count (int): array of numbers */
+    DL_FIELD_EXPRS,   /* const char **, and count (int): array of EXPR; one EXPR alone is a list of
+                         one */
+    DL_FIELD_STRINGS, /* const char **, and count (int); one string alone is a list of one */
+    DL_FIELD_MAP, /* struct dl_map_entry *, and count (int): object of numbers/strings/booleans, any
+                     keys */
+};
+
+struct dl_map_entry {
+    const char *key;
+    const char *text; /* the value as text, always set */
+    double number;    /* NAN when the value was a string; true is 1, false 0 */
+};
+
+struct dl_schema;
+
+struct dl_field {
+    const char *key;
+    enum dl_field_type type;
+    size_t offset;       /* offsetof the member */
+    size_t count_offset; /* offsetof the int count of a list, or the bool presence of an object. 0:
+                            an object has no presence flag (so the flag cannot be the first member
+                            of a struct) */
+    const struct dl_schema *child;
+    const char *const *choices; /* NULL-terminated */
+    double min, max;   /* inclusive, also for each element of NUMBERS; both 0: any finite number */
+    enum dl_unit unit; /* also how --set reads it */
+    bool required;
+    bool has_fallback;
+    double fallback;  /* NUMBER, INTEGER, BOOL, CHOICE */
+    const char *help; /* one line; for `dlmodel schema` and error messages */
+};
+
+struct dl_schema {
+    const char *name; /* "dlmodel-system", or "link" for a nested one */
+    const char *summary;
+    size_t size; /* sizeof the struct */
+    const struct dl_field *fields;
+    bool top_level; /* has "format": name and "version": 1, checked by the loader */
+};
+
+struct dl_json; /* a parsed document with its text, name and positions */
+
+/* A --set KEY=VALUE. `used` is set when a document took it. */
+struct dl_override {
+    const char *
+        key; /* dotted: "links.inter.bandwidth"; the unit suffix of the last part may be left out */
+    const char *value;
+    bool used;
+};
+
+/* Parse `text` (need not be NUL-terminated). `name` is used in error messages. Refuses trailing
+ * text, duplicate keys, nesting deeper than 64, NaN and infinities. */
+enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
+                           struct dl_arena *arena, struct dl_json **out, struct dl_err *err);
+
+/* Read and parse a file of at most 64 MiB. A directory, an unreadable, empty or too large file is
+ * an error that names it (DL_ERR_INPUT with the file's name, position 0). */
+enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
+                          struct dl_err *err);
+
+/* Apply the overrides whose key resolves in `schema` to the document; sets their `used`. A value
+ * out of the field's range or of the wrong unit is DL_ERR_USAGE naming the key. Members of a MAP
+ * can be set too. */
+enum dl_code dl_json_set(struct dl_json *doc, const struct dl_schema *schema,
+                         struct dl_override *overrides, int override_count, struct dl_err *err);
+
+/* How the keys of dl_json_set resolve: parts are separated by dots; a part names a member exactly,
+ * the last one also without its unit suffix when only one member fits. Elements of lists are
+ * numbers from 0 and must exist
+ * ("rates.0.peak"); all that follows a MAP is one key. Missing objects are made. NUMBERS take
+ * "1,2,3" or one element
+ * ("domain_low.1"). A key that does not resolve is left unused: the caller reports what no document
+ * took, with dl_suggest() over dl_json_keys(). */
+bool dl_json_key_known(const struct dl_schema *schema, const char *key);
+
+/* All keys that can be set, with N for an element and KEY for any key of a map, each also without
+ * its unit suffix; NULL-terminated. NULL when out of memory. */
+const char *const *dl_json_keys(const struct dl_schema *schema, struct dl_arena *arena);
+
+/* Call `visit` for each field, depth first in order of declaration. `path` is its place in a file
+ * ("rates[].peak_flop_per_s") and is valid during the call. A schema inside itself is visited once.
+ */
+typedef void dl_schema_visitor(void *context, const char *path, const struct dl_field *field,
+                               int depth);
+void dl_schema_visit(const struct dl_schema *schema, dl_schema_visitor *visit, void *context);
+
+/* What a field takes, in words: "a number in [1, 1e15] byte/s", "one of a, b, c". */
+void dl_field_expected(const struct dl_field *field, char *out, size_t out_size);
+
+/* "number", "integer", "object", ... */
+const char *dl_field_type_name(enum dl_field_type type);
+
+/* Fill *out (of schema->size bytes) from the document. Unknown keys (with suggestion), missing
+ * ones, wrong types, values out of range: FILE:LINE:COL: error: KEY: what was expected. */
+enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *schema,
+                          struct dl_arena *arena, void *out, struct dl_err *err);
+
+/* Error at a key of a document that was loaded (for checks across fields). path:
+ * "layers[3].kernel". */
+enum dl_code dl_json_fail(const struct dl_json *doc, const char *path, struct dl_err *err,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+const char *dl_json_name(const struct dl_json *doc); /* the file's name */
+uint64_t dl_json_hash(const struct dl_json *doc); /* FNV-1a of its text, for "inputs" of a result */
+
+/* Text of an object, indented by two spaces, keys in schema order, absent members left out, numbers
+ * with enough digits to read back the same double, a newline at the end. NULL when out of memory.
+ * Never writes NaN or infinity. Loading the text gives the same object again. */
+char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl_arena *arena);
+
+/* Shortest of %.15g, %.16g, %.17g that reads back as the same double; "null" for NaN and
+ * infinities. */
+enum { DL_NUMBER_TEXT = 32 }; /* bytes that are enough for it */
+void dl_number_text(double value, char out[DL_NUMBER_TEXT]);
+
+/* A streaming writer for results that have no schema (commands' --json). Commas and quoting are its
+ * work. */
+struct dl_json_writer {
+    struct dl_arena *arena;
+    char *text; /* NUL-terminated, grows; without newline at the end; "" when memory is exhausted */
+    size_t length, capacity;
+    int depth;
+    bool need_comma, compact,
+        failed; /* failed: out of memory or misuse; the text is then incomplete */
+    char closers[DL_JSON_DEPTH + 1]; /* ']' or '}' of each open level; the last stays 0 */
+};
+void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
+void dl_jw_object(struct dl_json_writer *w,
+                  const char *key); /* key NULL: array element or top level */
+void dl_jw_array(struct dl_json_writer *w, const char *key);
+void dl_jw_end(struct dl_json_writer *w);
+void dl_jw_number(struct dl_json_writer *w, const char *key, double value); /* NaN, inf: null */
+void dl_jw_integer(struct dl_json_writer *w, const char *key, int64_t value);
+void dl_jw_bool(struct dl_json_writer *w, const char *key, bool value);
+void dl_jw_string(struct dl_json_writer *w, const char *key, const char *value); /* NULL: null */
+
+#endif

@@ -1,0 +1,82 @@
+/* json_node.h - what the json*.c files share: the tree of a document and the path to a place in it.
+ * For those files alone; everything else uses json.h.
+ */
+#ifndef DL_MODEL_BASE_JSON_NODE_H
+#define DL_MODEL_BASE_JSON_NODE_H
+
+#include "model/base/json.h"
+
+enum dl_json_kind {
+    DL_JSON_NULL,
+    DL_JSON_BOOL,
+    DL_JSON_NUMBER,
+    DL_JSON_STRING,
+    DL_JSON_ARRAY,
+    DL_JSON_OBJECT
+};
+
+#define DL_NO_PLACE SIZE_MAX /* a node that an override made */
+
+struct dl_json_node {
+    enum dl_json_kind kind;
+    const char *key;    /* member's name; NULL for an element or the root */
+    const char *string; /* STRING */
+    double number;      /* NUMBER */
+    bool boolean;       /* BOOL */
+    int child_count;    /* ARRAY, OBJECT */
+    struct dl_json_node *child, *next;
+    size_t place, key_place; /* offsets in the document's text */
+};
+
+struct dl_json {
+    const char *name, *text;
+    size_t length;
+    struct dl_arena *arena;
+    struct dl_json_node *root;
+};
+
+/* Where a node is, as a chain of parts that lies on the stack of whoever walks the tree. */
+struct dl_json_path {
+    const struct dl_json_path *up; /* NULL for the root, which has no name of its own */
+    const char *key;               /* NULL: an element */
+    int index;
+};
+
+/* "links[1].beta" */
+void dl_json_path_text(const struct dl_json_path *path, char *out, size_t out_size);
+
+/* Line and column (in bytes), from 1, of an offset; 0 and 0 for DL_NO_PLACE. */
+void dl_json_position(const char *text, size_t length, size_t place, int *line, int *col);
+
+struct dl_json_node *dl_json_member(const struct dl_json_node *object, const char *key,
+                                    size_t key_length);
+
+/* Whether `text` is one JSON value by RFC 8259 and within our limits; the error has the place.
+ * `start` skips a byte order mark. */
+enum dl_code dl_json_scan(const char *name, const char *text, size_t length, size_t *start,
+                          struct dl_err *err);
+
+/* Offset behind the white space, or behind the string, number or word at `at`; the text was
+ * scanned. */
+size_t dl_json_skip_space(const char *text, size_t length, size_t at);
+size_t dl_json_skip_scalar(const char *text, size_t length, size_t at);
+
+/* Bytes of the UTF-8 character at `text`, 0 when it is not valid there. */
+size_t dl_utf8_bytes(const char *text, size_t length);
+
+/* The field with that key; with `loose` also by its key without unit suffix. *ambiguous: two fields
+ * fit. */
+const struct dl_field *dl_schema_field(const struct dl_schema *schema, const char *part,
+                                       size_t length, bool loose,
+                                       const struct dl_field **ambiguous);
+
+/* Length of a key without its unit suffix; the whole length when it has none. */
+size_t dl_key_stem(const char *key);
+
+/* A number as messages show it: "1e15", "0.25". */
+void dl_number_short(double value, char out[DL_NUMBER_TEXT]);
+
+/* Whether the field's range allows the number. */
+bool dl_field_in_range(const struct dl_field *field, double value);
+
+#endif

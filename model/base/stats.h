@@ -1,0 +1,40 @@
+/* stats.h - order statistics of samples. All functions are pure; NAN in gives NAN out. */
+#ifndef DL_MODEL_BASE_STATS_H
+#define DL_MODEL_BASE_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+double dl_mean(const double *x, size_t n);
+double dl_stddev(const double *x, size_t n); /* n - 1; NAN for n < 2 */
+/* Quantile q in [0,1] of sorted x by linear interpolation (Hyndman-Fan type 7). */
+double dl_quantile_sorted(const double *sorted, size_t n, double q);
+double dl_median(const double *x, size_t n, double *scratch); /* scratch: n doubles */
+double dl_mad(const double *x, size_t n,
+              double *scratch); /* median absolute deviation, not scaled */
+/* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >=
+ * 6, else min and max. */
+void dl_median_interval(const double *sorted, size_t n, double *low, double *high);
+/* Modified z-score |x - median| / (1.4826 MAD) above 3.5 is an outlier (Iglewicz and Hoaglin
+ * 1993); 1.2533 times the mean absolute deviation takes the place of a MAD of 0. Marks outlier[i];
+ * returns the count. A NAN in x: none. */
+size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch);
+/* Drift of samples in the order of time: median of the second half / that of the first - 1, where
+ * the 95 % intervals of the two medians do not meet; NAN otherwise, and for n < 12. scratch: n
+ * doubles. */
+double dl_drift_frac(const double *x, size_t n, double *scratch);
+void dl_sort(double *x, size_t n); /* ascending, NAN last */
+/* Phi^-1(p), p in (0,1): |error| < 1.2e-9 (Acklam's rational approximation with one Halley step).
+ */
+double dl_normal_quantile(double p);
+/* F-STRAGGLER: E[max of k i.i.d. standard normal variables] for real k >= 1; 0 for k = 1, NAN
+ * below. From numerically integrated values at powers of two, interpolated in log2 k (relative
+ * error < 3e-4); does not grow beyond 2^30. */
+double dl_normal_expected_max(double k);
+/* F-BACKUP: E[the rank-th smallest of `count` values, each the largest of `size` i.i.d. standard
+ * normal variables]; rank = count: dl_normal_expected_max(count x size) within 1e-3. By the
+ * trapezoid rule over the binomial sum, error below 1e-6. NAN unless 1 <= rank <= count and size
+ * >= 1. */
+double dl_normal_expected_order(double rank, double count, double size);
+
+#endif

@@ -1,0 +1,59 @@
+/* status.h - one status code, one error record, filled once where the fault is found.
+ *
+ * A function that can fail returns enum dl_code and takes a struct dl_err *. The first function
+ * that knows what is wrong fills it (dl_fail, dl_fail_at); callers only pass the code on (DL_TRY).
+ * Nothing below dlmodel.c prints. Outputs are written only on success. Never assert() on input.
+ */
+#ifndef DL_MODEL_BASE_STATUS_H
+#define DL_MODEL_BASE_STATUS_H
+
+#include <stddef.h>
+
+/* The values are the process exit statuses (see the contract in docs/). */
+enum dl_code {
+    DL_OK = 0,
+    DL_ERR_NO = 1, /* the answer is no: does not fit, error above --max-error, nothing feasible */
+    DL_ERR_USAGE = 2,   /* wrong use of the command line */
+    DL_ERR_INPUT = 3,   /* bad input file */
+    DL_ERR_RANGE = 4,   /* outside what was calibrated, with --strict */
+    DL_ERR_SYSTEM = 5,  /* the system refused: file, memory, permission */
+    DL_ERR_BACKEND = 6, /* CUDA, cuDNN, NCCL, MPI, Slurm failed */
+};
+
+struct dl_err {
+    enum dl_code code;
+    int line, col;     /* 1-based; 0 when there is no position */
+    char file[512];    /* "" when no file is to blame */
+    char key[192];     /* dotted key path or option name, "" when none */
+    char message[768]; /* what was expected, and what was found */
+};
+
+/* Fill *err (may be NULL) and return `code`. */
+enum dl_code dl_fail(struct dl_err *err, enum dl_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for a place in a file; code is DL_ERR_INPUT. line = 0: no position known. key may be
+ * NULL. */
+enum dl_code dl_fail_at(struct dl_err *err, const char *file, int line, int col, const char *key,
+                        const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+#ifdef __clang_analyzer__ /* it does not see into status.c: what fails is not DL_OK */
+#define dl_fail(err, code, ...) ((void)(dl_fail)(err, code, __VA_ARGS__), (code))
+#define dl_fail_at(...) ((void)(dl_fail_at)(__VA_ARGS__), DL_ERR_INPUT)
+#endif
+
+/* Text of an error, without newline: "FILE:LINE:COL: error: KEY: message" when a file is to blame,
+ * else "WHO: KEY: message" (WHO: e.g. "dlmodel predict"). Control characters are replaced by '?'.
+ */
+void dl_err_text(const struct dl_err *err, const char *who, char *out, size_t out_size);
+
+/* Nearest of `names` (NULL-terminated) to `word` by edit distance, or NULL when none is near. */
+const char *dl_suggest(const char *word, const char *const *names);
+
+#define DL_TRY(call)                                                                               \
+    do {                                                                                           \
+        enum dl_code dl_try_code = (call);                                                         \
+        if (dl_try_code != DL_OK) return dl_try_code;                                              \
+    } while (0)
+
+#endif

@@ -1,0 +1,71 @@
+/* command.c - options and headers that all commands share. */
+#include "model/cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifndef DLMODEL_VERSION
+#define DLMODEL_VERSION "unknown"
+#endif
+#ifndef DLMODEL_COMMIT
+#define DLMODEL_COMMIT "unknown"
+#endif
+
+const char dl_version_text[] = "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")";
+
+const struct dl_option dl_output_options[] = {
+    {"format", 0, "table|csv|json", "Output", "how results are printed; default table", false},
+    {"json", 0, NULL, "Output", "the same as --format json", false},
+    {"csv", 0, NULL, "Output", "the same as --format csv", false},
+    {"output", 'o', "FILE", "Output",
+     "write to FILE (replaced only when complete) instead of stdout", false},
+    {"help", 'h', NULL, "Output", "this text", false},
+    {.name = NULL},
+};
+
+enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name,
+                             const struct dl_command **out, struct dl_err *err) {
+    const char *names[32];
+    char all[256] = "";
+    int count = 0;
+    for (int i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            *out = commands[i];
+            return DL_OK;
+        }
+        if (count < 24) names[count++] = commands[i]->name;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "",
+                 commands[i]->name);
+    }
+    names[count] = NULL;
+    const char *near = dl_suggest(name, names);
+    if (near != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; did you mean '%s'?", name, near);
+    return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; there are %s", name, all);
+}
+
+enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
+                              struct dl_err *err) {
+    static const char *const names[] = {"table", "csv", "json", NULL};
+    int format = DL_FORMAT_TEXT;
+    DL_TRY(dl_option_choice(options, "format", names, &format, err));
+    const bool json = dl_option_given(options, "json"), csv = dl_option_given(options, "csv");
+    const bool explicit_format = dl_option_given(options, "format");
+    if ((json && csv) || (explicit_format && ((json && format != DL_FORMAT_JSON) ||
+                                              (csv && format != DL_FORMAT_CSV)))) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--format, --json and --csv contradict each other; give one");
+    }
+    *out = json ? DL_FORMAT_JSON : csv ? DL_FORMAT_CSV : (enum dl_format)format;
+    return DL_OK;
+}
+
+void dl_output_header(struct dl_json_writer *writer, const char *format) {
+    dl_jw_object(writer, NULL);
+    dl_jw_string(writer, "format", format);
+    dl_jw_integer(writer, "version", 1);
+    dl_jw_object(writer, "dlmodel");
+    dl_jw_string(writer, "version", DLMODEL_VERSION);
+    dl_jw_string(writer, "commit", DLMODEL_COMMIT);
+    dl_jw_end(writer);
+}

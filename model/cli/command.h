@@ -1,0 +1,63 @@
+/* command.h - what dlmodel.c hands to a command, and how a command describes itself. One command is
+ * one file and one row of the table in dlmodel.c.
+ */
+#ifndef DL_MODEL_CLI_COMMAND_H
+#define DL_MODEL_CLI_COMMAND_H
+
+#include "model/cli/data.h"
+#include "model/cli/option.h"
+#include "model/base/table.h"
+
+struct dl_command;
+struct dl_context;
+
+struct dl_context {
+    struct dl_data data;      /* search path; overrides are added by each command */
+    const char *program;      /* path of this executable, for probes beside it; "" when unknown */
+    const char *profile_path; /* where the profile "local" is or will be */
+    int verbosity;            /* -1 quiet, 0, 1 verbose */
+    bool color;               /* stdout may be coloured */
+    bool progress;            /* stderr is a terminal */
+    const struct dl_command *const *commands; /* for help */
+    struct dl_arena *arena;                   /* of the whole process */
+    /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is
+     * DL_ERR_SYSTEM. */
+    enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
+    /* A message line on stderr, unless quiet. */
+    void (*note)(const struct dl_context *context, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+    const struct dl_option *global_options; /* for help */
+    const struct dl_schema *const
+        *schemas; /* of files that only one folder knows (slurm/), for `schema`; NULL-terminated */
+};
+
+struct dl_command {
+    const char *name, *summary;
+    const char *usage;   /* "[options] FILE..." */
+    const char *purpose; /* one paragraph */
+    const char *const
+        *examples; /* command lines that run as printed, NULL-terminated; at least two */
+    const struct dl_option *const *options; /* tables */
+    const char *words;      /* what its first argument may be, for completion: "scaling efficiency";
+                               NULL: a file, or nothing */
+    const char *exit_notes; /* what 1 means here; NULL: the common list only */
+    /* Returns DL_OK, or the code with *err filled. */
+    enum dl_code (*run)(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err);
+};
+
+/* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
+enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
+                              struct dl_err *err);
+/* The command of that name; DL_ERR_USAGE with what there is. */
+enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name,
+                             const struct dl_command **out, struct dl_err *err);
+/* "dlmodel VERSION (COMMIT)" of this program. */
+extern const char dl_version_text[];
+/* The common header of JSON results: format, version, dlmodel {version, commit}. Opens the top
+ * object. */
+void dl_output_header(struct dl_json_writer *writer, const char *format);
+
+extern const struct dl_option dl_output_options[]; /* --format --json --csv -o --help */
+
+#endif

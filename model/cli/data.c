@@ -1,0 +1,526 @@
+/* data.c - see data.h. Besides json.c and file.c the only place of model/ that touches the file
+ * system: it looks which data files there are. */
+#include "model/cli/data.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/collective/collective.h"
+#include "model/base/name_hint.h"
+#include "model/collective/libraries/nccl.h"
+#include "model/hardware/topology.h"
+
+static const struct data_kind {
+    const char *word, *folder, *prefix;
+} kinds[] = {
+    [DL_DATA_DEVICE] = {"device", "devices", "device."},
+    [DL_DATA_SYSTEM] = {"system", "systems", "system."},
+    [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
+    [DL_DATA_FRAMEWORK] = {"framework", "frameworks", "framework."},
+    [DL_DATA_LAYERS] = {"layer time", "layers", "layers."},
+};
+
+static const char SUFFIX[] = ".json";
+static const char LOCAL[] = "local";
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+static bool ends_in_suffix(const char *name) {
+    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
+    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+static bool is_path(const char *name) { return strchr(name, '/') != NULL || ends_in_suffix(name); }
+
+/* Existing but unreadable files count as there: reading them tells what is wrong. */
+static bool exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 || errno == EACCES;
+}
+
+/* --- names
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+struct names {
+    struct dl_arena *arena;
+    const char **list;
+    size_t count, capacity;
+};
+
+static enum dl_code names_add(struct names *names, const char *name, struct dl_err *err) {
+    if (names->count + 1 >= names->capacity) {
+        size_t capacity = names->capacity == 0 ? 64 : 2 * names->capacity;
+        const char **list = dl_arena_alloc(names->arena, capacity, sizeof *list);
+        if (list == NULL) return no_memory(err);
+        for (size_t i = 0; i < names->count; i++) list[i] = names->list[i];
+        names->list = list;
+        names->capacity = capacity;
+    }
+    names->list[names->count++] = name;
+    return DL_OK;
+}
+
+static enum dl_code names_of_directory(struct names *names, const char *path, struct dl_err *err) {
+    DIR *directory = opendir(path);
+    if (directory == NULL) return DL_OK;
+    enum dl_code code = DL_OK;
+    for (const struct dirent *entry; code == DL_OK && (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.' || !ends_in_suffix(entry->d_name)) continue;
+        const char *name = dl_arena_strndup(names->arena, entry->d_name,
+                                            strlen(entry->d_name) - (sizeof SUFFIX - 1));
+        code = name == NULL ? no_memory(err) : names_add(names, name, err);
+    }
+    closedir(directory);
+    return code;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
+                           struct dl_arena *arena, const char ***names_out, struct dl_err *err) {
+    struct names names = {.arena = arena};
+    for (int i = 0; i < data->directory_count; i++) {
+        const char *path =
+            dl_arena_printf(arena, "%s/%s", data->directories[i], kinds[kind].folder);
+        if (path == NULL) return no_memory(err);
+        DL_TRY(names_of_directory(&names, path, err));
+    }
+    if (kind == DL_DATA_SYSTEM && data->local_profile != NULL && exists(data->local_profile))
+        DL_TRY(names_add(&names, LOCAL, err));
+    if (names.list == NULL) {
+        names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
+        if (names.list == NULL) return no_memory(err);
+    }
+    qsort(names.list, names.count, sizeof *names.list, by_name);
+    size_t kept = 0;
+    for (size_t i = 0; i < names.count; i++)
+        if (kept == 0 || strcmp(names.list[i], names.list[kept - 1]) != 0)
+            names.list[kept++] = names.list[i];
+    names.list[kept] = NULL;
+    *names_out = names.list;
+    return DL_OK;
+}
+
+static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind,
+                                 const char *name, struct dl_arena *arena, struct dl_err *err) {
+    const char **names = NULL;
+    DL_TRY(dl_data_names(data, kind, arena, &names, err));
+    const char *word = kinds[kind].word;
+    if (names[0] == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
+                       word, name, word,
+                       data->directory_count > 0 ? data->directories[0] : "any data directory");
+    return dl_name_hint(word, kinds[kind].folder, name, names, arena, err);
+}
+
+enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
+                          struct dl_arena *arena, const char **path_out, struct dl_err *err) {
+    const char *path = NULL;
+    if (is_path(name)) {
+        path = dl_arena_strdup(arena, name);
+        if (path == NULL) return no_memory(err);
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
+               exists(data->local_profile)) {
+        path = data->local_profile;
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "this machine has no profile yet: run `dlmodel calibrate`, or name a system");
+    }
+    for (int i = 0; path == NULL && *name != '\0' && i < data->directory_count; i++) {
+        path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i], kinds[kind].folder, name,
+                               SUFFIX);
+        if (path == NULL) return no_memory(err);
+        if (!exists(path)) path = NULL;
+    }
+    if (path == NULL) return unknown_name(data, kind, name, arena, err);
+    *path_out = path;
+    return DL_OK;
+}
+
+/* --- overrides
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+/* The overrides of one document: those with its prefix, which is replaced, and those without the
+ * prefix of any kind. */
+struct selection {
+    struct dl_override *list;
+    struct dl_override **origin;
+    int count;
+};
+
+static bool has_prefix(const char *key, const char *prefix) {
+    return strncmp(key, prefix, strlen(prefix)) == 0;
+}
+
+static bool has_any_prefix(const char *key) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (has_prefix(key, kinds[i].prefix)) return true;
+    return false;
+}
+
+static enum dl_code selection_add(struct selection *selection, struct dl_arena *arena,
+                                  struct dl_override *origin, const char *prefix,
+                                  const char *replacement, struct dl_err *err) {
+    const char *key = dl_arena_printf(arena, "%s%s", replacement, origin->key + strlen(prefix));
+    if (key == NULL) return no_memory(err);
+    selection->list[selection->count] = (struct dl_override){.key = key, .value = origin->value};
+    selection->origin[selection->count++] = origin;
+    return DL_OK;
+}
+
+static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_kind kind,
+                                     const char *replacement, bool bare, struct dl_arena *arena,
+                                     struct selection *out, struct dl_err *err) {
+    size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
+    *out = (struct selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
+                              .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
+    if (out->list == NULL || out->origin == NULL) return no_memory(err);
+    for (int i = 0; i < data->override_count; i++) {
+        struct dl_override *override = &data->overrides[i];
+        if (has_prefix(override->key, kinds[kind].prefix))
+            DL_TRY(selection_add(out, arena, override, kinds[kind].prefix, replacement, err));
+        else if (bare && !has_any_prefix(override->key))
+            DL_TRY(selection_add(out, arena, override, "", "", err));
+    }
+    return DL_OK;
+}
+
+static void mark_used(const struct selection *selection) {
+    for (int i = 0; i < selection->count; i++)
+        if (selection->list[i].used) selection->origin[i]->used = true;
+}
+
+static enum dl_code set_document(const struct dl_data *data, enum dl_data_kind kind,
+                                 const char *replacement, bool bare, struct dl_json *doc,
+                                 const struct dl_schema *schema, struct dl_arena *arena,
+                                 struct dl_err *err) {
+    struct selection selection;
+    DL_TRY(select_overrides(data, kind, replacement, bare, arena, &selection, err));
+    DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
+    mark_used(&selection);
+    return DL_OK;
+}
+
+/* --- devices
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+/* kernels/NAME.json beside the folder that holds the device's file. */
+static const char *kernels_path(const char *device_path, const char *name, struct dl_arena *arena) {
+    const char *slash = strrchr(device_path, '/');
+    if (slash == NULL) return dl_arena_printf(arena, "../kernels/%s%s", name, SUFFIX);
+    const char *above = slash;
+    while (above > device_path && above[-1] != '/') above--;
+    size_t folder = (size_t)(slash - above), data_length = (size_t)(above - device_path);
+    if (folder == strlen("devices") && strncmp(above, "devices", folder) == 0)
+        return dl_arena_printf(arena, "%.*skernels/%s%s", (int)data_length, device_path, name,
+                               SUFFIX);
+    return dl_arena_printf(arena, "%.*s/../kernels/%s%s", (int)(slash - device_path), device_path,
+                           name, SUFFIX);
+}
+
+static enum dl_code take_surfaces(struct dl_kernel_model *surfaces, int count,
+                                  const struct dl_json *doc, const char *prefix,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    for (int i = 0; i < count; i++) {
+        const char *where = dl_arena_printf(arena, "%ssurfaces[%d]", prefix, i);
+        if (where == NULL) return no_memory(err);
+        DL_TRY(dl_kernel_model_check(&surfaces[i], doc, where, err));
+        DL_TRY(dl_kernel_model_pack(&surfaces[i], arena, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code load_surfaces(struct dl_device *device, const char *device_path,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    const char *path = kernels_path(device_path, device->name, arena);
+    if (path == NULL) return no_memory(err);
+    if (!exists(path)) return DL_OK;
+    struct dl_json *doc = NULL;
+    DL_TRY(dl_json_read(path, arena, &doc, err));
+    struct dl_kernel_model_set *set = dl_arena_alloc(arena, 1, sizeof *set);
+    if (set == NULL) return no_memory(err);
+    DL_TRY(dl_json_load(doc, &dl_kernel_model_set_schema, arena, set, err));
+    if (strcmp(set->device, device->name) != 0)
+        return dl_json_fail(doc, "device", err, "expected \"%s\", as the file is named",
+                            device->name);
+    DL_TRY(take_surfaces(set->surfaces, set->surface_count, doc, "", arena, err));
+    device->surfaces = set->surfaces;
+    device->surface_count = set->surface_count;
+    return DL_OK;
+}
+
+/* The device as its file has it, with its own surfaces; nothing is borrowed and nothing set. */
+static enum dl_code load_device(const char *path, struct dl_json *doc, struct dl_arena *arena,
+                                struct dl_device **out, struct dl_err *err) {
+    struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
+    if (device == NULL) return no_memory(err);
+    DL_TRY(dl_json_load(doc, &dl_device_schema, arena, device, err));
+    DL_TRY(dl_device_check(device, doc, err));
+    DL_TRY(take_surfaces(device->surfaces, device->surface_count, doc, "", arena, err));
+    if (device->surface_count == 0) DL_TRY(load_surfaces(device, path, arena, err));
+    *out = device;
+    return DL_OK;
+}
+
+/* Reads the device that `device` borrows kernel times from; `key`: where doc names it. */
+static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *device,
+                                  const struct dl_json *doc, const char *key,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    if (device->surfaces_from == NULL) return DL_OK;
+    const char *path = NULL;
+    struct dl_err unknown;
+    if (dl_data_path(data, DL_DATA_DEVICE, device->surfaces_from, arena, &path, &unknown) != DL_OK)
+        return dl_json_fail(doc, key, err, "%s", unknown.message);
+    struct dl_json *borrowed_doc = NULL;
+    DL_TRY(dl_json_read(path, arena, &borrowed_doc, err));
+    struct dl_device *borrowed = NULL;
+    DL_TRY(load_device(path, borrowed_doc, arena, &borrowed, err));
+    device->borrowed = borrowed;
+    return DL_OK;
+}
+
+static bool differ(double a, double b) {
+    return dl_known(a) != dl_known(b) || (dl_known(a) && (a < b || a > b));
+}
+
+static bool speed_differs(const struct dl_device *a, const struct dl_device *b) {
+    if (differ(a->memory_bandwidth_bytes_per_s, b->memory_bandwidth_bytes_per_s) ||
+        differ(a->memory_efficiency, b->memory_efficiency) || a->rate_count != b->rate_count)
+        return true;
+    for (int i = 0; i < a->rate_count; i++)
+        if (differ(a->rates[i].peak_flop_per_s, b->rates[i].peak_flop_per_s)) return true;
+    return false;
+}
+
+/* After --set: fitted times hold for the device as measured, so they are borrowed from it and
+ * scaled. */
+static void keep_measured_times(struct dl_device *device, const struct dl_device *measured) {
+    if (device->surface_count == 0 || !speed_differs(device, measured)) return;
+    device->surfaces = NULL;
+    device->surface_count = 0;
+    device->surfaces_from = measured->name;
+    device->borrowed = measured;
+}
+
+enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                            const struct dl_device **out, struct dl_err *err) {
+    const char *path = NULL;
+    DL_TRY(dl_data_path(data, DL_DATA_DEVICE, name, arena, &path, err));
+    struct dl_json *doc = NULL;
+    DL_TRY(dl_json_read(path, arena, &doc, err));
+    struct dl_device *measured = NULL, *device = NULL;
+    DL_TRY(load_device(path, doc, arena, &measured, err));
+    DL_TRY(load_borrowed(data, measured, doc, "surfaces_from", arena, err));
+    struct selection selection;
+    DL_TRY(select_overrides(data, DL_DATA_DEVICE, "", false, arena, &selection, err));
+    if (selection.count == 0) {
+        *out = measured;
+        return DL_OK;
+    }
+    DL_TRY(dl_json_set(doc, &dl_device_schema, selection.list, selection.count, err));
+    mark_used(&selection);
+    DL_TRY(load_device(path, doc, arena, &device, err));
+    DL_TRY(load_borrowed(data, device, doc, "surfaces_from", arena, err));
+    keep_measured_times(device, measured);
+    *out = device;
+    return DL_OK;
+}
+
+/* --- systems
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+/* The device that a profile holds, with --set device.KEY; `system` was loaded from the document
+ * with it. */
+static enum dl_code profile_device(const struct dl_data *data, struct dl_system *system,
+                                   const struct dl_json *doc, const struct dl_device *measured,
+                                   struct dl_arena *arena, struct dl_err *err) {
+    struct dl_device *profile = &system->profile;
+    DL_TRY(take_surfaces(profile->surfaces, profile->surface_count, doc, "device_profile.", arena,
+                         err));
+    DL_TRY(load_borrowed(data, profile, doc, "device_profile.surfaces_from", arena, err));
+    keep_measured_times(profile, measured);
+    system->device = profile;
+    return DL_OK;
+}
+
+enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                            const struct dl_system **out, struct dl_err *err) {
+    const char *path = NULL;
+    DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
+    struct dl_json *doc = NULL;
+    DL_TRY(dl_json_read(path, arena, &doc, err));
+    struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system);
+    struct dl_system *measured = dl_arena_alloc(arena, 1, sizeof *measured);
+    if (system == NULL || measured == NULL) return no_memory(err);
+    DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
+    DL_TRY(set_document(data, DL_DATA_SYSTEM, "", true, doc, &dl_system_schema, arena, err));
+    if (measured->has_profile)
+        DL_TRY(set_document(data, DL_DATA_DEVICE, "device_profile.", false, doc, &dl_system_schema,
+                            arena, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
+    DL_TRY(dl_system_check(system, doc, err));
+    if (system->has_profile) {
+        DL_TRY(profile_device(data, system, doc, &measured->profile, arena, err));
+    } else {
+        struct dl_err unknown;
+        if (dl_data_path(data, DL_DATA_DEVICE, system->device_name, arena, &path, &unknown) !=
+            DL_OK)
+            return dl_json_fail(doc, "device", err, "%s", unknown.message);
+        DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
+    }
+    if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
+    dl_nccl_prepare(system);
+    DL_TRY(dl_coll_measured_fill(system, arena, err));
+    *out = system;
+    return DL_OK;
+}
+
+/* --- workloads
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+/* "layers=24,hidden=1024" into overrides; room for one a comma. */
+static enum dl_code parse_parameters(const char *name, const char *text, struct dl_arena *arena,
+                                     struct dl_override **out, int *count_out, struct dl_err *err) {
+    size_t room = 1;
+    for (const char *at = text; *at != '\0'; at++) room += *at == ',';
+    struct dl_override *list = dl_arena_alloc(arena, room, sizeof *list);
+    if (list == NULL) return no_memory(err);
+    int count = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        const char *equals = memchr(at, '=', length);
+        if (equals == NULL || equals == at || equals + 1 == at + length)
+            return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": expected NAME:KEY=VALUE,KEY=VALUE",
+                           name);
+        list[count].key = dl_arena_strndup(arena, at, (size_t)(equals - at));
+        list[count].value = dl_arena_strndup(arena, equals + 1, (size_t)(at + length - equals - 1));
+        if (list[count].key == NULL || list[count].value == NULL) return no_memory(err);
+        for (int i = 0; i < count; i++)
+            if (strcmp(list[i].key, list[count].key) == 0)
+                return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": %s is given twice", name,
+                               list[i].key);
+        count++;
+        at += length;
+        if (*at == '\0') break;
+    }
+    *out = list;
+    *count_out = count;
+    return DL_OK;
+}
+
+/* The document of `name` and those that it extends, nearest first; one more than allowed, so that
+ * the builder sees it.
+ */
+static enum dl_code read_chain(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                               const struct dl_json **docs, int *count_out, struct dl_err *err) {
+    int count = 0;
+    for (const char *next = name; next != NULL && count <= DL_WORKLOAD_EXTENDS;) {
+        const char *path;
+        struct dl_err unknown;
+        enum dl_code code =
+            dl_data_path(data, DL_DATA_WORKLOAD, next, arena, &path, count == 0 ? err : &unknown);
+        if (code != DL_OK)
+            return count == 0
+                       ? code
+                       : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
+        struct dl_json *doc = NULL;
+        DL_TRY(dl_json_read(path, arena, &doc, err));
+        docs[count++] = doc;
+        DL_TRY(dl_workload_extends(doc, arena, &next, err));
+    }
+    *count_out = count;
+    return DL_OK;
+}
+
+enum dl_code dl_data_workload(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              const struct dl_workload **out, struct dl_err *err) {
+    const char *colon = is_path(name) ? NULL : strchr(name, ':');
+    const char *base = colon == NULL ? name : dl_arena_strndup(arena, name, (size_t)(colon - name));
+    struct dl_override *parameters = NULL;
+    int parameter_count = 0;
+    if (base == NULL) return no_memory(err);
+    if (colon != NULL)
+        DL_TRY(parse_parameters(name, colon + 1, arena, &parameters, &parameter_count, err));
+    const struct dl_json *docs[DL_WORKLOAD_EXTENDS + 1];
+    int doc_count = 0;
+    DL_TRY(read_chain(data, base, arena, docs, &doc_count, err));
+
+    struct selection set;
+    DL_TRY(select_overrides(data, DL_DATA_WORKLOAD, "", true, arena, &set, err));
+    const int room = parameter_count + set.count + 1;
+    struct dl_override *all = dl_arena_alloc(arena, (size_t)room, sizeof *all);
+    struct dl_workload *workload = dl_arena_alloc(arena, 1, sizeof *workload);
+    if (all == NULL || workload == NULL) return no_memory(err);
+    for (int i = 0; i < parameter_count; i++) all[i] = parameters[i];
+    for (int i = 0; i < set.count; i++) all[parameter_count + i] = set.list[i];
+    /* First, so that what is asked for is stronger; a workload without the parameter leaves it
+     * unused. */
+    if (data->training) {
+        for (int i = room - 1; i > 0; i--) all[i] = all[i - 1];
+        all[0] = (struct dl_override){.key = "pretrain_heads", .value = "1"};
+    }
+    const int given = data->training ? room : room - 1;
+    DL_TRY(dl_workload_build(docs, doc_count, all, given, arena, workload, err));
+    if (data->training) all++;
+    for (int i = 0; i < parameter_count; i++)
+        if (!all[i].used)
+            return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": \"%s\" has no parameter \"%s\"",
+                           name, base, all[i].key);
+    for (int i = 0; i < set.count; i++) set.list[i].used = all[parameter_count + i].used;
+    mark_used(&set);
+    *out = workload;
+    return DL_OK;
+}
+
+/* --- frameworks
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static enum dl_code read_framework(const struct dl_data *data, const char *name,
+                                   struct dl_arena *arena, struct dl_json **doc,
+                                   struct dl_framework **out, struct dl_err *err) {
+    const char *path = NULL;
+    DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
+    DL_TRY(dl_json_read(path, arena, doc, err));
+    *out = dl_arena_alloc(arena, 1, sizeof **out);
+    if (*out == NULL) return no_memory(err);
+    return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
+}
+
+enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                               const struct dl_framework **out, struct dl_err *err) {
+    struct dl_json *doc = NULL, *from_doc = NULL;
+    struct dl_framework *framework = NULL, *from = NULL;
+    DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
+    const struct dl_framework_release *release =
+        data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
+    if (release != NULL) DL_TRY(dl_framework_release_set(release, doc, arena, err));
+    DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
+    DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    DL_TRY(dl_framework_check(framework, doc, err));
+    if (framework->kernels_from != NULL) { /* one step only, as that file has them */
+        const enum dl_code code =
+            read_framework(data, framework->kernels_from, arena, &from_doc, &from, err);
+        if (code == DL_ERR_USAGE)
+            return dl_json_fail(doc, "kernels_from", err, "no framework '%s'",
+                                framework->kernels_from);
+        DL_TRY(code);
+        dl_framework_share_kernels(framework, from);
+    }
+    *out = framework;
+    return DL_OK;
+}

@@ -1,0 +1,66 @@
+/* data.h - finding and loading data files by name: devices, systems, workloads, frameworks.
+ *
+ * A search path holds directories with devices/ systems/ workloads/ frameworks/ below them, first
+ * match wins. A name that contains '/' or ends in ".json" is a file. "local" is the profile that
+ * calibrate wrote.
+ *
+ * --set keys: "device.KEY" changes the device of a system (also one given as device_profile) and
+ * nothing else; "system.", "workload." and "framework." do the same for the other kinds; a key
+ * without such a prefix goes to each document other than the device that knows it. A device of
+ * which --set changed a peak or the memory bandwidth keeps its fitted kernel times as borrowed
+ * ones, so that they scale with the change.
+ */
+#ifndef DL_MODEL_CLI_DATA_H
+#define DL_MODEL_CLI_DATA_H
+
+#include "model/framework/framework.h"
+#include "model/hardware/system.h"
+#include "model/workload/workload.h"
+
+struct dl_layer_times; /* layer_times.h */
+
+struct dl_data {
+    const char *const *directories;
+    int directory_count;
+    const char *local_profile; /* path of the profile "local"; NULL: none */
+    struct dl_override *overrides;
+    int override_count; /* --set; each loader marks those that it took */
+    bool
+        training; /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
+    const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
+    const struct dl_layer_times *const *layer_times;
+    int layer_times_count; /* of compare: profiled times for runs that they fit */
+};
+
+enum dl_data_kind {
+    DL_DATA_DEVICE,
+    DL_DATA_SYSTEM,
+    DL_DATA_WORKLOAD,
+    DL_DATA_FRAMEWORK,
+    DL_DATA_LAYERS
+};
+
+/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned as it
+ * is, unchecked. */
+enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
+                          struct dl_arena *arena, const char **path_out, struct dl_err *err);
+/* Names there are in all directories, sorted, each once, NULL-terminated; "local" among the systems
+ * when there is one. A directory that is missing has no names. */
+enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
+                           struct dl_arena *arena, const char ***names_out, struct dl_err *err);
+
+/* A device with its kernel-time surfaces: its own, else those of kernels/NAME.json in the data
+ * directory of its file, and those of the device named in surfaces_from (one step only: what that
+ * one borrows is not followed). */
+enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                            const struct dl_device **out, struct dl_err *err);
+/* A system with its device loaded and the derived members of its links filled. */
+enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                            const struct dl_system **out, struct dl_err *err);
+/* "resnet50", "gpt:layers=24,hidden=1024,seq=1024,vocab=51200", a file. */
+enum dl_code dl_data_workload(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              const struct dl_workload **out, struct dl_err *err);
+enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                               const struct dl_framework **out, struct dl_err *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* coll_reduce.c - reduce to one rank by a binomial tree (F-COLL-BINOMIAL-REDUCE). */
+#include "model/collective/coll_parts.h"
+
+static double binomial_s(const struct dl_hockney *link, double ranks, double bytes,
+                         double segment_bytes) {
+    (void)segment_bytes;
+    return dl_lg_ceil(ranks) *
+           (link->alpha_s + bytes * (link->beta_s_per_byte + link->gamma_s_per_byte));
+}
+
+const struct dl_collective_algorithm dl_coll_binomial_reduce = {"reduce.binomial",
+                                                                "whole messages up a binomial tree",
+                                                                "F-COLL-BINOMIAL-REDUCE",
+                                                                "thakur-2005",
+                                                                DL_COLL_REDUCE,
+                                                                binomial_s,
+                                                                NULL};

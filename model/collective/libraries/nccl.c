@@ -1,0 +1,381 @@
+/* nccl.c - F-NCCL: T(S) = latency + S / bandwidth for each algorithm and protocol, and the cheapest
+ * of them. See nccl.h. */
+#include "model/collective/libraries/nccl.h"
+
+enum { TREE_BINS = 23 };
+/* Tree correction by floor(lg(S / 64)): 64 B to 256 MB; 1 beyond. */
+static const double tree_correction[DL_NCCL_PROTOCOLS][TREE_BINS] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
+
+/* Bandwidth caps in GB/s, [generation][one node, two nodes, more]. */
+static const double ll_max[DL_NCCL_GENERATIONS][3] = {
+    {39, 39, 20.4}, {87.7, 22.5, 19}, {87.7, 22.5, 19}, {282, 90, 70}};
+static const double ll_max_2_21[3] = {141, 45, 35}; /* Hopper from 2.21 */
+static const double tree_cap[DL_NCCL_GENERATIONS][3] = {
+    {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {77.4, 82.8, 72}};
+static const double ring_ll128_cap[DL_NCCL_GENERATIONS] = {20, 20, 36.7, 73.4};
+static const double tree_ll128_cap[DL_NCCL_GENERATIONS][3] = {
+    {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {73.4, 73.4, 58}};
+/* 2.5 to 2.7: LL128 caps of the whole operation (2.5, 2.6) and per channel (2.7): all-reduce,
+ * broadcast, reduce, all-gather, reduce-scatter. */
+struct ll128_old {
+    double total, per_channel;
+};
+static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {[DL_COLL_ALL_REDUCE] = {100, 16.7},
+                                                             [DL_COLL_BROADCAST] = {113, 18.8},
+                                                             [DL_COLL_REDUCE] = {72, 12},
+                                                             [DL_COLL_ALL_GATHER] = {110, 18.3},
+                                                             [DL_COLL_REDUCE_SCATTER] = {91, 15.2}};
+
+static int span_of_nodes(double nodes) { return nodes <= 1.0 ? 0 : nodes <= 2.0 ? 1 : 2; }
+
+/* What all algorithms and protocols of one operation on one graph share. NCCL's caps are in its own
+ * rates of the links. */
+struct shared {
+    const struct dl_nccl_latencies *table;
+    const double (*hop_us)[3]; /* inside a node, [tree, ring][protocol] */
+    double frac;               /* attained / NCCL's own rate of the links */
+    double per_node, ll_cap;   /* GB/s */
+    double net_us[2]; /* of the adapter, added to a hop between nodes: once, twice (Simple) */
+    double ring_steps;
+    double ll_hop_scale;
+    int version, span;
+    bool ll_capped;
+};
+
+static double ring_steps(enum dl_collective_op op, double ranks) {
+    if (op == DL_COLL_ALL_REDUCE) return 2.0 * (ranks - 1.0);
+    return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER ? ranks - 1.0 : ranks;
+}
+
+static inline struct shared shared_of(int version, const struct dl_nccl_version *row,
+                                      const struct dl_nccl_graph *graph, enum dl_collective_op op) {
+    const int span = span_of_nodes(graph->nodes), generation = (int)graph->generation;
+    const double extra_us = graph->net_latency_s * 1e6;
+    return (struct shared){
+        .table = row->latencies,
+        .hop_us = graph->nvlink ? row->latencies->nvlink_us : row->latencies->pci_us,
+        .frac = graph->attained_frac > 0.0 ? graph->attained_frac : 1.0,
+        .per_node = graph->ranks / graph->nodes,
+        .ll_cap = generation == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span]
+                                                                  : ll_max[generation][span],
+        .net_us = {extra_us, extra_us * 2.0},
+        .ring_steps = ring_steps(op, graph->ranks),
+        .ll_hop_scale = version >= 700 && version < 1800 && graph->nodes > 1.0 ? 1.8 : 1.0,
+        .version = version,
+        .span = span,
+        .ll_capped = version >= 800,
+    };
+}
+
+/* Latencies of one message inside a node and between nodes. */
+static double hop_inside_us(const struct shared *s, int algorithm, enum dl_nccl_protocol protocol) {
+    const double us = s->hop_us[algorithm][protocol];
+    return protocol == DL_NCCL_LL ? us * s->ll_hop_scale : us;
+}
+
+static double hop_between_us(const struct shared *s, int algorithm,
+                             enum dl_nccl_protocol protocol) {
+    return s->table->net_us[algorithm][protocol] + s->net_us[protocol == DL_NCCL_SIMPLE];
+}
+
+/* Every rank has, or gets, the whole buffer. */
+static inline bool whole(enum dl_collective_op op) {
+    return op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE;
+}
+
+/* S / correction. With `monotone`, at least the value at the end of the bin below. */
+static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool monotone) {
+    int bin = bytes < 64.0 ? -1 : (int)dl_lg_floor(bytes / 64.0);
+    const double *table = tree_correction[protocol];
+    double here = bytes / (bin >= 0 && bin < TREE_BINS ? table[bin] : 1.0);
+    if (!monotone || bin < 1 || bin > TREE_BINS) return here;
+    return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
+}
+
+/* Latency [us], bandwidth [GB/s], bytes / correction. */
+struct line {
+    double latency_us, bandwidth, moved_bytes;
+};
+
+/* Rings of one operation: what the latencies of their protocols share. */
+struct ring {
+    double inter_steps, intra_steps, overhead_us;
+    double simple_scale; /* of the latency of Simple at this size */
+    int net;             /* whose latency between nodes is paid */
+};
+
+static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_graph *graph,
+                                  enum dl_collective_op op, double bytes) {
+    const int version = s->version;
+    struct ring ring = {
+        .intra_steps = dl_most(0.0, s->ring_steps),
+        .simple_scale = 1.0,
+        /* With one device per node the ring pays the tree's network latency from 2.23 on. */
+        .net = version >= 2300 && graph->ranks <= graph->nodes ? DL_NCCL_TREE : DL_NCCL_RING};
+    if (graph->nodes <= 1.0) return ring;
+    const bool plus_one = version >= 1200 && version < 2300; /* the 2N form */
+    const double rounds = op == DL_COLL_ALL_REDUCE ? 2.0 : 1.0;
+    ring.inter_steps =
+        whole(op) ? graph->nodes - 1.0 : rounds * (plus_one ? graph->nodes : graph->nodes - 1.0);
+    ring.intra_steps = dl_most(0.0, s->ring_steps - ring.inter_steps);
+    if (version >= 1400) ring.overhead_us = graph->amd_host ? 2.0 : 1.0;
+    if (version >= 700) {
+        /* 64 bytes and more for each rank and channel, without a division */
+        const bool plateau = version >= 1800 ? bytes >= 64.0 * (graph->channels * graph->ranks)
+                                             : bytes >= graph->ranks / 16.0 * 65536.0;
+        const double scale =
+            version < 1800 ? (version >= 1700 && graph->generation >= DL_NCCL_HOPPER ? 1.5 : 1.9)
+                           : (graph->generation >= DL_NCCL_AMPERE ? 1.4 : 1.9);
+        if (plateau) ring.simple_scale = scale;
+    }
+    return ring;
+}
+
+static inline double ring_latency_us(const struct shared *s, const struct ring *ring,
+                                     enum dl_nccl_protocol protocol) {
+    double intra_us = hop_inside_us(s, DL_NCCL_RING, protocol);
+    if (ring->overhead_us > 0.0)
+        intra_us = dl_most(intra_us, protocol == DL_NCCL_SIMPLE ? ring->overhead_us * 3.0
+                                                                : ring->overhead_us);
+    const double latency_us = s->table->base_us[DL_NCCL_RING][protocol] +
+                              ring->intra_steps * intra_us +
+                              ring->inter_steps * hop_between_us(s, ring->net, protocol);
+    return protocol == DL_NCCL_SIMPLE ? latency_us * ring->simple_scale : latency_us;
+}
+
+static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph,
+                                    enum dl_collective_op op, enum dl_nccl_protocol protocol) {
+    const int version = s->version;
+    double bus = graph->channels * graph->ring_bytes_per_s / 1e9;
+    if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800)
+        bus = dl_least(bus, s->frac * 235.0);
+    if (protocol == DL_NCCL_LL) {
+        bus /= version >= 2100 ? 2.0 : 4.0;
+        if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
+    } else if (protocol == DL_NCCL_LL128) {
+        double cap = version < 700   ? ll128_old_caps[op].total
+                     : version < 800 ? graph->channels * ll128_old_caps[op].per_channel
+                                     : graph->channels * ring_ll128_cap[graph->generation];
+        bus = dl_least(bus * (s->per_node < 2.0 && version < 2300 ? 0.7 : 0.92), s->frac * cap);
+    }
+    return whole(op) ? bus : bus * (graph->ranks / s->ring_steps);
+}
+
+static inline double tree_latency_us(const struct shared *s, enum dl_nccl_protocol protocol,
+                                     double depth) {
+    return s->table->base_us[DL_NCCL_TREE][protocol] +
+           2.0 * ((s->per_node - 1.0) * hop_inside_us(s, DL_NCCL_TREE, protocol) +
+                  depth * hop_between_us(s, DL_NCCL_TREE, protocol));
+}
+
+static inline double tree_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph,
+                                    enum dl_nccl_protocol protocol) {
+    const int version = s->version, span = s->span, generation = (int)graph->generation;
+    const double cap = version < 600   ? (span == 0 ? 90.0 : 70.0)
+                       : version < 800 ? (span <= 1 ? 110.0 : 80.0)
+                                       : graph->tree_channels * tree_cap[generation][span];
+    double bus =
+        dl_least(0.92 * graph->tree_channels * graph->tree_bytes_per_s / 1e9, s->frac * cap);
+    if (protocol == DL_NCCL_LL) {
+        bus = bus / 3.8;
+        if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
+    } else if (protocol == DL_NCCL_LL128) {
+        const double share = graph->nodes <= 1.0 ? 7.0 / 9.0 : 120.0 / 128.0;
+        bus = dl_least(bus * share,
+                       s->frac * graph->tree_channels * tree_ll128_cap[generation][span]);
+    }
+    return bus * 0.5;
+}
+
+static bool has_ring(const struct dl_nccl_graph *graph) { return graph->ring_bytes_per_s > 0.0; }
+
+/* 2.4 built trees between nodes only. */
+static bool has_tree(int version, const struct dl_nccl_graph *graph, enum dl_collective_op op) {
+    return op == DL_COLL_ALL_REDUCE && version >= 400 && graph->tree_bytes_per_s > 0.0 &&
+           (version >= 500 || graph->nodes > 1.0);
+}
+
+static bool has_protocol(int version, const struct dl_nccl_graph *graph,
+                         enum dl_nccl_protocol protocol) {
+    return protocol != DL_NCCL_LL128 || (graph->ll128 && version >= 500);
+}
+
+static double steps_of(const struct shared *s, const struct dl_nccl_graph *graph,
+                       enum dl_nccl_algorithm algorithm) {
+    switch (algorithm) {
+    case DL_NCCL_RING: return s->ring_steps;
+    case DL_NCCL_TREE: return 2.0 * (s->per_node - 1.0 + dl_lg_floor(graph->nodes));
+    case DL_NCCL_PAT: return dl_lg_ceil(graph->ranks);
+    default: return 2.0 * dl_lg_ceil(graph->nodes) + 2.0;
+    }
+}
+
+static struct dl_cost_parts parts(const struct line *line, double steps) {
+    return (struct dl_cost_parts){line->latency_us * 1e-6,
+                                  line->moved_bytes / (line->bandwidth * 1e9), steps};
+}
+
+/* The best so far, as NCCL sees it. */
+struct best {
+    struct line line;
+    double seen_s;
+    int algorithm, protocol;
+};
+
+static inline void consider(struct best *best, double frac, struct line line, int algorithm,
+                            int protocol) {
+    const double seen_s =
+        line.latency_us * 1e-6 + frac * (line.moved_bytes / (line.bandwidth * 1e9));
+    if (seen_s < best->seen_s) *best = (struct best){line, seen_s, algorithm, protocol};
+}
+
+/* What costs as much in latency alone as the best in all need not be looked at. */
+static inline bool hopeless(const struct best *best, double latency_us) {
+    return latency_us * 1e-6 >= best->seen_s;
+}
+
+/* Switch and in-network reduction; all-reduce, Simple. Latencies: 2.19 to 2.27 (key "nccl-tuning").
+ */
+static bool offload_cost(int version, const struct dl_nccl_graph *graph,
+                         enum dl_nccl_algorithm algorithm, double *latency_us, double *bus) {
+    double per_node = graph->ranks / graph->nodes, extra_us = graph->net_latency_s * 2e6;
+    double total = graph->channels * graph->ring_bytes_per_s / 1e9;
+    double efficiency = graph->generation >= DL_NCCL_BLACKWELL ? 0.74 : 0.85;
+    double nvls_us = version >= 2100 ? 25.0 : 23.0;
+    switch (algorithm) {
+    case DL_NCCL_NVLS:
+        if (!graph->nvls || version < 1700 || per_node < 2.0 || graph->nodes > 1.0) return false;
+        *latency_us = nvls_us, *bus = total * efficiency * 5.0 / 6.0;
+        return true;
+    case DL_NCCL_NVLS_TREE:
+        if (!graph->nvls || version < 1800 || graph->nodes <= 1.0 || per_node < 2.0) return false;
+        *latency_us = nvls_us + 2.0 * dl_lg_floor(graph->nodes) *
+                                    ((version >= 2800 ? 20.9 : 14.0) + extra_us);
+        *bus = graph->tree_channels * graph->tree_bytes_per_s / 1e9 * efficiency * 5.0 / 6.0;
+        return true;
+    case DL_NCCL_COLLNET_CHAIN:
+        if (!graph->collnet || graph->nodes <= 1.0) return false;
+        *latency_us = 2.0 * (per_node - 1.0) * 2.8 + 30.0 + extra_us, *bus = total / 2.0;
+        return true;
+    case DL_NCCL_COLLNET_DIRECT:
+        if (!graph->collnet || graph->nodes <= 1.0) return false;
+        *latency_us =
+            2.0 * (dl_least(1.0, per_node - 1.0) * 3.7 + 0.4 * (per_node - 1.0)) + 31.0 + extra_us;
+        *bus = total / 2.0;
+        return true;
+    default: return false;
+    }
+}
+
+static bool pat_cost(int version, const struct dl_nccl_graph *graph, enum dl_collective_op op,
+                     double *latency_us, double *bandwidth) {
+    if (version < 2300 || graph->ranks > graph->nodes || graph->nodes <= 1.0) return false;
+    if (op != DL_COLL_ALL_GATHER && op != DL_COLL_REDUCE_SCATTER) return false;
+    *latency_us = 8.0 + dl_lg_floor(graph->nodes) * (14.0 + graph->net_latency_s * 2e6) / 3.5 +
+                  2.8 * graph->ranks;
+    *bandwidth = graph->channels * graph->ring_bytes_per_s / 1e9 * (version >= 2400 ? 0.75 : 0.85) *
+                 graph->ranks / (graph->ranks - 1.0);
+    return true;
+}
+
+/* All but ring and tree: Simple alone. */
+static bool other_line(int version, const struct dl_nccl_graph *graph, enum dl_collective_op op,
+                       enum dl_nccl_algorithm algorithm, double bytes, struct line *out) {
+    *out = (struct line){0.0, 0.0, bytes};
+    if (algorithm == DL_NCCL_PAT)
+        return pat_cost(version, graph, op, &out->latency_us, &out->bandwidth);
+    return op == DL_COLL_ALL_REDUCE &&
+           offload_cost(version, graph, algorithm, &out->latency_us, &out->bandwidth);
+}
+
+bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
+                  enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
+                  enum dl_nccl_protocol protocol, double bytes, bool monotone,
+                  struct dl_cost_parts *out) {
+    const struct shared s = shared_of(version, row, graph, op);
+    struct line line;
+    if (!has_protocol(version, graph, protocol)) return false;
+    if (algorithm == DL_NCCL_RING) {
+        if (!has_ring(graph)) return false;
+        const struct ring ring = ring_of(&s, graph, op, bytes);
+        line = (struct line){ring_latency_us(&s, &ring, protocol),
+                             ring_bandwidth(&s, graph, op, protocol), bytes};
+    } else if (algorithm == DL_NCCL_TREE) {
+        if (!has_tree(version, graph, op)) return false;
+        line = (struct line){tree_latency_us(&s, protocol, dl_lg_floor(graph->nodes)),
+                             tree_bandwidth(&s, graph, protocol),
+                             corrected_bytes(protocol, bytes, monotone)};
+    } else if (protocol != DL_NCCL_SIMPLE ||
+               !other_line(version, graph, op, algorithm, bytes, &line)) {
+        return false;
+    }
+    *out = parts(&line, steps_of(&s, graph, algorithm));
+    return true;
+}
+
+bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
+                    const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,
+                    int force_algorithm, int force_protocol, bool monotone,
+                    enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol,
+                    struct dl_cost_parts *out) {
+    const struct shared s = shared_of(version, row, graph, op);
+    const bool any = force_algorithm < 0;
+    struct best best = {{0.0, 0.0, 0.0}, HUGE_VAL, -1, 0};
+    bool taken[DL_NCCL_PROTOCOLS];
+    for (int p = 0; p < DL_NCCL_PROTOCOLS; p++)
+        taken[p] = (force_protocol < 0 || p == force_protocol) &&
+                   has_protocol(version, graph, (enum dl_nccl_protocol)p);
+    if ((any || force_algorithm == DL_NCCL_TREE) && has_tree(version, graph, op)) {
+        const double depth = dl_lg_floor(graph->nodes);
+        for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
+            const enum dl_nccl_protocol with = (enum dl_nccl_protocol)p;
+            const double latency_us = tree_latency_us(&s, with, depth);
+            if (!taken[p] || hopeless(&best, latency_us)) continue;
+            consider(&best, s.frac,
+                     (struct line){latency_us, tree_bandwidth(&s, graph, with),
+                                   corrected_bytes(with, bytes, monotone)},
+                     DL_NCCL_TREE, p);
+        }
+    }
+    if ((any || force_algorithm == DL_NCCL_RING) && has_ring(graph)) {
+        const struct ring ring = ring_of(&s, graph, op, bytes);
+        for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
+            const enum dl_nccl_protocol with = (enum dl_nccl_protocol)p;
+            const double latency_us = ring_latency_us(&s, &ring, with);
+            if (!taken[p] || hopeless(&best, latency_us)) continue;
+            consider(&best, s.frac,
+                     (struct line){latency_us, ring_bandwidth(&s, graph, op, with), bytes},
+                     DL_NCCL_RING, p);
+        }
+    }
+    /* Beyond tree and ring only what this graph could have. */
+    const bool extra =
+        graph->nvls || graph->collnet || (version >= 2300 && graph->ranks <= graph->nodes);
+    const int first = any ? DL_NCCL_RING + 1 : force_algorithm,
+              end = any ? (extra ? DL_NCCL_ALGORITHMS : first) : first + 1;
+    for (int a = first; a < end && taken[DL_NCCL_SIMPLE]; a++) {
+        struct line line;
+        if (a <= DL_NCCL_RING ||
+            !other_line(version, graph, op, (enum dl_nccl_algorithm)a, bytes, &line))
+            continue;
+        consider(&best, s.frac, line, a, DL_NCCL_SIMPLE);
+    }
+    if (best.algorithm < 0) return false;
+    *algorithm = (enum dl_nccl_algorithm)best.algorithm,
+    *protocol = (enum dl_nccl_protocol)best.protocol;
+    *out = parts(&best.line, steps_of(&s, graph, *algorithm));
+    return true;
+}
+
+double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channels, bool nvlink) {
+    if (nodes < 2.0) return 0.0;
+    double ring = nvlink ? 5000.0 * channels : 5000.0; /* MB/s, which is bytes per us */
+    double tree = nvlink ? ring * 0.75 * (nodes == 2.0 ? 2.0 : 1.0) : ring * 2.0 / 3.0;
+    if (tree > ring) return HUGE_VAL;
+    double ring_us = 6.0 * (ranks - 1.0),
+           tree_us = 15.0 * dl_lg_floor(nodes) + 4.0 * (ranks / nodes - 1.0);
+    return dl_most(0.0, ring * tree / (ring - tree) * (ring_us - tree_us));
+}

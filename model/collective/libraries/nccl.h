@@ -1,0 +1,109 @@
+/* nccl.h - NCCL's own cost model and choice (F-NCCL), by version. Source: NCCL's
+ * src/graph/tuning.cc and src/enqueue.cc as recorded in the key "nccl-tuning" of SOURCES.md. Not
+ * modelled: the shrinking of channels for small messages, aggregation of several operations in one
+ * group, user buffer registration.
+ */
+#ifndef DL_MODEL_COLLECTIVE_LIBRARIES_NCCL_H
+#define DL_MODEL_COLLECTIVE_LIBRARIES_NCCL_H
+
+#include "model/collective/coll_parts.h"
+
+enum dl_nccl_algorithm {
+    DL_NCCL_TREE,
+    DL_NCCL_RING,
+    DL_NCCL_COLLNET_DIRECT,
+    DL_NCCL_COLLNET_CHAIN,
+    DL_NCCL_NVLS,
+    DL_NCCL_NVLS_TREE,
+    DL_NCCL_PAT,
+    DL_NCCL_ALGORITHMS
+};
+extern const char *const dl_nccl_algorithm_names[]; /* "tree", "ring", ..., NULL */
+enum dl_nccl_protocol { DL_NCCL_LL, DL_NCCL_LL128, DL_NCCL_SIMPLE, DL_NCCL_PROTOCOLS };
+extern const char *const dl_nccl_protocol_names[]; /* "LL", "LL128", "Simple", NULL */
+enum dl_nccl_generation {
+    DL_NCCL_VOLTA,
+    DL_NCCL_AMPERE,
+    DL_NCCL_HOPPER,
+    DL_NCCL_BLACKWELL,
+    DL_NCCL_GENERATIONS
+};
+
+/* Latencies in us (as NCCL prints them) [tree, ring][LL, LL128, Simple]. */
+struct dl_nccl_latencies {
+    double base_us[2][3], nvlink_us[2][3], pci_us[2][3], net_us[2][3];
+};
+/* One span of versions: first version of the span (minor * 100 + patch: 2.18.3 is 1803). */
+struct dl_nccl_version {
+    int first;
+    const char *text; /* "2.18.3" */
+    const struct dl_nccl_latencies *latencies;
+};
+/* The span that holds `text` ("2.18.3", "2.8"); NULL: unknown. Before 2.4 the first row serves
+ * (rings only). */
+const struct dl_nccl_version *dl_nccl_version_find(const char *text, int *number_out);
+extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with text NULL */
+
+/* What the topology search of NCCL would have found. */
+struct dl_nccl_graph {
+    double ranks, nodes; /* ranks per node = ranks / nodes */
+    double channels, tree_channels;
+    double ring_bytes_per_s, tree_bytes_per_s; /* of one channel */
+    double net_latency_s;                      /* of the adapter, in addition to NCCL's constant */
+    double attained_frac; /* rate of the links that limit / what NCCL takes it for; 0: 1 */
+    enum dl_nccl_generation generation;
+    bool nvlink; /* devices of a node talk over NVLink, else PCIe */
+    bool amd_host, ll128, nvls,
+        collnet;        /* LL128 is safe on all paths; switch reduction; in-network reduction */
+    bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
+};
+
+/* The graph of a caller's last rank set: what it depends on, and what came of it. */
+struct dl_nccl_memo {
+    const struct dl_system *system; /* NULL: nothing yet */
+    const struct dl_nccl_version *row;
+    int64_t nodes, ranks_per_node, group_stride, concurrent;
+    double flows_per_adapter;
+    enum dl_collective_op op;
+    int number;
+    bool as_run, assumed;
+    struct dl_nccl_graph graph;
+};
+
+/* Cost of one algorithm and protocol. monotone false: NCCL's formula to the letter. true: for
+ * predictions: the tree's correction factor never makes a longer message faster. *out only when the
+ * combination exists (else false). */
+bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
+                  enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
+                  enum dl_nccl_protocol protocol, double bytes, bool monotone,
+                  struct dl_cost_parts *out);
+
+/* The cheapest, as NCCL's own rates of its links have it, of those that exist and are not excluded
+ * by force_* (-1: free); false: none. */
+bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
+                    const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,
+                    int force_algorithm, int force_protocol, bool monotone,
+                    enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol,
+                    struct dl_cost_parts *out);
+
+/* NCCL 2.4: largest message for which the tree was taken over the ring (bytes; HUGE_VAL: always; 0:
+ * never). */
+double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channels, bool nvlink);
+
+/* The graph for a request, from the links of the system. DL_ERR_INPUT when a link is missing. */
+enum dl_code dl_nccl_graph_build(const struct dl_system *system,
+                                 const struct dl_collective_request *request,
+                                 struct dl_nccl_graph *out, struct dl_err *err);
+
+/* Fill system->nccl. For the loader; not needed for correctness. */
+void dl_nccl_prepare(struct dl_system *system);
+
+/* NCCL's version in force: system->nccl_version, or the usual one of the device's generation.
+ * *assumed: the latter. */
+const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out,
+                                                 bool *assumed);
+
+/* Payload of one adapter as NCCL uses it [byte/s]. */
+double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter);
+
+#endif

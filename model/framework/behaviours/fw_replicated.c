@@ -1,0 +1,70 @@
+/* fw_replicated.c - PyTorch DataParallel: one process; weights sent to every GPU before each
+ * forward pass, gradients added up on the first one, which alone updates.
+ *
+ * F-FW-REPLICATE. Before forward: the first GPU sends each other one its slice of the batch, then
+ * all parameters and buffers are broadcast in chunks of pack_bytes. Python threads issue the
+ * replicas' kernels under one interpreter lock (single_process), and the modules are built again
+ * for each device (replica_s a tensor and device). The gradients' reduction is the backward of that
+ * broadcast, which runs when the last gradient is there; chunk by chunk. Source: pytorch-dp-source
+ * (data_parallel.py, comm.py).
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "model/framework/gradient_sync.h"
+
+static const char *refuse(const struct dl_system *system, const struct dl_plan *plan) {
+    if (plan->nodes > 1)
+        return "one process drives the GPUs of one node: use --nodes 1 or pytorch-ddp";
+    if (system->device->kind != NULL && system->device->kind[0] == 'c') return "needs GPUs";
+    return NULL;
+}
+
+/* Seconds of `op` over `bytes`, chunk after chunk. */
+static enum dl_code in_chunks(const struct dl_gradient_sync_request *r, enum dl_collective_op op,
+                              double bytes, double *seconds, struct dl_message *last,
+                              struct dl_err *err) {
+    const double chunk = r->framework->pack_bytes > 0 ? r->framework->pack_bytes : bytes;
+    const double chunks = bytes > 0 ? ceil(bytes / chunk) : 0;
+    *seconds = 0;
+    if (chunks < 1) return DL_OK;
+    DL_TRY(dl_gradient_sync_collective(r, op, bytes / chunks, last, err));
+    *seconds = chunks * last->duration_s;
+    return DL_OK;
+}
+
+static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
+                             struct dl_err *err) {
+    const double devices = (double)r->plan->devices_per_node;
+    struct dl_message broadcast = {0};
+    double broadcast_s, reduce_s;
+    DL_TRY(dl_gradient_sync_messages(r, 1, out, err));
+    DL_TRY(in_chunks(r, DL_COLL_BROADCAST, r->parameter_bytes + 4 * r->workload->buffer_elements,
+                     &broadcast_s, &broadcast, err));
+    struct dl_message *reduce = &out->messages[0];
+    DL_TRY(in_chunks(r, DL_COLL_REDUCE, r->total_bytes, &reduce_s, reduce, err));
+    reduce->first = 0;
+    reduce->count = r->gradient_count;
+    reduce->bytes = r->total_bytes;
+    reduce->ready_s = r->backward_end_s;
+    reduce->duration_s = reduce_s;
+    reduce->returns = true;
+    double scatter_s = 0; /* the slices leave the first GPU one after the other */
+    if (r->system->has_intra && dl_known(r->system->intra.bandwidth_bytes_per_s) &&
+        dl_known(r->workload->input_bytes_per_sample)) {
+        scatter_s = (devices - 1) * r->plan->batch_per_device_samples *
+                    r->workload->input_bytes_per_sample / r->system->intra.bandwidth_bytes_per_s;
+    }
+    out->prologue_s = broadcast_s + scatter_s;
+    out->host_s = r->framework->replica_s * r->workload->parameter_tensors * devices;
+    return DL_OK;
+}
+
+const struct dl_framework_behaviour dl_fw_replicated = {
+    .name = "replicated",
+    .summary = "one process broadcasts all weights before each step and adds gradients up on one "
+               "GPU after it",
+    .source = "pytorch-dp-source",
+    .refuse = refuse,
+    .exchange = exchange,
+};

@@ -1,0 +1,194 @@
+/* cost.c - sums kernel times into layer times. */
+#include "model/framework/cost.h"
+
+#include <string.h>
+
+#include "model/framework/kernel_scale.h"
+#include "model/framework/layer_times.h"
+
+static void add_kernel(const struct dl_device *device, enum dl_precision precision,
+                       const struct dl_kernel *kernel, double scale, struct dl_pass_cost *cost,
+                       double *longest_s) {
+    struct dl_kernel_time t;
+    dl_kernel_time(device, precision, kernel, &t);
+    t.time_s *= scale;
+    const double error_s = t.time_s * t.sigma_log;
+    cost->time_s += t.time_s;
+    cost->by_limit_s[t.limit] += t.time_s;
+    cost->launches += kernel->launches;
+    cost->error_s += error_s;
+    cost->error_square_s2 += error_s * error_s;
+    cost->extrapolated = cost->extrapolated || t.extrapolated;
+    cost->flop += kernel->flop;
+    cost->bytes +=
+        (kernel->read_elements + kernel->write_elements) * dl_precision_bytes(precision) +
+        kernel->extra_bytes;
+    if (t.time_s > *longest_s) {
+        *longest_s = t.time_s;
+        cost->formula = t.formula;
+        cost->origin = t.origin;
+        cost->origin_device = t.origin_device;
+    }
+}
+
+bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision) {
+    return precision == DL_MIXED ? framework->mixed_fuses_elementwise
+                                 : framework->fuses_elementwise;
+}
+
+static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
+                                     const struct dl_layer *layer,
+                                     const struct dl_kernel_scales *scales,
+                                     const enum dl_pass *passes, int pass_count, double batch) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    for (int p = 0; p < pass_count; p++) {
+        struct dl_kernel kernels[DL_LAYER_KERNELS];
+        const int count = layer->kind->kernels(layer, passes[p], batch, kernels);
+        for (int i = 0; i < count; i++) {
+            add_kernel(device, precision, &kernels[i],
+                       dl_kernel_scale_of(scales, device, precision, &kernels[i]), &cost,
+                       &longest_s);
+        }
+    }
+    return cost;
+}
+
+/* An activation or addition that the framework folds into the normalisation or convolution before
+ * it costs no pass over memory of its own. Needs a single consumer chain, which holds for the
+ * layers' first input. */
+bool dl_cost_fused(const struct dl_workload *workload, int index) {
+    const struct dl_layer *layer = &workload->layers[index];
+    if (strcmp(layer->kind->name, "relu") != 0 && strcmp(layer->kind->name, "add") != 0)
+        return false;
+    for (int i = 0; i < layer->input_count; i++) {
+        const int from = layer->inputs[i];
+        if (from < 0) continue;
+        const char *kind = workload->layers[from].kind->name;
+        if (strcmp(kind, "batchnorm") == 0 || strcmp(kind, "add") == 0) return true;
+    }
+    return false;
+}
+
+double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precision precision) {
+    static const double words[DL_OPTIMIZERS] = {
+        [DL_SGD] = 3,      /* read w, g; write w */
+        [DL_MOMENTUM] = 5, /* and read, write m */
+        [DL_ADAM] = 7,     /* read w, g, m, v; write w, m, v */
+        [DL_LAMB] =
+            11, /* as Adam, and two norm passes over w and the update (read, read; write, read) */
+    };
+    const double copy_bytes = precision == DL_MIXED ? 2 : 0;
+    return 4 * words[optimizer] + copy_bytes;
+}
+
+void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
+    cost->time_s *= factor;
+    for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
+    cost->error_s *= factor;
+    cost->error_square_s2 *= factor * factor;
+}
+
+static struct dl_pass_cost update_cost(const struct dl_device *device,
+                                       const struct dl_workload *workload,
+                                       const struct dl_framework *framework,
+                                       const struct dl_plan *plan) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    const double words =
+        workload->parameters * dl_update_bytes_per_parameter(plan->optimizer, plan->precision) / 4;
+    if (words <= 0) return cost;
+    struct dl_kernel kernel =
+        dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
+    add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
+    cost.launches = framework->update_launches_per_tensor * workload->parameter_tensors;
+    if (dl_known(device->kernel_latency_s) &&
+        cost.launches > 1) { /* many small tensors: latency, not bandwidth */
+        const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
+        if (extra_s > 0) {
+            cost.time_s += extra_s;
+            cost.by_limit_s[DL_LIMIT_LATENCY] += extra_s;
+        }
+    }
+    return cost;
+}
+
+/* Recomputation runs forward kernels again before backward: of recomputable layers, or of all.
+ * F-RECOMPUTE */
+static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer *layer,
+                              enum dl_recompute recompute) {
+    if (recompute == DL_RECOMPUTE_NONE ||
+        (recompute == DL_RECOMPUTE_SELECTIVE && !layer->recomputable))
+        return;
+    const struct dl_pass_cost *again = &cost->forward;
+    cost->backward.time_s += again->time_s;
+    for (int i = 0; i < 3; i++) cost->backward.by_limit_s[i] += again->by_limit_s[i];
+    cost->backward.launches += again->launches;
+    cost->backward.error_s += again->error_s;
+    cost->backward.error_square_s2 += again->error_square_s2;
+    cost->backward.flop += again->flop;
+    cost->backward.bytes += again->bytes;
+    if (cost->backward.formula == NULL) {
+        cost->backward.formula = again->formula;
+        cost->backward.origin = again->origin;
+        cost->backward.origin_device = again->origin_device;
+    }
+}
+
+/* Where layers were measured by the framework's profiler, in place of the surfaces' times.
+ * F-LAYER-TIMES */
+static enum dl_code use_measured(const struct dl_device *device, const struct dl_workload *workload,
+                                 const struct dl_framework *framework, const struct dl_plan *plan,
+                                 double batch, struct dl_arena *arena, struct dl_cost *out,
+                                 struct dl_err *err) {
+    const struct dl_layer_times *times = plan->layer_times;
+    const double first = times->batches[0].batch_samples,
+                 last = times->batches[times->batch_count - 1].batch_samples;
+    struct dl_plan bare = *plan;
+    struct dl_cost lowest = {0}, highest = {0};
+    bare.layer_times = NULL;
+    bare.compute_scale = 0;
+    DL_TRY(dl_cost_compute(device, workload, framework, &bare, first, arena, &lowest, err));
+    DL_TRY(dl_cost_compute(device, workload, framework, &bare, last, arena, &highest, err));
+    return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
+}
+
+enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
+                             const struct dl_framework *framework, const struct dl_plan *plan,
+                             double batch, struct dl_arena *arena, struct dl_cost *out,
+                             struct dl_err *err) {
+    static const enum dl_pass forward[] = {DL_FORWARD};
+    static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
+    const bool fuses = dl_cost_fuses(framework, plan->precision);
+    struct dl_layer_cost *layers =
+        dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        if (fuses && dl_cost_fused(workload, i)) continue;
+        const struct dl_kernel_scales scales = dl_kernel_scales(framework, plan->precision, layer);
+        layers[i].forward = pass_cost(device, plan->precision, layer, &scales, forward, 1, batch);
+        if (!layer->detached)
+            layers[i].backward =
+                pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);
+        if (!layer->detached) add_recomputation(&layers[i], layer, plan->recompute);
+        if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
+            return dl_fail(err, DL_ERR_USAGE,
+                           "device %s has no rate for %s (layer %s); choose another --precision or "
+                           "add the rate to its file",
+                           device->name, dl_precision_names[plan->precision], layer->name);
+        }
+    }
+    out->layers = layers;
+    out->update = update_cost(device, workload, framework, plan);
+    if (plan->layer_times != NULL)
+        DL_TRY(use_measured(device, workload, framework, plan, batch, arena, out, err));
+    if (plan->compute_scale > 0) {
+        for (int i = 0; i < workload->layer_count; i++) {
+            dl_cost_scale(&layers[i].forward, plan->compute_scale);
+            dl_cost_scale(&layers[i].backward, plan->compute_scale);
+        }
+        dl_cost_scale(&out->update, plan->compute_scale);
+    }
+    return DL_OK;
+}

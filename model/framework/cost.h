@@ -1,0 +1,50 @@
+/* cost.h - time of every layer of a workload on one device: forward, backward and optimizer update.
+ */
+#ifndef DL_MODEL_FRAMEWORK_COST_H
+#define DL_MODEL_FRAMEWORK_COST_H
+
+#include "model/framework/framework.h"
+#include "model/plan/plan.h"
+#include "model/hardware/system.h"
+#include "model/workload/workload.h"
+
+/* Device seconds of one pass of one layer with what bounds them. */
+struct dl_pass_cost {
+    double time_s;
+    double by_limit_s[3]; /* split by enum dl_limit: arithmetic, memory bandwidth, kernel latency */
+    double launches;      /* kernels to be queued by the host */
+    double error_s;       /* sum of time x sigma_log: fully correlated bound of the uncertainty */
+    double error_square_s2; /* sum of (time x sigma_log)^2: uncorrelated bound */
+    bool extrapolated;
+    const char *formula, *origin, *origin_device; /* of its longest kernel */
+    double flop, bytes;
+};
+
+struct dl_layer_cost {
+    struct dl_pass_cost forward, backward; /* backward: data and weights */
+};
+
+struct dl_cost {
+    struct dl_layer_cost *layers; /* one per workload layer */
+    struct dl_pass_cost update;   /* optimizer, all parameters */
+};
+
+/* Costs for `batch` samples on one device. Pure. DL_ERR_USAGE when the device has no rate for the
+ * precision. */
+enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
+                             const struct dl_framework *framework, const struct dl_plan *plan,
+                             double batch, struct dl_arena *arena, struct dl_cost *out,
+                             struct dl_err *err);
+
+/* Times all times and their errors. */
+void dl_cost_scale(struct dl_pass_cost *cost, double factor);
+/* Whether frameworks with `fuses_elementwise` do this layer inside the kernel before it. */
+bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
+bool dl_cost_fused(const struct dl_workload *workload, int index);
+
+/* Bytes the optimizer moves per parameter (reads and writes), by optimizer and precision.
+ * F-UPDATE-BYTES. SGD 3, momentum 5, Adam 7 fp32 words (formulas.md section 2); + 2 bytes for the
+ * 16-bit copy in mixed precision; LAMB adds two passes for its norms. */
+double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precision precision);
+
+#endif

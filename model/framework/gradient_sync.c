@@ -1,0 +1,161 @@
+/* gradient_sync.c - costs that several behaviours share. */
+#include "model/framework/gradient_sync.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/shared_host.h"
+
+enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
+                                       struct dl_gradient_sync *out, struct dl_err *err) {
+    out->messages =
+        dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
+    if (out->messages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->message_count = count;
+    return DL_OK;
+}
+
+/* Was the library measured on device memory (calibrate, with an MPI that takes it)? */
+static bool takes_device_memory(const struct dl_system *system, enum dl_library library) {
+    for (int i = 0; i < system->collective_count; i++) {
+        const struct dl_coll_measured *m = &system->collectives[i];
+        if (m->buffers != NULL && strcmp(m->buffers, "device") == 0 &&
+            strcmp(m->library, dl_library_names[library]) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
+                                         enum dl_collective_op op, double bytes,
+                                         struct dl_message *message, struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    /* Replicas of the model stand around its tensor, sequence and expert parts, and pipeline stages
+     * around the replicas (the order of Megatron); the replicas of every part exchange at the same
+     * time. */
+    const int64_t stride = (plan->tp > 1 ? plan->tp : 1) * (plan->sp > 1 ? plan->sp : 1);
+    const int64_t groups = plan->dp > 0 ? plan->nodes * plan->devices_per_node / plan->dp : 1;
+    const struct dl_collective_request wanted = {
+        .op = op,
+        .library = request->library,
+        .algorithm = request->library == DL_LIB_COPY ? request->framework->copy_pattern : NULL,
+        .bytes = bytes,
+        .nodes = plan->nodes,
+        .ranks_per_node = plan->devices_per_node,
+        .flows_per_adapter = 1,
+        .group_size = groups > 1 ? plan->dp : 0,
+        .group_stride = stride,
+        .concurrent = groups,
+        .memo = request->memo,
+    };
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
+    /* Most host libraries see device memory only after a copy out, and the result goes back. */
+    const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
+    double staging_s = 0;
+    if (host_library && strcmp(request->system->device->kind, "gpu") == 0 &&
+        !takes_device_memory(request->system, request->library)) {
+        staging_s = 2 * dl_gradient_sync_host_copy_s(request, bytes, true);
+        if (!dl_known(staging_s)) {
+            return dl_fail(err, DL_ERR_INPUT,
+                           "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
+                           request->system->name, dl_library_names[request->library]);
+        }
+    }
+    const double slices =
+        dl_shared_host(request->system, plan).turns_ratio; /* of the cores that copy and sum */
+    t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
+    message->name = dl_collective_op_names[op];
+    message->bytes = bytes;
+    message->duration_s = t.time_s + staging_s + request->framework->collective_launch_s;
+    message->latency_s = t.latency_s + request->framework->collective_launch_s;
+    message->bandwidth_s = t.bandwidth_s + staging_s;
+    message->sigma_log = t.sigma_log;
+    message->steps = t.steps;
+    message->channels = t.channels;
+    message->algorithm = t.algorithm;
+    message->protocol = t.protocol;
+    message->formula = t.formula;
+    message->limit = t.limit;
+    message->origin = t.origin;
+    message->extrapolated = t.extrapolated;
+    message->returns = true;
+    return DL_OK;
+}
+
+double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,
+                                        double bytes) {
+    if (bytes <= 0) return 0;
+    const struct dl_kernel copy =
+        dl_kernel_stream(DL_UPDATE, 0, bytes / 8, bytes / 8); /* half read, half written, fp32 */
+    struct dl_kernel_time t;
+    dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
+    const struct dl_shared_host shared = dl_shared_host(request->system, request->plan);
+    return dl_known(t.time_s) ? t.time_s * shared.memory_ratio * shared.turns_ratio : 0;
+}
+
+double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *request, double bytes,
+                                    bool pinned) {
+    const struct dl_host *host = &request->system->host;
+    const struct dl_plan *plan = request->plan;
+    double bandwidth =
+        pinned ? host->copy_bandwidth_bytes_per_s : host->pageable_bandwidth_bytes_per_s;
+    if (!dl_known(bandwidth)) bandwidth = host->copy_bandwidth_bytes_per_s;
+    if (!request->system->has_host || !dl_known(bandwidth)) return NAN;
+    const double on_link =
+        host->devices_per_copy_link == DL_ABSENT ? 1 : (double)host->devices_per_copy_link;
+    const double sharing = fmin(on_link, (double)plan->devices_per_node);
+    double seconds = bytes * sharing / bandwidth;
+    if (dl_known(
+            host->memory_bandwidth_bytes_per_s)) { /* all copies of the node also pass its memory */
+        seconds = fmax(seconds,
+                       bytes * (double)plan->devices_per_node / host->memory_bandwidth_bytes_per_s);
+    }
+    return seconds;
+}
+
+double dl_gradient_sync_host_sum_s(const struct dl_gradient_sync_request *request, double bytes,
+                                   double terms) {
+    const struct dl_host *host = &request->system->host;
+    if (!request->system->has_host || !dl_known(host->memory_bandwidth_bytes_per_s)) return NAN;
+    return (terms + 1) * bytes / host->memory_bandwidth_bytes_per_s;
+}
+
+/* A core that carries everything itself: its worker sends all and receives all, its server what all
+ * workers send it, also from its own node. The library's push and pull, as measured between two
+ * nodes or modelled. */
+static enum dl_code core_s_per_byte(const struct dl_gradient_sync_request *request,
+                                    double imbalance, double *out) {
+    const struct dl_plan *plan = request->plan;
+    const struct dl_collective_request wanted = {.op = DL_COLL_ALL_REDUCE,
+                                                 .library = request->library,
+                                                 .bytes = fmax(1, request->total_bytes),
+                                                 .nodes = plan->nodes > 1 ? plan->nodes : 2,
+                                                 .ranks_per_node = 1,
+                                                 .flows_per_adapter = 1,
+                                                 .memo = request->memo};
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(request->system, &wanted, &t, NULL));
+    const double slices = dl_shared_host(request->system, plan).turns_ratio;
+    *out = slices * 0.5 * t.time_s / wanted.bytes * 0.5 * (1 + fmax(1, imbalance));
+    return DL_OK;
+}
+
+double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request *request,
+                                          double imbalance) {
+    const double workers = (double)request->plan->nodes;
+    double core_s;
+    if (dl_shared_host_carries(request->system))
+        return core_s_per_byte(request, imbalance, &core_s) == DL_OK ? core_s : NAN;
+    if (workers <= 1) return 0;
+    const struct dl_link *inter = &request->system->inter;
+    if (!request->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
+    const double adapters =
+        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
+    double bandwidth = inter->bandwidth_bytes_per_s * adapters;
+    const double copies = request->framework->message_copy_bytes_per_s;
+    if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
+    const double remote =
+        (workers - 1) / workers; /* the share for the server on the own node stays there */
+    return remote * fmax(1, imbalance) / bandwidth;
+}

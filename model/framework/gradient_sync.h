@@ -1,0 +1,116 @@
+/* gradient_sync.h - how a framework brings gradients together: the messages it sends, when each may
+ * start, what it waits for. One behaviour is one file (model/fw_*.c) and one row of
+ * dl_framework_behaviours.
+ *
+ * A behaviour sees when each gradient is ready on the compute timeline and answers with messages,
+ * in the order in which they use the network. The timeline (timeline.h) runs them through one
+ * communication lane.
+ */
+#ifndef DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
+#define DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
+
+#include "model/collective/collective.h"
+#include "model/framework/framework.h"
+#include "model/plan/plan.h"
+#include "model/workload/workload.h"
+
+/* One parameter tensor's gradient, in backward order (reverse registration). */
+struct dl_gradient {
+    int layer; /* index in the workload */
+    double elements;
+    double bytes;   /* as exchanged */
+    double ready_s; /* since the iteration began: end of its layer's backward pass */
+};
+
+/* One message or collective of the exchange. */
+struct dl_message {
+    const char *name; /* "all-reduce", "push", "pull" */
+    int first, count; /* gradients [first, first + count) in backward order */
+    double bytes;
+    double ready_s;                /* earliest start */
+    double duration_s;             /* on the communication lane */
+    double latency_s, bandwidth_s; /* parts of duration_s */
+    double tail_s; /* after the lane is free again until the result is usable (later pipeline
+                      stages) */
+    double sigma_log;
+    double steps, channels;
+    const char *algorithm, *protocol, *formula, *limit, *origin; /* as dl_collective_time */
+    bool extrapolated;
+    bool returns; /* its end makes the parameters of its gradients usable (a pull, an all-reduce) */
+    double start_s, end_s; /* filled by the timeline */
+};
+
+struct dl_gradient_sync_request {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    const struct dl_gradient *gradients;
+    int gradient_count;
+    double total_bytes;     /* of all gradients as exchanged */
+    double parameter_bytes; /* of all parameters as pulled or broadcast */
+    double backward_end_s;
+    enum dl_library library;
+    struct dl_nccl_memo *memo; /* of collectives; NULL: none */
+    struct dl_arena *arena;
+};
+
+struct dl_gradient_sync {
+    struct dl_message *messages;
+    int message_count;
+    bool wait_each; /* a layer's next forward waits for its own message only; else the update waits
+                       for all */
+    bool update_remote; /* parameters are updated on servers or the host: no update on the device */
+    double device_copy_s; /* packing, unpacking and scaling on the compute lane, after backward */
+    double host_s; /* host work after the exchange that nothing overlaps (single-process loops) */
+    double prologue_s; /* communication before forward may begin (broadcast of buffers or
+                          parameters) */
+    const char *bound; /* "parameter-server" when the servers' links set the pace, else NULL: as the
+                          messages' limit */
+};
+
+struct dl_framework_behaviour {
+    const char *name, *summary, *source;
+    /* NULL when the plan is possible, else the reason why not, to be told to the user. */
+    const char *(*refuse)(const struct dl_system *system, const struct dl_plan *plan);
+    enum dl_code (*exchange)(const struct dl_gradient_sync_request *request,
+                             struct dl_gradient_sync *out, struct dl_err *err);
+};
+
+extern const struct dl_framework_behaviour *const dl_framework_behaviours[]; /* NULL-terminated */
+const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name);
+
+/* Shared by behaviours. */
+
+/* Room for `count` messages in the request's arena; DL_ERR_SYSTEM when memory is exhausted. */
+enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
+                                       struct dl_gradient_sync *out, struct dl_err *err);
+/* Cost of one collective over all data-parallel ranks, into the message's duration and description;
+ * with host libraries on GPUs the copies out and in are included. */
+enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
+                                         enum dl_collective_op op, double bytes,
+                                         struct dl_message *message, struct dl_err *err);
+/* Time [s] to stream `bytes` read plus written on the device: local copies and casts.
+ * F-KERNEL-STREAM. */
+double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,
+                                        double bytes);
+/* Time [s] for every device of a node to copy `bytes` to or from the host at the same time, with
+ * `pinned` memory: bytes * devices per shared host link / bandwidth. NAN when the system does not
+ * give it. F-COPY-HOST. */
+double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *request, double bytes,
+                                    bool pinned);
+/* Time [s] to add `terms` buffers of `bytes` on the host: (terms + 1) bytes / memory bandwidth.
+ * F-HOST-SUM. */
+double dl_gradient_sync_host_sum_s(const struct dl_gradient_sync_request *request, double bytes,
+                                   double terms);
+
+/* Seconds per byte of gradient for all workers (nodes) to push to (or pull from) servers on the
+ * same nodes, the fuller of worker's and server's link counting: imbalance (W-1)/W / B with W nodes
+ * and W servers; B: adapters x bandwidth, at most what the framework's message stream copies.
+ * imbalance: largest server's share / mean share, >= 1. F-PS-LINK. 0 for one node. NAN when the
+ * system has no inter-node link. Where the cores carry all messages (shared_host.h): half of the
+ * library's push and pull per byte, for one node too. */
+double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request *request,
+                                          double imbalance);
+
+#endif

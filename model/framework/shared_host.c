@@ -1,0 +1,80 @@
+/* shared_host.c - see the header. F-SHARED-HOST: for k of the K devices that fill a host,
+ * arithmetic takes 1 + (s - 1) (k - 1) / (K - 1) times as long, s = device.together_ratio measured
+ * with all K; memory max(1, k b / B), b what one device draws alone, B what all draw together, for
+ * passes that move more than a device's share of the last cache; and all of it k c / C times when k
+ * devices of c cores want more than C. */
+#include "model/framework/shared_host.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double TURN_S = 4e-3; /* one turn of a busy thread on a core: a tick of Linux with
+                                      CONFIG_HZ=250, Debian's (mem) */
+static const struct dl_shared_host ALONE = {1, 1, 1, 1, INFINITY};
+
+static bool is_cpu(const struct dl_system *system) {
+    return strcmp(system->device->kind, "cpu") == 0;
+}
+
+struct dl_shared_host dl_shared_host(const struct dl_system *system, const struct dl_plan *plan) {
+    const struct dl_device *device = system->device;
+    const double cores = (double)device->unit_count,
+                 host_cores = system->has_host ? (double)system->host.cores : 0;
+    struct dl_shared_host out = ALONE;
+    out.device_count =
+        (double)(plan->devices_per_node * (system->nodes_share_host ? plan->nodes : 1));
+    if (!is_cpu(system) || !(cores >= 1) || !(host_cores >= cores))
+        return out; /* DL_ABSENT is negative */
+    const double fit = host_cores / cores, working = fmin(out.device_count, fit);
+    out.turns_ratio = fmax(1, out.device_count / fit);
+    out.cache_bytes = dl_known(device->l2_bytes) ? device->l2_bytes / fmax(1, working) : 0;
+    if (!(device->together_ratio >= 1) || !(working > 1)) return out;
+    out.arithmetic_ratio = 1 + (device->together_ratio - 1) * (working - 1) / (fit - 1);
+    const double drawn = working * device->memory_bandwidth_bytes_per_s * device->memory_efficiency;
+    if (dl_known(system->host.memory_bandwidth_bytes_per_s))
+        out.memory_ratio = fmax(1, drawn / system->host.memory_bandwidth_bytes_per_s);
+    return out;
+}
+
+bool dl_shared_host_matters(const struct dl_system *system) {
+    return is_cpu(system) && (system->nodes_share_host || system->device->together_ratio >= 1);
+}
+
+void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_cost *cost) {
+    if (!(cost->time_s > 0)) return;
+    const double alone_s = cost->time_s;
+    const double beyond =
+        cost->bytes > shared->cache_bytes ? shared->memory_ratio : shared->arithmetic_ratio;
+    double sum_s = 0, split_s = 0;
+    for (int i = 0; i < 3; i++) {
+        split_s += cost->by_limit_s[i];
+        sum_s += cost->by_limit_s[i] * (i == DL_LIMIT_MEMORY ? beyond : shared->arithmetic_ratio);
+    }
+    const double factor =
+        shared->turns_ratio * (split_s > 0 ? sum_s / split_s : shared->arithmetic_ratio);
+    for (int i = 0; i < 3; i++)
+        cost->by_limit_s[i] *=
+            shared->turns_ratio * (i == DL_LIMIT_MEMORY ? beyond : shared->arithmetic_ratio);
+    cost->time_s = alone_s * factor;
+    cost->error_s *= factor;
+    cost->error_square_s2 *= factor * factor;
+}
+
+double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_plan *plan) {
+    const struct dl_device *device = system->device;
+    if (plan->nodes < 2 || !dl_shared_host_carries(system)) return 0;
+    return device->unit_count >= 1 ? 1 / (double)device->unit_count : 1;
+}
+
+double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl_plan *plan,
+                                 double cycle_s) {
+    const double cores = system->device->unit_count >= 1 ? (double)system->device->unit_count : 1;
+    return is_cpu(system) && plan->nodes * plan->devices_per_node > 1
+               ? 1 + TURN_S / (TURN_S + cycle_s) / cores
+               : 1;
+}
+
+bool dl_shared_host_carries(const struct dl_system *system) {
+    return is_cpu(system) && system->has_inter && system->inter.kind != NULL &&
+           strcmp(system->inter.kind, "loopback") == 0;
+}

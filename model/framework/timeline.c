@@ -1,0 +1,158 @@
+/* timeline.c - simulates iterations until their period is steady. */
+#include "model/framework/timeline.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ITERATIONS = 24 };
+
+struct state {
+    struct dl_timeline_request *request;
+    struct dl_timeline *out;
+    double *parameters_ready_s; /* absolute, per layer */
+    double lane_free_s, device_free_s, host_s, begin_s;
+    double stall_s;
+    double carried_s; /* lane time of the iteration before that reaches into this one */
+};
+
+/* Queue one pass of one layer: the device starts when it is free, the host has issued it and its
+ * inputs are there. */
+static void run_pass(struct state *s, const struct dl_pass_cost *pass, double not_before_s,
+                     double *start_s) {
+    const struct dl_timeline_request *r = s->request;
+    s->host_s += pass->launches * r->dispatch_s;
+    double begin_s = s->device_free_s;
+    if (s->host_s > begin_s && pass->launches > 0) {
+        s->stall_s += s->host_s - begin_s;
+        begin_s = s->host_s;
+    }
+    if (not_before_s > begin_s) begin_s = not_before_s;
+    *start_s = begin_s - s->begin_s;
+    s->device_free_s = begin_s + pass->time_s + pass->launches * r->gap_s;
+    s->stall_s += pass->launches * r->gap_s;
+}
+
+/* The device waits for a layer's own communication, and so does the host, which posted it. */
+static void run_blocking(struct state *s, const double *seconds, int layer) {
+    if (seconds == NULL || !(seconds[layer] > 0)) return;
+    if (s->host_s > s->device_free_s) {
+        s->stall_s += s->host_s - s->device_free_s;
+        s->device_free_s = s->host_s;
+    }
+    s->device_free_s += seconds[layer];
+    s->host_s = s->device_free_s;
+}
+
+static void run_compute(struct state *s) {
+    const struct dl_timeline_request *r = s->request;
+    const struct dl_workload *workload = r->exchange.workload;
+    const bool wait_each = s->out->exchange.wait_each;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const double ready_s = wait_each ? s->parameters_ready_s[i] : 0;
+        run_pass(s, &r->cost->layers[i].forward, ready_s, &s->out->forward_start_s[i]);
+        run_blocking(s, r->after_forward_s, i);
+    }
+    int next = 0; /* gradients are in backward order */
+    for (int i = workload->layer_count - 1; i >= 0; i--) {
+        run_blocking(s, r->before_backward_s, i);
+        run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
+        while (next < r->exchange.gradient_count && r->gradients[next].layer == i) {
+            r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
+        }
+    }
+    s->out->backward_end_s = s->device_free_s - s->begin_s;
+}
+
+/* Messages through the one network lane, in order. */
+static void run_lane(struct state *s) {
+    struct dl_gradient_sync *x = &s->out->exchange;
+    const struct dl_timeline_request *r = s->request;
+    double free_s = s->lane_free_s > s->begin_s ? s->lane_free_s - s->begin_s : 0;
+    s->carried_s = free_s;
+    for (int m = 0; m < x->message_count; m++) {
+        struct dl_message *message = &x->messages[m];
+        message->start_s = fmax(message->ready_s, free_s);
+        message->end_s = message->start_s + message->duration_s;
+        free_s = message->end_s;
+        s->out->comm_s += message->duration_s;
+        s->out->comm_latency_s += message->latency_s;
+        if (!message->returns) continue;
+        for (int g = message->first; g < message->first + message->count; g++) {
+            const int layer = r->gradients[g].layer;
+            s->parameters_ready_s[layer] =
+                fmax(s->parameters_ready_s[layer], s->begin_s + message->end_s + message->tail_s);
+        }
+    }
+    s->lane_free_s = s->begin_s + free_s;
+}
+
+static double busy_overlap_s(const struct dl_gradient_sync *x, double carried_s, double until_s) {
+    double sum_s = fmin(carried_s, until_s);
+    for (int m = 0; m < x->message_count; m++) {
+        const double end_s = fmin(x->messages[m].end_s, until_s);
+        if (end_s > x->messages[m].start_s) sum_s += end_s - x->messages[m].start_s;
+    }
+    return sum_s;
+}
+
+static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
+    struct dl_timeline_request *r = s->request;
+    struct dl_timeline *out = s->out;
+    const struct dl_pass_cost *update = &r->cost->update;
+    s->stall_s = 0;
+    s->host_s = s->begin_s + r->iteration_host_s;
+    s->device_free_s = s->begin_s + out->exchange.prologue_s; /* known from the iteration before */
+    out->comm_s = 0;
+    out->comm_latency_s = 0;
+    out->slowdown_s = 0;
+    run_compute(s);
+    if (r->behaviour != NULL) {
+        r->exchange.backward_end_s = out->backward_end_s;
+        memset(&out->exchange, 0, sizeof out->exchange);
+        DL_TRY(r->behaviour->exchange(&r->exchange, &out->exchange, err));
+        run_lane(s);
+        out->slowdown_s =
+            r->slowdown_frac * busy_overlap_s(&out->exchange, s->carried_s, out->backward_end_s);
+        s->device_free_s += out->slowdown_s;
+        out->comm_s +=
+            out->exchange.device_copy_s + out->exchange.host_s + out->exchange.prologue_s;
+        s->device_free_s += out->exchange.device_copy_s;
+        if (!out->exchange.wait_each) s->device_free_s = fmax(s->device_free_s, s->lane_free_s);
+        s->device_free_s += out->exchange.host_s;
+    }
+    double start_s = s->device_free_s - s->begin_s;
+    if (!out->exchange.update_remote) run_pass(s, update, 0, &start_s);
+    out->update_start_s = start_s;
+    out->stall_s = s->stall_s;
+    return DL_OK;
+}
+
+enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
+                             struct dl_err *err) {
+    const int layers = request->exchange.workload->layer_count;
+    struct dl_arena *arena = request->exchange.arena;
+    memset(out, 0, sizeof *out);
+    struct state s = {.request = request, .out = out};
+    out->forward_start_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
+    out->backward_start_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
+    s.parameters_ready_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
+    if (out->forward_start_s == NULL || out->backward_start_s == NULL ||
+        s.parameters_ready_s == NULL) {
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    double previous_s = -1, half_s = 0;
+    for (int i = 0; i < MAX_ITERATIONS; i++) {
+        if (i == MAX_ITERATIONS / 2) half_s = s.begin_s;
+        DL_TRY(run_iteration(&s, err));
+        out->period_s = s.device_free_s - s.begin_s;
+        /* With nothing carried over, the second iteration equals the first but for the prologue. */
+        if (i > 0 && fabs(out->period_s - previous_s) <= 1e-9 * out->period_s) return DL_OK;
+        previous_s = out->period_s;
+        s.begin_s = s.device_free_s;
+    }
+    /* Messages that fill the lane can make iterations take turns, a short one after a long one:
+     * their mean is the period. */
+    enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
+    out->period_s = (s.begin_s - half_s) / SECOND_HALF;
+    return DL_OK;
+}

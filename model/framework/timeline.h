@@ -1,0 +1,45 @@
+/* timeline.h - one iteration of data-parallel training on three lanes: the host that issues
+ * kernels, the device that runs them, and the network. Overlap is simulated, not assumed: the
+ * iteration repeats until its period is steady.
+ *
+ * Not modelled here: several communication streams, micro-batches (pipeline.h).
+ */
+#ifndef DL_MODEL_FRAMEWORK_TIMELINE_H
+#define DL_MODEL_FRAMEWORK_TIMELINE_H
+
+#include "model/framework/cost.h"
+#include "model/framework/gradient_sync.h"
+
+struct dl_timeline_request {
+    const struct dl_cost *cost;
+    const struct dl_framework_behaviour *behaviour; /* NULL: no exchange */
+    struct dl_gradient_sync_request exchange; /* gradients' ready_s are filled by the timeline */
+    struct dl_gradient *gradients;            /* writable view of exchange.gradients */
+    double dispatch_s;                        /* host time to issue one kernel */
+    double gap_s;                             /* device idle between two kernels */
+    double iteration_host_s;                  /* fixed host time of an iteration */
+    double slowdown_frac; /* backward compute slows by this while the network lane is busy */
+    /* Communication inside the layers that device and host wait for
+     * (model/parallel/split_replica.h), seconds per layer: after its forward pass, before its
+     * backward pass. NULL: none. */
+    const double *after_forward_s, *before_backward_s;
+};
+
+struct dl_timeline {
+    double period_s; /* steady-state iteration */
+    double
+        comm_s; /* network lane: sum of the units' durations and waits they cause by themselves */
+    double comm_latency_s;
+    double stall_s; /* device idle because the host is late, and fixed host time */
+    double slowdown_s;
+    double *forward_start_s,
+        *backward_start_s; /* per layer, of the last simulated iteration, since its begin */
+    double backward_end_s, update_start_s;
+    struct dl_gradient_sync exchange; /* of the last iteration, units with start and end */
+};
+
+/* DL_ERR_* from the behaviour. Deterministic. */
+enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
+                             struct dl_err *err);
+
+#endif

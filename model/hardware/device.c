@@ -1,0 +1,238 @@
+/* device.c - fields of data/devices/NAME.json, their checks, and the peak of a precision. */
+#include "model/hardware/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/provenance.h"
+
+#define STRING(member, need, text)                                                                 \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_device, member),     \
+        .required = need, .help = text                                                             \
+    }
+#define NUMBER(member, low, high, measure, text)                                                   \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_device, member),     \
+        .min = low, .max = high, .unit = measure, .help = text                                     \
+    }
+
+static const char *const rate_units[] = {"vector", "matrix", NULL};
+
+static const struct dl_field rate_fields[] = {
+    {.key = "precision",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_rate, precision),
+     .choices = dl_precision_names,
+     .required = true,
+     .help = "of the arithmetic; mixed has no rate of its own"},
+    {.key = "unit",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_rate, unit),
+     .choices = rate_units,
+     .required = true,
+     .help = "vector, or matrix: tensor cores, AMX"},
+    {.key = "peak_flop_per_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_rate, peak_flop_per_s),
+     .min = 1e6,
+     .max = 1e18,
+     .unit = DL_UNIT_FLOP_PER_S,
+     .required = true,
+     .help = "datasheet peak, dense"},
+    {.key = "source",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_rate, source),
+     .help = "key of SOURCES.md; absent: the device's"},
+    {.key = NULL},
+};
+
+static const struct dl_schema rate_schema = {
+    .name = "rate",
+    .summary = "peak arithmetic rate of one precision on one kind of unit",
+    .size = sizeof(struct dl_rate),
+    .fields = rate_fields,
+};
+
+#define WORK_CHOICE(member, names, text)                                                           \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_CHOICE,                                                   \
+        .offset = offsetof(struct dl_work_factor, member), .choices = names, .required = true,     \
+        .help = text                                                                               \
+    }
+static const struct dl_field work_fields[] = {
+    WORK_CHOICE(work, dl_work_names, "kind of work"),
+    WORK_CHOICE(pass, dl_pass_names, "of training"),
+    WORK_CHOICE(precision, dl_precision_names, "of the samples"),
+    {.key = "factor",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_work_factor, factor),
+     .min = 0.01,
+     .max = 100,
+     .unit = DL_UNIT_NONE,
+     .required = true,
+     .help = "time of such kernels over what the surface of all kinds says"},
+    {.key = "source",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_work_factor, source),
+     .help = "key of SOURCES.md; absent: the device's"},
+    {.key = NULL},
+};
+
+static const struct dl_schema work_schema = {
+    .name = "work",
+    .summary = "how much longer one kind of work takes than its surface says",
+    .size = sizeof(struct dl_work_factor),
+    .fields = work_fields,
+};
+
+static const struct dl_field device_fields[] = {
+    STRING(name, true, "name of the file"),
+    STRING(summary, true, "one line"),
+    STRING(source, false, "key of SOURCES.md for every number without its own"),
+    STRING(kind, true, "gpu or cpu"),
+    STRING(vendor, false, "maker, in lower case"),
+    STRING(architecture, false, "generation, in lower case: volta"),
+    {.key = "memory_bytes",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_device, memory_bytes),
+     .min = 1e6,
+     .max = 1e15,
+     .unit = DL_UNIT_BYTE,
+     .required = true,
+     .help = "capacity of the device's memory"},
+    {.key = "memory_bandwidth_bytes_per_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_device, memory_bandwidth_bytes_per_s),
+     .min = 1e6,
+     .max = 1e15,
+     .unit = DL_UNIT_BYTE_PER_S,
+     .required = true,
+     .help = "memory bandwidth of the datasheet"},
+    NUMBER(memory_efficiency, 0.01, 1, DL_UNIT_NONE,
+           "attained / datasheet bandwidth of long streams"),
+    NUMBER(l2_bytes, 1, 1e12, DL_UNIT_BYTE, "last-level cache"),
+    {.key = "unit_count",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_device, unit_count),
+     .min = 1,
+     .max = 1e6,
+     .unit = DL_UNIT_COUNT,
+     .help = "streaming multiprocessors or cores"},
+    NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
+    NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
+    NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
+    NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
+           "a CPU's arithmetic while all other devices of the host work too / alone"),
+    NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
+    NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
+           "compute lost beside NCCL / its transfers: its kernels hold units of the device, also "
+           "while they wait"),
+    NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
+    NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that runtime and libraries take"),
+    NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
+           "default workspace limit of the convolution library"),
+    {.key = "rates",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_device, rates),
+     .count_offset = offsetof(struct dl_device, rate_count),
+     .child = &rate_schema,
+     .required = true,
+     .help = "peak arithmetic rates"},
+    {.key = "surfaces",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_device, surfaces),
+     .count_offset = offsetof(struct dl_device, surface_count),
+     .child = &dl_kernel_model_schema,
+     .help = "fitted kernel times; absent: those of kernels/NAME.json, if there"},
+    {.key = "works",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_device, works),
+     .count_offset = offsetof(struct dl_device, work_count),
+     .child = &work_schema,
+     .help = "kinds of work that were measured by themselves"},
+    STRING(surfaces_from, false, "device whose kernel times are borrowed, scaled by the peaks"),
+    NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
+           "time of convolutions without a fast algorithm (1x1, strided, unequal sides) / by "
+           "borrowed kernel times"),
+    NUMBER(norm_scale, 0.1, 20, DL_UNIT_NONE,
+           "time of batch normalisations by libraries of the device's time / by bandwidth, where "
+           "the framework's file has none"),
+    {.key = "sources",
+     .type = DL_FIELD_MAP,
+     .offset = offsetof(struct dl_device, sources),
+     .count_offset = offsetof(struct dl_device, source_count),
+     .help = "member -> key of SOURCES.md"},
+    STRING(comment, false, "choices made between sources"),
+    {.key = NULL},
+};
+
+const struct dl_schema dl_device_schema = {
+    .name = "dlmodel-device",
+    .summary = "one accelerator or CPU socket: peaks, memory, kernel times",
+    .size = sizeof(struct dl_device),
+    .fields = device_fields,
+    .top_level = true,
+};
+
+static double rate_of(const struct dl_device *device, enum dl_precision precision, int unit) {
+    for (int i = 0; i < device->rate_count; i++)
+        if (device->rates[i].precision == (int)precision && device->rates[i].unit == unit)
+            return device->rates[i].peak_flop_per_s;
+    return NAN;
+}
+
+double dl_device_peak(const struct dl_device *device, enum dl_precision precision) {
+    enum dl_precision operands = precision == DL_MIXED ? DL_FP16 : precision;
+    double matrix = rate_of(device, operands, 1), vector = rate_of(device, operands, 0);
+    if (dl_known(matrix)) return dl_known(vector) ? fmax(matrix, vector) : matrix;
+    if (precision == DL_MIXED) return rate_of(device, DL_FP32, 0);
+    if (dl_known(vector)) return vector;
+    return precision == DL_FP16 ? rate_of(device, DL_FP32, 0) : NAN;
+}
+
+static enum dl_code check_rates(const struct dl_device *device, const struct dl_json *doc,
+                                const char *prefix, struct dl_err *err) {
+    char where[192];
+    for (int i = 0; i < device->rate_count; i++) {
+        const struct dl_rate *rate = &device->rates[i];
+        snprintf(where, sizeof where, "%srates[%d].precision", prefix, i);
+        if (rate->precision == DL_MIXED)
+            return dl_json_fail(doc, where, err,
+                                "mixed is not a rate of its own; give the fp16 rate");
+        for (int j = 0; j < i; j++)
+            if (device->rates[j].precision == rate->precision &&
+                device->rates[j].unit == rate->unit)
+                return dl_json_fail(doc, where, err, "the same precision and unit as rates[%d]", j);
+    }
+    snprintf(where, sizeof where, "%srates", prefix);
+    if (device->rate_count == 0) return dl_json_fail(doc, where, err, "expected at least one rate");
+    return DL_OK;
+}
+
+enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_json *doc,
+                                const char *path, struct dl_err *err) {
+    char prefix[128], where[192];
+    snprintf(prefix, sizeof prefix, "%s%s", path, *path != '\0' ? "." : "");
+    if (strcmp(device->kind, "gpu") != 0 && strcmp(device->kind, "cpu") != 0) {
+        snprintf(where, sizeof where, "%skind", prefix);
+        return dl_json_fail(doc, where, err, "expected \"gpu\" or \"cpu\", found \"%s\"",
+                            device->kind);
+    }
+    if (device->surfaces_from != NULL && strcmp(device->surfaces_from, device->name) == 0) {
+        snprintf(where, sizeof where, "%ssurfaces_from", prefix);
+        return dl_json_fail(doc, where, err, "a device cannot borrow from itself");
+    }
+    if (dl_known(device->context_bytes) && device->context_bytes >= device->memory_bytes) {
+        snprintf(where, sizeof where, "%scontext_bytes", prefix);
+        return dl_json_fail(doc, where, err, "expected less than memory_bytes");
+    }
+    DL_TRY(check_rates(device, doc, prefix, err));
+    return dl_provenance_check(device->sources, device->source_count, &dl_device_schema, doc, path,
+                               err);
+}
+
+enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc,
+                             struct dl_err *err) {
+    return dl_device_check_at(device, doc, "", err);
+}

@@ -1,0 +1,362 @@
+/* kernel.c - kernels from shapes, and the choice of what times them: a fitted surface of the
+ * device, one borrowed from a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE,
+ * F-KERNEL-STREAM and F-KERNEL-WORK here, F-KERNEL-MODEL in kernel_model_time.c. Not modelled:
+ * overlap of kernels on one device, clock changes, the launch gap (host side: framework files).
+ */
+#include "model/hardware/kernel.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "model/hardware/device.h"
+#include "model/hardware/kernel_model.h"
+#include "model/framework/workspace.h"
+
+const char *const dl_precision_names[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
+const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
+const char *const dl_work_names[] = {"any",     "batchnorm", "layernorm", "activation",
+                                     "pooling", "softmax",   "attention", NULL};
+const char *const dl_op_names[] = {"gemm", "conv", "stream", NULL};
+
+double dl_precision_bytes(enum dl_precision precision) {
+    switch (precision) {
+    case DL_FP32:
+    case DL_TF32: return 4.0;
+    case DL_MIXED:
+    case DL_FP16:
+    case DL_BF16: return 2.0;
+    case DL_FP8: return 1.0;
+    case DL_PRECISIONS: break;
+    }
+    return NAN;
+}
+
+struct dl_kernel dl_kernel_gemm(enum dl_pass pass, double m, double n, double k, double count) {
+    struct dl_kernel kernel = {
+        .op = DL_OP_GEMM, .pass = pass, .m = m, .n = n, .k = k, .count = count};
+    kernel.flop = 2.0 * m * n * k * count;
+    kernel.read_elements = (m * k + k * n) * count;
+    kernel.write_elements = m * n * count;
+    kernel.launches = 1.0;
+    return kernel;
+}
+
+struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_channels,
+                                double out_channels, double groups, const double in[DL_DIMS],
+                                const double kernel[DL_DIMS], const double stride[DL_DIMS],
+                                const double pad[DL_DIMS], const double dilation[DL_DIMS]) {
+    struct dl_kernel conv = {.op = DL_OP_CONV,
+                             .pass = pass,
+                             .batch = batch,
+                             .in_channels = in_channels,
+                             .out_channels = out_channels,
+                             .groups = groups};
+    double in_points = 1.0, out_points = 1.0, taps = 1.0, touched = 1.0;
+    for (int d = 0; d < DL_DIMS; d++) {
+        conv.in[d] = in[d];
+        conv.kernel[d] = kernel[d];
+        conv.stride[d] = stride[d];
+        conv.pad[d] = pad[d];
+        conv.dilation[d] = dilation[d];
+        double reach = dilation[d] * (kernel[d] - 1.0) + 1.0;
+        double room = in[d] + 2.0 * pad[d] - reach;
+        conv.out[d] = room >= 0.0 && stride[d] > 0.0 ? floor(room / stride[d]) + 1.0 : 0.0;
+        in_points *= in[d];
+        if (d < DL_DIMS - 1 && stride[d] > kernel[d]) touched *= kernel[d] / stride[d];
+        out_points *= conv.out[d];
+        taps *= kernel[d];
+    }
+    double group_channels = groups > 0.0 ? in_channels / groups : 0.0;
+    double x = batch * in_channels * in_points, y = batch * out_channels * out_points;
+    double w = out_channels * group_channels * taps;
+    conv.flop = 2.0 * y * group_channels * taps;
+    /* Each pass reads two of {x, y, w} (or their gradients) and writes the third. Rows that a
+     * stride longer than the kernel leaves out are not read; points of a row are, with their
+     * neighbours. */
+    conv.read_elements = pass == DL_FORWARD         ? x * touched + w
+                         : pass == DL_BACKWARD_DATA ? y + w
+                                                    : x * touched + y;
+    conv.write_elements = pass == DL_FORWARD ? y : pass == DL_BACKWARD_DATA ? x : w;
+    conv.launches = 1.0;
+    return conv;
+}
+
+struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_elements,
+                                  double write_elements) {
+    return (struct dl_kernel){.op = DL_OP_STREAM,
+                              .pass = pass,
+                              .flop = flop,
+                              .read_elements = read_elements,
+                              .write_elements = write_elements,
+                              .launches = 1.0};
+}
+
+/* Surfaces of datasheet numbers, for devices without samples: products, and convolutions by pass.
+ * Latency, rate and bandwidth are shares of the device's, carried by the scale. Numbers: medians
+ * over the nine devices of data/kernels (the same as the priors of calibrate/fits/fit_base.c).
+ * base_sigma_log: 90th percentile of |log error| / 1.645 when those devices are predicted this way:
+ * 0.2 to 0.6 (median 0.33) for products, 0.3 to 0.7 (0.5) for convolutions. */
+#define SAME_FOR_ALL                                                                               \
+    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .tile_64_gain = 1.0,           \
+    .tile_32_gain = 1.0, .padded_pointwise_gain = 1.0, .m_trans_gain = 1.0, .n_trans_gain = 1.0,   \
+    .unaligned_gain = 0.9
+static const struct dl_kernel_model GENERIC_GEMM = {
+    SAME_FOR_ALL,           .op = DL_OP_GEMM, .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,
+    .half_m = 34.0,         .half_n = 14.0,   .half_k = 70.0,         .half_waves = 0.12,
+    .gain_3x3 = 1.0,        .gain_5x5 = 1.0,  .narrow_gain = 1.0,     .pointwise_gain = 1.0,
+    .base_sigma_log = 0.35, .sigma_log = 0.35};
+static const struct dl_kernel_model GENERIC_CONV[] = {
+    [DL_FORWARD] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 0.95,
+                    .bandwidth_bytes_per_s = 1.0, .half_m = 250.0, .half_n = 12.0, .half_k = 50.0,
+                    .half_waves = 0.8, .gain_3x3 = 1.45, .gain_5x5 = 1.3, .stride_exponent = 0.03,
+                    .narrow_gain = 1.0, .pointwise_gain = 1.0, .base_sigma_log = 0.5,
+                    .sigma_log = 0.5},
+    [DL_BACKWARD_DATA] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 1.0,
+                          .bandwidth_bytes_per_s = 1.0, .half_m = 250.0, .half_n = 26.0,
+                          .half_k = 40.0, .half_waves = 0.65, .gain_3x3 = 1.7, .gain_5x5 = 1.1,
+                          .stride_exponent = 0.7, .narrow_gain = 1.0, .pointwise_gain = 1.05,
+                          .base_sigma_log = 0.5, .sigma_log = 0.5},
+    [DL_BACKWARD_WEIGHTS] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 0.95,
+                             .bandwidth_bytes_per_s = 0.7, .half_m = 17.0, .half_n = 27.0,
+                             .half_k = 500.0, .half_waves = 0.05, .gain_3x3 = 1.4, .gain_5x5 = 1.1,
+                             .stride_exponent = 0.05, .narrow_gain = 1.5, .pointwise_gain = 0.75,
+                             .base_sigma_log = 0.5, .sigma_log = 0.5},
+};
+/* Matrix units: no Winograd, channels padded. */
+static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;
+/* Share of the datasheet's bandwidth that long streams attain, where the device file has none: 0.75
+ * to 0.85 are usual (mem). */
+static const double GENERIC_BANDWIDTH_FRAC = 0.8;
+static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (mem) */
+/* Times outside the pass, precision or device that was measured are uncertain by this much more
+ * (log scale). Devices: 90th percentile of |log error| / 1.645 of one device's published times from
+ * another's surface, 0.1 to 0.2 within one architecture (GTX 1080 Ti and Titan Xp, M40 and Titan
+ * X), 0.2 to 0.6 across; the first two are estimates (mem). */
+static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.2;
+static const double SAME_ARCHITECTURE_SIGMA = 0.12, OTHER_ARCHITECTURE_SIGMA = 0.35;
+/* Last-level cache is about twice as fast as memory (mem: V100 reads 2.2 TB/s from it, against 0.9
+ * TB/s). */
+static const double CACHE_SPEEDUP = 2.0;
+/* Depthwise convolution reads each input point kernel-area times through the cache and reuses it
+ * poorly: share of the stream bandwidth that the three passes attain (mem: cuDNN 7 depthwise
+ * kernels reach 0.2 to 0.6). */
+static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
+static const double DEPTHWISE_SIGMA = 0.5;
+static const double STREAM_SIGMA = 0.15; /* (mem) */
+
+static double or_else(double value, double fallback) { return dl_known(value) ? value : fallback; }
+
+static double stream_bandwidth(const struct dl_device *device) {
+    return device->memory_bandwidth_bytes_per_s *
+           or_else(device->memory_efficiency, GENERIC_BANDWIDTH_FRAC);
+}
+
+static double device_latency(const struct dl_device *device) {
+    return or_else(device->kernel_latency_s, GENERIC_LATENCY_S);
+}
+
+/* F-KERNEL-STREAM: t = launches latency + bytes / (efficiency bandwidth); what fits in the cache
+ * moves faster. */
+static void stream_time(const struct dl_device *device, const struct dl_kernel *kernel,
+                        double bytes, double share, struct dl_kernel_time *out) {
+    double speedup = 1.0;
+    if (dl_known(device->l2_bytes) && device->l2_bytes > 0.0) {
+        /* Smooth from CACHE_SPEEDUP (bytes well inside the cache) to 1 (well outside). */
+        double ratio = bytes / device->l2_bytes;
+        speedup += (CACHE_SPEEDUP - 1.0) / (1.0 + ratio * ratio);
+    }
+    double latency_s = fmax(kernel->launches, 1.0) * device_latency(device);
+    double memory_s = bytes / (stream_bandwidth(device) * share * speedup);
+    out->time_s = latency_s + memory_s;
+    out->sigma_log = STREAM_SIGMA;
+    out->limit = latency_s > memory_s ? DL_LIMIT_LATENCY : DL_LIMIT_MEMORY;
+    out->extrapolated = false;
+    out->formula = "F-KERNEL-STREAM";
+    out->origin = "datasheet";
+    out->origin_device = device->name;
+}
+
+/* Precisions whose surface serves `wanted`, best first: the same kind of unit, then fp32. */
+static const enum dl_precision *stand_ins(enum dl_precision wanted) {
+    static const enum dl_precision of_fp32[] = {DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_tf32[] = {DL_TF32, DL_MIXED, DL_FP16,
+                                                DL_BF16, DL_FP32,  DL_PRECISIONS};
+    static const enum dl_precision of_mixed[] = {DL_MIXED, DL_FP16, DL_BF16, DL_FP32,
+                                                 DL_PRECISIONS};
+    static const enum dl_precision of_fp16[] = {DL_FP16, DL_MIXED, DL_BF16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_bf16[] = {DL_BF16, DL_MIXED, DL_FP16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_fp8[] = {DL_FP8,  DL_FP16, DL_MIXED,
+                                               DL_BF16, DL_FP32, DL_PRECISIONS};
+    switch (wanted) {
+    case DL_TF32: return of_tf32;
+    case DL_MIXED: return of_mixed;
+    case DL_FP16: return of_fp16;
+    case DL_BF16: return of_bf16;
+    case DL_FP8: return of_fp8;
+    case DL_FP32:
+    case DL_PRECISIONS: break;
+    }
+    return of_fp32;
+}
+
+static const struct dl_kernel_model *find_surface(const struct dl_device *device, enum dl_op op,
+                                                  enum dl_pass pass, enum dl_precision precision) {
+    for (int i = 0; i < device->surface_count; i++) {
+        const struct dl_kernel_model *surface = &device->surfaces[i];
+        if (surface->op == (int)op && surface->pass == (int)pass &&
+            surface->precision == (int)precision)
+            return surface;
+    }
+    return NULL;
+}
+
+/* Best surface of a device for a kernel. A matrix product is the same in every pass; a convolution
+ * without samples of its pass takes the forward ones. */
+static const struct dl_kernel_model *choose(const struct dl_device *device,
+                                            enum dl_precision precision,
+                                            const struct dl_kernel *kernel) {
+    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++) {
+        const struct dl_kernel_model *surface = find_surface(device, kernel->op, kernel->pass, *p);
+        if (surface == NULL && kernel->op != DL_OP_STREAM)
+            surface = find_surface(device, kernel->op, DL_FORWARD, *p);
+        if (surface != NULL) return surface;
+    }
+    return NULL;
+}
+
+static void widen(struct dl_kernel_time *out, double sigma) {
+    out->sigma_log = sqrt(out->sigma_log * out->sigma_log + sigma * sigma);
+    out->extrapolated = true;
+}
+
+static bool same_architecture(const struct dl_device *a, const struct dl_device *b) {
+    return a->architecture != NULL && b->architecture != NULL &&
+           strcmp(a->architecture, b->architecture) == 0;
+}
+
+static void surface_time(const struct dl_device *device, const struct dl_device *owner,
+                         const struct dl_kernel_model *surface, enum dl_precision precision,
+                         const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    enum dl_precision fitted = (enum dl_precision)surface->precision;
+    struct dl_kernel_model_scale scale = {1.0, 1.0, 1.0, 1.0};
+    if (owner != device || fitted != precision) {
+        if (kernel->op != DL_OP_STREAM)
+            scale.rate = dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
+        scale.bandwidth = stream_bandwidth(device) / stream_bandwidth(owner);
+        scale.latency = device_latency(device) / device_latency(owner);
+        scale.half = fmax(scale.rate / scale.bandwidth, 1.0);
+    }
+    struct dl_kernel_model_shape shape;
+    dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+    dl_kernel_model_eval(surface, &scale, &shape, out);
+    out->formula = "F-KERNEL-MODEL";
+    out->origin = "fitted";
+    out->origin_device = device->name;
+    bool mixed_fp16 = (fitted == DL_MIXED || fitted == DL_FP16) &&
+                      (precision == DL_MIXED || precision == DL_FP16);
+    if (fitted != precision && !mixed_fp16) widen(out, OTHER_PRECISION_SIGMA);
+    if (kernel->op == DL_OP_CONV && surface->pass != (int)kernel->pass)
+        widen(out, OTHER_PASS_SIGMA);
+    if (owner != device) {
+        widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
+                                                    : OTHER_ARCHITECTURE_SIGMA);
+        out->origin = "borrowed";
+        out->origin_device = owner->name;
+    }
+}
+
+static void roofline_time(const struct dl_device *device, enum dl_precision precision,
+                          const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    double peak = dl_device_peak(device, precision);
+    struct dl_kernel_model_scale scale = {.rate = peak,
+                                          .bandwidth = stream_bandwidth(device),
+                                          .latency = device_latency(device),
+                                          .half = 1.0};
+    struct dl_kernel_model_shape shape;
+    dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+    enum dl_pass pass = kernel->pass == DL_UPDATE ? DL_FORWARD : kernel->pass;
+    struct dl_kernel_model generic = kernel->op == DL_OP_CONV ? GENERIC_CONV[pass] : GENERIC_GEMM;
+    /* A rate above that of fp32 comes from matrix units. */
+    if (precision != DL_FP32 && !(peak <= dl_device_peak(device, DL_FP32)) &&
+        kernel->op == DL_OP_CONV) {
+        generic.gain_3x3 = MATRIX_GAIN_3X3;
+        generic.channel_multiple = MATRIX_CHANNEL_MULTIPLE;
+    }
+    dl_kernel_model_eval(&generic, &scale, &shape, out);
+    out->extrapolated = true;
+    out->formula = "F-KERNEL-ROOFLINE";
+    out->origin = "datasheet";
+    out->origin_device = device->name;
+}
+
+static bool is_depthwise(const struct dl_kernel *kernel) {
+    return kernel->op == DL_OP_CONV && kernel->groups > 1.0 &&
+           kernel->groups >= kernel->in_channels;
+}
+
+/* F-KERNEL-WORK: what samples of one kind of work (layer normalisation, softmax, a whole attention)
+ * took, over what the surface that all kinds share says of the same samples. A kind without samples
+ * in a precision takes those of the next one; gradients of weights go with those of data. */
+static double work_factor(const struct dl_device *device, enum dl_precision precision,
+                          const struct dl_kernel *kernel) {
+    const enum dl_pass pass = kernel->pass == DL_BACKWARD_WEIGHTS ? DL_BACKWARD_DATA : kernel->pass;
+    if (kernel->work == DL_WORK_ANY) return 1.0;
+    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++)
+        for (int i = 0; i < device->work_count; i++) {
+            const struct dl_work_factor *w = &device->works[i];
+            if (w->work == (int)kernel->work && w->pass == (int)pass && w->precision == (int)*p)
+                return w->factor;
+        }
+    return 1.0;
+}
+
+static void shape_time(const struct dl_device *device, enum dl_precision precision,
+                       const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    double elements = kernel->read_elements + kernel->write_elements;
+    double bytes = elements * dl_precision_bytes(precision) + kernel->extra_bytes;
+    if (is_depthwise(kernel)) {
+        stream_time(device, kernel, bytes, DEPTHWISE_FRAC[kernel->pass], out);
+        out->sigma_log = DEPTHWISE_SIGMA;
+        out->extrapolated = true;
+        return;
+    }
+    const struct dl_kernel_model *surface = choose(device, precision, kernel);
+    const struct dl_device *owner = device;
+    /* Streams are not borrowed: the datasheet's bandwidth says more than a relative's samples. */
+    if (surface == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
+        owner = device->borrowed;
+        surface = choose(owner, precision, kernel);
+    }
+    if (surface != NULL)
+        surface_time(device, owner, surface, precision, kernel, out);
+    else if (kernel->op == DL_OP_STREAM)
+        stream_time(device, kernel, bytes, 1.0, out);
+    else
+        roofline_time(device, precision, kernel, out);
+}
+
+void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
+                    const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    shape_time(device, precision, kernel, out);
+    if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
+}
+
+double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision,
+                                  const struct dl_kernel *kernel, double limit_bytes) {
+    if (!(dl_kernel_workspace_bytes(kernel, dl_precision_bytes(precision)) > limit_bytes))
+        return 1.0;
+    const struct dl_kernel_model *surface = choose(device, precision, kernel);
+    if (surface == NULL && device->borrowed != NULL)
+        surface = choose(device->borrowed, precision, kernel);
+    if (surface == NULL) return 1.0;
+    if (surface->partial_waves > 0.0) {
+        static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+        struct dl_kernel_model_shape shape;
+        dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+        const double granted_s = dl_kernel_model_base(surface, &own, &shape, NULL);
+        shape.winograd_tiles = 0.0;
+        return fmax(dl_kernel_model_base(surface, &own, &shape, NULL) / granted_s, 1.0);
+    }
+    return surface->gain_3x3 > 1.0 ? surface->gain_3x3 : 1.0;
+}

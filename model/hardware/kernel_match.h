@@ -1,0 +1,35 @@
+/* kernel_match.h - rows of a published table of kernel times (DeepBench's columns) as kernels of
+ * our vocabulary.
+ *
+ * GEMM and convolution tables; recurrent ones are not modelled as kernels. Pure: text in, kernels
+ * out.
+ */
+#ifndef DL_MODEL_HARDWARE_KERNEL_MATCH_H
+#define DL_MODEL_HARDWARE_KERNEL_MATCH_H
+
+#include "model/base/csv.h"
+#include "model/hardware/kernel.h"
+
+struct dl_kernel_row {
+    const char *device; /* as in the table */
+    struct dl_kernel kernel;
+    enum dl_precision precision;
+    double measured_s;
+    const char *why; /* reason why the row is no kernel of ours (no time, a size missing); NULL: it
+                        is one */
+};
+
+/* Name of the device file for a name in a table's device column ("V100" -> "v100_sxm2_16"), a name
+ * of a device file itself unchanged; NULL: a device of the published tables that no file describes.
+ */
+const char *dl_kernel_match_device(const char *column);
+
+/* True when the header is that of a table of kernel times. */
+bool dl_kernel_header(const struct dl_csv *csv);
+
+/* DL_ERR_INPUT with the line: a column is missing, a number is none, an unknown precision or pass.
+ */
+enum dl_code dl_kernel_row_read(const struct dl_csv *csv, int row, struct dl_kernel_row *out,
+                                struct dl_err *err);
+
+#endif

@@ -1,0 +1,260 @@
+/* kernel_model.c - the file of a fitted kernel-time surface: members, checks, and its samples
+ * packed for evaluation. Not here: the evaluation (kernel_model_time.c), the fit
+ * (calibrate/fits/fit_kernel.c), the choice of a surface (kernel.c).
+ */
+#include "model/hardware/kernel_model.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define NUMBER(key_, unit_, low_, high_, required_, help_) \
+    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_kernel_model, key_),                    \
+     .min = (low_), .max = (high_), .unit = (unit_), .required = (required_), .help = (help_)}
+#define WITH_DEFAULT(key_, value_, low_, high_, help_) \
+    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_kernel_model, key_),                    \
+     .min = (low_), .max = (high_), .has_fallback = true, .fallback = (value_), .help = (help_)}
+#define NUMBERS(key_, count_, help_) \
+    {.key = #key_, .type = DL_FIELD_NUMBERS, .offset = offsetof(struct dl_kernel_model, key_), \
+     .count_offset = offsetof(struct dl_kernel_model, count_), .help = (help_)}
+/* clang-format on */
+
+static const char *const distance_names[] = {"squares", "magnitudes", NULL};
+
+static const struct dl_field surface_fields[] = {
+    {.key = "op",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_kernel_model, op),
+     .choices = dl_op_names,
+     .required = true,
+     .help = "operation"},
+    {.key = "pass",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_kernel_model, pass),
+     .choices = dl_pass_names,
+     .required = true,
+     .help = "forward, gradient of the data, gradient of the weights"},
+    {.key = "precision",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_kernel_model, precision),
+     .choices = dl_precision_names,
+     .required = true,
+     .help = "of the arithmetic"},
+    NUMBER(latency_s, DL_UNIT_S, 0.0, 1.0, true, "shortest kernel"),
+    NUMBER(rate_flop_per_s, DL_UNIT_FLOP_PER_S, 1.0, 1e18, true, "attained by large kernels"),
+    NUMBER(bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, 1.0, 1e16, true, "attained by large kernels"),
+    WITH_DEFAULT(half_m, 0.0, 0.0, 1e9,
+                 "length of the result's first (GEMM: longer) side that runs at half rate"),
+    WITH_DEFAULT(half_n, 0.0, 0.0, 1e9, "length of its other side that runs at half rate"),
+    WITH_DEFAULT(half_k, 0.0, 0.0, 1e9, "length of the summed side that runs at half rate"),
+    WITH_DEFAULT(half_waves, 0.0, 0.0, 1e9, "tiles of 128 x 64 a unit that run at half rate"),
+    WITH_DEFAULT(unaligned_gain, 1.0, 1e-3, 1e3,
+                 "rate factor: 2-byte operands whose sides are no multiples of 8"),
+    WITH_DEFAULT(m_trans_gain, 1.0, 1e-3, 1e3,
+                 "rate factor: operand of the longer side stored with k contiguous"),
+    WITH_DEFAULT(n_trans_gain, 1.0, 1e-3, 1e3,
+                 "rate factor: operand of the other side stored with k contiguous"),
+    WITH_DEFAULT(gain_3x3, 1.0, 1e-3, 1e3,
+                 "rate factor: 3x3, stride 1 (Winograd; direct-convolution flop)"),
+    WITH_DEFAULT(gain_5x5, 1.0, 1e-3, 1e3,
+                 "rate factor: larger square kernels, stride 1 (FFT, Winograd)"),
+    WITH_DEFAULT(stride_exponent, 0.0, -10.0, 10.0, "rate falls with (stride area)^-exponent"),
+    WITH_DEFAULT(batch_exponent_3x3, 0.0, -10.0, 10.0,
+                 "3x3, stride 1: rate falls with (batch padded to 16s / batch)^-exponent"),
+    WITH_DEFAULT(wave_exponent, 0.0, -10.0, 10.0,
+                 "rate falls with (whole waves of 128 x 64 tiles / smooth ones)^-exponent"),
+    WITH_DEFAULT(stride_channels_exponent, 0.0, -10.0, 10.0,
+                 "stride_exponent rises by it with each octave of channels over 256"),
+    WITH_DEFAULT(stride_filters_exponent, 0.0, -10.0, 10.0,
+                 "stride_exponent rises by it with each octave of filters over 256"),
+    WITH_DEFAULT(padded_pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels with padding"),
+    WITH_DEFAULT(narrow_gain, 1.0, 1e-3, 1e3, "rate factor: fewer than 8 input channels"),
+    WITH_DEFAULT(pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels"),
+    WITH_DEFAULT(grouped_gain, 1.0, 1e-3, 1e3, "rate factor: grouped convolution"),
+    WITH_DEFAULT(tile_exponent, 0.0, -10.0, 10.0,
+                 "share (as an exponent) of whole tiles and waves in what sides lose"),
+    WITH_DEFAULT(partial_waves, 0.0, 0.0, 1e3,
+                 "waves lost to units without a tile; above 0: whole tiles by algorithm, no "
+                 "half_m, half_n, half_waves"),
+    WITH_DEFAULT(winograd_gain, 1.0, 1e-3, 1e3, "rate factor: Winograd's products"),
+    {.key = "transform_bytes_per_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_kernel_model, transform_bytes_per_s),
+     .min = 1.0,
+     .max = 1e16,
+     .unit = DL_UNIT_BYTE_PER_S,
+     .has_fallback = true,
+     .fallback = 1e12,
+     .help = "attained by Winograd's transforms"},
+    WITH_DEFAULT(spread_gain, 1.0, 1e-3, 1e3,
+                 "rate factor: data gradients behind a stride, every point of the input"),
+    WITH_DEFAULT(gather_gain, 1.0, 1e-3, 1e3,
+                 "rate factor: data gradients behind a stride, columns that are summed"),
+    {.key = "gather_bytes_per_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_kernel_model, gather_bytes_per_s),
+     .min = 1.0,
+     .max = 1e16,
+     .unit = DL_UNIT_BYTE_PER_S,
+     .has_fallback = true,
+     .fallback = 1e12,
+     .help = "attained by the sum of columns"},
+    WITH_DEFAULT(tile_64_gain, 1.0, 1e-3, 1e3, "rate factor: tiles of 128 x 64"),
+    WITH_DEFAULT(tile_32_gain, 1.0, 1e-3, 1e3, "rate factor: tiles of 128 x 32"),
+    WITH_DEFAULT(channel_multiple, 1.0, 1.0, 1024.0,
+                 "channels and filters are padded to this multiple"),
+    WITH_DEFAULT(base_sigma_log, 0.35, 0.0, 10.0, "standard deviation of log(time / base)"),
+    {.key = "distance",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_kernel_model, distance),
+     .choices = distance_names,
+     .help =
+         "between kernels: sum of squares or of magnitudes of the differences of their features"},
+    WITH_DEFAULT(offset, 0.0, -10.0, 10.0, "mean of log(time / base)"),
+    {.key = "features",
+     .type = DL_FIELD_STRINGS,
+     .offset = offsetof(struct dl_kernel_model, features),
+     .count_offset = offsetof(struct dl_kernel_model, feature_count),
+     .help = "what the distance is made of, by name; absent: those "
+             "that calibrations of dlmodel 0.1 took"},
+    NUMBERS(lengths, length_count, "length scale of each feature"),
+    NUMBERS(points, point_count, "features / lengths of the samples, one feature after the other"),
+    NUMBERS(weights, weight_count, "one a sample"),
+    NUMBERS(domain_low, domain_low_count, "smallest value of each feature"),
+    NUMBERS(domain_high, domain_high_count, "largest value of each feature"),
+    NUMBER(sigma_log, DL_UNIT_NONE, 0.0, 10.0, true,
+           "standard deviation of log(time / prediction), cross-validated"),
+    {.key = "samples",
+     .type = DL_FIELD_INTEGER,
+     .offset = offsetof(struct dl_kernel_model, samples),
+     .min = 0.0,
+     .max = 1e9,
+     .unit = DL_UNIT_COUNT,
+     .help = "kernels it was fitted to"},
+    {.key = "source",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_kernel_model, source),
+     .help = "key of data/SOURCES.md"},
+    {.key = NULL},
+};
+
+const struct dl_schema dl_kernel_model_schema = {
+    .name = "surface",
+    .summary = "times of one operation, pass and precision on one device",
+    .size = sizeof(struct dl_kernel_model),
+    .fields = surface_fields,
+};
+
+static const struct dl_field set_fields[] = {
+    {.key = "device",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_kernel_model_set, device),
+     .required = true,
+     .help = "name of the device file"},
+    {.key = "library",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_kernel_model_set, library),
+     .help = "library that was measured, with its version"},
+    {.key = "source",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_kernel_model_set, source),
+     .required = true,
+     .help = "key of data/SOURCES.md"},
+    {.key = "surfaces",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_kernel_model_set, surfaces),
+     .count_offset = offsetof(struct dl_kernel_model_set, surface_count),
+     .child = &dl_kernel_model_schema,
+     .required = true,
+     .help = "one for each operation, pass and precision"},
+    {.key = NULL},
+};
+
+const struct dl_schema dl_kernel_model_set_schema = {
+    .name = "dlmodel-surfaces",
+    .summary = "kernel-time surfaces of one device",
+    .size = sizeof(struct dl_kernel_model_set),
+    .fields = set_fields,
+    .top_level = true,
+};
+
+static int axis_of(int op, const char *name) {
+    for (int i = 0; dl_kernel_model_features[op][i] != NULL; i++)
+        if (strcmp(dl_kernel_model_features[op][i], name) == 0) return i;
+    return -1;
+}
+
+enum dl_code dl_kernel_model_check(const struct dl_kernel_model *surface, const struct dl_json *doc,
+                                   const char *path, struct dl_err *err) {
+    int axes = surface->length_count;
+    if (axes > DL_FEATURES_MAX)
+        return dl_json_fail(doc, path, err, "at most %d lengths are known, found %d",
+                            DL_FEATURES_MAX, axes);
+    if (surface->point_count != axes * surface->weight_count)
+        return dl_json_fail(doc, path, err,
+                            "points has %d numbers, expected lengths x weights = %d x %d",
+                            surface->point_count, axes, surface->weight_count);
+    if (surface->domain_low_count != surface->domain_high_count ||
+        (axes > 0 && surface->domain_low_count != axes))
+        return dl_json_fail(doc, path, err,
+                            "domain_low, domain_high and lengths must have the same count");
+    for (int f = 0; f < axes; f++)
+        if (!(surface->lengths[f] > 0.0))
+            return dl_json_fail(doc, path, err, "lengths must be positive, found %g",
+                                surface->lengths[f]);
+    if (surface->feature_count > 0 && surface->feature_count != axes)
+        return dl_json_fail(doc, path, err, "features and lengths must have the same count");
+    for (int f = 0; f < surface->feature_count; f++)
+        if (axis_of(surface->op, surface->features[f]) < 0)
+            return dl_json_fail(doc, path, err, "no feature of %s is called \"%.40s\"",
+                                dl_op_names[surface->op], surface->features[f]);
+    return DL_OK;
+}
+
+/* Axes of files without names: those of the first releases, the first ones but for gradients of
+ * weights. */
+static int unnamed_axis(const struct dl_kernel_model *surface, int f) {
+    static const int of_weights[] = {0, 1, 2, 3, 4, 6};
+    return surface->op == DL_OP_CONV && surface->pass == DL_BACKWARD_WEIGHTS && f < 6
+               ? of_weights[f]
+               : f;
+}
+
+enum dl_code dl_kernel_model_pack(struct dl_kernel_model *surface, struct dl_arena *arena,
+                                  struct dl_err *err) {
+    static const float FAR = 1e6F; /* its covariance with anything vanishes */
+    static const double DOMAIN_MARGIN =
+        1.0; /* octaves outside the samples' box that are no extrapolation yet */
+    static const uintptr_t ALIGNMENT = 64; /* bytes */
+    enum { WIDTH = DL_KERNEL_MODEL_WIDTH };
+    int n = surface->weight_count, axes = surface->length_count, blocks = (n + WIDTH - 1) / WIDTH;
+    surface->packed = NULL;
+    if (n == 0) return DL_OK;
+    char *room = dl_arena_alloc(
+        arena, (size_t)blocks * (size_t)(axes + 1) * WIDTH * sizeof(float) + ALIGNMENT, 1);
+    if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    float *packed = (float *)(void *)(room + (ALIGNMENT - (uintptr_t)room % ALIGNMENT) % ALIGNMENT);
+    for (int axis = 0; axis < DL_AXES;
+         axis++) { /* one that is no feature is 0 over any length, and so within the domain */
+        surface->axes[axis] = 0;
+        surface->per_length[axis] = surface->low[axis] = surface->high[axis] = 0.0F;
+    }
+    for (int f = 0; f < axes; f++) {
+        const int axis = surface->feature_count > 0 ? axis_of(surface->op, surface->features[f])
+                                                    : unnamed_axis(surface, f);
+        surface->axes[f] = axis;
+        surface->per_length[axis] = (float)(1.0 / surface->lengths[f]);
+        surface->low[axis] =
+            (float)((surface->domain_low[f] - DOMAIN_MARGIN) / surface->lengths[f]);
+        surface->high[axis] =
+            (float)((surface->domain_high[f] + DOMAIN_MARGIN) / surface->lengths[f]);
+    }
+    for (int i = 0; i < blocks * WIDTH; i++) {
+        float *block = packed + i / WIDTH * (axes + 1) * WIDTH + i % WIDTH;
+        for (int f = 0; f < axes; f++)
+            block[f * WIDTH] = i < n ? (float)surface->points[f * n + i] : FAR;
+        block[axes * WIDTH] = i < n ? (float)surface->weights[i] : 0.0F;
+    }
+    surface->packed = packed;
+    surface->block_count = blocks;
+    return DL_OK;
+}

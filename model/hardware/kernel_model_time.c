@@ -1,0 +1,278 @@
+/* kernel_model_time.c - evaluation of a fitted kernel-time surface: F-KERNEL-MODEL, see
+ * kernel_model.h for the formula. Written to be fast: a prediction asks for a thousand kernels.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "model/hardware/kernel_model.h"
+#include "model/hardware/kernel_model_math.h"
+#include "model/hardware/kernel_model_tiles.h"
+
+/* `size` padded to a multiple. */
+DL_INLINE double padded_to(double size, double multiple) {
+    return dl_whole_up(size / multiple) * multiple;
+}
+
+/* Octaves by which the powers lower the rate. */
+DL_INLINE double slower_octaves(const struct dl_kernel_model *surface,
+                                const struct dl_kernel_model_shape *shape) {
+    static const double REFERENCE = 8.0; /* 256 channels */
+    const float *log2s = shape->features;
+    double stride_exponent =
+        surface->stride_exponent +
+        surface->stride_channels_exponent * ((double)log2s[DL_AXIS_CHANNELS] - REFERENCE) +
+        surface->stride_filters_exponent * ((double)log2s[DL_AXIS_FILTERS] - REFERENCE);
+    return surface->batch_exponent_3x3 * (double)log2s[DL_AXIS_BATCH_PADDING] +
+           stride_exponent * (double)log2s[DL_AXIS_STRIDE] +
+           surface->wave_exponent * (double)log2s[DL_AXIS_STEPS];
+}
+
+/* Octaves by which whole tiles, of the best size, are slower than the smooth loss of the sides. */
+DL_INLINE double tile_octaves(const struct dl_kernel_model *surface,
+                              const struct dl_kernel_model_shape *shape, double smooth) {
+    double best = dl_smaller(shape->tile_excess[0],
+                             dl_smaller(shape->tile_excess[1] / surface->tile_64_gain,
+                                        shape->tile_excess[2] / surface->tile_32_gain));
+    return dl_log2_near(best / smooth);
+}
+
+DL_INLINE double gain_of(const struct dl_kernel_model *surface,
+                         const struct dl_kernel_model_shape *shape) {
+    double gain = 1.0;
+    if (shape->unaligned) gain *= surface->unaligned_gain;
+    if (shape->m_trans) gain *= surface->m_trans_gain;
+    if (shape->n_trans) gain *= surface->n_trans_gain;
+    if (shape->fast_3x3) gain *= surface->gain_3x3;
+    if (shape->fast_5x5) gain *= surface->gain_5x5;
+    if (shape->narrow) gain *= surface->narrow_gain;
+    if (shape->pointwise) gain *= surface->pointwise_gain;
+    if (shape->grouped) gain *= surface->grouped_gain;
+    if (shape->pointwise && shape->padded) gain *= surface->padded_pointwise_gain;
+    return gain;
+}
+
+DL_INLINE double compute_time(const struct dl_kernel_model *surface,
+                              const struct dl_kernel_model_scale *scale,
+                              const struct dl_kernel_model_shape *shape) {
+    /* Inverse efficiency: products and sums of half / size, so that time never falls as a side
+     * grows; over one denominator. */
+    double tile = dl_tile_usual.m * dl_tile_usual.n;
+    double sides =
+        (shape->m + surface->half_m * scale->half) * (shape->n + surface->half_n * scale->half) +
+        surface->half_waves * tile * shape->units /
+            shape->count; /* half_waves / waves, times m n */
+    double above = sides * (shape->k + surface->half_k * scale->half),
+           below = shape->m * shape->n * shape->k;
+    if (shape->op == DL_OP_CONV) {
+        double slower = slower_octaves(surface, shape);
+        if (surface->tile_exponent != 0.0)
+            slower += surface->tile_exponent *
+                      tile_octaves(surface, shape, sides / (shape->m * shape->n));
+        if (slower != 0.0) above *= dl_exp2_near(slower);
+        if (surface->channel_multiple > 1.0) {
+            above *= padded_to(shape->channels, surface->channel_multiple) *
+                     padded_to(shape->filters, surface->channel_multiple);
+            below *= shape->channels * shape->filters;
+        }
+    }
+    return shape->flop * above /
+           (below * surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
+}
+
+/* Whole tiles of the best size, of `more` times the rows, and `partial_waves`, over the points of
+ * the result; by the half-rate summed side. */
+DL_INLINE double product_in_tiles(const struct dl_kernel_model *surface,
+                                  const struct dl_kernel_model_scale *scale, double units, double m,
+                                  double n, double k, double count, double more) {
+    const double partial = surface->partial_waves * scale->half * units,
+                 rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
+    const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) *
+                         (dl_tile_large.m * dl_tile_large.n);
+    const double usual = (rows * dl_whole_up(n * (1.0 / dl_tile_usual.n)) + partial) *
+                         (dl_tile_usual.m * dl_tile_usual.n);
+    const double narrow = (rows * dl_whole_up(n * (1.0 / dl_tile_narrow.n)) + partial) *
+                          (dl_tile_narrow.m * dl_tile_narrow.n);
+    const double best = dl_smaller(
+        large, dl_smaller(usual / surface->tile_64_gain, narrow / surface->tile_32_gain));
+    return best * (k + surface->half_k * scale->half) / (m * n * count * k);
+}
+
+/* The better of two, smoothly: (a^-4 + b^-4)^(-1/4). */
+DL_INLINE double better(double a, double b) {
+    const double less = dl_smaller(a, b), ratio = less / dl_larger(a, b), square = ratio * ratio;
+    return less / sqrt(sqrt(1.0 + square * square));
+}
+
+/* Time of the algorithms of a GPU's library. */
+DL_INLINE double algorithm_time(const struct dl_kernel_model *surface,
+                                const struct dl_kernel_model_scale *scale,
+                                const struct dl_kernel_model_shape *s) {
+    enum { TRANSFORMED = 36, TILE_POINTS = 16 };
+    const double units = s->units, rate = surface->rate_flop_per_s * scale->rate;
+    if (s->winograd_tiles > 0.0) {
+        const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
+        const double padded =
+            dl_exp2_near(surface->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]);
+        const double product = product_in_tiles(surface, scale, units, s->winograd_tiles, s->n,
+                                                s->k / s->taps, TRANSFORMED, padded);
+        const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
+        return flop * product / (rate * surface->winograd_gain) +
+               moved / (surface->transform_bytes_per_s * scale->bandwidth);
+    }
+    const double plain_s = s->flop / (rate * gain_of(surface, s)),
+                 whole_s = plain_s *
+                           product_in_tiles(surface, scale, units, s->m, s->n, s->k, s->count, 1.0);
+    if (surface->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
+        const double columns = s->channels * s->taps;
+        const double gathered_s =
+            plain_s / surface->gather_gain *
+                product_in_tiles(surface, scale, units, s->out_positions, columns, s->filters,
+                                 s->count, 1.0) +
+            (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) /
+                (surface->gather_bytes_per_s * scale->bandwidth);
+        return better(whole_s * s->stride_area / surface->spread_gain, gathered_s);
+    }
+    const double slower = surface->stride_exponent * (double)s->features[DL_AXIS_STRIDE];
+    return slower != 0.0 ? whole_s * dl_exp2_near(slower) : whole_s;
+}
+
+DL_INLINE double base_of(const struct dl_kernel_model *surface,
+                         const struct dl_kernel_model_scale *scale,
+                         const struct dl_kernel_model_shape *shape, enum dl_limit *limit) {
+    double latency_s = surface->latency_s * scale->latency * shape->launches;
+    double memory_s = shape->bytes / (surface->bandwidth_bytes_per_s * scale->bandwidth);
+    double compute_s = 0.0;
+    if (surface->op != DL_OP_STREAM && shape->flop > 0.0)
+        compute_s = surface->partial_waves > 0.0 ? algorithm_time(surface, scale, shape)
+                                                 : compute_time(surface, scale, shape);
+    if (limit != NULL) {
+        *limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
+        if (latency_s > dl_larger(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;
+    }
+    if (isnan(compute_s) || isnan(memory_s)) return NAN; /* a rate that is unknown */
+    double longer_s = dl_larger(compute_s, memory_s);
+    if (!(longer_s > 0.0)) return latency_s;
+    double ratio = dl_smaller(compute_s, memory_s) / longer_s;
+    return latency_s + longer_s * dl_cube_root_near(1.0 + ratio * ratio * ratio);
+}
+
+DL_WIDE double dl_kernel_model_base(const struct dl_kernel_model *surface,
+                                    const struct dl_kernel_model_scale *scale,
+                                    const struct dl_kernel_model_shape *shape,
+                                    enum dl_limit *limit) {
+    return base_of(surface, scale, shape, limit);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 10")
+#else
+#define UNROLL
+#endif
+struct sums {
+    double weighted; /* sum of weights k, k = 1 / (1 + distance) */
+    double nearest;  /* largest k */
+};
+
+DL_INLINE float smaller_of(float a, float b) { return a < b ? a : b; }
+
+DL_INLINE struct sums totals(const dl_lanes *weighted, const dl_lanes *least) {
+    const dl_lanes v = *weighted, w = *least;
+    const float sum = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    const float low = smaller_of(smaller_of(smaller_of(w[0], w[4]), smaller_of(w[2], w[6])),
+                                 smaller_of(smaller_of(w[1], w[5]), smaller_of(w[3], w[7])));
+    return (struct sums){(double)sum, 1.0 / (double)low};
+}
+
+/* Adds the difference of one feature as it counts in the distance. By pointer: no vector crosses a
+ * call. The subtraction reads the sample from memory. */
+DL_INLINE void add_apart(dl_lanes *distance, float x, const dl_lanes_row *point, bool magnitudes) {
+    const dl_lane_bits no_sign = (dl_lane_bits){0} + INT32_MAX;
+    const dl_lanes apart = x - *point;
+    *distance += magnitudes ? (dl_lanes)((dl_lane_bits)apart & no_sign) : (dl_lanes)(apart * apart);
+}
+
+DL_INLINE void keep_smaller(dl_lanes *least, const dl_lanes *value) {
+    const dl_lane_bits smaller = *value < *least;
+    *least = (dl_lanes)(((dl_lane_bits)*value & smaller) | ((dl_lane_bits)*least & ~smaller));
+}
+
+DL_INLINE struct sums sum_weights(const struct dl_kernel_model *surface, const float *x, int axes,
+                                  bool magnitudes) {
+    const dl_lanes one = (dl_lanes){0} + 1.0F;
+    dl_lanes sum_a = {0}, sum_b = {0}, least = one * 1e30F;
+    float at[DL_AXES];
+    for (int f = 0; f < axes; f++) at[f] = x[surface->axes[f]];
+    const dl_lanes_row *row = (const dl_lanes_row *)(const void *)surface->packed,
+                       *end = row + 2 * surface->block_count * (axes + 1);
+    for (; row < end; row += 2 * (axes + 1)) {
+        dl_lanes a = one, b = one;
+        UNROLL for (int f = 0; f < axes; f++) {
+            add_apart(&a, at[f], &row[2 * f], magnitudes);
+            add_apart(&b, at[f], &row[2 * f + 1], magnitudes);
+        }
+        sum_a += row[2 * axes] / a;
+        sum_b += row[2 * axes + 1] / b;
+        keep_smaller(&least, &a);
+        keep_smaller(&least, &b);
+    }
+    sum_a += sum_b;
+    return totals(&sum_a, &least);
+}
+
+/* One loop for each usual number of features, which the compiler can then unroll. x: by axis. */
+#define BY_AXES(magnitudes)                                                                        \
+    switch (surface->length_count) {                                                               \
+    case 6: return sum_weights(surface, x, 6, magnitudes);                                         \
+    case 7: return sum_weights(surface, x, 7, magnitudes);                                         \
+    case 8: return sum_weights(surface, x, 8, magnitudes);                                         \
+    case 9: return sum_weights(surface, x, 9, magnitudes);                                         \
+    default: return sum_weights(surface, x, surface->length_count, magnitudes);                    \
+    }
+
+DL_INLINE struct sums correction(const struct dl_kernel_model *surface, const float *x) {
+    if (surface->distance == DL_DISTANCE_MAGNITUDES) BY_AXES(true)
+    BY_AXES(false)
+}
+
+/* Scales the features; is any out of the samples' box? */
+DL_INLINE bool place(const struct dl_kernel_model *surface, const float *features, float *x) {
+    dl_lane_bits outside = {0};
+    UNROLL for (int i = 0; i < DL_AXES; i += DL_LANES) {
+        const dl_lanes at = *(const dl_lanes_in_memory *)(features + i) *
+                            *(const dl_lanes_in_memory *)(surface->per_length + i);
+        *(dl_lanes_in_memory *)(x + i) = at;
+        outside |= (at < *(const dl_lanes_in_memory *)(surface->low + i)) |
+                   (at > *(const dl_lanes_in_memory *)(surface->high + i));
+    }
+    uint64_t words[4];
+    memcpy(words, &outside, sizeof words);
+    return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
+}
+
+/* Beyond three length scales from every sample: no sample of the devices in data/kernels lies
+ * farther from the others but one or two of a surface. */
+static const double FAR = 0.25;
+
+DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *surface,
+                                  const struct dl_kernel_model_scale *scale,
+                                  const struct dl_kernel_model_shape *shape,
+                                  struct dl_kernel_time *out) {
+    const double base_s = base_of(surface, scale, shape, &out->limit);
+    if (surface->packed == NULL) {
+        out->time_s = base_s * exp(surface->offset);
+        out->sigma_log = dl_larger(surface->base_sigma_log, surface->sigma_log);
+        out->extrapolated = true;
+        return;
+    }
+    float x[DL_AXES]; /* by axis */
+    const bool outside = place(surface, shape->features, x);
+    const struct sums sums = correction(surface, x);
+    out->extrapolated = outside || sums.nearest < FAR;
+    /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper
+     * bound). */
+    const double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
+    out->time_s = base_s * dl_exp2_near(1.4426950408889634 *
+                                        (surface->offset + sums.weighted)); /* 1 / ln 2 */
+    out->sigma_log = sqrt(surface->sigma_log * surface->sigma_log + unexplained * unexplained);
+}

@@ -1,0 +1,136 @@
+/* system.h - nodes of devices joined by links: data/systems/NAME.json, or what calibrate wrote.
+ */
+#ifndef DL_MODEL_HARDWARE_SYSTEM_H
+#define DL_MODEL_HARDWARE_SYSTEM_H
+
+#include "model/hardware/device.h"
+#include "model/hardware/link.h"
+
+struct dl_host {
+    const char *cpu, *source;
+    int64_t sockets, cores; /* cores: of the whole node */
+    double memory_bytes;
+    double memory_bandwidth_bytes_per_s; /* of the whole node; reductions on the host run at a third
+                                            of it */
+    double copy_bandwidth_bytes_per_s;   /* host <-> one device, pinned, one direction */
+    double pageable_bandwidth_bytes_per_s;
+    int64_t
+        devices_per_copy_link; /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
+    struct dl_map_entry *sources;
+    int source_count;
+    const char *comment;
+};
+
+struct dl_fabric {
+    const char *topology, *source; /* "fat-tree", "dragonfly", "single-switch", "none" */
+    double oversubscription;       /* down : up bandwidth at the leaf, >= 1 */
+    int64_t nodes_per_leaf;
+    double hop_latency_s;
+    struct dl_map_entry *sources;
+    int source_count;
+    const char *comment;
+};
+
+struct dl_storage {
+    const char *kind, *source;                  /* "lustre", "gpfs", "nvme", "cloud-disk" */
+    double read_bytes_per_s, write_bytes_per_s; /* of one node */
+    double total_read_bytes_per_s;              /* of the shared file system, all nodes together */
+    double total_write_bytes_per_s;             /* the same of writing */
+    double open_s;
+    struct dl_map_entry *sources;
+    int source_count;
+    const char *comment;
+};
+
+/* A measured collective: samples of one library, operation and rank set. */
+struct dl_coll_sample {
+    double bytes, time_s, low_s, high_s;
+};
+struct dl_coll_base {
+    double time_s;
+    const char *algorithm, *protocol;
+};
+struct dl_coll_measured {
+    const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
+    const char *buffers; /* of a host library: "device", when it took the devices' memory itself;
+                            NULL: the host's */
+    int64_t nodes, ranks;
+    struct dl_coll_sample *samples;
+    int sample_count; /* ascending bytes */
+    struct dl_piece *pieces;
+    int piece_count; /* fit, for sizes beyond the samples */
+    struct dl_coll_base *
+        bases; /* derived: the model at each sample, by dl_coll_measured_fill(); NULL: when asked */
+};
+
+/* One shape that a probe of calibrate measured, as it was measured. */
+struct dl_raw_sample {
+    const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
+    const char *implementation;                   /* which library or kernel did it */
+    double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
+    double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
+    double min_s;                                 /* the fastest block */
+    double drift_frac;   /* second half of the blocks against the first, where they differ for sure;
+                            NAN: steady */
+    double load_average; /* of the machine, when the sample was finished */
+    int64_t repeats, outliers,
+        preempted; /* blocks that count, those of them far from the median; blocks left out */
+};
+
+/* What NCCL's model reads out of names, worked out once by dl_nccl_prepare(); in force while the
+ * pointers are the system's. */
+struct dl_nccl_known {
+    const char *version, *cpu;
+    const struct dl_device *device;
+    const void *row; /* struct dl_nccl_version */
+    int number, generation;
+    bool ready, assumed, before_volta, amd_host;
+};
+
+struct dl_system {
+    const char *name, *summary, *source;
+    const char *device_name; /* "device": a file of data/devices/ ... */
+    struct dl_device
+        profile; /* ... or "device_profile": the device itself, as calibrate writes it */
+    bool has_profile;
+    const struct dl_device
+        *device; /* the one of the two that is in force; set by the loader (data.h) */
+    int64_t nodes, devices_per_node;
+    bool nodes_share_host; /* virtual nodes: all of them are one host, whose cores and memory they
+                              share */
+    double jitter_frac; /* standard deviation of a step between devices / its mean; NAN: unknown */
+    double node_mtbf_s; /* mean time between failures of one node; NAN: unknown */
+    double restart_s; /* from a failure until training goes on from its checkpoint; NAN: unknown */
+    struct dl_host host;
+    bool has_host;
+    struct dl_link intra, inter;
+    bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */
+    struct dl_fabric fabric;
+    bool has_fabric;
+    struct dl_storage storage;
+    bool has_storage;
+    struct dl_nccl_known nccl; /* derived */
+    const char *nccl_algorithm,
+        *nccl_protocol; /* imposed, as NCCL_ALGO and NCCL_PROTO do; NULL: NCCL chooses */
+    const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
+    struct dl_coll_measured *collectives;
+    int collective_count;
+    /* what calibrate adds and prediction does not need (host name, date, raw samples) */
+    const char *measured_on, *measured_at;
+    struct dl_map_entry *measurement;
+    int measurement_count; /* free facts: host, kernel, library versions, load */
+    struct dl_map_entry *sources;
+    int source_count;
+    bool has_links;
+    const char *comment; /* choices between sources that disagree; free text */
+    struct dl_raw_sample *samples;
+    int sample_count; /* what the fits of a calibrated profile rest on */
+};
+
+extern const struct dl_schema dl_system_schema;
+extern const struct dl_schema dl_raw_sample_schema;
+/* Checks across members, and of the nested objects and the profile. */
+enum dl_code dl_system_check(const struct dl_system *system, const struct dl_json *doc,
+                             struct dl_err *err);
+
+#endif

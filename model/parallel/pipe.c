@@ -1,0 +1,270 @@
+/* pipe.c - see pipe.h. Not here: what a plan may be, and what its prediction says besides times and
+ * memory (st_pipeline.c). */
+#include "model/parallel/pipe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/input.h"
+#include "model/predict/memory.h"
+#include "model/collective/libraries/nccl.h"
+#include "model/parallel/pipeline.h"
+#include "model/predict/replica.h"
+#include "model/base/stats.h"
+
+double dl_pipe_virtual_stages(const struct dl_plan *plan) {
+    if (plan->schedule != DL_INTERLEAVED) return 1;
+    return plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2;
+}
+
+/* One micro-batch through layers [from, to), both ways, with the host's part where it is slower
+ * than the device. */
+static void add_part(const struct dl_strategy_request *r, const struct dl_cost *cost, int from,
+                     int to, double *compute_s, double *step_s) {
+    const struct dl_device *device = r->system->device;
+    const struct dl_framework *framework = r->framework;
+    const double scale = dl_plan_compute_scale(r->plan);
+    const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
+    const double launch_s =
+        framework->dispatch_s > 0 && dl_known(device->launch_s) ? device->launch_s : 0;
+    double sum_s = 0, launches = 0;
+    for (int i = from; i < to; i++) {
+        const struct dl_layer_cost *layer = &cost->layers[i];
+        sum_s += layer->forward.time_s + layer->backward.time_s;
+        launches += layer->forward.launches + layer->backward.launches;
+    }
+    *compute_s += sum_s;
+    *step_s += fmax(sum_s + launches * gap_s * scale,
+                    launches * fmax(framework->dispatch_s, launch_s) * scale);
+}
+
+void dl_pipe_layer_steps(const struct dl_strategy_request *request, const struct dl_cost *cost,
+                         double *step_s) {
+    for (int i = 0; i < request->workload->layer_count; i++) {
+        double compute_s = 0;
+        step_s[i] = 0;
+        add_part(request, cost, i, i + 1, &compute_s, &step_s[i]);
+    }
+}
+
+enum dl_code dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena, struct dl_err *err) {
+    p->first = dl_arena_alloc(arena, (size_t)p->parts + 1, sizeof *p->first);
+    p->step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->step_s);
+    p->compute_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->compute_s);
+    p->parameters = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->parameters);
+    const bool all =
+        p->first != NULL && p->step_s != NULL && p->compute_s != NULL && p->parameters != NULL;
+    return all ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+void dl_pipe_split(struct dl_pipe *p, const struct dl_strategy_request *request,
+                   const struct dl_cost *cost) {
+    const struct dl_layer *layers = request->workload->layers;
+    double most = 0, all = 0;
+    p->slowest = 0;
+    p->border_elements = p->forward_s = p->backward_s = 0;
+    for (int s = 0; s < p->stages; s++) p->step_s[s] = p->compute_s[s] = p->parameters[s] = 0;
+    for (int k = 0; k < p->parts; k++) { /* part k is on device k mod stages */
+        const int stage = k % p->stages;
+        add_part(request, cost, p->first[k], p->first[k + 1], &p->compute_s[stage],
+                 &p->step_s[stage]);
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            if (layers[i].tied_to < 0) p->parameters[stage] += layers[i].parameter_elements;
+        }
+        if (k > 0) p->border_elements = fmax(p->border_elements, p->cut_elements[p->first[k]]);
+    }
+    for (int s = 0; s < p->stages; s++) {
+        if (p->step_s[s] > p->step_s[p->slowest]) p->slowest = s;
+        most = fmax(most, p->parameters[s]);
+        all += p->parameters[s];
+    }
+    for (int k = p->slowest; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            p->forward_s += cost->layers[i].forward.time_s;
+            p->backward_s += cost->layers[i].backward.time_s;
+        }
+    }
+    p->step_max_s = p->step_s[p->slowest];
+    p->update_s = cost->update.time_s * (all > 0 ? most / all : 0);
+}
+
+/* The layers of one device as a network of its own, for its memory. */
+static struct dl_workload stage_workload(const struct dl_pipe *p, int stage,
+                                         struct dl_layer *layers) {
+    struct dl_workload own = *p->request->workload;
+    own.layers = layers;
+    own.layer_count = 0;
+    own.parameters = own.buffer_elements = 0;
+    own.parameter_tensors = 0;
+    for (int k = stage; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            layers[own.layer_count] = p->request->workload->layers[i];
+            const struct dl_layer *layer = &layers[own.layer_count++];
+            own.buffer_elements += layer->buffer_elements;
+            if (layer->tied_to >= 0) continue;
+            own.parameters += layer->parameter_elements;
+            own.parameter_tensors += layer->parameter_count;
+        }
+    }
+    if (dl_known(own.transformer_layers)) own.transformer_layers /= p->stages;
+    if (stage > 0) own.input_bytes_per_sample = 0;
+    return own;
+}
+
+void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,
+                    const char **unknown, double *samples_max) {
+    const struct dl_strategy_request *r = p->request;
+    out->total_bytes = -1;
+    double samples = HUGE_VAL;
+    for (int s = 0; s < p->stages; s++) {
+        const struct dl_workload own = stage_workload(p, s, layers);
+        struct dl_plan plan = p->plan;
+        const double held = dl_pipeline_in_flight(plan.schedule, s, p->stages, p->micro_batches,
+                                                  dl_pipe_virtual_stages(&plan));
+        const double versions = dl_pipeline_weight_versions(plan.schedule, s, p->stages) - 1;
+        plan.nodes = plan.devices_per_node =
+            plan.dp > 1 ? 2 : 1; /* buffers of the exchange only where there is one */
+        struct dl_memory m;
+        dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, &m,
+                          unknown);
+        const double stash = versions * own.parameters * dl_memory_weight_bytes(plan.precision);
+        const double borders =
+            4 * p->cut_elements[p->first[s]] * plan.micro_batch_samples *
+            dl_precision_bytes(plan.precision); /* in and out, activation and gradient */
+        m.weights_bytes += stash;
+        m.buffers_bytes += borders;
+        m.total_bytes += (stash + borders) / (1 - r->framework->fragmentation_frac);
+        const double most = samples_max != NULL
+                                ? dl_memory_max_batch(r->system, &own, r->framework, &plan)
+                                : NAN; /* samples held at once */
+        if (dl_known(most))
+            samples = fmin(samples, floor(most / held) * p->micro_batches / p->stages);
+        if (m.total_bytes > out->total_bytes) *out = m;
+    }
+    if (samples_max != NULL) *samples_max = samples < HUGE_VAL ? samples : NAN;
+}
+
+/* `count` times one collective; concurrency and group as in `wanted`. */
+static enum dl_code put_message(struct dl_pipe *p, const char *name,
+                                struct dl_collective_request wanted, double count,
+                                double *duration_s, struct dl_err *err) {
+    const struct dl_strategy_request *r = p->request;
+    wanted.library = dl_replica_library(r->system, r->framework, &p->plan);
+    wanted.flows_per_adapter = 1;
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
+    const double host_s = r->framework->collective_launch_s;
+    *duration_s = (t.time_s + host_s) * count;
+    if (p->messages == NULL) return DL_OK;
+    p->messages[p->message_count++] = (struct dl_message){
+        .name = name,
+        .bytes = wanted.bytes * count,
+        .duration_s = *duration_s,
+        .latency_s = (t.latency_s + host_s) * count,
+        .bandwidth_s = t.bandwidth_s * count,
+        .sigma_log = t.sigma_log,
+        .algorithm = t.algorithm,
+        .protocol = t.protocol,
+        .formula = t.formula,
+        .limit = t.limit,
+        .origin = t.origin,
+        .extrapolated = t.extrapolated,
+        .start_s = NAN,
+        .end_s = NAN,
+    };
+    return DL_OK;
+}
+
+/* Activations between stages (the largest border sets the pace), and gradients of each stage among
+ * its replicas. Returns the seconds that nothing hides: filling and draining the pipeline, and what
+ * an all-reduce takes beyond the cool-down. */
+static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *exposed_s,
+                                struct dl_err *err) {
+    const struct dl_strategy_request *r = p->request;
+    const double v = dl_pipe_virtual_stages(&p->plan),
+                 width = dl_precision_bytes(p->plan.precision);
+    const int64_t replicas = p->plan.dp > 1 ? p->plan.dp : 1;
+    struct dl_nccl_memo memo = {.system = NULL};
+    *comm_s = *exposed_s = 0;
+    if (p->stages > 1) {
+        const double count = 2 * v * p->micro_batches;
+        const bool between =
+            p->plan.pp >
+            p->plan
+                .devices_per_node; /* stages fill nodes: one border of a pipeline leaves a node */
+        const struct dl_collective_request one = {.op = DL_COLL_P2P,
+                                                  .bytes = p->border_elements *
+                                                           p->plan.micro_batch_samples * width,
+                                                  .nodes = between ? 2 : 1,
+                                                  .ranks_per_node = between ? 1 : 2};
+        DL_TRY(put_message(p, "activations and gradients between stages", one, count, comm_s, err));
+        const double p2p_s = *comm_s / count;
+        const double steps = p->plan.schedule == DL_ASYNC ? 0 : 2 * (p->parts - 1);
+        const double late_s =
+            fmax(0, 2 * v * p2p_s - p->step_max_s); /* a border slower than the stage itself */
+        *exposed_s = steps * p2p_s + p->micro_batches * late_s;
+    }
+    double sync_s = 0;
+    for (int s = 0; replicas > 1 && s < p->stages; s++) {
+        const double bytes =
+            p->parameters[s] * (p->plan.precision == DL_MIXED ? r->framework->mixed_gradient_bytes
+                                                              : r->framework->gradient_bytes);
+        double duration_s;
+        const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
+                                                  .bytes = bytes,
+                                                  .nodes = p->plan.nodes,
+                                                  .ranks_per_node = p->plan.devices_per_node,
+                                                  .group_size = p->plan.pp > 1 ? replicas : 0,
+                                                  .group_stride = p->plan.pp,
+                                                  .concurrent = p->plan.pp,
+                                                  .memo = &memo};
+        DL_TRY(put_message(p, "all-reduce of a stage", sum, 1, &duration_s, err));
+        *comm_s += duration_s;
+        const double early_s = p->plan.schedule == DL_ASYNC
+                                   ? 0
+                                   : s * p->step_max_s * 2 / 3; /* backward is two thirds */
+        sync_s = fmax(sync_s, duration_s - early_s);
+    }
+    *exposed_s += sync_s;
+    return DL_OK;
+}
+
+enum dl_code dl_pipe_compose(struct dl_pipe *p, struct dl_prediction *out, struct dl_err *err) {
+    double exposed_s;
+    DL_TRY(communicate(p, &out->comm_s, &exposed_s, err));
+    const struct dl_strategy_request *r = p->request;
+    const double devices = (double)(p->plan.nodes * p->plan.devices_per_node);
+    out->forward_s = p->micro_batches * p->forward_s;
+    out->backward_s = p->micro_batches * p->backward_s;
+    out->update_s = p->update_s;
+    out->compute_s = out->forward_s + out->backward_s + out->update_s;
+    out->bubble_s = p->step_max_s * dl_pipeline_bubble_steps(p->plan.schedule, p->stages,
+                                                             dl_pipe_virtual_stages(&p->plan));
+    out->exposed_comm_s = exposed_s;
+    for (int m = 0; m < p->message_count; m++) {
+        out->comm_bytes += p->messages[m].bytes;
+        out->comm_algorithm = p->messages[m].algorithm;
+        out->comm_protocol = p->messages[m].protocol;
+    }
+    out->comm_s = fmax(out->comm_s, exposed_s);
+    out->comm_messages = p->message_count;
+    out->overhead_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
+                      r->framework->iteration_s;
+    if (devices > 1 && dl_known(r->system->jitter_frac)) {
+        out->overhead_s +=
+            r->system->jitter_frac * dl_normal_expected_max(devices) * out->compute_s;
+    }
+    const struct dl_input_time input =
+        dl_input_compute(r->system, r->workload, r->framework, &p->plan);
+    const double step_s = out->compute_s + out->exposed_comm_s + out->bubble_s + out->overhead_s;
+    out->input_s = input.pipeline_s + input.feed_s;
+    out->exposed_input_s =
+        input.feed_s + (r->framework->prefetch_batches > 0 ? fmax(0, input.pipeline_s - step_s)
+                                                           : input.pipeline_s);
+    out->iteration_s = step_s + out->exposed_input_s;
+    out->throughput_samples_per_s = p->plan.global_batch_samples / out->iteration_s;
+    const double samples =
+        p->plan.dataset_samples > 0 ? p->plan.dataset_samples : r->workload->epoch_samples;
+    out->epoch_s = samples / out->throughput_samples_per_s;
+    return DL_OK;
+}

@@ -1,0 +1,55 @@
+/* pipe.h - one pipeline in parts, for who predicts it whole (st_pipeline.c) and for tables of many
+ * (search_pipes.c): the same numbers either way. F-PIPE-GPIPE.
+ *
+ *   cost of every layer for one micro-batch -> dl_pipe_split() -> dl_pipe_compose(),
+ * dl_pipe_memory() of each plan with this split
+ */
+#ifndef DL_MODEL_PARALLEL_PIPE_H
+#define DL_MODEL_PARALLEL_PIPE_H
+
+#include "model/framework/cost.h"
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
+
+struct dl_pipe {
+    /* of the split: stages x virtual stages, one size of micro-batch */
+    int stages, parts;
+    int *first;                 /* of each part */
+    double *step_s, *compute_s; /* of each stage: one micro-batch forward and backward, with and
+                                   without host stalls */
+    double *parameters;         /* elements of each stage */
+    const double *cut_elements; /* of one sample, across each border between layers */
+    int slowest;
+    double step_max_s, border_elements; /* the largest border between parts */
+    double forward_s, backward_s;       /* of the slowest stage, one micro-batch */
+    double update_s;                    /* of the stage with the most parameters */
+    /* of a plan */
+    const struct dl_strategy_request *request;
+    struct dl_plan plan; /* complete; micro_batch_samples > 0 */
+    double micro_batches;
+    struct dl_message *messages;
+    int message_count; /* NULL: not wanted; room for stages + 1 */
+};
+
+double dl_pipe_virtual_stages(const struct dl_plan *plan);
+
+/* Host and device seconds of each layer, one micro-batch: what is balanced. */
+void dl_pipe_layer_steps(const struct dl_strategy_request *request, const struct dl_cost *cost,
+                         double *step_s);
+
+/* Room for the split's arrays; stages and parts are set. */
+enum dl_code dl_pipe_room(struct dl_pipe *pipe, struct dl_arena *arena, struct dl_err *err);
+
+/* Fills what belongs to the split; first and cut_elements are filled. */
+void dl_pipe_split(struct dl_pipe *pipe, const struct dl_strategy_request *request,
+                   const struct dl_cost *cost);
+
+/* Messages, and the terms of an iteration: all but memory, bottleneck, interval and warnings. */
+enum dl_code dl_pipe_compose(struct dl_pipe *pipe, struct dl_prediction *out, struct dl_err *err);
+
+/* Memory of the fullest device. layers: room for the network's. unknown, samples_max (samples per
+ * device at which it is full; NAN: unknown) may be NULL. */
+void dl_pipe_memory(const struct dl_pipe *pipe, struct dl_layer *layers, struct dl_memory *out,
+                    const char **unknown, double *samples_max);
+
+#endif

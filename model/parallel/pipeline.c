@@ -1,0 +1,81 @@
+/* pipeline.c - schedules and balance of pipelines. See pipeline.h. */
+#include "model/parallel/pipeline.h"
+
+#include <math.h>
+
+#include "model/workload/layer.h"
+
+double dl_pipeline_bubble_steps(enum dl_schedule schedule, double stages, double virtual_stages) {
+    if (schedule == DL_ASYNC) return 0;
+    return (stages - 1) / (schedule == DL_INTERLEAVED ? fmax(1, virtual_stages) : 1);
+}
+
+double dl_pipeline_in_flight(enum dl_schedule schedule, double stage, double stages,
+                             double micro_batches, double virtual_stages) {
+    double count = stages - stage;
+    if (schedule == DL_GPIPE) count = micro_batches;
+    if (schedule == DL_INTERLEAVED)
+        count = stages * (1 + (stages - 1) / (stages * fmax(1, virtual_stages)));
+    return fmin(count, micro_batches);
+}
+
+double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, double stages) {
+    return schedule == DL_ASYNC ? stages - stage : 1;
+}
+
+/* best[s][i]: least largest sum for layers [0, i) in s stages; cut[s][i]: where the last of them
+ * begins. */
+void dl_pipeline_balances(const double *cost, int layers, int stages, double *work) {
+    const int width = layers + 1;
+    double *best = work, *cut = work + (stages + 1) * width;
+    best[width] = 0;
+    for (int i = 1; i <= layers; i++) {
+        best[width + i] = best[width + i - 1] + cost[i - 1];
+        cut[width + i] = 0;
+    }
+    for (int s = 2; s <= stages; s++) {
+        for (int i = s; i <= layers; i++) {
+            double last = 0, least = HUGE_VAL;
+            int at = i - 1;
+            for (int j = i - 1; j >= s - 1; j--) { /* the last stage: layers [j, i) */
+                last += cost[j];
+                if (last > least) break;
+                const double largest = fmax(last, best[(s - 1) * width + j]);
+                if (largest < least) {
+                    least = largest;
+                    at = j;
+                }
+            }
+            best[s * width + i] = least;
+            cut[s * width + i] = at;
+        }
+    }
+}
+
+void dl_pipeline_cut(const double *work, int layers, int most, int stages, int *first) {
+    const int width = layers + 1;
+    const double *cut = work + (most + 1) * width;
+    first[stages] = layers;
+    for (int s = stages; s >= 1; s--) first[s - 1] = (int)cut[s * width + first[s]];
+}
+
+double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work) {
+    if (stages < 1 || layers < stages) return NAN;
+    dl_pipeline_balances(cost, layers, stages, work);
+    dl_pipeline_cut(work, layers, stages, stages, first);
+    return work[stages * (layers + 1) + layers];
+}
+
+void dl_pipeline_cuts(const struct dl_workload *workload, double *elements) {
+    const int layers = workload->layer_count;
+    for (int cut = 0; cut <= layers; cut++) elements[cut] = 0;
+    for (int i = 0; i < layers; i++) {
+        int last = i; /* that reads it */
+        for (int j = layers - 1; j > i && last == i; j--) {
+            for (int k = 0; k < workload->layers[j].input_count; k++)
+                last = workload->layers[j].inputs[k] == i ? j : last;
+        }
+        for (int cut = i + 1; cut <= last; cut++)
+            elements[cut] += dl_shape_elements(&workload->layers[i].out);
+    }
+}

@@ -1,0 +1,41 @@
+/* pipeline.h - consecutive layers on every device, micro-batches flowing through: schedules,
+ * balance of stages.
+ *
+ * With m micro-batches over p stages, v parts of the network on each device, and a slowest stage
+ * that takes t_f + t_b for one: flush (GPipe, 1F1B)  T = (m + p - 1) (t_f + t_b) F-PIPE-GPIPE,
+ * F-PIPE-BUBBLE: (p - 1) / (m + p - 1) of it idle interleaved          T = (m + (p - 1) / v) (t_f +
+ * t_b) asynchronous         T = m (t_f + t_b)                      no flush; old versions of
+ * weights are kept Source: formulas.md section 8.
+ */
+#ifndef DL_MODEL_PARALLEL_PIPELINE_H
+#define DL_MODEL_PARALLEL_PIPELINE_H
+
+#include "model/plan/plan.h"
+#include "model/workload/workload.h"
+
+/* Idle time of a device in units of t_f + t_b: p - 1, (p - 1) / v, or 0. */
+double dl_pipeline_bubble_steps(enum dl_schedule schedule, double stages, double virtual_stages);
+/* Micro-batches whose activations stage `stage` (0 first) holds at once: GPipe m; 1F1B and
+ * asynchronous min(p - stage, m); interleaved min(p (1 + (p - 1) / (p v)), m), in micro-batches
+ * through all parts of the device. */
+double dl_pipeline_in_flight(enum dl_schedule schedule, double stage, double stages,
+                             double micro_batches, double virtual_stages);
+/* Versions of its weights that a stage keeps: p - stage when asynchronous, else 1. */
+double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, double stages);
+
+/* F-PIPE-BALANCE: first[0..stages] with stage s = layers [first[s], first[s+1]), every stage at
+ * least one layer, such that the largest sum of costs is least; among those the one that dynamic
+ * programming finds first. Returns that sum; NAN when there are fewer layers than stages. `work`: 2
+ * x (stages + 1) x (layers + 1) doubles. */
+double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work);
+
+/* The same in two steps, for several numbers of stages up to `most`: `work` filled for all, then
+ * the cuts of one. */
+void dl_pipeline_balances(const double *cost, int layers, int most, double *work);
+void dl_pipeline_cut(const double *work, int layers, int most, int stages, int *first);
+
+/* For every cut 0..layers: elements of one sample that cross from layers [0, cut) to the rest:
+ * outputs that are still needed, each once. */
+void dl_pipeline_cuts(const struct dl_workload *workload, double *elements);
+
+#endif

@@ -1,0 +1,228 @@
+/* plan_check.c - completes a plan from what it is for, and says what is wrong with it. */
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer.h"
+
+enum { MAX_DEVICES = 100000000 };
+
+static enum dl_code check_devices(const struct dl_system *system, struct dl_plan *plan,
+                                  struct dl_err *err) {
+    if (plan->nodes < 1)
+        return dl_fail(err, DL_ERR_USAGE, "nodes: expected at least 1, got %lld",
+                       (long long)plan->nodes);
+    if (plan->devices_per_node <= 0) plan->devices_per_node = system->devices_per_node;
+    if (plan->devices_per_node > system->devices_per_node) {
+        return dl_fail(err, DL_ERR_USAGE, "devices per node: system %s has %lld, got %lld",
+                       system->name, (long long)system->devices_per_node,
+                       (long long)plan->devices_per_node);
+    }
+    if (plan->nodes > MAX_DEVICES / plan->devices_per_node) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "nodes: expected at most %d devices in all, got %lld nodes", MAX_DEVICES,
+                       (long long)plan->nodes);
+    }
+    return DL_OK;
+}
+
+/* Axes that the strategy has and the plan leaves open: the one inside the node takes what a node
+ * has left, then the first open one takes the rest and others are 1. */
+static int64_t common_divisor(int64_t a, int64_t b) {
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+static int64_t experts_of(const struct dl_workload *workload) {
+    for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].experts > 0) return (int64_t)workload->layers[i].experts;
+    }
+    return 1;
+}
+
+static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_plan *plan,
+                                  int64_t devices, struct dl_err *err) {
+    const struct dl_strategy *strategy = plan->strategy;
+    const struct {
+        const char *name;
+        unsigned axis;
+        int64_t *ranks;
+    } axes[] = {
+        {"dp", DL_AXIS_DP, &plan->dp}, {"tp", DL_AXIS_TP, &plan->tp}, {"pp", DL_AXIS_PP, &plan->pp},
+        {"sp", DL_AXIS_SP, &plan->sp}, {"ep", DL_AXIS_EP, &plan->ep},
+    };
+    enum { AXES = sizeof axes / sizeof axes[0] };
+    int64_t product = 1;
+    for (int i = 0; i < AXES; i++) {
+        if ((strategy->axes & axes[i].axis) == 0) {
+            if (*axes[i].ranks > 1) {
+                return dl_fail(
+                    err, DL_ERR_USAGE,
+                    "--%s: strategy %s does not split over it; leave it out, or take another "
+                    "--strategy",
+                    axes[i].name, strategy->name);
+            }
+            *axes[i].ranks = 1;
+        }
+        if (*axes[i].ranks > 0 && product <= MAX_DEVICES) product *= *axes[i].ranks;
+    }
+    for (int i = 0; i < AXES; i++) { /* what a node has left */
+        if (axes[i].axis != strategy->inside || *axes[i].ranks > 0) continue;
+        int64_t left = plan->devices_per_node / product;
+        if (axes[i].axis == DL_AXIS_TP && dl_known(workload->heads))
+            left = common_divisor(left, (int64_t)workload->heads);
+        if (axes[i].axis == DL_AXIS_EP) left = common_divisor(left, experts_of(workload));
+        *axes[i].ranks = left > 1 && devices % (product * left) == 0 ? left : 1;
+        product *= *axes[i].ranks;
+    }
+    for (int i = 0; i < AXES; i++) {
+        if (*axes[i].ranks > 0) continue;
+        *axes[i].ranks = devices % product == 0 ? devices / product : 1;
+        product *= *axes[i].ranks;
+    }
+    if (product == devices) return DL_OK;
+    for (int i = 0; i < AXES; i++) {
+        if (strategy->axes != axes[i].axis) continue;
+        return dl_fail(err, DL_ERR_USAGE, "--%s %lld is not nodes x devices per node = %lld",
+                       axes[i].name, (long long)*axes[i].ranks, (long long)devices);
+    }
+    return dl_fail(
+        err, DL_ERR_USAGE,
+        "dp %lld x tp %lld x pp %lld x sp %lld x ep %lld is not nodes x devices per node = %lld",
+        (long long)plan->dp, (long long)plan->tp, (long long)plan->pp, (long long)plan->sp,
+        (long long)plan->ep, (long long)devices);
+}
+
+static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct dl_err *err) {
+    const bool global = plan->global_batch_samples > 0, each = plan->batch_per_device_samples > 0;
+    if (!global && !each)
+        return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch");
+    if (!each) plan->batch_per_device_samples = plan->global_batch_samples / devices;
+    if (!global) plan->global_batch_samples = plan->batch_per_device_samples * devices;
+    if (fabs(plan->global_batch_samples - plan->batch_per_device_samples * devices) >
+        1e-3 * plan->global_batch_samples) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "batch: %g a device on %g devices is not a global batch of %g",
+                       plan->batch_per_device_samples, devices, plan->global_batch_samples);
+    }
+    if (plan->global_batch_samples < (double)plan->dp) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "batch: %g samples are fewer than %lld data-parallel ranks (scaling limit of data "
+            "parallelism)",
+            plan->global_batch_samples, (long long)plan->dp);
+    }
+    if (plan->batch_per_device_samples > 1e7) {
+        return dl_fail(err, DL_ERR_USAGE, "batch: expected at most 1e7 samples a device, got %g",
+                       plan->batch_per_device_samples);
+    }
+    return DL_OK;
+}
+
+static enum dl_code check_framework(const struct dl_system *system,
+                                    const struct dl_framework *framework,
+                                    const struct dl_plan *plan, struct dl_err *err) {
+    const struct dl_framework_behaviour *behaviour =
+        dl_framework_behaviour_find(framework->behaviour);
+    if (behaviour == NULL)
+        return dl_fail(err, DL_ERR_INPUT, "framework %s: no behaviour '%s'", framework->name,
+                       framework->behaviour);
+    if (strcmp(system->device->kind, "cpu") == 0 && framework->cpu_library == NULL) {
+        return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs; %s has CPUs only", framework->name,
+                       system->name);
+    }
+    if (strcmp(framework->library, "mlsl") == 0 && strcmp(system->device->kind, "cpu") != 0) {
+        return dl_fail(err, DL_ERR_USAGE, "%s runs on CPUs; %s has GPUs", framework->name,
+                       system->name);
+    }
+    if (framework->single_node && plan->nodes > 1) {
+        return dl_fail(err, DL_ERR_USAGE, "%s runs inside one node: use --nodes 1",
+                       framework->name);
+    }
+    if (plan->backup_workers > 0 && strcmp(framework->behaviour, "parameter-server") != 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "%s: backup workers belong to TensorFlow's synchronous parameter servers: use "
+            "--framework tensorflow-ps",
+            framework->name);
+    }
+    if (plan->backup_workers >= plan->nodes && plan->backup_workers > 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--backup-workers %lld: at most %lld of %lld nodes, one worker each, can be spare",
+            (long long)plan->backup_workers, (long long)plan->nodes - 1, (long long)plan->nodes);
+    }
+    const char *why = behaviour->refuse == NULL ? NULL : behaviour->refuse(system, plan);
+    if (why != NULL) return dl_fail(err, DL_ERR_USAGE, "%s: %s", framework->name, why);
+    return DL_OK;
+}
+
+static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err) {
+    if (plan->library == NULL) return DL_OK;
+    for (int i = 0; dl_library_names[i] != NULL; i++) {
+        if (strcmp(dl_library_names[i], plan->library) == 0) return DL_OK;
+    }
+    return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
+}
+
+/* The strategy when none is asked for: the framework's own, unless ranks are given for axes that it
+ * does not split over; then for transformers the one that has them all. */
+static const struct dl_strategy *strategy_of(const struct dl_workload *workload,
+                                             const struct dl_framework *framework,
+                                             const struct dl_plan *plan) {
+    const struct dl_strategy *own =
+        dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    const unsigned given = (plan->tp > 1 ? DL_AXIS_TP : 0u) | (plan->pp > 1 ? DL_AXIS_PP : 0u) |
+                           (plan->sp > 1 ? DL_AXIS_SP : 0u) | (plan->ep > 1 ? DL_AXIS_EP : 0u);
+    const struct dl_strategy *all = dl_strategy_find(plan->ep > 1 ? "expert" : "3d");
+    const bool more = (given & ~own->axes) != 0 && (given & ~all->axes) == 0;
+    return more && dl_known(workload->transformer_layers) ? all : own;
+}
+
+enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
+                              const struct dl_framework *framework, struct dl_plan *plan,
+                              struct dl_err *err) {
+    if (plan->recompute_open && framework->recompute != NULL &&
+        dl_known(workload->transformer_layers)) {
+        plan->recompute = (enum dl_recompute)dl_recompute_find(framework->recompute);
+    }
+    plan->recompute_open = false;
+    if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--recompute full: only transformers say which activations are kept; use "
+                       "selective or none");
+    }
+    if (plan->strategy == NULL) plan->strategy = strategy_of(workload, framework, plan);
+    if (plan->strategy->predict == NULL) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "strategy %s is not in this version; see 'dlmodel list strategies'",
+                       plan->strategy->name);
+    }
+    if (strcmp(plan->strategy->name, "expert") == 0 && experts_of(workload) <= 1) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--strategy expert: %s has no mixture of experts; give one, e.g. --workload "
+                       "gpt:layers=24,hidden=1024,experts=8,topk=2, or take --strategy %s",
+                       workload->name, dl_known(workload->transformer_layers) ? "3d" : "data");
+    }
+    if (plan->nodes == 0) plan->nodes = 1;
+    DL_TRY(check_devices(system, plan, err));
+    const int64_t devices = plan->nodes * plan->devices_per_node;
+    DL_TRY(complete_axes(workload, plan, devices, err));
+    DL_TRY(check_library(plan, err));
+    DL_TRY(complete_batch(plan, (double)devices, err));
+    DL_TRY(check_framework(system, framework, plan, err));
+    if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--zero: goes with strategies tensor, data+tensor, 3d and expert; "
+                       "strategies zero1, zero2 and "
+                       "zero3 are data parallelism alone");
+    }
+    if (plan->shard_group > 0 && plan->strategy->check != dl_transformer_check) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--zero-group: goes with sharded states: strategies zero1 to zero3, or --zero 1 to 3");
+    }
+    return plan->strategy->check == NULL
+               ? DL_OK
+               : plan->strategy->check(system, workload, framework, plan, err);
+}

@@ -1,0 +1,376 @@
+/* split_replica.c - messages inside a replica whose layers are split. See split_replica.h. */
+#include "model/parallel/split_replica.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/workload/layer.h"
+
+struct walk {
+    struct dl_replica *replica;
+    const struct dl_split *split;
+    const struct dl_workload *whole;
+    const bool *is_split;
+    double width_bytes; /* of one activation element */
+    int last;           /* last split layer */
+    int capacity;
+};
+
+/* One message between `group` devices that stand `stride` apart. */
+struct talk {
+    enum dl_collective_op op;
+    const char *library;
+    double bytes;
+    int64_t group, stride;
+    double host_s;
+};
+
+static enum dl_library find_library(const struct walk *w, const char *name) {
+    const struct dl_strategy_request *r = w->replica->request;
+    const bool cpu = strcmp(r->system->device->kind, "cpu") == 0;
+    const int library =
+        name == NULL || cpu || r->plan->library != NULL ? -1 : dl_library_find(name);
+    return library >= 0 ? (enum dl_library)library
+                        : dl_replica_library(r->system, r->framework, r->plan);
+}
+
+static bool sums(enum dl_collective_op op) {
+    return op == DL_COLL_ALL_REDUCE || op == DL_COLL_REDUCE_SCATTER;
+}
+
+static bool is_host_library(enum dl_library library) {
+    return library != DL_LIB_NCCL && library != DL_LIB_COPY;
+}
+
+/* Bytes that pass the host of one device, in units of the message: out and in. */
+static double host_passes(enum dl_collective_op op) {
+    return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER ? 1 : 2;
+}
+
+static enum dl_code time_message(const struct walk *w, const struct talk *talk,
+                                 struct dl_message *out, struct dl_err *err) {
+    const struct dl_strategy_request *r = w->replica->request;
+    const struct dl_framework *framework = r->framework;
+    const struct dl_plan *plan = r->plan;
+    const enum dl_library library = find_library(w, talk->library);
+    const bool gpu = strcmp(r->system->device->kind, "gpu") == 0;
+    const bool direct =
+        gpu && talk->op != DL_COLL_HALO && is_host_library(library) && framework->activation_direct;
+    const bool host = gpu && !direct && is_host_library(library);
+    const int64_t devices = plan->nodes * plan->devices_per_node;
+    const struct dl_collective_request wanted = {
+        .op = talk->op,
+        .library = library,
+        .bytes = talk->bytes,
+        .nodes = plan->nodes,
+        .ranks_per_node = plan->devices_per_node,
+        .flows_per_adapter = 1,
+        .device_buffers = host,
+        .device_direct = direct,
+        .group_size = talk->group < devices ? talk->group : 0,
+        .group_stride = talk->stride,
+        .concurrent = devices / talk->group,
+    };
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
+    const bool summed = sums(talk->op) && framework->staged_sum_bytes_per_s > 0;
+    const double staged_bytes_per_s =
+        summed ? framework->staged_sum_bytes_per_s : framework->staged_bytes_per_s;
+    const bool staged = gpu && talk->op != DL_COLL_HALO && framework->staged_above_bytes > 0 &&
+                        staged_bytes_per_s > 0 && talk->bytes > framework->staged_above_bytes;
+    double copies_s = 0;
+    if (staged) {
+        copies_s = host_passes(talk->op) * talk->bytes / staged_bytes_per_s;
+    } else if (host) {
+        const struct dl_gradient_sync_request x = {.system = r->system, .plan = plan};
+        copies_s = 2 * dl_gradient_sync_host_copy_s(&x, talk->bytes, true);
+        if (!dl_known(copies_s)) {
+            return dl_fail(err, DL_ERR_INPUT,
+                           "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
+                           r->system->name, dl_library_names[library]);
+        }
+    }
+    const double host_s = talk->host_s + framework->collective_launch_s;
+    *out = (struct dl_message){
+        .name = dl_collective_op_names[talk->op],
+        .bytes = talk->bytes,
+        .duration_s = t.time_s + copies_s + host_s,
+        .latency_s = t.latency_s + host_s,
+        .bandwidth_s = t.bandwidth_s + copies_s,
+        .sigma_log = t.sigma_log,
+        .algorithm = t.algorithm,
+        .protocol = t.protocol,
+        .formula = t.formula,
+        .limit = staged ? "intra" : t.limit,
+        .origin = t.origin,
+        .extrapolated = t.extrapolated,
+    };
+    return DL_OK;
+}
+
+static enum dl_code add_message(struct walk *w, const struct talk *talk, int layer, bool backward,
+                                double beside_frac, struct dl_err *err) {
+    struct dl_replica *replica = w->replica;
+    if (!(talk->bytes > 0) || replica->message_count == w->capacity) return DL_OK;
+    struct dl_layer_message *own = &replica->messages[replica->message_count];
+    own->layer = layer;
+    own->backward = backward;
+    own->beside_frac = beside_frac;
+    DL_TRY(time_message(w, talk, &own->message, err));
+    const char *name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
+                                       w->whole->layers[layer].name, backward ? " backward" : "");
+    if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    own->message.name = name;
+    replica->message_count++;
+    return DL_OK;
+}
+
+static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, double elements,
+                                   int layer, bool backward, struct dl_err *err) {
+    const struct dl_framework *framework = w->replica->request->framework;
+    const struct talk talk = {
+        .op = op,
+        .library = sums(op) && framework->reduce_library != NULL ? framework->reduce_library
+                                                                 : framework->activation_library,
+        .bytes = w->replica->samples * elements * w->width_bytes,
+        .group = (int64_t)w->split->parts,
+        .stride = 1,
+        .host_s = framework->activation_s + framework->activation_peer_s * w->split->parts,
+    };
+    /* Gathered copies stand beside the layers' own until backward. */
+    if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
+    return add_message(w, &talk, layer, backward, 0, err);
+}
+
+/* Share of a layer's outputs that need nothing from the neighbours. */
+static double inner_frac(const struct walk *w, const struct dl_layer *layer) {
+    double inner = 1;
+    for (int d = 0; d < DL_DIMS; d++) {
+        if (w->split->grid[d] <= 1 || !(layer->kernel[d] > 1)) continue;
+        const double rows = ceil(layer->out.size[d] / w->split->grid[d]);
+        const double beyond = layer->dilation[d] * (layer->kernel[d] - 1) + 1 - layer->stride[d];
+        inner *= fmax(0, 1 - ceil(fmax(0, beyond) / layer->stride[d]) / rows);
+    }
+    return inner;
+}
+
+static enum dl_code add_halos(struct walk *w, int index, bool backward, struct dl_err *err) {
+    const struct dl_layer *layer = &w->whole->layers[index];
+    const struct dl_framework *framework = w->replica->request->framework;
+    int64_t stride = 1;
+    if (backward && layer->first)
+        return DL_OK; /* the input needs no gradient; its weights' uses the forward halo */
+    for (int d = DL_DIMS - 1; d >= 0; d--) {
+        const int64_t parts = (int64_t)w->split->grid[d];
+        if (parts <= 1) continue;
+        const double elements = dl_split_halo_elements(layer, w->split, d, backward);
+        const struct talk talk = {
+            .op = DL_COLL_HALO,
+            .library = framework->halo_library != NULL ? framework->halo_library
+                                                       : framework->activation_library,
+            .bytes = w->replica->samples * elements / 2 * w->width_bytes,
+            .group = parts,
+            .stride = stride,
+            .host_s = (parts > 2 ? 2 : 1) * framework->halo_message_s,
+        };
+        DL_TRY(add_message(w, &talk, index, backward,
+                           framework->halo_overlaps ? inner_frac(w, layer) : 0, err));
+        w->replica->buffer_bytes += 2 * talk.bytes;
+        stride *= parts;
+    }
+    return DL_OK;
+}
+
+static bool is_gathered(const struct walk *w, int index) {
+    for (int j = index + 1; j < w->whole->layer_count; j++) {
+        if (w->is_split[j]) continue;
+        for (int i = 0; i < w->whole->layers[j].input_count; i++) {
+            if (w->whole->layers[j].inputs[i] == index) return true;
+        }
+    }
+    return false;
+}
+
+static enum dl_collective_op filter_backward(const struct dl_framework *framework) {
+    const int op =
+        framework->filter_backward == NULL ? -1 : dl_collective_op_find(framework->filter_backward);
+    return op < 0 ? DL_COLL_ALL_REDUCE : (enum dl_collective_op)op;
+}
+
+static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct dl_err *err) {
+    const struct dl_layer *layer = &w->whole->layers[index];
+    const double outputs = dl_shape_elements(&layer->out), inputs = dl_shape_elements(&layer->in);
+    if (!w->is_split[index]) return DL_OK;
+    switch (w->split->kind) {
+    case DL_SPLIT_FILTER:
+        if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        if (index == w->last) return DL_OK;
+        return add_collective(w, filter_backward(w->replica->request->framework), outputs, index,
+                              true, err);
+    case DL_SPLIT_CHANNEL:
+        if (!backward) return add_collective(w, DL_COLL_ALL_REDUCE, outputs, index, false, err);
+        if (layer->first || w->replica->workload->layers[index].detached) return DL_OK;
+        return add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
+    default:
+        DL_TRY(add_halos(w, index, backward, err));
+        if (backward || !is_gathered(w, index)) return DL_OK;
+        return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+    }
+}
+
+/* F-INPUT-LEADER: the first device of a replica has read its samples and sends them to the others
+ * through their hosts. */
+static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
+    struct dl_replica *replica = w->replica;
+    const struct dl_strategy_request *r = replica->request;
+    const double bytes = replica->samples * r->workload->input_bytes_per_sample;
+    if (!r->framework->leader_input || !dl_known(bytes)) return DL_OK;
+    const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
+                  group = (int64_t)w->split->parts;
+    const struct dl_collective_request wanted = {
+        .op = w->split->kind == DL_SPLIT_SPATIAL ? DL_COLL_SCATTER : DL_COLL_BROADCAST,
+        .library = DL_LIB_MPI,
+        .bytes = bytes,
+        .nodes = r->plan->nodes,
+        .ranks_per_node = r->plan->devices_per_node,
+        .flows_per_adapter = 1,
+        .group_size = group < devices ? group : 0,
+        .group_stride = 1,
+        .concurrent = devices / group,
+    };
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
+    replica->input_extra_s = t.time_s;
+    if (r->framework->message_copy_bytes_per_s > 0) {
+        replica->input_extra_s +=
+            2 * bytes / r->framework->message_copy_bytes_per_s; /* packed and unpacked */
+    }
+    return DL_OK;
+}
+
+/* Backward stops after the last split convolution. */
+static enum dl_code detach(struct dl_workload *local, const bool *is_split, struct dl_arena *arena,
+                           struct dl_err *err) {
+    struct dl_layer *layers = dl_arena_alloc(arena, (size_t)local->layer_count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    bool before = false;
+    for (int i = local->layer_count - 1; i >= 0; i--) {
+        layers[i] = local->layers[i];
+        before = before || (is_split[i] && layers[i].kind == &dl_layer_conv);
+        layers[i].detached = before;
+    }
+    local->layers = layers;
+    return DL_OK;
+}
+
+enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
+                                    struct dl_err *err) {
+    const struct dl_strategy_request *r = replica->request;
+    struct walk w = {.replica = replica,
+                     .split = split,
+                     .whole = r->workload,
+                     .last = -1,
+                     .width_bytes = dl_precision_bytes(r->plan->precision),
+                     .capacity = (2 * DL_DIMS + 1) * r->workload->layer_count};
+    struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
+    replica->messages = dl_arena_alloc(r->arena, (size_t)w.capacity, sizeof *replica->messages);
+    if (local == NULL || replica->messages == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_split_workload(r->workload, split, r->arena, local, &w.is_split, err));
+    replica->workload = local;
+    for (int i = 0; i < local->layer_count; i++) {
+        if (w.is_split[i]) w.last = i;
+    }
+    if (split->kind == DL_SPLIT_CHANNEL && r->framework->channel_detached)
+        DL_TRY(detach(local, w.is_split, r->arena, err));
+    for (int i = 0; i < local->layer_count; i++) DL_TRY(walk_layer(&w, i, false, err));
+    for (int i = local->layer_count - 1; i >= 0; i--) DL_TRY(walk_layer(&w, i, true, err));
+    return leader_input(&w, err);
+}
+
+static enum dl_code make_split(const struct dl_workload *workload,
+                               const struct dl_framework *framework, enum dl_split_kind kind,
+                               int64_t parts, struct dl_split *out, struct dl_err *err) {
+    *out = (struct dl_split){.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
+    if (kind != DL_SPLIT_SPATIAL) return DL_OK;
+    const int dims = framework->spatial_dims >= 1 ? (int)framework->spatial_dims : DL_DIMS;
+    if (dl_split_grid(workload, (double)parts, dims, out->grid)) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--sp %lld: no grid of as many parts fits the layers of %s",
+                   (long long)parts, workload->name);
+}
+
+enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
+                                      enum dl_split_kind kind, int64_t parts,
+                                      struct dl_replica *out, struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    *out = (struct dl_replica){
+        .request = request,
+        .workload = request->workload,
+        .plan = *plan,
+        .samples = plan->batch_per_device_samples * (double)parts,
+        .parts = (double)parts,
+        .exchange = plan->dp > 1,
+    };
+    if (parts <= 1) return DL_OK;
+    struct dl_split split;
+    DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
+    if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
+        out->plan.dp *= parts;
+        out->plan.sp = 1;
+        out->exchange = true;
+    }
+    return dl_split_replica_split(out, &split, err);
+}
+
+enum dl_code dl_split_replica_predict(const struct dl_strategy_request *request,
+                                      enum dl_split_kind kind, int64_t parts,
+                                      struct dl_prediction *out, struct dl_err *err) {
+    if (request->plan->assume == DL_ASSUME_PARADL)
+        return dl_paradl_predict(request, kind, parts, out, err);
+    struct dl_replica replica;
+    DL_TRY(dl_split_replica_replica(request, kind, parts, &replica, err));
+    return dl_replica_predict(&replica, out, err);
+}
+
+enum dl_code dl_split_replica_check(const struct dl_workload *workload,
+                                    const struct dl_framework *framework, enum dl_split_kind kind,
+                                    int64_t parts, const struct dl_plan *plan, struct dl_err *err) {
+    static const char *const options[] = {"tp", "tp", "sp"}, *const things[] = {"filters",
+                                                                                "input channels",
+                                                                                "positions"};
+    if (plan->sequence_parallel)
+        return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
+    if (plan->micro_batch_samples > 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--micro-batch: strategy %s takes its whole batch at once",
+                       plan->strategy->name);
+    }
+    if (parts <= 1) return DL_OK;
+    const int dims = framework->spatial_dims >= 1 ? (int)framework->spatial_dims : DL_DIMS;
+    const char *layer;
+    const double most = dl_split_limit(workload, kind, dims, &layer);
+    if (layer == NULL) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--%s: strategy %s splits convolutions, and %s has none that can be split; "
+                       "take 'tensor' or "
+                       "'pipeline'",
+                       options[kind], plan->strategy->name, workload->name);
+    }
+    if ((double)parts > most) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--%s %lld: layer %s of %s has %.0f %s to share; nearest is --%s %.0f (scaling limit)",
+            options[kind], (long long)parts, layer, workload->name, most, things[kind],
+            options[kind], most);
+    }
+    double grid[DL_DIMS];
+    if (kind != DL_SPLIT_SPATIAL || dl_split_grid(workload, (double)parts, dims, grid))
+        return DL_OK;
+    int64_t nearest = parts - 1;
+    while (nearest > 1 && !dl_split_grid(workload, (double)nearest, dims, grid)) nearest--;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--%s %lld: no grid of so many parts fits all layers of %s; nearest is --%s "
+                   "%lld (scaling limit)",
+                   options[kind], (long long)parts, workload->name, options[kind],
+                   (long long)nearest);
+}

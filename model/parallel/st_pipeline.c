@@ -1,0 +1,188 @@
+/* st_pipeline.c - pipeline: consecutive layers on every device, alone or with replicas of the
+ * pipeline. F-PIPE-GPIPE. */
+#include <math.h>
+#include <string.h>
+
+#include "model/parallel/pipe.h"
+#include "model/parallel/pipeline.h"
+#include "model/predict/prediction_parts.h"
+#include "model/predict/replica.h"
+
+struct pipe {
+    struct dl_pipe p;
+    struct dl_cost cost; /* of one micro-batch, all layers */
+};
+
+/* Without --micro-batch: four for each stage, as far as there are samples. */
+static double micro_batch(const struct dl_plan *plan) {
+    const double samples = plan->batch_per_device_samples * (double)plan->pp;
+    if (plan->micro_batch_samples > 0) return fmin(plan->micro_batch_samples, samples);
+    return samples / fmax(1, floor(fmin(samples, 4 * (double)plan->pp)));
+}
+
+static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          struct dl_err *err) {
+    (void)system, (void)framework;
+    const double parts = (double)plan->pp * dl_pipe_virtual_stages(plan),
+                 samples = plan->batch_per_device_samples * (double)plan->pp;
+    if (plan->assume == DL_ASSUME_PARADL) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--assume paradl: for strategies data, filter, channel and their products");
+    }
+    if (plan->sequence_parallel)
+        return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
+    if (parts > workload->layer_count) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--pp %lld: %s has %d layers for %.0f parts of the pipeline; nearest is "
+                       "--pp %d (scaling limit)",
+                       (long long)plan->pp, workload->name, workload->layer_count, parts,
+                       (int)(workload->layer_count / dl_pipe_virtual_stages(plan)));
+    }
+    if (plan->micro_batch_samples > samples) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--micro-batch %g: a pipeline has %g samples an iteration; nearest is --micro-batch %g",
+            plan->micro_batch_samples, samples, samples);
+    }
+    const double count = samples / micro_batch(plan);
+    if (fabs(count - round(count)) > 1e-6 * count) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--micro-batch %g does not divide the %g samples of a pipeline",
+                       micro_batch(plan), samples);
+    }
+    if (plan->schedule == DL_INTERLEAVED && fmod(round(count), (double)plan->pp) > 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--schedule interleaved: %.0f micro-batches are no multiple of --pp %lld; nearest is "
+            "--micro-batch %g",
+            count, (long long)plan->pp,
+            samples / (ceil(count / (double)plan->pp) * (double)plan->pp));
+    }
+    return DL_OK;
+}
+
+static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
+    struct dl_pipe *p = &pipe->p;
+    const struct dl_strategy_request *r = p->request;
+    const int layers = r->workload->layer_count;
+    double *step_s = dl_arena_alloc(r->arena, (size_t)layers, sizeof *step_s);
+    double *cuts = dl_arena_alloc(r->arena, (size_t)layers + 1, sizeof *cuts);
+    double *work =
+        dl_arena_alloc(r->arena, (size_t)(2 * (p->parts + 1) * (layers + 1)), sizeof *work);
+    p->messages = dl_arena_alloc(r->arena, (size_t)p->stages + 1, sizeof *p->messages);
+    DL_TRY(dl_pipe_room(p, r->arena, err));
+    if (step_s == NULL || cuts == NULL || work == NULL || p->messages == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_pipe_layer_steps(r, &pipe->cost, step_s);
+    dl_pipeline_balance(step_s, layers, p->parts, p->first, work);
+    dl_pipeline_cuts(r->workload, cuts);
+    p->cut_elements = cuts;
+    dl_pipe_split(p, r, &pipe->cost);
+    return DL_OK;
+}
+
+/* Costs of the slowest device over the iteration, for the judge and `explain`: others wait for it.
+ * The update is that of the device with the most parameters, which need not be the same one
+ * (F-PARADL: max WU). */
+static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, struct dl_err *err) {
+    const struct dl_pipe *p = &pipe->p;
+    const int layers = p->request->workload->layer_count;
+    out->layers = dl_arena_alloc(p->request->arena, (size_t)layers, sizeof *out->layers);
+    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int k = p->slowest; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            out->layers[i] = pipe->cost.layers[i];
+            dl_cost_scale(&out->layers[i].forward, p->micro_batches);
+            dl_cost_scale(&out->layers[i].backward, p->micro_batches);
+        }
+    }
+    out->update = pipe->cost.update;
+    dl_cost_scale(&out->update, out->update.time_s > 0 ? p->update_s / out->update.time_s : 0);
+    return DL_OK;
+}
+
+static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, struct dl_err *err) {
+    struct dl_pipe *p = &pipe->p;
+    const struct dl_strategy_request *r = p->request;
+    struct dl_cost cost;
+    double single_s = 0;
+    DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
+                           p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
+    DL_TRY(balance(pipe, err));
+    DL_TRY(slowest_cost(pipe, &cost, err));
+    for (int s = 0; s < p->stages; s++) single_s += p->step_s[s] * p->micro_batches;
+    struct dl_prediction result = {0};
+    DL_TRY(dl_pipe_compose(p, &result, err));
+    result.scaling_efficiency =
+        (single_s + pipe->cost.update.time_s) / p->stages / result.iteration_s;
+    const char *unknown_memory = NULL;
+    struct dl_layer *layers =
+        dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
+    struct dl_timeline t = {
+        .period_s = result.iteration_s,
+        .comm_s = result.comm_s,
+        .update_start_s = NAN,
+        .exchange = {.messages = p->messages, .message_count = p->message_count}};
+    t.forward_start_s = t.backward_start_s =
+        dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof(double));
+    if (layers == NULL || t.forward_start_s == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_pipe_memory(p, layers, &result.memory, &unknown_memory, &result.max_batch_samples);
+    result.fits = !dl_known(result.memory.capacity_bytes) ||
+                  result.memory.total_bytes <= result.memory.capacity_bytes;
+    for (int i = 0; i < r->workload->layer_count; i++) t.forward_start_s[i] = NAN;
+    const struct dl_parts parts = {.system = r->system,
+                                   .workload = r->workload,
+                                   .framework = r->framework,
+                                   .plan = &p->plan,
+                                   .cost = &cost,
+                                   .with_comm = &t,
+                                   .without_comm = &t,
+                                   .arena = r->arena};
+    dl_diagnose_bottleneck(&parts, &result);
+    dl_diagnose_interval(&parts, &result);
+    DL_TRY(dl_diagnose_warnings(&parts, unknown_memory, &result, err));
+    if (r->options != NULL && r->options->terms) DL_TRY(dl_explain_terms(&parts, &result, err));
+    *out = result;
+    return DL_OK;
+}
+
+static enum dl_code predict(const struct dl_strategy_request *request, struct dl_prediction *out,
+                            struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    if (plan->pp <= 1 && plan->micro_batch_samples <= 0) { /* replicas of one device each */
+        const struct dl_replica replica = {.request = request,
+                                           .workload = request->workload,
+                                           .plan = *plan,
+                                           .samples = plan->batch_per_device_samples,
+                                           .parts = 1,
+                                           .exchange = plan->dp > 1};
+        return dl_replica_predict(&replica, out, err);
+    }
+    struct pipe pipe = {.p = {.request = request,
+                              .plan = *plan,
+                              .stages = (int)plan->pp,
+                              .parts = (int)((double)plan->pp * dl_pipe_virtual_stages(plan))}};
+    pipe.p.plan.micro_batch_samples = micro_batch(plan);
+    pipe.p.micro_batches =
+        round(plan->batch_per_device_samples * (double)plan->pp / pipe.p.plan.micro_batch_samples);
+    return predict_pipe(&pipe, out, err);
+}
+
+const struct dl_strategy dl_st_pipeline = {
+    .name = "pipeline",
+    .summary = "every device holds some consecutive layers; micro-batches flow through",
+    .axes = DL_AXIS_PP,
+    .check = check,
+    .predict = predict,
+};
+
+const struct dl_strategy dl_st_data_pipeline = {
+    .name = "data+pipeline",
+    .summary = "pipeline inside a group, data across groups",
+    .axes = DL_AXIS_DP | DL_AXIS_PP,
+    .inside = DL_AXIS_PP,
+    .check = check,
+    .predict = predict,
+};

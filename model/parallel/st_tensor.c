@@ -1,0 +1,40 @@
+/* st_tensor.c - tensor parallelism and its products with data, pipeline and expert parallelism:
+ * matrices of each transformer layer split (transformer.h).
+ */
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer.h"
+
+const struct dl_strategy dl_st_tensor = {
+    .name = "tensor",
+    .summary = "matrices of each transformer layer are split over the devices",
+    .axes = DL_AXIS_TP,
+    .check = dl_transformer_check,
+    .predict = dl_transformer_predict,
+};
+
+const struct dl_strategy dl_st_data_tensor = {
+    .name = "data+tensor",
+    .summary = "tensor inside a node, data across nodes; sequences split too with --sp",
+    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_SP,
+    .inside = DL_AXIS_TP,
+    .check = dl_transformer_check,
+    .predict = dl_transformer_predict,
+};
+
+const struct dl_strategy dl_st_3d = {
+    .name = "3d",
+    .summary = "data, tensor and pipeline together; sequences split too with --sp",
+    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP,
+    .inside = DL_AXIS_TP,
+    .check = dl_transformer_check,
+    .predict = dl_transformer_predict,
+};
+
+const struct dl_strategy dl_st_expert = {
+    .name = "expert",
+    .summary = "experts of a mixture spread over the devices",
+    .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP | DL_AXIS_EP,
+    .inside = DL_AXIS_EP,
+    .check = dl_transformer_check,
+    .predict = dl_transformer_predict,
+};

@@ -1,0 +1,42 @@
+/* strategy.h - how the work is split over devices. One strategy is one file (model/st_*.c) and one
+ * row of dl_strategies.
+ *
+ * A strategy says over which axes it splits (a plan's dp, tp, pp, sp, ep; every other axis must be
+ * 1), fills the axes that a plan leaves open, refuses what cannot be (more parts than there are
+ * heads, filters, layers, ...) and predicts.
+ */
+#ifndef DL_MODEL_PARALLEL_STRATEGY_H
+#define DL_MODEL_PARALLEL_STRATEGY_H
+
+#include "model/predict/predict.h"
+
+enum dl_axis { DL_AXIS_DP = 1, DL_AXIS_TP = 2, DL_AXIS_PP = 4, DL_AXIS_SP = 8, DL_AXIS_EP = 16 };
+
+struct dl_strategy_request {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;               /* complete */
+    const struct dl_predict_options *options; /* NULL: the defaults */
+    struct dl_arena *arena;
+};
+
+struct dl_strategy {
+    const char *name, *summary;
+    unsigned axes;   /* enum dl_axis, those that may differ from 1 */
+    unsigned inside; /* the axis that fills a node when the plan leaves it open; 0: none (the first
+                        of `axes` takes all) */
+    /* NULL: nothing to refuse beyond the axes' product. Errors: DL_ERR_USAGE with the limit and the
+     * nearest that is possible. */
+    enum dl_code (*check)(const struct dl_system *system, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          struct dl_err *err);
+    /* NULL: this version cannot predict it. */
+    enum dl_code (*predict)(const struct dl_strategy_request *request, struct dl_prediction *out,
+                            struct dl_err *err);
+};
+
+extern const struct dl_strategy *const dl_strategies[]; /* NULL-terminated */
+const struct dl_strategy *dl_strategy_find(const char *name);
+
+#endif

@@ -1,0 +1,248 @@
+/* transformer.h - transformers split by tensor, sequence (context), pipeline, expert and data
+ * parallelism, with sharded states.
+ *
+ * A network is a stack of equal layers (the body) between an embedding (before) and a head (after);
+ * all three are found in the workload's own layers, and the kernels of each layer are those of its
+ * kind at the split shape. The work is done once for each split and micro-batch (a cell) and once
+ * for each arrangement of ranks (a layout); a plan then costs additions.
+ *
+ *   dl_transformer_prepare   which layers are what transformer_split.c dl_transformer_micro_batch
+ * kernels, collectives and kept bytes of one micro-batch          transformer_micro_batch.c
+ *   dl_transformer_mapping    groups of ranks, what data parallelism sends, update, states
+ * transformer_mapping.c dl_transformer_evaluate  pipeline, overlap, memory: the prediction of one
+ * plan            transformer_time.c
+ *
+ * Pure; a struct dl_transformer is constant once it is prepared and may be shared by threads.
+ */
+#ifndef DL_MODEL_PARALLEL_TRANSFORMER_H
+#define DL_MODEL_PARALLEL_TRANSFORMER_H
+
+#include "model/collective/collective.h"
+#include "model/predict/predict.h"
+
+enum dl_transformer_part {
+    DL_TRANSFORMER_BEFORE,
+    DL_TRANSFORMER_BODY,
+    DL_TRANSFORMER_AFTER,
+    DL_TRANSFORMER_PARTS
+};
+enum { DL_TRANSFORMER_RECOMPUTES = 3 }; /* enum dl_recompute */
+
+/* How a tensor of the network is split over the ranks of tensor parallelism. */
+enum dl_transformer_state {
+    DL_TRANSFORMER_WHOLE, /* every rank has all channels; with sequence parallelism its share of the
+                             tokens */
+    DL_TRANSFORMER_SPLIT, /* every rank has its share of the channels */
+};
+
+/* What tensor parallelism makes of a layer. */
+enum dl_transformer_role {
+    DL_TRANSFORMER_SAME,
+    DL_TRANSFORMER_COLUMN,
+    DL_TRANSFORMER_ROW,
+    DL_TRANSFORMER_VOCABULARY,
+    DL_TRANSFORMER_HEADS,
+    DL_TRANSFORMER_LOSS,
+    DL_TRANSFORMER_EXPERTS
+};
+
+struct dl_transformer_layer {
+    int index; /* in the workload */
+    enum dl_transformer_part part;
+    enum dl_transformer_role role;
+    enum dl_transformer_state in, out;
+    bool gathers; /* column: the first reader of its input, which exchanges for all readers */
+};
+
+struct dl_transformer {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    enum dl_precision precision;
+    enum dl_optimizer optimizer;
+    enum dl_library library;
+    double compute_scale; /* 0: 1 */
+    struct dl_transformer_layer *layers;
+    int layer_count;              /* before, one of the body, the last of the body, after */
+    int body_count;               /* workload layers in one body layer */
+    double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
+    double routed; /* rows of experts for each token: k x capacity factor; 0 without experts */
+    double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
+    double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
+        expert_elements[DL_TRANSFORMER_PARTS]; /* parameters; body: of one layer */
+    double tensor_count[DL_TRANSFORMER_PARTS]; /* parameter tensors */
+    double tied_elements; /* of the embedding that the head uses too: a copy on the last stage of a
+                             pipeline */
+    bool by_tokens;       /* the input is a sequence: it can be split along it */
+    bool plain;           /* no stack: `stack` equal units of an arbitrary network, for sharded data
+                             parallelism alone */
+    bool reads_storage;
+};
+
+/* DL_ERR_USAGE when the workload is no single stack of equal transformer layers and the plan splits
+ * over more than data. The plan gives precision, optimizer, library and compute_scale. */
+enum dl_code dl_transformer_prepare(const struct dl_system *system,
+                                    const struct dl_workload *workload,
+                                    const struct dl_framework *framework,
+                                    const struct dl_plan *plan, struct dl_arena *arena,
+                                    struct dl_transformer *out, struct dl_err *err);
+
+/* Sizes of the groups; tp x sp x ep x pp x dp devices, numbered with tp fastest, then sp, and then
+ * as `mapping` says. */
+struct dl_transformer_split {
+    int64_t tp, sp, ep, pp, dp, nodes, devices_per_node;
+    enum dl_mapping mapping;
+    bool sequence_parallel;
+    int64_t shard_group; /* data ranks that share states out; 0: all */
+};
+
+/* The layer with its shapes and tensors at the split. */
+struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
+                                        const struct dl_transformer_layer *layer,
+                                        const struct dl_transformer_split *split);
+/* Bytes kept for backward by that layer for one sample; `recompute` none or selective.
+ * F-TRANSFORMER-ACTIVATIONS */
+double dl_transformer_kept_bytes(const struct dl_transformer *tf,
+                                 const struct dl_transformer_layer *layer,
+                                 const struct dl_transformer_split *split,
+                                 enum dl_recompute recompute);
+
+/* What softmax costs besides, where a fused kernel does not take the scores of `samples`; the
+ * number of kernels, 0 or all. F-TRANSFORMER-SOFTMAX */
+enum { DL_TRANSFORMER_SOFTMAX_KERNELS = 4 };
+int dl_transformer_softmax_kernels(const struct dl_framework *framework,
+                                   enum dl_precision precision, const struct dl_layer *layer,
+                                   enum dl_pass pass, double samples,
+                                   struct dl_kernel out[DL_TRANSFORMER_SOFTMAX_KERNELS]);
+
+/* Where a group of ranks lies: every `stride`-th device from one on. */
+struct dl_transformer_group {
+    int64_t ranks, stride;
+};
+/* Of an axis (DL_AXIS_* of strategy.h); data: dp x ep x sp ranks that hold the same parameters
+ * (experts: dp x sp). */
+struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *split,
+                                                    unsigned axis);
+
+/* A collective of one group while all like groups do the same. */
+enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
+                                       const struct dl_transformer_split *split,
+                                       struct dl_transformer_group group, enum dl_collective_op op,
+                                       double bytes, struct dl_collective_time *out,
+                                       struct dl_err *err);
+
+/* One pass of one part for one micro-batch. */
+struct dl_transformer_pass {
+    double device_s, by_limit_s[3]; /* kernels, split by enum dl_limit */
+    double launches, error_s, outside_s, flop,
+        moved_bytes; /* error_s: sum time x sigma; outside_s: beyond the samples */
+    double comm_s, comm_latency_s,
+        comm_inter_s; /* collectives that nothing hides; parts of comm_s */
+    double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
+    double
+        step_s; /* all of it: device, gaps and communication, or the host when that takes longer */
+};
+
+struct dl_transformer_micro_batch {
+    struct dl_transformer_split split; /* tp, sp, ep and sequence_parallel count */
+    double micro_samples;
+    struct dl_transformer_pass forward[DL_TRANSFORMER_PARTS],
+        backward[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES]; /* body: of one layer */
+    double kept_bytes[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
+    double border_bytes; /* between stages, of one rank */
+    struct dl_collective_time reduce, gather,
+        scatter;           /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
+    double exchange_bytes; /* their size */
+    struct dl_collective_time route; /* of expert parallelism: tokens to their experts, and back */
+    double route_bytes;
+    bool extrapolated; /* a collective outside what was measured */
+};
+enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
+                                             const struct dl_transformer_split *split,
+                                             double micro_samples,
+                                             struct dl_transformer_micro_batch *out,
+                                             struct dl_err *err);
+
+/* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
+struct dl_transformer_mapping {
+    struct dl_transformer_split split;
+    int shard;
+    double replicas;      /* data ranks: dp x ep x sp */
+    double parameters[2]; /* of a rank of the first and of the last stage */
+    double stage_layers;  /* body layers of a stage */
+    struct dl_collective_time
+        reduce; /* gradients of the fullest stage: all-reduce or reduce-scatter */
+    struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */
+    struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
+    struct dl_collective_time tied; /* gradient of the embedding between first and last stage */
+    double gradient_bytes, gather_bytes;
+    double shard_ranks; /* that states are shared out among: replicas, or those of a group (hybrid
+                           sharding) */
+    double expert_parameters, expert_replicas; /* of a rank, held by so many; 0: no expert ranks
+                                                  (then they count as all others) */
+    struct dl_collective_time expert_reduce,
+        expert_gather;                                 /* the experts' part of reduce and gather */
+    double expert_gradient_bytes, expert_gather_bytes; /* of gradient_bytes, gather_bytes */
+    double updated_elements;                           /* parameters that a rank updates */
+    double buckets;                                    /* pieces in which gradients go out */
+    double update_s, update_by_limit_s[3], update_error_s;
+    double straggle_frac; /* waiting for the slowest of all devices / compute */
+    struct dl_memory
+        states[2]; /* weights, gradients, optimizer, workspace, buffers, context; no activations */
+    bool extrapolated;
+};
+enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
+                                         const struct dl_transformer_split *split, int shard,
+                                         struct dl_transformer_mapping *out, struct dl_err *err);
+
+/* One message between neighbouring stages of a micro-batch; zero for one stage.
+ * F-TRANSFORMER-BOUNDARY */
+enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
+                                     const struct dl_transformer_mapping *layout,
+                                     const struct dl_transformer_micro_batch *cell,
+                                     struct dl_collective_time *out, struct dl_err *err);
+
+struct dl_transformer_choice {
+    double micro_batches; /* of a data rank */
+    enum dl_schedule schedule;
+    int64_t virtual_stages;
+    enum dl_recompute recompute;
+};
+
+struct dl_transformer_result {
+    double iteration_s, forward_s, backward_s, update_s, compute_s, comm_s, exposed_comm_s, input_s,
+        exposed_input_s, bubble_s, overhead_s;
+    double tensor_s, border_s,
+        data_s; /* parts of comm_s: inside layers, between stages, gradients and parameters */
+    double data_exposed_s;
+    double comm_latency_s, comm_inter_s, comm_error_s; /* of the exposed communication */
+    double by_limit_s[3], error_s, outside_s, sent_bytes;
+    struct dl_memory memory;
+    bool fits;
+    bool before, after; /* whether the slowest stage has the embedding, the head */
+};
+/* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. No
+ * allocation, no search: sums alone. */
+void dl_transformer_evaluate(const struct dl_transformer *tf,
+                             const struct dl_transformer_mapping *layout,
+                             const struct dl_transformer_micro_batch *cell,
+                             const struct dl_collective_time *border,
+                             const struct dl_transformer_choice *choice,
+                             struct dl_transformer_result *out);
+
+/* Of the stage (0: first, 1: last) how many micro-batches' activations it holds at most.
+ * F-TRANSFORMER-IN-FLIGHT */
+double dl_transformer_in_flight(const struct dl_transformer_mapping *layout,
+                                const struct dl_transformer_choice *choice, int last);
+
+/* Everything that makes a plan impossible, with the nearest that is possible. */
+enum dl_code dl_transformer_check(const struct dl_system *system,
+                                  const struct dl_workload *workload,
+                                  const struct dl_framework *framework, const struct dl_plan *plan,
+                                  struct dl_err *err);
+
+struct dl_strategy_request;
+enum dl_code dl_transformer_predict(const struct dl_strategy_request *request,
+                                    struct dl_prediction *out, struct dl_err *err);
+
+#endif

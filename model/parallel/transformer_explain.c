@@ -1,0 +1,173 @@
+/* transformer_explain.c - every term of a transformer's prediction with its formula, inputs and
+ * origin. */
+#include <math.h>
+
+#include "model/predict/memory.h"
+#include "model/parallel/transformer_parts.h"
+
+enum { MAX_TERMS = 48 };
+
+struct sink {
+    const struct dl_transformer_parts *t;
+    struct dl_term *terms;
+    int count;
+};
+
+static void put(struct sink *s, const char *name, const char *group, const char *formula,
+                const char *inputs, const char *origin, double value, double sigma,
+                const char *lane) {
+    if (!(value > 0) || s->count >= MAX_TERMS) return;
+    s->terms[s->count++] = (struct dl_term){.name = name,
+                                            .group = group,
+                                            .formula = formula,
+                                            .inputs = inputs,
+                                            .origin = origin,
+                                            .start_s = NAN,
+                                            .value = value,
+                                            .sigma_log = sigma,
+                                            .lane = lane};
+}
+
+static const char *const part_names[] = {"embedding", "layer", "head"};
+
+static double times_of(const struct dl_transformer_parts *t, int part) {
+    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->layout.stage_layers : 1);
+}
+
+static void put_pass(struct sink *s, int part, bool forward) {
+    const struct dl_transformer_parts *t = s->t;
+    struct dl_arena *arena = t->arena;
+    const struct dl_transformer_pass *pass =
+        forward ? &t->cell.forward[part] : &t->cell.backward[part][t->choice.recompute];
+    const double times = times_of(t, part);
+    if (pass->device_s <= 0 || (part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
+        (part == DL_TRANSFORMER_AFTER && !t->result.after))
+        return;
+    put(s, dl_arena_printf(arena, "%s x %g", part_names[part], times),
+        forward ? "forward" : "backward", "F-TRANSFORMER-LAYER",
+        dl_arena_printf(
+            arena, "%g samples, tp=%lld sp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
+            t->micro_samples, (long long)t->layout.split.tp, (long long)t->layout.split.sp,
+            pass->flop / 1e9, pass->moved_bytes / 1e6, pass->launches, 1e3 * pass->device_s,
+            forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", recomputation in it"),
+        t->tf->system->device->name, times * pass->device_s, pass->error_s / pass->device_s,
+        "compute");
+}
+
+static void put_collective(struct sink *s, const char *name, const struct dl_collective_time *c,
+                           double bytes, double times, const char *formula) {
+    if (!(c->time_s > 0)) return;
+    put(s, dl_arena_printf(s->t->arena, "%s x %g", name, times), "communication", formula,
+        dl_arena_printf(s->t->arena, "%.4g MB %s%s%s (%s), %.4g ms each, limited by %s link",
+                        bytes / 1e6, c->algorithm != NULL ? c->algorithm : "",
+                        c->protocol != NULL ? "/" : "", c->protocol != NULL ? c->protocol : "",
+                        c->formula != NULL ? c->formula : "-", 1e3 * c->time_s,
+                        c->limit != NULL ? c->limit : "no"),
+        c->origin, times * c->time_s, c->sigma_log, "communication");
+}
+
+static void put_communication(struct sink *s) {
+    const struct dl_transformer_parts *t = s->t;
+    const struct dl_transformer_micro_batch *cell = &t->cell;
+    const struct dl_transformer_mapping *layout = &t->layout;
+    const double m = t->choice.micro_batches, each = layout->shard >= 2 ? m : 1,
+                 pp = (double)layout->split.pp;
+    const double routings =
+        2 * m * layout->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
+    struct dl_collective_time reduce = layout->reduce,
+                              gather = layout->gather; /* but the experts' */
+    reduce.time_s -= layout->expert_reduce.time_s;
+    gather.time_s -= layout->expert_gather.time_s;
+    put(s, "inside layers", "communication", "F-TRANSFORMER-TENSOR",
+        dl_arena_printf(t->arena,
+                        "%g micro-batches x %g layers, %.4g MB each, all-reduce %.4g ms, "
+                        "all-gather %.4g ms, reduce-scatter %.4g ms",
+                        m, layout->stage_layers, cell->exchange_bytes / 1e6,
+                        1e3 * cell->reduce.time_s, 1e3 * cell->gather.time_s,
+                        1e3 * cell->scatter.time_s),
+        "model", t->result.tensor_s - (layout->split.ep > 1 ? routings * cell->route.time_s : 0),
+        NAN, "communication");
+    if (layout->split.ep > 1) {
+        put_collective(s, "tokens to experts and back", &cell->route, cell->route_bytes, routings,
+                       "F-TRANSFORMER-EXPERT");
+    }
+    put_collective(s, "between stages", &t->border, cell->border_bytes,
+                   2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
+    put_collective(s, layout->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
+                   &reduce, layout->gradient_bytes - layout->expert_gradient_bytes, each,
+                   "F-TRANSFORMER-DATA");
+    put_collective(s, "parameters, all-gather", &gather,
+                   layout->gather_bytes - layout->expert_gather_bytes,
+                   layout->shard == 3 ? 2 * m : 1, "F-TRANSFORMER-DATA");
+    put_collective(s, "experts' gradients", &layout->expert_reduce, layout->expert_gradient_bytes,
+                   each, "F-TRANSFORMER-DATA");
+    put_collective(s, "experts' parameters, all-gather", &layout->expert_gather,
+                   layout->expert_gather_bytes, 1, "F-TRANSFORMER-DATA");
+    put_collective(s, "a layer's parameters, all-gather", &layout->unit_gather, 0,
+                   2 * m * layout->stage_layers, "F-TRANSFORMER-SHARD");
+    put_collective(s, "a layer's gradients, reduce-scatter", &layout->unit_reduce, 0,
+                   m * layout->stage_layers, "F-TRANSFORMER-SHARD");
+    put_collective(s, "tied embedding", &layout->tied, 0, 1, "F-TRANSFORMER-DATA");
+}
+
+static void put_memory(struct sink *s, const struct dl_memory *m) {
+    const struct dl_transformer_parts *t = s->t;
+    struct dl_arena *arena = t->arena;
+    const double parameters = fmax(t->layout.parameters[0], t->layout.parameters[1]);
+    const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g",
+                                         parameters, t->layout.shard, t->layout.shard_ranks);
+    put(s, "weights", "memory", "F-TRANSFORMER-STATES", inputs, "workload file", m->weights_bytes,
+        NAN, NULL);
+    put(s, "gradients", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
+        m->gradients_bytes, NAN, NULL);
+    put(s, "optimizer", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
+        m->optimizer_bytes, NAN, NULL);
+    put(s, "activations", "memory", "F-TRANSFORMER-MEMORY",
+        dl_arena_printf(arena,
+                        "%.4g micro-batches in flight (F-TRANSFORMER-IN-FLIGHT) x %g layers x %.4g "
+                        "MB (F-TRANSFORMER-ACTIVATIONS)",
+                        dl_transformer_in_flight(&t->layout, &t->choice, 0), t->layout.stage_layers,
+                        t->cell.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
+        "workload file", m->activations_bytes, NAN, NULL);
+    put(s, "workspace", "memory", "F-MEM-WORKSPACE", "library's limit", "device file",
+        m->workspace_bytes, NAN, NULL);
+    put(s, "communication buffers", "memory", "F-MEM-BUFFERS", "buckets", "framework file",
+        m->buffers_bytes, NAN, NULL);
+    put(s, "context", "memory", "F-MEM-CONTEXT", "runtime and framework",
+        "device and framework file", m->context_bytes, NAN, NULL);
+    const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
+                         m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
+                         m->context_bytes;
+    put(s, "lost to the allocator", "memory", "F-MEM-FRAGMENTATION", "sum x f / (1 - f)",
+        "framework file", m->total_bytes - parts, NAN, NULL);
+}
+
+enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p,
+                                    struct dl_err *err) {
+    struct sink s = {.t = t, .terms = dl_arena_alloc(t->arena, MAX_TERMS, sizeof *s.terms)};
+    const struct dl_transformer_result *r = &t->result;
+    if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
+    for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
+    put(&s, "optimizer", "update", "F-UPDATE-BYTES",
+        dl_arena_printf(t->arena, "%.4g parameters%s", t->layout.updated_elements,
+                        t->layout.shard > 0 ? ", a share" : ""),
+        t->tf->system->device->name, r->update_s, NAN, "compute");
+    put_communication(&s);
+    put(&s, "of it exposed", "exposed", "F-TRANSFORMER-SHARD",
+        "inside layers, between stages, and what of the data exchange nothing hides", "model",
+        r->exposed_comm_s, NAN, NULL);
+    put(&s, "input", "input", "F-INPUT", "host link", "system file", r->input_s, NAN, NULL);
+    put(&s, "bubble of the pipeline", "overhead", "F-TRANSFORMER-BUBBLE",
+        dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
+                        (long long)t->layout.split.pp, t->choice.micro_batches,
+                        dl_schedule_names[t->choice.schedule]),
+        "model", r->bubble_s, NAN, NULL);
+    put(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP",
+        "dispatch_s, iteration_s, jitter_frac", "framework and system file", r->overhead_s, NAN,
+        NULL);
+    put_memory(&s, &p->memory);
+    p->terms = s.terms;
+    p->term_count = s.count;
+    return DL_OK;
+}

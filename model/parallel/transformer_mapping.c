@@ -1,0 +1,327 @@
+/* transformer_mapping.c - where groups of ranks lie, and what of a plan does not depend on the
+ * micro-batch: the exchange of gradients and parameters, the update, the states.
+ *
+ * F-TRANSFORMER-GROUPS: devices are numbered with tensor ranks fastest, then sequence ranks, then
+ * data and pipeline ranks as the mapping says. A group of R ranks at stride S has min(R, g/S) of
+ * them on a node of g devices; all like groups communicate at once and share the adapters
+ * (F-COLL-CONCURRENT). A message between stages crosses nodes when their ranks do. Experts of e
+ * expert ranks are held by every e-th data rank: N/e ranks add up their gradients and share their
+ * states. Hybrid sharding shares states out among g neighbouring data ranks: N above is g;
+ * gradients are reduce-scattered among g, and the shares of S/g all-reduced among the N/g ranks
+ * that hold the same (F-TRANSFORMER-HYBRID). F-TRANSFORMER-BOUNDARY: a stage sends b s h / t
+ * elements of each micro-batch to the next, and gets as many gradients back. F-TRANSFORMER-STATES:
+ * bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments
+ * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and two
+ * layers' weights in use.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/cost.h"
+#include "model/predict/memory.h"
+#include "model/base/stats.h"
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer.h"
+
+struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
+                                                    unsigned axis) {
+    const bool pipeline_inside = s->mapping == DL_MAP_PIPELINE_INSIDE;
+    const int64_t inner = s->tp * s->sp, data = s->ep * s->dp;
+    switch (axis) {
+    case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
+    case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
+    case DL_AXIS_EP:
+        return (struct dl_transformer_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
+    case DL_AXIS_PP:
+        return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};
+    default: /* all that hold a parameter; sequence ranks alone are neighbours in either mapping */
+        return (struct dl_transformer_group){data * s->sp,
+                                             s->tp * (pipeline_inside && data > 1 ? s->pp : 1)};
+    }
+}
+
+/* Ranks that hold the same experts; with sequence ranks too their stride is that of the data ranks.
+ */
+static struct dl_transformer_group expert_group(const struct dl_transformer_split *s) {
+    const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
+    return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
+                                       const struct dl_transformer_split *split,
+                                       struct dl_transformer_group group, enum dl_collective_op op,
+                                       double bytes, struct dl_collective_time *out,
+                                       struct dl_err *err) {
+    const int64_t each = split->devices_per_node;
+    const double adapters = tf->system->has_inter && tf->system->inter.adapters_per_node > 1
+                                ? (double)tf->system->inter.adapters_per_node
+                                : 1;
+    memset(out, 0, sizeof *out);
+    if (group.ranks <= 1) return DL_OK;
+    struct dl_collective_request request = {
+        .op = op, .library = tf->library, .bytes = bytes, .flows_per_adapter = 1};
+    if (op == DL_COLL_P2P) { /* neighbours; the pair that crosses a node is the slowest */
+        const bool crosses = split->nodes > 1 && group.stride * group.ranks > each;
+        request.nodes = crosses ? 2 : 1;
+        request.ranks_per_node = crosses ? 1 : 2;
+        if (crosses)
+            request.flows_per_adapter = fmax(1, (double)least(group.stride, each) / adapters);
+    } else {
+        request.nodes = split->nodes;
+        request.ranks_per_node = each;
+        request.group_size = group.ranks;
+        request.group_stride = group.stride;
+        request.concurrent = split->nodes * each / group.ranks;
+    }
+    return dl_collective_time(tf->system, &request, out, err);
+}
+
+static double gradient_width(const struct dl_transformer *tf) {
+    if (tf->precision == DL_MIXED || tf->precision == DL_FP8)
+        return tf->framework->mixed_gradient_bytes;
+    return tf->precision == DL_FP16 || tf->precision == DL_BF16 ? 2 : tf->framework->gradient_bytes;
+}
+
+static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
+                            enum dl_transformer_part part) {
+    return tf->split_elements[part] / (double)s->tp + tf->whole_elements[part] +
+           tf->expert_elements[part] / (double)(s->tp * s->ep);
+}
+
+static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const struct dl_transformer_split *s = &out->split;
+    const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
+                 before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
+    const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
+    out->stage_layers = ceil(tf->stack / (double)s->pp);
+    out->expert_replicas = (double)(s->dp * s->sp);
+    if (s->ep > 1)
+        out->expert_parameters =
+            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / (double)(s->tp * s->ep);
+    if (s->pp == 1) {
+        out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
+        return;
+    }
+    out->parameters[0] = before + out->stage_layers * body;
+    out->parameters[1] = after + out->stage_layers * body + tf->tied_elements / (double)s->tp;
+}
+
+/* Optimizer: a stream over what this rank updates, and one latency for each of its kernels.
+ * F-UPDATE-BYTES */
+static void time_update(const struct dl_transformer *tf, double elements, double tensors,
+                        struct dl_transformer_mapping *out) {
+    const struct dl_device *device = tf->system->device;
+    const double words = elements * dl_update_bytes_per_parameter(tf->optimizer, tf->precision) / 4;
+    const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
+    const double launches = tf->framework->update_launches_per_tensor * tensors;
+    const struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, 2 * elements, words / 2, words / 2);
+    struct dl_kernel_time t;
+    dl_kernel_time(device, DL_FP32, &kernel, &t);
+    double extra_s = 0;
+    if (dl_known(device->kernel_latency_s) && launches > 1)
+        extra_s = fmax(0, launches * device->kernel_latency_s - t.time_s);
+    out->update_s = scale * (t.time_s + extra_s);
+    out->update_by_limit_s[t.limit] += scale * t.time_s;
+    out->update_by_limit_s[DL_LIMIT_LATENCY] += scale * extra_s;
+    out->update_error_s = scale * t.time_s * t.sigma_log;
+}
+
+static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
+
+/* What a rank has of p parameters that are shared out among those that hold them. */
+static double shared_out(const struct dl_transformer_mapping *layout, double p) {
+    return (p - layout->expert_parameters) / layout->shard_ranks +
+           layout->expert_parameters / layout->expert_replicas;
+}
+
+static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const struct dl_framework *framework = tf->framework;
+    const double n = out->replicas, weight = dl_memory_weight_bytes(tf->precision);
+    const double used = fmin(weight, dl_precision_bytes(tf->precision)), master = weight - used;
+    const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used;
+    for (int i = 0; i < 2; i++) {
+        struct dl_memory *m = &out->states[i];
+        const double p = out->parameters[i], mine = shared_out(out, p),
+                     gradients = p * gradient_width(tf);
+        memset(m, 0, sizeof *m);
+        m->weights_bytes =
+            (out->shard >= 3 ? mine : p) * used + (out->shard >= 1 ? mine : p) * master;
+        m->gradients_bytes = out->shard >= 2 ? mine * gradient_width(tf) : gradients;
+        m->optimizer_bytes =
+            (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
+        if (n > 1) {
+            if (dl_known(framework->fusion_bytes))
+                m->buffers_bytes = framework->fusion_bytes;
+            else if (dl_known(framework->bucket_bytes)) {
+                m->buffers_bytes =
+                    out->shard > 0 ? fmin(framework->bucket_bytes, gradients) : gradients;
+            }
+            if (out->shard >= 3)
+                m->buffers_bytes +=
+                    2 * unit; /* gathered parameters of the layer at work and of the next */
+        }
+        m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
+        m->context_bytes =
+            known_or_zero(tf->system->device->context_bytes) + framework->context_bytes;
+        m->capacity_bytes = tf->system->device->memory_bytes;
+    }
+}
+
+static void add_time(struct dl_collective_time *to, const struct dl_collective_time *from) {
+    struct dl_collective_time sum = from->time_s > to->time_s ? *from : *to;
+    if (!(from->time_s > 0)) return;
+    sum.time_s = to->time_s + from->time_s;
+    sum.latency_s = to->latency_s + from->latency_s;
+    sum.bandwidth_s = to->bandwidth_s + from->bandwidth_s;
+    sum.extrapolated = to->extrapolated || from->extrapolated;
+    *to = sum;
+}
+
+/* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
+ * gathered from those that share them out. */
+static enum dl_code sum_gradients(const struct dl_transformer *tf,
+                                  const struct dl_transformer_mapping *l, double bytes,
+                                  struct dl_collective_time *out, struct dl_err *err) {
+    struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
+    const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
+    if (l->shard == 0)
+        return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
+    struct dl_collective_time between;
+    group.ranks = shares;
+    DL_TRY(
+        dl_transformer_collective(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes, out, err));
+    if (copies <= 1) return DL_OK;
+    const struct dl_transformer_group across = {copies, group.stride * shares};
+    DL_TRY(dl_transformer_collective(tf, &l->split, across, DL_COLL_ALL_REDUCE,
+                                     bytes / (double)shares, &between, err));
+    add_time(out, &between);
+    return DL_OK;
+}
+
+static enum dl_code gather_parameters(const struct dl_transformer *tf,
+                                      const struct dl_transformer_mapping *l, double bytes,
+                                      struct dl_collective_time *out, struct dl_err *err) {
+    struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
+    group.ranks = (int64_t)l->shard_ranks;
+    return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_GATHER, bytes, out, err);
+}
+
+/* The experts' share of the exchange, after that of all others. */
+static enum dl_code exchange_experts(const struct dl_transformer *tf,
+                                     struct dl_transformer_mapping *out, double width,
+                                     struct dl_err *err) {
+    const struct dl_transformer_split *s = &out->split;
+    const struct dl_transformer_group group = expert_group(s);
+    const double elements = out->expert_parameters / (out->shard >= 3 ? out->stage_layers : 1);
+    struct dl_collective_time reduce, gather = {0};
+    if (!(elements > 0)) return DL_OK;
+    DL_TRY(dl_transformer_collective(tf, s, group,
+                                     out->shard > 0 ? DL_COLL_REDUCE_SCATTER : DL_COLL_ALL_REDUCE,
+                                     elements * gradient_width(tf), &reduce, err));
+    if (out->shard > 0)
+        DL_TRY(dl_transformer_collective(tf, s, group, DL_COLL_ALL_GATHER, elements * width,
+                                         &gather, err));
+    add_time(out->shard >= 3 ? &out->unit_reduce : &out->reduce, &reduce);
+    add_time(out->shard >= 3 ? &out->unit_gather : &out->gather, &gather);
+    if (out->shard >= 3) return DL_OK;
+    out->expert_reduce = reduce;
+    out->expert_gather = gather;
+    out->gradient_bytes += elements * gradient_width(tf);
+    out->gather_bytes += elements * width;
+    out->expert_gradient_bytes = elements * gradient_width(tf);
+    out->expert_gather_bytes = elements * width;
+    return DL_OK;
+}
+
+/* F-TRANSFORMER-DATA: gradients of the fullest stage, all-reduced, or reduce-scattered with the
+ * parameters gathered afterwards. */
+static enum dl_code exchange(const struct dl_transformer *tf, struct dl_transformer_mapping *out,
+                             struct dl_err *err) {
+    const struct dl_transformer_split *s = &out->split;
+    const double width =
+        dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
+    const double body =
+        part_elements(tf, s, DL_TRANSFORMER_BODY) - out->expert_parameters / out->stage_layers;
+    double elements = fmax(out->parameters[0], out->parameters[1]) - out->expert_parameters;
+    if (out->shard >= 3) {
+        DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
+        DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce, err));
+        elements -= out->stage_layers * body; /* the embedding and the head go by themselves */
+    }
+    out->gradient_bytes = elements * gradient_width(tf);
+    out->gather_bytes = elements * width;
+    if (elements > 0) {
+        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, err));
+        if (out->shard > 0)
+            DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
+    }
+    DL_TRY(exchange_experts(tf, out, width, err));
+    if (s->pp > 1 && tf->tied_elements > 0) {
+        const struct dl_transformer_group pipe = dl_transformer_group_of(s, DL_AXIS_PP),
+                                          ends = {2, pipe.stride * (s->pp - 1)};
+        DL_TRY(dl_transformer_collective(tf, s, ends, DL_COLL_ALL_REDUCE,
+                                         tf->tied_elements / (double)s->tp * gradient_width(tf),
+                                         &out->tied, err));
+    }
+    out->extrapolated = out->reduce.extrapolated || out->gather.extrapolated ||
+                        out->unit_gather.extrapolated || out->unit_reduce.extrapolated ||
+                        out->tied.extrapolated;
+    return DL_OK;
+}
+
+static double bucket_count(const struct dl_transformer *tf,
+                           const struct dl_transformer_mapping *layout) {
+    if (!tf->framework->overlaps_backward) return 1;
+    const double bytes = tf->framework->bucket_bytes;
+    const double count =
+        dl_known(bytes) ? ceil(layout->gradient_bytes / bytes) : layout->stage_layers;
+    return fmax(1, fmin(count, layout->stage_layers + 2));
+}
+
+enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
+                                         const struct dl_transformer_split *split, int shard,
+                                         struct dl_transformer_mapping *out, struct dl_err *err) {
+    memset(out, 0, sizeof *out);
+    out->split = *split;
+    out->shard = shard;
+    out->replicas = (double)(split->dp * split->ep * split->sp);
+    out->shard_ranks = split->shard_group > 0 && shard > 0
+                           ? fmin((double)split->shard_group, out->replicas)
+                           : out->replicas;
+    count_parameters(tf, out);
+    DL_TRY(exchange(tf, out, err));
+    out->buckets = bucket_count(tf, out);
+    const double fullest = fmax(out->parameters[0], out->parameters[1]);
+    const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
+                           tf->tensor_count[DL_TRANSFORMER_AFTER] +
+                           out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
+    out->updated_elements = shard > 0 ? shared_out(out, fullest) : fullest;
+    time_update(tf, out->updated_elements, tensors, out);
+    const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
+    if (devices > 1 && dl_known(tf->system->jitter_frac) &&
+        strcmp(tf->framework->behaviour, "ideal") != 0) {
+        out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);
+    }
+    hold_states(tf, out);
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
+                                     const struct dl_transformer_mapping *layout,
+                                     const struct dl_transformer_micro_batch *cell,
+                                     struct dl_collective_time *out, struct dl_err *err) {
+    const struct dl_transformer_split *s = &layout->split;
+    DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
+                                     cell->border_bytes, out, err));
+    if (s->pp <= 1 || s->tp <= 1 || cell->split.sequence_parallel) return DL_OK;
+    struct dl_collective_time
+        gather; /* every rank sends its share; the receivers put them together */
+    DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_TP),
+                                     DL_COLL_ALL_GATHER, cell->exchange_bytes, &gather, err));
+    out->time_s += gather.time_s;
+    out->latency_s += gather.latency_s;
+    out->bandwidth_s += gather.bandwidth_s;
+    return DL_OK;
+}

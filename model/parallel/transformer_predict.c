@@ -1,0 +1,388 @@
+/* transformer_predict.c - a transformer's plan as a prediction: what is impossible and what is
+ * nearest, then cell, layout, evaluation, and what the result means.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/framework/input.h"
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer_parts.h"
+
+/* Nearest number to `wanted` that divides `whole`, below it when two are as near. */
+static int64_t nearest_divisor(double whole, int64_t wanted) {
+    int64_t best = 1;
+    for (int64_t d = 1; (double)d <= whole && d <= 1000000; d++) {
+        if (fmod(whole, (double)d) != 0) continue;
+        if (llabs(d - wanted) < llabs(best - wanted)) best = d;
+    }
+    return best;
+}
+
+static enum dl_code check_divides(const char *option, int64_t ranks, double whole,
+                                  const char *of_what, const char *workload, struct dl_err *err) {
+    if (ranks <= 1 || fmod(whole, (double)ranks) == 0) return DL_OK;
+    const int64_t near = nearest_divisor(whole, ranks);
+    if ((double)ranks > whole) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--%s %lld: %s has only %.0f %s (scaling limit); at most %lld", option,
+                       (long long)ranks, workload, whole, of_what, (long long)near);
+    }
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--%s %lld does not divide the %.0f %s of %s; nearest is %lld", option,
+                   (long long)ranks, whole, of_what, workload, (long long)near);
+}
+
+struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) {
+    return (struct dl_transformer_split){.tp = plan->tp,
+                                         .sp = plan->sp,
+                                         .ep = plan->ep,
+                                         .pp = plan->pp,
+                                         .dp = plan->dp,
+                                         .nodes = plan->nodes,
+                                         .devices_per_node = plan->devices_per_node,
+                                         .mapping = plan->mapping,
+                                         .sequence_parallel =
+                                             plan->sequence_parallel && plan->tp > 1,
+                                         .shard_group = plan->shard_group};
+}
+
+int dl_transformer_shard_of(const struct dl_plan *plan) {
+    const char *name = plan->strategy->name;
+    return strncmp(name, "zero", 4) == 0 ? name[4] - '0' : (int)plan->shard;
+}
+
+void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_choice *out,
+                              double *micro_samples_out) {
+    const double share = plan->global_batch_samples / (double)(plan->dp * plan->ep);
+    const double micro = plan->micro_batch_samples > 0 ? plan->micro_batch_samples
+                         : plan->pp > 1                ? 1
+                                                       : share;
+    *micro_samples_out = micro;
+    *out = (struct dl_transformer_choice){.micro_batches = share / micro,
+                                          .schedule = plan->schedule,
+                                          .recompute = plan->recompute,
+                                          .virtual_stages = plan->schedule != DL_INTERLEAVED ? 1
+                                                            : plan->virtual_stages > 0
+                                                                ? plan->virtual_stages
+                                                                : 2};
+}
+
+static enum dl_code check_batch(const struct dl_plan *plan, struct dl_err *err) {
+    struct dl_transformer_choice choice;
+    double micro;
+    dl_transformer_choice_of(plan, &choice, &micro);
+    const double share = choice.micro_batches * micro, ranks = (double)(plan->dp * plan->ep);
+    const double whole = floor(choice.micro_batches + 0.5);
+    if (whole >= 1 && fabs(choice.micro_batches - whole) < 1e-6) {
+        if (choice.schedule != DL_INTERLEAVED || fmod(whole, (double)plan->pp) == 0) return DL_OK;
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--schedule interleaved: %.0f micro-batches of a data rank are no multiple "
+                       "of %lld stages; "
+                       "nearest --global-batch is %.0f",
+                       whole, (long long)plan->pp,
+                       ceil(whole / (double)plan->pp) * (double)plan->pp * micro * ranks);
+    }
+    return dl_fail(
+        err, DL_ERR_USAGE,
+        "--micro-batch %g does not divide the %g samples of each of %.0f data ranks; nearest "
+        "--global-batch is %.0f",
+        micro, share, ranks, fmax(1, whole) * micro * ranks);
+}
+
+static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct dl_err *err) {
+    const int64_t ranks = plan->dp * plan->sp * plan->ep, group = plan->shard_group;
+    if (group <= 0) return DL_OK;
+    if (shard == 0)
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--zero-group: goes with sharded states: --zero 1 to 3, or strategy zero1 to zero3");
+    if (plan->ep > 1)
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--zero-group: not together with expert ranks; leave out --ep or --zero-group");
+    if (ranks % group == 0) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--zero-group %lld does not divide the %lld ranks that hold the same "
+                   "parameters; nearest is %lld",
+                   (long long)group, (long long)ranks,
+                   (long long)nearest_divisor((double)ranks, group));
+}
+
+static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct dl_plan *plan,
+                                   struct dl_err *err) {
+    struct dl_transformer_choice choice;
+    double micro;
+    DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
+    dl_transformer_choice_of(plan, &choice, &micro);
+    if (choice.schedule == DL_INTERLEAVED) {
+        if (plan->pp < 2)
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--schedule interleaved needs a pipeline: --pp 2 or more");
+        const double layers = tf->stack / (double)plan->pp;
+        DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
+                             tf->workload->name, err));
+    } else if (plan->virtual_stages > 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--virtual-stages: goes with --schedule interleaved");
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_check(const struct dl_system *system,
+                                  const struct dl_workload *workload,
+                                  const struct dl_framework *framework, const struct dl_plan *plan,
+                                  struct dl_err *err) {
+    struct dl_arena arena = {0};
+    struct dl_transformer tf;
+    const bool splits = plan->tp * plan->pp * plan->sp * plan->ep > 1,
+               shards = dl_transformer_shard_of(plan) > 0;
+    if (splits && !framework->splits_layers) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "%s does not split layers over devices; take --framework megatron or ideal",
+                       framework->name);
+    }
+    if (shards && !framework->shards) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "%s does not shard states; take --framework deepspeed-zero1, deepspeed-zero2, "
+            "deepspeed-zero3, pytorch-fsdp, megatron or ideal",
+            framework->name);
+    }
+    DL_TRY(check_shards(plan, dl_transformer_shard_of(plan), err));
+    const enum dl_code code =
+        dl_transformer_prepare(system, workload, framework, plan, &arena, &tf, err);
+    dl_arena_free(&arena);
+    DL_TRY(code);
+    DL_TRY(check_divides("tp", plan->tp, tf.heads, "attention heads", workload->name, err));
+    if (plan->sp > 1 && !tf.by_tokens) {
+        return dl_fail(err, DL_ERR_USAGE, "--sp: the input of %s is no sequence of tokens",
+                       workload->name);
+    }
+    DL_TRY(check_divides("sp", plan->sp, tf.tokens, "tokens", workload->name, err));
+    if (plan->ep > 1 && tf.experts < 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
+                       workload->name);
+    }
+    DL_TRY(check_divides("ep", plan->ep, tf.experts, "experts", workload->name, err));
+    DL_TRY(check_pipeline(&tf, plan, err));
+    if (plan->sequence_parallel && plan->tp < 2) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--sequence-parallel: goes with tensor parallelism, --tp 2 or more");
+    }
+    if (plan->sequence_parallel && fmod(tf.tokens / (double)plan->sp, (double)plan->tp) != 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--sequence-parallel: %.0f tokens of a rank do not divide by --tp %lld",
+                       tf.tokens / (double)plan->sp, (long long)plan->tp);
+    }
+    return check_batch(plan, err);
+}
+
+/* F-BOUND with the bubble of a pipeline. */
+static void diagnose_bottleneck(const struct dl_transformer_result *r, struct dl_prediction *p) {
+    if (!p->fits) {
+        p->bottleneck = DL_BOUND_CAPACITY;
+        p->bottleneck_share = 1;
+        return;
+    }
+    static const enum dl_bottleneck by_limit[] = {DL_BOUND_COMPUTE, DL_BOUND_MEMORY_BANDWIDTH,
+                                                  DL_BOUND_LATENCY};
+    int most = 0;
+    for (int i = 1; i < 3; i++) {
+        if (r->by_limit_s[i] > r->by_limit_s[most]) most = i;
+    }
+    const double intra_s = r->exposed_comm_s - r->comm_latency_s - r->comm_inter_s;
+    const enum dl_bottleneck comm = r->comm_latency_s > r->comm_inter_s + intra_s ? DL_BOUND_LATENCY
+                                    : r->comm_inter_s > intra_s                   ? DL_BOUND_INTER
+                                                                                  : DL_BOUND_INTRA;
+    const struct {
+        double seconds;
+        enum dl_bottleneck cause;
+    } parts[] = {
+        {r->compute_s, by_limit[most]},       {r->exposed_comm_s, comm},
+        {r->exposed_input_s, DL_BOUND_INPUT}, {r->bubble_s, DL_BOUND_BUBBLE},
+        {r->overhead_s, DL_BOUND_FRAMEWORK},
+    };
+    int best = 0;
+    for (int i = 1; i < 5; i++) {
+        if (parts[i].seconds > parts[best].seconds) best = i;
+    }
+    p->bottleneck = parts[best].cause;
+    p->bottleneck_share = p->iteration_s > 0 ? parts[best].seconds / p->iteration_s : 0;
+}
+
+/* F-INTERVAL with the kernels of equal layers as one: correlation 0.5 of their sum. */
+static void diagnose_interval(const struct dl_transformer *tf,
+                              const struct dl_transformer_result *r, struct dl_prediction *p) {
+    const double z80 = 1.2815515655446004, compute = sqrt(0.5) * r->error_s,
+                 residual = tf->framework->residual_sigma_log;
+    const double relative2 =
+        (compute * compute + r->comm_error_s * r->comm_error_s) / (p->iteration_s * p->iteration_s);
+    const double sigma = sqrt(relative2 + residual * residual);
+    p->iteration_low_s = p->iteration_s * exp(-z80 * sigma);
+    p->iteration_high_s = p->iteration_s * exp(z80 * sigma);
+}
+
+enum { MAX_WARNINGS = 8 };
+
+static void warn(struct dl_prediction *p, const char *text, bool extrapolates) {
+    if (text == NULL || p->warning_count >= MAX_WARNINGS) return;
+    p->warnings[p->warning_count++] = text;
+    p->extrapolated = p->extrapolated || extrapolates;
+}
+
+static enum dl_code diagnose_warnings(const struct dl_transformer_parts *t, struct dl_prediction *p,
+                                      struct dl_err *err) {
+    const struct dl_system *system = t->tf->system;
+    struct dl_arena *arena = t->arena;
+    p->warnings = dl_arena_alloc(arena, MAX_WARNINGS, sizeof *p->warnings);
+    if (p->warnings == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (system->nodes != DL_ABSENT && t->plan->nodes > system->nodes) {
+        warn(p,
+             dl_arena_printf(arena, "%s has %lld nodes; %lld are extrapolated", system->name,
+                             (long long)system->nodes, (long long)t->plan->nodes),
+             true);
+    }
+    const double outside = t->result.outside_s / (t->result.forward_s + t->result.backward_s);
+    if (outside > 0.05) {
+        warn(p,
+             dl_arena_printf(arena,
+                             "%.0f %% of the layers' time lies outside the kernel samples of %s",
+                             100 * outside, system->device->name),
+             true);
+    }
+    if (t->plan->nodes > 1 && system->has_inter && system->inter.assumed) {
+        warn(p,
+             dl_arena_printf(arena,
+                             "links.inter of %s is assumed, not measured; give yours with --set "
+                             "links.inter.bandwidth=...",
+                             system->name),
+             true);
+    }
+    if (t->cell.extrapolated || t->layout.extrapolated || t->border.extrapolated) {
+        warn(p, "messages lie outside what the links were measured for", true);
+    }
+    if (!dl_known(system->device->context_bytes)) {
+        warn(p,
+             dl_arena_printf(arena, "memory leaves out what %s does not give: runtime context",
+                             system->device->name),
+             false);
+    }
+    if (p->fits) return DL_OK;
+    const struct dl_memory *m = &p->memory;
+    warn(p,
+         dl_arena_printf(arena,
+                         "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: more "
+                         "--tp or --pp, sharded "
+                         "states, a smaller --micro-batch or --recompute full",
+                         m->total_bytes / 1073741824, m->capacity_bytes / 1073741824,
+                         (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / 1073741824,
+                         m->activations_bytes / 1073741824),
+         false);
+    return DL_OK;
+}
+
+/* Time of one device alone for the same samples a device, in the same micro-batches. */
+static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, struct dl_err *err) {
+    struct dl_transformer_split one = {
+        .tp = 1, .sp = 1, .ep = 1, .pp = 1, .dp = 1, .nodes = 1, .devices_per_node = 1};
+    struct dl_transformer_micro_batch cell;
+    struct dl_transformer_mapping layout;
+    struct dl_transformer_result result;
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {
+        .micro_batches = t->plan->batch_per_device_samples / t->micro_samples,
+        .recompute = t->choice.recompute,
+        .virtual_stages = 1};
+    DL_TRY(dl_transformer_micro_batch_make(t->tf, &one, t->micro_samples, &cell, err));
+    DL_TRY(dl_transformer_mapping_make(t->tf, &one, 0, &layout, err));
+    dl_transformer_evaluate(t->tf, &layout, &cell, &none, &choice, &result);
+    *out = result.iteration_s;
+    return DL_OK;
+}
+
+/* Largest batch of a device whose activations fit, where the micro-batch is the whole batch. */
+static double max_batch(const struct dl_transformer_parts *t, const struct dl_prediction *p) {
+    const struct dl_memory *m = &p->memory;
+    if (t->choice.micro_batches > 1 || !dl_known(m->capacity_bytes))
+        return p->fits ? t->plan->batch_per_device_samples : 0;
+    const double fixed =
+        m->total_bytes * (1 - t->tf->framework->fragmentation_frac) - m->activations_bytes;
+    const double each = m->activations_bytes / t->micro_samples; /* bytes a sample of a data rank */
+    const double samples =
+        floor((m->capacity_bytes * (1 - t->tf->framework->fragmentation_frac) - fixed) / each);
+    return fmax(0, samples) * t->plan->batch_per_device_samples / t->micro_samples;
+}
+
+static void describe_comm(const struct dl_transformer_parts *t, struct dl_prediction *p) {
+    const struct dl_collective_time *all[] = {&t->cell.reduce, &t->cell.gather, &t->layout.reduce,
+                                              &t->layout.unit_gather, &t->border};
+    double longest_s = -1;
+    for (int i = 0; i < 5; i++) {
+        if (all[i]->time_s <= 0 || all[i]->time_s <= longest_s) continue;
+        longest_s = all[i]->time_s;
+        p->comm_algorithm = all[i]->algorithm;
+        p->comm_protocol = all[i]->protocol;
+    }
+    p->comm_bytes = t->result.sent_bytes;
+}
+
+enum dl_code dl_transformer_finish(const struct dl_transformer_parts *t,
+                                   const struct dl_predict_options *options,
+                                   struct dl_prediction *out, struct dl_err *err) {
+    const struct dl_transformer_result *r = &t->result;
+    struct dl_prediction p = {
+        .iteration_s = r->iteration_s,
+        .forward_s = r->forward_s,
+        .backward_s = r->backward_s,
+        .update_s = r->update_s,
+        .compute_s = r->compute_s,
+        .comm_s = r->comm_s,
+        .exposed_comm_s = r->exposed_comm_s,
+        .input_s = r->input_s,
+        .exposed_input_s = r->exposed_input_s,
+        .bubble_s = r->bubble_s,
+        .overhead_s = r->overhead_s,
+        .memory = r->memory,
+        .fits = r->fits,
+    };
+    double single_s;
+    DL_TRY(alone_s(t, &single_s, err));
+    p.scaling_efficiency = single_s / r->iteration_s;
+    p.throughput_samples_per_s = t->plan->global_batch_samples / r->iteration_s;
+    p.epoch_s = t->tf->workload->epoch_samples / p.throughput_samples_per_s;
+    p.max_batch_samples = max_batch(t, &p);
+    describe_comm(t, &p);
+    diagnose_bottleneck(r, &p);
+    diagnose_interval(t->tf, r, &p);
+    DL_TRY(diagnose_warnings(t, &p, err));
+    if (options != NULL && options->terms) DL_TRY(dl_transformer_explain(t, &p, err));
+    *out = p;
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_predict(const struct dl_strategy_request *request,
+                                    struct dl_prediction *out, struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    const struct dl_transformer_split split = dl_transformer_split_of(plan);
+    struct dl_transformer tf;
+    struct dl_transformer_parts t = {.tf = &tf, .plan = plan, .arena = request->arena};
+    DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, plan,
+                                  request->arena, &tf, err));
+    dl_transformer_choice_of(plan, &t.choice, &t.micro_samples);
+    DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.cell, err));
+    DL_TRY(dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(plan), &t.layout, err));
+    DL_TRY(dl_transformer_boundary(&tf, &t.layout, &t.cell, &t.border, err));
+    dl_transformer_evaluate(&tf, &t.layout, &t.cell, &t.border, &t.choice, &t.result);
+    if (!plan->synthetic_input) { /* reading, decoding and feeding as for data parallelism */
+        struct dl_transformer_result *r = &t.result;
+        const struct dl_input_time input =
+            dl_input_compute(request->system, request->workload, request->framework, plan);
+        const double step_s = r->iteration_s - r->exposed_input_s;
+        r->input_s = input.pipeline_s + input.feed_s;
+        r->exposed_input_s = input.feed_s + (request->framework->prefetch_batches > 0
+                                                 ? fmax(0, input.pipeline_s - step_s)
+                                                 : input.pipeline_s);
+        r->iteration_s = step_s + r->exposed_input_s;
+    }
+    return dl_transformer_finish(&t, request->options, out, err);
+}

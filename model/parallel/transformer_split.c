@@ -1,0 +1,301 @@
+/* transformer_split.c - which layers of a workload are the stack of a transformer, and what tensor,
+ * sequence and context parallelism make of each.
+ *
+ * F-TRANSFORMER-SPLIT, after Megatron: inside the stack a dense layer that reads whole channels is
+ * split by its columns (its output channels), the next one by its rows, attention by its heads;
+ * embedding and logits by the vocabulary; what lies between works on split channels, the rest on
+ * whole ones, or with sequence parallelism on a share of the tokens. Context parallelism splits the
+ * tokens of everything; queries meet the keys of all ranks.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/workload/layer.h"
+#include "model/parallel/strategy.h"
+#include "model/parallel/transformer.h"
+
+static enum dl_code no_stack(const struct dl_workload *workload, struct dl_err *err) {
+    return dl_fail(
+        err, DL_ERR_USAGE,
+        "workload %s is no single stack of equal transformer layers, which tensor, expert and 3d "
+        "parallelism need; nearest is --strategy data or zero1 to zero3",
+        workload->name);
+}
+
+/* Length of "h.7." in "h.7.attn.qkv", with the number; 0 when the name has no such part. */
+static size_t numbered(const char *name, long *number_out) {
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+        char *end;
+        if (!isdigit((unsigned char)dot[1])) continue;
+        *number_out = strtol(dot + 1, &end, 10);
+        if (*end == '.') return (size_t)(end + 1 - name);
+    }
+    return 0;
+}
+
+struct stack {
+    int first, count, each;
+}; /* first layer, body layers, workload layers of one */
+
+static bool find_stack(const struct dl_workload *workload, struct stack *out) {
+    *out = (struct stack){.first = -1};
+    const char *prefix = NULL;
+    size_t prefix_length = 0;
+    long number, last = -1;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const char *name = workload->layers[i].name;
+        const size_t length = numbered(name, &number);
+        if (length == 0) continue;
+        const size_t stem = (size_t)(strchr(name, '.') - name);
+        if (prefix == NULL) {
+            prefix = name;
+            prefix_length = stem;
+            out->first = i;
+        }
+        if (stem != prefix_length || strncmp(name, prefix, stem) != 0)
+            return false; /* a second stack */
+        if (number == 0) out->each++;
+        if (number != last && number != last + 1) return false;
+        last = number;
+    }
+    out->count = (int)last + 1;
+    if (out->first < 0 || out->each == 0 || (double)out->count != workload->transformer_layers)
+        return false;
+    if (out->first + out->count * out->each > workload->layer_count) return false;
+    for (int i = 0; i < out->count * out->each; i++) {
+        const struct dl_layer *layer = &workload->layers[out->first + i],
+                              *like = &workload->layers[out->first + i % out->each];
+        if (layer->kind != like->kind || layer->parameter_elements != like->parameter_elements)
+            return false;
+    }
+    return true;
+}
+
+static enum dl_transformer_part part_of(const struct stack *stack, int index) {
+    if (index < stack->first) return DL_TRANSFORMER_BEFORE;
+    return index < stack->first + stack->count * stack->each ? DL_TRANSFORMER_BODY
+                                                             : DL_TRANSFORMER_AFTER;
+}
+
+/* Role and output of one layer from the state of its first input. */
+static void judge(const struct dl_workload *workload, struct dl_transformer_layer *l) {
+    const struct dl_layer *layer = &workload->layers[l->index];
+    const bool vocabulary = layer->out.channels == workload->vocabulary || layer->tied_to >= 0;
+    l->role = DL_TRANSFORMER_SAME;
+    l->out = l->in;
+    if (layer->kind == &dl_layer_embedding) {
+        l->out = DL_TRANSFORMER_WHOLE;
+        if (layer->rows == workload->vocabulary) l->role = DL_TRANSFORMER_VOCABULARY;
+    } else if (layer->kind == &dl_layer_attention) {
+        if (l->in == DL_TRANSFORMER_SPLIT) l->role = DL_TRANSFORMER_HEADS;
+    } else if (layer->kind == &dl_layer_moe) {
+        l->role = DL_TRANSFORMER_EXPERTS;
+        l->out = DL_TRANSFORMER_WHOLE;
+    } else if (layer->kind == &dl_layer_loss) {
+        l->role = DL_TRANSFORMER_LOSS;
+    } else if (layer->kind == &dl_layer_dense) {
+        if (l->in == DL_TRANSFORMER_SPLIT) {
+            l->role = DL_TRANSFORMER_ROW;
+            l->out = DL_TRANSFORMER_WHOLE;
+        } else if (l->part == DL_TRANSFORMER_BODY ||
+                   (l->part == DL_TRANSFORMER_AFTER && vocabulary)) {
+            l->role = DL_TRANSFORMER_COLUMN;
+            l->out = DL_TRANSFORMER_SPLIT;
+        }
+    }
+}
+
+static void mark_roles(const struct dl_workload *workload, const struct stack *stack,
+                       struct dl_transformer_layer *all) {
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        struct dl_transformer_layer *l = &all[i];
+        const int from = layer->inputs[0];
+        *l = (struct dl_transformer_layer){.index = i,
+                                           .part = part_of(stack, i),
+                                           .in = from < 0 ? DL_TRANSFORMER_WHOLE : all[from].out};
+        judge(workload, l);
+        l->gathers = l->role == DL_TRANSFORMER_COLUMN;
+        for (int k = 0; k < i && l->gathers; k++) {
+            l->gathers =
+                all[k].role != DL_TRANSFORMER_COLUMN || workload->layers[k].inputs[0] != from;
+        }
+    }
+}
+
+/* Parameters by how they are split. */
+static void count_parameters(struct dl_transformer *tf, const struct dl_transformer_layer *l,
+                             double sign) {
+    const struct dl_layer *layer = &tf->workload->layers[l->index];
+    double split = 0;
+    if (layer->tied_to >= 0) return;
+    if (l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_HEADS)
+        split = layer->parameter_elements;
+    if (l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY)
+        split = layer->parameters[0].elements; /* the bias is whole */
+    const double expert = l->role == DL_TRANSFORMER_EXPERTS
+                              ? layer->parameter_elements - layer->parameters[0].elements
+                              : 0; /* but the router */
+    tf->split_elements[l->part] += sign * split;
+    tf->expert_elements[l->part] += sign * expert;
+    tf->whole_elements[l->part] += sign * (layer->parameter_elements - split - expert);
+    tf->tensor_count[l->part] += sign * layer->parameter_count;
+}
+
+/* Keeps what stands for the rest: everything before, the second layer of the body, its last one,
+ * everything after. */
+static enum dl_code choose_layers(struct dl_transformer *tf, const struct stack *stack,
+                                  const struct dl_transformer_layer *all, struct dl_arena *arena,
+                                  struct dl_err *err) {
+    const struct dl_workload *workload = tf->workload;
+    tf->layers = dl_arena_alloc(arena, (size_t)workload->layer_count + 2 * (size_t)stack->each,
+                                sizeof *tf->layers);
+    if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const int body = stack->first + (stack->count > 1 ? stack->each : 0);
+    tf->layer_count = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const bool middle = i >= body && i < body + stack->each;
+        if (all[i].part == DL_TRANSFORMER_BODY && !middle) continue;
+        tf->layers[tf->layer_count++] = all[i];
+        count_parameters(tf, &all[i], 1);
+    }
+    tf->body_count = stack->each;
+    return DL_OK;
+}
+
+static enum dl_code find_limits(struct dl_transformer *tf, struct dl_err *err) {
+    for (int i = 0; i < tf->layer_count; i++) {
+        const struct dl_layer *layer = &tf->workload->layers[tf->layers[i].index];
+        if (layer->kind == &dl_layer_attention && tf->heads == 0) {
+            tf->heads = layer->heads;
+            tf->kv_heads = layer->kv_heads;
+            tf->tokens = layer->out.size[DL_DIMS - 1];
+            tf->hidden = layer->out.channels;
+        }
+        if (layer->kind == &dl_layer_moe && tf->experts == 0) {
+            tf->experts = layer->experts;
+            tf->routed = layer->top_k * layer->capacity;
+        }
+        if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;
+        tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
+    }
+    if (tf->heads == 0) return no_stack(tf->workload, err);
+    tf->by_tokens =
+        tf->workload->input.dims == 1 && tf->workload->input.size[DL_DIMS - 1] == tf->tokens;
+    return DL_OK;
+}
+
+/* A network that is no stack, for sharded data parallelism: as many equal units as pieces in which
+ * its parameters move. */
+static enum dl_code prepare_plain(struct dl_transformer *tf, struct dl_arena *arena,
+                                  struct dl_err *err) {
+    const struct dl_workload *workload = tf->workload;
+    tf->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *tf->layers);
+    if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    tf->layer_count = workload->layer_count;
+    double holders = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        tf->layers[i] = (struct dl_transformer_layer){.index = i, .part = DL_TRANSFORMER_BODY};
+        if (workload->layers[i].parameter_elements > 0) holders++;
+    }
+    const double bytes = tf->framework->bucket_bytes, width = dl_precision_bytes(tf->precision);
+    const double pieces = dl_known(bytes) ? ceil(workload->parameters * width / bytes) : 1;
+    tf->plain = true;
+    tf->stack = fmax(1, fmin(pieces, holders));
+    tf->whole_elements[DL_TRANSFORMER_BODY] = workload->parameters / tf->stack;
+    tf->tensor_count[DL_TRANSFORMER_BODY] = workload->parameter_tensors / tf->stack;
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_prepare(const struct dl_system *system,
+                                    const struct dl_workload *workload,
+                                    const struct dl_framework *framework,
+                                    const struct dl_plan *plan, struct dl_arena *arena,
+                                    struct dl_transformer *out, struct dl_err *err) {
+    struct stack stack = {.first = -1};
+    const bool stacked = dl_known(workload->transformer_layers) && find_stack(workload, &stack);
+    if (!stacked && plan->tp * plan->sp * plan->pp * plan->ep != 1) return no_stack(workload, err);
+    const bool cpu = strcmp(system->device->kind, "cpu") == 0;
+    const char *library = plan->library != NULL ? plan->library
+                          : cpu                 ? framework->cpu_library
+                                                : framework->library;
+    struct dl_transformer_layer *all =
+        dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *all);
+    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_transformer tf = {
+        .system = system,
+        .workload = workload,
+        .framework = framework,
+        .precision = plan->precision,
+        .optimizer = plan->optimizer,
+        .compute_scale = plan->compute_scale,
+        .stack = stack.count,
+        .reads_storage = !plan->synthetic_input,
+        .library = (enum dl_library)dl_library_find(library != NULL ? library : "nccl")};
+    if (!stacked) {
+        DL_TRY(prepare_plain(&tf, arena, err));
+        *out = tf;
+        return DL_OK;
+    }
+    mark_roles(workload, &stack, all);
+    DL_TRY(choose_layers(&tf, &stack, all, arena, err));
+    DL_TRY(find_limits(&tf, err));
+    *out = tf;
+    return DL_OK;
+}
+
+static void divide_tokens(const struct dl_transformer *tf, struct dl_shape *shape, double by) {
+    if (shape->dims == 1 && shape->size[DL_DIMS - 1] == tf->tokens) shape->size[DL_DIMS - 1] /= by;
+}
+
+struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
+                                        const struct dl_transformer_layer *l,
+                                        const struct dl_transformer_split *split) {
+    struct dl_layer layer = tf->workload->layers[l->index];
+    const double tp = (double)split->tp, sp = (double)split->sp;
+    const double in = dl_shape_elements(&layer.in), out = dl_shape_elements(&layer.out);
+    const bool shares =
+        l->role == DL_TRANSFORMER_SAME && l->in == DL_TRANSFORMER_WHOLE && split->sequence_parallel;
+    const double tokens = sp * (shares ? tp : 1);
+    divide_tokens(tf, &layer.in, tokens);
+    divide_tokens(tf, &layer.out, tokens);
+    const bool split_in = l->in == DL_TRANSFORMER_SPLIT, split_out = l->out == DL_TRANSFORMER_SPLIT;
+    if (split_in) layer.in.channels /= tp;
+    if (split_out) layer.out.channels /= tp;
+    if (l->role == DL_TRANSFORMER_HEADS) {
+        layer.heads /= tp;
+        layer.kv_heads = fmax(1, layer.kv_heads / tp);
+        layer.hidden /= tp;
+    }
+    if (l->role == DL_TRANSFORMER_VOCABULARY) layer.rows /= tp;
+    if (in > 0) layer.in_elements *= dl_shape_elements(&layer.in) / in;
+    const double share = l->role == DL_TRANSFORMER_LOSS ? dl_shape_elements(&layer.in) / in
+                                                        : dl_shape_elements(&layer.out) / out;
+    layer.saved_bytes *= share;
+    layer.own_elements *= share;
+    if (l->role == DL_TRANSFORMER_EXPERTS) {
+        layer.held_experts /= (double)split->ep;
+        layer.hidden /= tp;
+        layer.own_elements = dl_layer_moe_own_elements(&layer);
+    }
+    return layer;
+}
+
+double dl_transformer_kept_bytes(const struct dl_transformer *tf,
+                                 const struct dl_transformer_layer *l,
+                                 const struct dl_transformer_split *split,
+                                 enum dl_recompute recompute) {
+    const struct dl_layer *whole = &tf->workload->layers[l->index];
+    const struct dl_layer layer = dl_transformer_layer_at(tf, l, split);
+    const double tp = (double)split->tp, width = dl_precision_bytes(tf->precision);
+    struct dl_shape kept = whole->out;
+    divide_tokens(tf, &kept,
+                  (double)split->sp *
+                      (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
+    if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
+    const double out = whole->saved_elements > whole->own_elements ? dl_shape_elements(&kept) : 0;
+    if (recompute == DL_RECOMPUTE_SELECTIVE && whole->recomputable) return out * width;
+    return (out + layer.own_elements) * width + layer.saved_bytes;
+}

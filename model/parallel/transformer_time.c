@@ -1,0 +1,315 @@
+/* transformer_time.c - the prediction of one plan of a transformer from its cell and its layout:
+ * sums and maxima alone.
+ *
+ * F-TRANSFORMER-ITERATION: m micro-batches on the slowest stage (kernels, gaps, communication
+ * inside layers), the bubble, messages between stages, what of the data exchange nothing hides, the
+ * update, fixed host time, waiting for the slowest device. F-TRANSFORMER-BUBBLE: stages of W_i
+ * each, the slowest W: 1F1B takes m W + sum of the other W_i; interleaved with v parts on each
+ * device m W + that sum / v; GPipe (m - 1)(max F + max B) + sum W_i. With equal stages the bubble
+ * is (p - 1)/m, or (p - 1)/(v m), of the work. Asynchronous (PipeDream) has none.
+ * F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k buckets behind B seconds
+ * of backward: R/k + max(0, R - R/k - B). Stages 2 and 3 reduce after every micro-batch; stage 3
+ * gathers each layer before its forward and its backward: exposed forward g + max(0, G - g - F),
+ * backward r + max(0, G + R - r - B), with g, r of one layer.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/parallel/transformer.h"
+
+/* F-STRAGGLER: the jitter of a system is relative to the steps it was fitted to, of about this
+ * long; over a longer one the jitter of its parts adds as the square root of its length (assumed;
+ * Megatron's weak scaling from 8 to 1,024 devices adds 3 % to 1.3 s). */
+static const double STEP_S = 0.2;
+
+struct stage {
+    double forward_s, backward_s;
+}; /* of one micro-batch, all of it */
+
+struct sums { /* of one micro-batch on the slowest stage */
+    double forward_s, backward_s, comm_s, latency_s, inter_s, error_s, outside_s, comm_error_s,
+        bytes, by_limit_s[3], step_s;
+};
+
+static void add(struct sums *s, const struct dl_transformer_pass *pass, double times,
+                bool forward) {
+    if (forward)
+        s->forward_s += times * pass->device_s;
+    else
+        s->backward_s += times * pass->device_s;
+    s->comm_s += times * pass->comm_s;
+    s->latency_s += times * pass->comm_latency_s;
+    s->inter_s += times * pass->comm_inter_s;
+    s->error_s += times * pass->error_s;
+    s->outside_s += times * pass->outside_s;
+    s->comm_error_s += times * pass->comm_error_s;
+    s->bytes += times * pass->comm_bytes;
+    for (int i = 0; i < 3; i++) s->by_limit_s[i] += times * pass->by_limit_s[i];
+    s->step_s += times * pass->step_s;
+}
+
+/* What stands out of sharded exchange in one micro-batch: forward, backward. */
+static void shard_exposed(const struct dl_transformer *tf,
+                          const struct dl_transformer_mapping *layout, const struct stage *compute,
+                          double *forward_s, double *backward_s) {
+    const double gather_s = layout->unit_gather.time_s, reduce_s = layout->unit_reduce.time_s,
+                 ends = layout->stage_layers;
+    const double all_gather_s = ends * gather_s + layout->gather.time_s,
+                 all_reduce_s = ends * reduce_s + layout->reduce.time_s;
+    *forward_s = *backward_s = 0;
+    if (layout->replicas <= 1) return;
+    if (layout->shard == 2) {
+        const double last_s = all_reduce_s / layout->buckets;
+        *backward_s = tf->framework->overlaps_backward
+                          ? last_s + fmax(0, all_reduce_s - last_s - compute->backward_s)
+                          : all_reduce_s;
+    }
+    if (layout->shard != 3) return;
+    if (!tf->framework->overlaps_backward) {
+        *forward_s = all_gather_s;
+        *backward_s = all_gather_s + all_reduce_s;
+        return;
+    }
+    *forward_s = gather_s + fmax(0, all_gather_s - gather_s - compute->forward_s);
+    *backward_s = reduce_s + fmax(0, all_gather_s + all_reduce_s - reduce_s - compute->backward_s);
+}
+
+double dl_transformer_in_flight(const struct dl_transformer_mapping *layout,
+                                const struct dl_transformer_choice *choice, int last) {
+    const double pp = (double)layout->split.pp, m = choice->micro_batches,
+                 v = (double)choice->virtual_stages;
+    if (pp <= 1) return 1;
+    switch (choice->schedule) {
+    case DL_GPIPE: return m;
+    case DL_INTERLEAVED:
+        return fmin(m, last ? ((v - 1) * pp + 1) / v : pp * (1 + (pp - 1) / (pp * v)));
+    default: return last ? 1 : fmin(pp, m);
+    }
+}
+
+static double total_of(const struct dl_memory *m) {
+    return m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
+           m->workspace_bytes + m->buffers_bytes + m->context_bytes;
+}
+
+/* F-TRANSFORMER-MEMORY: the fuller of the first and the last stage. */
+static void hold(const struct dl_transformer *tf, const struct dl_transformer_mapping *layout,
+                 const struct dl_transformer_micro_batch *cell,
+                 const struct dl_transformer_choice *choice, struct dl_transformer_result *out) {
+    const int r = (int)choice->recompute;
+    const bool one = layout->split.pp == 1;
+    const double input = dl_known(tf->workload->input_bytes_per_sample)
+                             ? cell->micro_samples * tf->workload->input_bytes_per_sample
+                             : 0;
+    for (int last = 0; last < 2 && !(one && last); last++) {
+        struct dl_memory m = layout->states[last];
+        const double flight = dl_transformer_in_flight(layout, choice, last);
+        m.activations_bytes =
+            flight * layout->stage_layers * cell->kept_bytes[DL_TRANSFORMER_BODY][r];
+        if (choice->recompute == DL_RECOMPUTE_FULL)
+            m.activations_bytes += cell->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE];
+        if (!last)
+            m.activations_bytes += flight * (cell->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
+        /* GPipe goes back only when all micro-batches are through; the others at once where the
+         * loss is. */
+        if (last || one)
+            m.activations_bytes += (choice->schedule == DL_GPIPE && !one ? flight : 1) *
+                                   cell->kept_bytes[DL_TRANSFORMER_AFTER][r];
+        if (choice->schedule == DL_ASYNC && !last) { /* weights of every micro-batch in flight */
+            m.weights_bytes +=
+                layout->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
+        }
+        m.total_bytes = total_of(&m) / (1 - tf->framework->fragmentation_frac);
+        if (last == 0 || m.total_bytes > out->memory.total_bytes) out->memory = m;
+    }
+    out->fits = !dl_known(out->memory.capacity_bytes) ||
+                out->memory.total_bytes <= out->memory.capacity_bytes;
+}
+
+/* Batches come over the host link, from storage unless they are synthetic; with prefetch hidden
+ * behind the step. F-INPUT */
+static void bring_input(const struct dl_transformer *tf,
+                        const struct dl_transformer_mapping *layout,
+                        const struct dl_transformer_micro_batch *cell, double micro_batches,
+                        double step_s, struct dl_transformer_result *out) {
+    const struct dl_system *system = tf->system;
+    const struct dl_transformer_split *s = &layout->split;
+    const double samples = micro_batches * cell->micro_samples,
+                 devices = (double)s->devices_per_node;
+    if (system->has_host && dl_known(system->host.copy_bandwidth_bytes_per_s) &&
+        dl_known(tf->workload->input_bytes_per_sample)) {
+        const int64_t shared = system->host.devices_per_copy_link;
+        const double sharing = shared == DL_ABSENT ? 1 : fmin((double)shared, devices);
+        out->input_s = samples * tf->workload->input_bytes_per_sample * sharing /
+                       system->host.copy_bandwidth_bytes_per_s;
+    }
+    if (tf->reads_storage && system->has_storage && dl_known(tf->workload->sample_bytes)) {
+        const double all = samples * (double)(s->dp * s->ep) * tf->workload->sample_bytes,
+                     node = all / (double)s->nodes;
+        if (dl_known(system->storage.read_bytes_per_s))
+            out->input_s = fmax(out->input_s, node / system->storage.read_bytes_per_s);
+        if (dl_known(system->storage.total_read_bytes_per_s))
+            out->input_s = fmax(out->input_s, all / system->storage.total_read_bytes_per_s);
+    }
+    out->exposed_input_s =
+        tf->framework->prefetch_batches > 0 ? fmax(0, out->input_s - step_s) : out->input_s;
+}
+
+static void add_limits(const struct dl_collective_time *t, double shown_s,
+                       struct dl_transformer_result *out) {
+    if (!(t->time_s > 0)) return;
+    const double share = shown_s / t->time_s;
+    out->comm_latency_s += share * t->latency_s;
+    if (t->limit != NULL && strcmp(t->limit, "inter") == 0)
+        out->comm_inter_s += share * t->bandwidth_s;
+    out->comm_error_s += shown_s * t->sigma_log;
+}
+
+/* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
+ * micro-batch is given. */
+static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *layout,
+                     const struct stage *slowest, double micro_batches, double each_exposed_s,
+                     struct dl_transformer_result *out) {
+    const double n = layout->replicas, g = layout->shard_ranks,
+                 n_e = fmax(1, layout->expert_replicas);
+    const double expert_frac =
+        layout->gradient_bytes > 0 ? layout->expert_gradient_bytes / layout->gradient_bytes : 0;
+    const double part = (g - 1) / g,
+                 expert_part =
+                     (n_e - 1) / n_e; /* of the bytes gathered or scattered, that a rank sends */
+    const double across =
+        g < n ? 2 * (1 - g / n) / g : 0; /* hybrid sharding: all-reduce of a share among n/g */
+    const double sent = part + expert_frac * (expert_part - part);
+    const double reduce_s = layout->reduce.time_s, gather_s = layout->gather.time_s;
+    out->data_exposed_s = micro_batches * each_exposed_s + layout->tied.time_s;
+    out->data_s = layout->tied.time_s;
+    add_limits(&layout->tied, layout->tied.time_s, out);
+    if (n > 1 && layout->shard <= 1) {
+        const double last_s = reduce_s / layout->buckets;
+        const double shown_s = tf->framework->overlaps_backward
+                                   ? last_s + fmax(0, reduce_s - last_s - slowest->backward_s)
+                                   : reduce_s;
+        out->data_s += reduce_s;
+        out->data_exposed_s += shown_s;
+        out->sent_bytes += (layout->shard == 0 ? 2 * sent : sent + across) * layout->gradient_bytes;
+        add_limits(&layout->reduce, shown_s, out);
+    }
+    if (n > 1 && layout->shard == 2) {
+        out->data_s += micro_batches * reduce_s;
+        out->sent_bytes += micro_batches * (sent + across) * layout->gradient_bytes;
+        add_limits(&layout->reduce, micro_batches * each_exposed_s, out);
+    }
+    if (n > 1 && (layout->shard == 1 || layout->shard == 2)) {
+        out->data_s += gather_s;
+        out->data_exposed_s += gather_s;
+        out->sent_bytes += sent * layout->gather_bytes;
+        add_limits(&layout->gather, gather_s, out);
+    }
+    if (n > 1 && layout->shard == 3) {
+        const double layers = layout->stage_layers;
+        const double all_s = 2 * (layers * layout->unit_gather.time_s + gather_s) +
+                             layers * layout->unit_reduce.time_s + reduce_s;
+        out->data_s += micro_batches * all_s;
+        const double elements = fmax(layout->parameters[0], layout->parameters[1]);
+        const double rest =
+            layout->gather_bytes > 0 ? layout->gradient_bytes / layout->gather_bytes : 1;
+        const double width =
+            dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
+        const double moved =
+            part * (elements - layout->expert_parameters) + expert_part * layout->expert_parameters;
+        out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);
+        add_limits(&layout->unit_gather, micro_batches * each_exposed_s, out);
+    }
+}
+
+void dl_transformer_evaluate(const struct dl_transformer *tf,
+                             const struct dl_transformer_mapping *layout,
+                             const struct dl_transformer_micro_batch *cell,
+                             const struct dl_collective_time *border,
+                             const struct dl_transformer_choice *choice,
+                             struct dl_transformer_result *out) {
+    const int r = (int)choice->recompute;
+    const double layers = layout->stage_layers, pp = (double)layout->split.pp,
+                 m = choice->micro_batches;
+    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    const struct dl_transformer_pass *f = cell->forward;
+    memset(out, 0, sizeof *out);
+    struct stage stages[3]; /* first, between, last; one stage has all */
+    for (int i = 0; i < 3; i++) {
+        const bool first = i == 0, last = i == 2 || pp <= 1;
+        stages[i].forward_s = layers * f[DL_TRANSFORMER_BODY].step_s +
+                              (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
+                              (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
+        stages[i].backward_s = layers * cell->backward[DL_TRANSFORMER_BODY][r].step_s +
+                               (first ? cell->backward[DL_TRANSFORMER_BEFORE][r].step_s : 0) +
+                               (last ? cell->backward[DL_TRANSFORMER_AFTER][r].step_s : 0);
+    }
+    int slowest = 0;
+    double most_forward_s = 0, most_backward_s = 0, sum_s = 0, exposed[3];
+    for (int i = 0; i < 3; i++) {
+        if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
+        double forward_s, backward_s;
+        shard_exposed(tf, layout, &stages[i], &forward_s, &backward_s);
+        exposed[i] = forward_s + backward_s;
+        const double all_s = stages[i].forward_s + stages[i].backward_s + exposed[i];
+        sum_s += (i == 1 ? pp - 2 : 1) * all_s;
+        most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
+        most_backward_s = fmax(most_backward_s, stages[i].backward_s + backward_s);
+        if (all_s > stages[slowest].forward_s + stages[slowest].backward_s + exposed[slowest])
+            slowest = i;
+    }
+    const double work_s = stages[slowest].forward_s + stages[slowest].backward_s + exposed[slowest];
+    const bool first = slowest == 0, last = slowest == 2 || pp <= 1;
+    out->before = first;
+    out->after = last;
+    struct sums one = {0};
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        const double times = p == DL_TRANSFORMER_BODY                      ? layers
+                             : (p == DL_TRANSFORMER_BEFORE ? first : last) ? 1
+                                                                           : 0;
+        if (times == 0) continue;
+        add(&one, &f[p], times, true);
+        add(&one, &cell->backward[p][r], times, false);
+    }
+    switch (choice->schedule) {
+    case DL_ASYNC: break;
+    case DL_GPIPE:
+        out->bubble_s = (m - 1) * (most_forward_s + most_backward_s) + sum_s - m * work_s;
+        break;
+    default: out->bubble_s = (sum_s - work_s) / v;
+    }
+    if (out->bubble_s < 0 || pp <= 1) out->bubble_s = 0; /* rounding */
+    out->forward_s = m * one.forward_s;
+    out->backward_s = m * one.backward_s;
+    out->update_s = layout->update_s;
+    out->compute_s = out->forward_s + out->backward_s + out->update_s;
+    out->tensor_s = m * one.comm_s;
+    out->comm_latency_s = m * one.latency_s;
+    out->comm_inter_s = m * one.inter_s;
+    out->comm_error_s = m * one.comm_error_s;
+    out->sent_bytes = m * one.bytes;
+    if (pp > 1) {
+        const double messages = 2 * (m * v + pp - 2);
+        out->border_s = messages * border->time_s;
+        out->sent_bytes += 2 * m * v * cell->border_bytes;
+        add_limits(border, out->border_s, out);
+    }
+    add_data(tf, layout, &stages[slowest], m, exposed[slowest], out);
+    out->comm_s = out->tensor_s + out->border_s + out->data_s;
+    out->exposed_comm_s = out->tensor_s + out->border_s + out->data_exposed_s;
+    const double slowdown_s =
+        tf->framework->overlap_slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
+    out->backward_s += slowdown_s;
+    out->compute_s += slowdown_s;
+    out->overhead_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s) +
+                      tf->framework->iteration_s +
+                      layout->straggle_frac * sqrt(out->compute_s * fmin(out->compute_s, STEP_S));
+    for (int i = 0; i < 3; i++)
+        out->by_limit_s[i] = m * one.by_limit_s[i] + layout->update_by_limit_s[i];
+    out->error_s = m * one.error_s + layout->update_error_s;
+    out->outside_s = m * one.outside_s;
+    const double step_s = out->compute_s + out->exposed_comm_s + out->bubble_s + out->overhead_s;
+    bring_input(tf, layout, cell, m, step_s, out);
+    out->iteration_s = step_s + out->exposed_input_s;
+    hold(tf, layout, cell, choice, out);
+}

@@ -1,0 +1,17 @@
+/* plan.c - names of optimizers, recomputation modes, schedules. */
+#include "model/plan/plan.h"
+
+#include <string.h>
+
+const char *const dl_optimizer_names[] = {"sgd", "momentum", "adam", "lamb", NULL};
+const char *const dl_recompute_names[] = {"none", "selective", "full", NULL};
+const char *const dl_schedule_names[] = {"1f1b", "gpipe", "interleaved", "async", NULL};
+const char *const dl_assume_names[] = {"nothing", "paradl", NULL};
+const char *const dl_mapping_names[] = {"data-inside", "pipeline-inside", NULL};
+
+int dl_recompute_find(const char *name) {
+    for (int i = 0; dl_recompute_names[i] != NULL; i++) {
+        if (strcmp(dl_recompute_names[i], name) == 0) return i;
+    }
+    return -1;
+}

@@ -1,0 +1,91 @@
+/* predict.h - the one function that composes the model: system + workload + framework + plan ->
+ * prediction. Deterministic, no I/O, no globals; thread-safe.
+ */
+#ifndef DL_MODEL_PREDICT_PREDICT_H
+#define DL_MODEL_PREDICT_PREDICT_H
+
+#include "model/framework/framework.h"
+#include "model/plan/plan.h"
+#include "model/hardware/system.h"
+#include "model/workload/workload.h"
+
+enum dl_bottleneck { /* order of dl_bottleneck_names, the contract's words */
+                     DL_BOUND_COMPUTE,
+                     DL_BOUND_MEMORY_BANDWIDTH,
+                     DL_BOUND_LATENCY,
+                     DL_BOUND_INTRA,
+                     DL_BOUND_INTER,
+                     DL_BOUND_PS,
+                     DL_BOUND_INPUT,
+                     DL_BOUND_BUBBLE,
+                     DL_BOUND_FRAMEWORK,
+                     DL_BOUND_CAPACITY,
+                     DL_BOUND_SCALING,
+                     DL_BOUNDS
+};
+extern const char *const dl_bottleneck_names[];
+
+struct dl_memory {
+    double weights_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes,
+        buffers_bytes, context_bytes, total_bytes, capacity_bytes;
+};
+
+/* One line of `explain`: a quantity with how it came about. */
+struct dl_term {
+    const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */
+    const char *
+        group; /* "forward", "backward", "update", "communication", "input", "overhead", "memory" */
+    const char *formula; /* id, e.g. "F-COLL-RING" */
+    const char *inputs;  /* text: "p=64 S=25.0 MiB ..." */
+    const char *origin;  /* "measured", "fitted", "datasheet: S13", ... */
+    double start_s;      /* on the timeline; NAN: not on it */
+    double value;        /* seconds, or bytes for memory */
+    double sigma_log;
+    const char *limit; /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency";
+                          NULL: no kernels */
+    const char *lane;  /* "compute", "communication", "host", "copy"; NULL */
+};
+
+struct dl_heterogeneous_group; /* heterogeneous.h */
+
+struct dl_prediction {
+    double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
+    double throughput_samples_per_s, scaling_efficiency, epoch_s;
+    double forward_s, backward_s, update_s;
+    double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
+    struct dl_memory memory;
+    bool fits;
+    enum dl_bottleneck bottleneck;
+    double bottleneck_share;  /* of the iteration, 0..1 */
+    double max_batch_samples; /* largest batch per device that fits; NAN: not computed */
+    bool extrapolated;
+    const char **warnings;
+    int warning_count;
+    struct dl_term *terms;
+    int term_count; /* only when asked for */
+    const char *comm_algorithm, *comm_protocol;
+    double comm_bytes;
+    int comm_messages;
+    const struct dl_heterogeneous_group *groups;
+    int group_count; /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
+};
+
+struct dl_predict_options {
+    bool terms;
+};
+
+/* Errors: DL_ERR_INPUT/DL_ERR_USAGE with what to change (no rate for this precision, more nodes
+ * than the system has, strategy not available). `out` is written only on success; its pointers live
+ * in the arena. */
+enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
+                        const struct dl_framework *framework, const struct dl_plan *plan,
+                        const struct dl_predict_options *options, struct dl_arena *arena,
+                        struct dl_prediction *out, struct dl_err *err);
+
+/* Fill a plan's blanks (0 or negative dp, batch, ...) from system, workload and framework and check
+ * it. */
+enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
+                              const struct dl_framework *framework, struct dl_plan *plan,
+                              struct dl_err *err);
+
+#endif

@@ -1,0 +1,422 @@
+/* replica.c - costs, timeline, input and memory of one replica and its exchange, composed into a
+ * prediction. F-ITERATION: iteration = compute + exposed communication + exposed input + bubble +
+ * overhead, each measured on the simulated timeline: exposed communication is the difference
+ * between the iteration with and without all communication.
+ */
+#include "model/predict/replica.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/input.h"
+#include "model/framework/layer_times.h"
+#include "model/predict/memory.h"
+#include "model/collective/libraries/nccl.h"
+#include "model/predict/prediction_parts.h"
+#include "model/framework/shared_host.h"
+#include "model/base/stats.h"
+
+enum dl_library dl_replica_library(const struct dl_system *system,
+                                   const struct dl_framework *framework,
+                                   const struct dl_plan *plan) {
+    const bool cpu = strcmp(system->device->kind, "cpu") == 0;
+    const char *own = cpu ? framework->cpu_library : framework->library;
+    const char *name = plan->library != NULL ? plan->library : own;
+    int library = 0;
+    while (dl_library_names[library] != NULL && strcmp(dl_library_names[library], name) != 0)
+        library++;
+    return (enum dl_library)library;
+}
+
+double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan) {
+    if (dl_known(system->jitter_frac) || plan->layer_times == NULL) return system->jitter_frac;
+    return dl_layer_times_jitter_frac(plan->layer_times, plan->batch_per_device_samples);
+}
+
+/* Gradients in backward order: reverse order of registration, tied parameters once. */
+static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err *err) {
+    struct dl_gradient_sync_request *x = &t->exchange;
+    const struct dl_workload *workload = x->workload;
+    const double width = x->plan->precision == DL_MIXED ? x->framework->mixed_gradient_bytes
+                         : x->plan->precision == DL_FP16 || x->plan->precision == DL_BF16
+                             ? 2
+                             : x->framework->gradient_bytes;
+    int count = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].tied_to < 0) count += workload->layers[i].parameter_count;
+    }
+    t->gradients = dl_arena_alloc(x->arena, (size_t)count, sizeof *t->gradients);
+    if (t->gradients == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int g = 0;
+    for (int i = workload->layer_count - 1; i >= 0; i--) {
+        const struct dl_layer *layer = &workload->layers[i];
+        if (layer->tied_to >= 0) continue;
+        for (int p = layer->parameter_count - 1; p >= 0; p--) {
+            const double elements = layer->parameters[p].elements;
+            t->gradients[g++] =
+                (struct dl_gradient){.layer = i, .elements = elements, .bytes = elements * width};
+            x->total_bytes += elements * width;
+            x->parameter_bytes += elements * 4;
+        }
+    }
+    x->gradients = t->gradients;
+    x->gradient_count = count;
+    return DL_OK;
+}
+
+/* What goes on beside the layers' kernels in a run of the timeline. */
+struct run {
+    bool exchange, one_device;
+    const double *after_forward_s, *before_backward_s;
+    struct dl_replica_profile *profile;
+};
+
+/* Horovod's thread asks the others at every cycle, and MPI's calls poll until they answer. */
+static bool polls(const struct dl_system *system, const struct dl_framework *framework,
+                  const struct dl_plan *plan) {
+    return strcmp(framework->behaviour, "fused-ticks") == 0 &&
+           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+}
+
+/* F-SLOWDOWN: the framework's share, or the device's where its few units also run the collectives'
+ * kernels. */
+static double slowdown_frac(const struct dl_parts *parts) {
+    const double own = parts->system->device->collective_slowdown_frac;
+    const bool kernels =
+        dl_replica_library(parts->system, parts->framework, parts->plan) == DL_LIB_NCCL;
+    /* Whose thread polls has its turns of the core anyway. */
+    const double stop_frac = polls(parts->system, parts->framework, parts->plan)
+                                 ? 0
+                                 : dl_shared_host_stop_frac(parts->system, parts->plan);
+    const double shared = fmax(parts->framework->overlap_slowdown_frac, stop_frac);
+    return kernels && dl_known(own) ? fmax(own, shared) : shared;
+}
+
+static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost,
+                                 const struct run *run, struct dl_timeline *out,
+                                 struct dl_err *err) {
+    const struct dl_framework *framework = parts->framework;
+    const struct dl_device *device = parts->system->device;
+    const double sharing =
+        framework->single_process && !run->one_device ? (double)parts->plan->devices_per_node : 1;
+    const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
+    const double local = dl_plan_compute_scale(parts->plan);
+    struct dl_nccl_memo memo = {.system = NULL};
+    struct dl_timeline_request request = {
+        .cost = cost,
+        .behaviour = run->exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
+        .exchange = {.system = parts->system,
+                     .workload = parts->workload,
+                     .framework = framework,
+                     .plan = parts->plan,
+                     .library = dl_replica_library(parts->system, framework, parts->plan),
+                     .memo = &memo,
+                     .arena = parts->arena},
+        .dispatch_s =
+            fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing * local,
+        .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
+        .iteration_host_s = framework->iteration_s,
+        .slowdown_frac = slowdown_frac(parts),
+        .after_forward_s = run->after_forward_s,
+        .before_backward_s = run->before_backward_s,
+    };
+    DL_TRY(list_gradients(&request, err));
+    if (run->profile != NULL)
+        run->profile->gradients = request.gradients,
+        run->profile->gradient_count = request.exchange.gradient_count;
+    return dl_timeline_run(&request, out, err);
+}
+
+/* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward without
+ * exchange or update. */
+static double steps_of(const struct dl_plan *plan) {
+    return plan->micro_batch_samples > 0
+               ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
+               : 1;
+}
+
+/* Seconds of the micro-batches before the last one, from the period of one step without exchange.
+ */
+static double accumulate_s(const struct dl_parts *parts, double period_s) {
+    return (steps_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
+}
+
+static void sum_compute(const struct dl_parts *parts, struct dl_prediction *p) {
+    for (int i = 0; i < parts->workload->layer_count; i++) {
+        p->forward_s += parts->cost->layers[i].forward.time_s;
+        p->backward_s += parts->cost->layers[i].backward.time_s;
+    }
+    const double steps = steps_of(parts->plan);
+    p->forward_s *= steps;
+    p->backward_s *= steps;
+    p->backward_s += parts->with_comm->slowdown_s;
+    p->update_s = parts->cost->update.time_s;
+    p->compute_s = p->forward_s + p->backward_s + p->update_s;
+}
+
+/* Mean of the device that all wait for, in standard deviations of a step. F-BACKUP: with spare
+ * workers (one a node), the last device of the last node that counts. */
+static double slowest_sigmas(const struct dl_plan *plan) {
+    const double nodes = (double)plan->nodes, each = (double)plan->devices_per_node;
+    if (plan->backup_workers <= 0) return dl_normal_expected_max(nodes * each);
+    return fmax(0, dl_normal_expected_order(nodes - (double)plan->backup_workers, nodes, each));
+}
+
+static void sum_iteration(const struct dl_parts *parts, const struct dl_replica *replica,
+                          double single_s, struct dl_prediction *p) {
+    const struct dl_plan *plan = parts->plan;
+    const double devices = (double)(plan->nodes * plan->devices_per_node);
+    const double quiet_s =
+        parts->without_comm->period_s + accumulate_s(parts, parts->without_comm->period_s);
+    p->exposed_comm_s = fmax(0, parts->with_comm->period_s - parts->with_comm->slowdown_s -
+                                    parts->without_comm->period_s);
+    p->comm_s = fmax(parts->with_comm->comm_s, p->exposed_comm_s);
+    p->overhead_s = fmax(0, quiet_s - (p->compute_s - parts->with_comm->slowdown_s));
+    const bool waits =
+        !parts->framework->asynchronous && strcmp(parts->framework->behaviour, "ideal") != 0;
+    const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
+    if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
+        p->overhead_s += jitter_frac * slowest_sigmas(plan) * p->compute_s;
+    }
+    struct dl_input_time input =
+        dl_input_compute(parts->system, parts->workload, parts->framework, plan);
+    input.feed_s += replica->input_extra_s;
+    const double step_s = p->compute_s + p->exposed_comm_s + p->overhead_s;
+    const bool prefetch = parts->framework->prefetch_batches > 0;
+    p->input_s = input.pipeline_s + input.feed_s;
+    p->exposed_input_s =
+        input.feed_s + (prefetch ? fmax(0, input.pipeline_s - step_s) : input.pipeline_s);
+    p->iteration_s = step_s + p->exposed_input_s;
+    struct dl_plan alone = *plan;
+    alone.nodes = alone.devices_per_node = 1;
+    const struct dl_input_time one =
+        dl_input_compute(parts->system, replica->request->workload, parts->framework, &alone);
+    const double single_input_s =
+        one.feed_s +
+        (prefetch ? fmax(0, one.pipeline_s - single_s * replica->parts) : one.pipeline_s);
+    const double used = 1 - (double)plan->backup_workers /
+                                (double)plan->nodes; /* gradients of spare workers are dropped */
+    p->scaling_efficiency = used * (single_s + single_input_s / replica->parts) / p->iteration_s;
+    p->throughput_samples_per_s = used * plan->global_batch_samples / p->iteration_s;
+    const double samples =
+        plan->dataset_samples > 0 ? plan->dataset_samples : parts->workload->epoch_samples;
+    p->epoch_s = samples / p->throughput_samples_per_s; /* NAN when unknown */
+}
+
+static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction *p) {
+    double largest = -1;
+    p->comm_messages = x->message_count;
+    for (int m = 0; m < x->message_count; m++) {
+        p->comm_bytes += x->messages[m].bytes;
+        if (x->messages[m].bytes <= largest) continue;
+        largest = x->messages[m].bytes;
+        p->comm_algorithm = x->messages[m].algorithm;
+        p->comm_protocol = x->messages[m].protocol;
+    }
+}
+
+/* What is left of a layer's message beside what it can hide behind. */
+static double wait_s(const struct dl_layer_message *own, const struct dl_cost *cost) {
+    const struct dl_layer_cost *layer = &cost->layers[own->layer];
+    const double pass_s = own->backward ? layer->backward.time_s : layer->forward.time_s;
+    return fmax(0, own->message.duration_s - own->beside_frac * pass_s);
+}
+
+/* Seconds that the devices wait in each layer, from the messages. */
+static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl_cost *cost,
+                               double **forward_out, double **backward_out, double *total_s,
+                               struct dl_err *err) {
+    const size_t layers = (size_t)replica->workload->layer_count;
+    *forward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **forward_out);
+    *backward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **backward_out);
+    if (*forward_out == NULL || *backward_out == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *total_s = 0;
+    for (int m = 0; m < replica->message_count; m++) {
+        const struct dl_layer_message *own = &replica->messages[m];
+        double *waits = own->backward ? *backward_out : *forward_out;
+        waits[own->layer] += wait_s(own, cost);
+        *total_s += own->message.duration_s;
+    }
+    return DL_OK;
+}
+
+/* The exchange's messages after those of the layers, for the judge, `explain` and totals. */
+static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
+                                  struct dl_timeline *t, struct dl_err *err) {
+    struct dl_gradient_sync *x = &t->exchange;
+    const int count = replica->message_count + x->message_count;
+    if (replica->message_count == 0) return DL_OK;
+    struct dl_message *all = dl_arena_alloc(replica->request->arena, (size_t)count, sizeof *all);
+    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int m = 0; m < replica->message_count; m++) {
+        const struct dl_layer_message *own = &replica->messages[m];
+        all[m] = own->message;
+        all[m].start_s = own->backward ? t->backward_start_s[own->layer] - wait_s(own, cost)
+                                       : t->forward_start_s[own->layer] +
+                                             cost->layers[own->layer].forward.time_s;
+        all[m].end_s = all[m].start_s + own->message.duration_s;
+    }
+    for (int m = 0; m < x->message_count; m++) all[replica->message_count + m] = x->messages[m];
+    x->messages = all;
+    x->message_count = count;
+    return DL_OK;
+}
+
+static void add_memory(const struct dl_replica *replica, struct dl_prediction *p) {
+    if (!(replica->buffer_bytes > 0)) return;
+    p->memory.buffers_bytes += replica->buffer_bytes;
+    p->memory.total_bytes +=
+        replica->buffer_bytes / (1 - replica->request->framework->fragmentation_frac);
+}
+
+/* What the devices of a host take from each other; the costs of one alone stay as they are.
+ * F-SHARED-HOST */
+static enum dl_code share_host(const struct dl_system *system, const struct dl_framework *framework,
+                               const struct dl_plan *plan, const struct dl_workload *workload,
+                               const struct dl_cost *alone, struct dl_arena *arena,
+                               struct dl_cost *out, struct dl_err *err) {
+    struct dl_shared_host shared = dl_shared_host(system, plan);
+    *out = *alone;
+    if (polls(system, framework, plan))
+        shared.turns_ratio *= dl_shared_host_poll_ratio(system, plan, framework->cycle_s);
+    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
+        return DL_OK;
+    out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
+    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
+    for (int i = 0; i < workload->layer_count; i++) {
+        dl_shared_host_scale(&shared, &out->layers[i].forward);
+        dl_shared_host_scale(&shared, &out->layers[i].backward);
+    }
+    dl_shared_host_scale(&shared, &out->update);
+    return DL_OK;
+}
+
+/* Seconds that one device alone would take for the samples of the replica, / the devices that share
+ * them. */
+static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts,
+                                    const struct dl_cost *own, double *out, struct dl_err *err) {
+    const struct run alone = {.one_device = true};
+    struct dl_timeline single;
+    if (replica->parts <= 1) {
+        DL_TRY(run_timeline(parts, own, &alone, &single, err));
+        *out = single.period_s;
+        return DL_OK;
+    }
+    struct dl_parts whole = *parts;
+    struct dl_cost cost;
+    whole.workload = replica->request->workload;
+    whole.cost = &cost;
+    DL_TRY(dl_cost_compute(parts->system->device, whole.workload, parts->framework, parts->plan,
+                           replica->samples, parts->arena, &cost, err));
+    DL_TRY(run_timeline(&whole, &cost, &alone, &single, err));
+    *out = single.period_s / replica->parts;
+    return DL_OK;
+}
+
+enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
+                                struct dl_err *err) {
+    const struct dl_strategy_request *request = replica->request;
+    const struct dl_system *system = request->system;
+    const struct dl_workload *workload = replica->workload;
+    const struct dl_framework *framework = request->framework;
+    struct dl_arena *arena = request->arena;
+    struct dl_plan plan = replica->plan;
+    plan.batch_per_device_samples = replica->samples;
+    struct dl_cost alone, cost;
+    const double at_once =
+        plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
+    DL_TRY(
+        dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &alone, err));
+    DL_TRY(share_host(system, framework, &plan, workload, &alone, arena, &cost, err));
+    struct dl_timeline with_comm, without_comm;
+    struct dl_parts parts = {.system = system,
+                             .workload = workload,
+                             .framework = framework,
+                             .plan = &plan,
+                             .cost = &cost,
+                             .with_comm = &with_comm,
+                             .without_comm = &without_comm,
+                             .arena = arena};
+    double *after_forward_s, *before_backward_s, layer_comm_s = 0, single_s = 0;
+    DL_TRY(blocking_s(replica, &cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
+    const struct run busy = {.exchange = replica->exchange,
+                             .after_forward_s = after_forward_s,
+                             .before_backward_s = before_backward_s},
+                     quiet = {.exchange = false};
+    DL_TRY(run_timeline(&parts, &cost, &busy, &with_comm, err));
+    with_comm.comm_s += layer_comm_s;
+    DL_TRY(join_messages(replica, &cost, &with_comm, err));
+    /* Who updates on servers does so with one device too: the reference for the efficiency leaves
+     * the update out as well. */
+    if (with_comm.exchange.update_remote)
+        memset(&cost.update, 0, sizeof cost.update), alone.update = cost.update;
+    DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
+    DL_TRY(run_timeline(&parts, &cost, &quiet, &without_comm, err));
+
+    struct dl_prediction p = {0};
+    sum_compute(&parts, &p);
+    sum_iteration(&parts, replica, single_s + accumulate_s(&parts, single_s), &p);
+    describe_comm(&with_comm.exchange, &p);
+    const char *unknown_memory;
+    dl_memory_compute(system, workload, framework, &plan, at_once, &p.memory, &unknown_memory);
+    add_memory(replica, &p);
+    p.max_batch_samples = dl_memory_max_batch(system, workload, framework, &plan) / replica->parts;
+    p.fits = !dl_known(p.memory.capacity_bytes) || p.memory.total_bytes <= p.memory.capacity_bytes;
+    dl_diagnose_bottleneck(&parts, &p);
+    dl_diagnose_interval(&parts, &p);
+    DL_TRY(dl_diagnose_warnings(&parts, unknown_memory, &p, err));
+    if (request->options != NULL && request->options->terms)
+        DL_TRY(dl_explain_terms(&parts, &p, err));
+    *out = p;
+    return DL_OK;
+}
+
+enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out,
+                                struct dl_err *err) {
+    const struct dl_strategy_request *request = replica->request;
+    struct dl_plan plan = replica->plan;
+    struct dl_cost cost;
+    struct dl_timeline with_comm, alone, quiet;
+    double *after_forward_s, *before_backward_s, layer_comm_s = 0;
+    plan.batch_per_device_samples = replica->samples;
+    memset(out, 0, sizeof *out);
+    DL_TRY(dl_cost_compute(request->system->device, replica->workload, request->framework, &plan,
+                           replica->samples, request->arena, &cost, err));
+    const struct dl_parts parts = {.system = request->system,
+                                   .workload = replica->workload,
+                                   .framework = request->framework,
+                                   .plan = &plan,
+                                   .cost = &cost,
+                                   .with_comm = &with_comm,
+                                   .arena = request->arena};
+    DL_TRY(blocking_s(replica, &cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
+    struct run run = {.exchange = replica->exchange,
+                      .after_forward_s = after_forward_s,
+                      .before_backward_s = before_backward_s};
+    DL_TRY(run_timeline(&parts, &cost, &run, &with_comm, err));
+    out->exchange = with_comm.exchange;
+    if (out->exchange.update_remote) memset(&cost.update, 0, sizeof cost.update);
+    run.exchange = false;
+    run.profile = out;
+    DL_TRY(run_timeline(&parts, &cost, &run, &alone, err));
+    run = (struct run){.exchange = false};
+    DL_TRY(run_timeline(&parts, &cost, &run, &quiet, err));
+    for (int i = 0; i < replica->workload->layer_count; i++) {
+        out->forward_s += cost.layers[i].forward.time_s;
+        out->backward_s += cost.layers[i].backward.time_s;
+    }
+    out->update_s = cost.update.time_s;
+    out->quiet_s = quiet.period_s;
+    out->layer_comm_s = layer_comm_s;
+    out->backward_end_s = alone.backward_end_s;
+    out->update_start_s = alone.update_start_s;
+    out->update_end_s = alone.period_s;
+    struct dl_prediction p = {0};
+    dl_memory_compute(request->system, replica->workload, request->framework, &plan,
+                      replica->samples, &p.memory, NULL);
+    add_memory(replica, &p);
+    out->memory = p.memory;
+    return DL_OK;
+}

@@ -1,0 +1,63 @@
+/* replica.h - one copy of the network, on one device or split over a few, and the exchange of its
+ * gradients with the other copies: what data parallelism and every split within layers have in
+ * common. F-ITERATION.
+ */
+#ifndef DL_MODEL_PREDICT_REPLICA_H
+#define DL_MODEL_PREDICT_REPLICA_H
+
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
+
+/* One message inside a replica that its devices wait for. */
+struct dl_layer_message {
+    struct dl_message message;
+    int layer;     /* index in the workload */
+    bool backward; /* before the layer's backward pass, else after its forward pass */
+    double
+        beside_frac; /* of that pass of the layer, what can be computed while the message travels */
+};
+
+struct dl_replica {
+    const struct dl_strategy_request *request;
+    const struct dl_workload *
+        workload; /* as one device computes it; layers as in the request's, shapes may be smaller */
+    struct dl_plan plan;  /* as the exchange sees it: dp counts the devices that sum a gradient */
+    double samples;       /* through each device's kernels in an iteration */
+    double parts;         /* devices that share these samples' work */
+    double input_extra_s; /* a leader reads and hands out: seconds on top of a device's own input */
+    bool exchange;        /* there is somebody to exchange gradients with */
+    struct dl_layer_message *messages;
+    int message_count;   /* in execution order */
+    double buffer_bytes; /* of memory, for these messages */
+};
+
+/* The library whose collectives a framework uses on this system; the plan's when it names one. */
+enum dl_library dl_replica_library(const struct dl_system *system,
+                                   const struct dl_framework *framework,
+                                   const struct dl_plan *plan);
+
+/* Standard deviation of a step / its mean: between the system's devices, else between iterations,
+ * where they were profiled; NAN: unknown. F-STRAGGLER */
+double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan);
+
+/* What a replica's iteration is made of, for tables of many plans (plan_tables.h). Seconds since
+ * the iteration began; the exchange is that of the replica's plan when it has one, with ready_s of
+ * its messages as this replica's gradients set it. */
+struct dl_replica_profile {
+    double forward_s, backward_s, update_s,
+        quiet_s; /* quiet: the iteration without any communication */
+    double layer_comm_s, backward_end_s, update_start_s,
+        update_end_s; /* with the layers' own communication, without exchange */
+    const struct dl_gradient *gradients;
+    int gradient_count;
+    struct dl_gradient_sync exchange;
+    struct dl_memory memory;
+};
+enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out,
+                                struct dl_err *err);
+
+/* Costs, timeline, input and memory composed into a prediction. */
+enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
+                                struct dl_err *err);
+
+#endif

@@ -1,0 +1,276 @@
+/* limits.c - limits of a plan by predicting it again with more of each resource, and with
+ * neighbouring plans. Works for every strategy: dl_predict is all that it asks.
+ */
+#include "model/search/limits.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/parallel/strategy.h"
+
+struct variant { /* a system of which single rates are changed */
+    struct dl_system system;
+    struct dl_device device;
+};
+
+enum resource {
+    NETWORK,
+    NETWORK_LATENCY,
+    NODE_LINKS,
+    NODE_LATENCY,
+    PEAK,
+    MEMORY,
+    STORAGE,
+    HOST_LINK,
+    RESOURCES
+};
+static const char *const resource_names[RESOURCES] = {
+    "links.inter.bandwidth",
+    "links.inter.latency",
+    "links.intra.bandwidth",
+    "links.intra.latency",
+    "peak",
+    "memory bandwidth",
+    "storage",
+    "host.copy_bandwidth",
+};
+
+static void scale(double *value, double by) {
+    if (dl_known(*value)) *value *= by;
+}
+
+static enum dl_code scale_surfaces(struct dl_device *device, double rate, double bandwidth,
+                                   struct dl_arena *arena, struct dl_err *err) {
+    if (device->surface_count == 0) return DL_OK;
+    struct dl_kernel_model *copy =
+        dl_arena_alloc(arena, (size_t)device->surface_count, sizeof *copy);
+    if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(copy, device->surfaces, (size_t)device->surface_count * sizeof *copy);
+    for (int i = 0; i < device->surface_count; i++) {
+        copy[i].rate_flop_per_s *= rate;
+        copy[i].bandwidth_bytes_per_s *= bandwidth;
+    }
+    device->surfaces = copy;
+    return DL_OK;
+}
+
+static void scale_link(struct dl_link *link, double bandwidth, double latency) {
+    scale(&link->bandwidth_bytes_per_s, bandwidth);
+    scale(&link->channel_bandwidth_bytes_per_s, bandwidth);
+    scale(&link->cross_bandwidth_bytes_per_s, bandwidth);
+    scale(&link->nccl_bandwidth_bytes_per_s, bandwidth);
+    scale(&link->latency_s, latency);
+    scale(&link->per_message_cpu_s, latency);
+}
+
+/* Own samples are the device's; borrowed ones are scaled by the peaks, so that the device's own
+ * peaks do. */
+static enum dl_code scale_device(struct variant *v, double rate, double bandwidth,
+                                 struct dl_arena *arena, struct dl_err *err) {
+    struct dl_rate *rates = dl_arena_alloc(arena, (size_t)v->device.rate_count + 1, sizeof *rates);
+    if (rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < v->device.rate_count; i++) {
+        rates[i] = v->device.rates[i];
+        rates[i].peak_flop_per_s *= rate;
+    }
+    v->device.rates = rates;
+    v->device.memory_bandwidth_bytes_per_s *= bandwidth;
+    return scale_surfaces(&v->device, rate, bandwidth, arena, err);
+}
+
+static enum dl_code make_variant(const struct dl_system *system, enum resource what, double by,
+                                 struct dl_arena *arena, struct variant *v, struct dl_err *err) {
+    v->system = *system;
+    v->device = *system->device;
+    v->system.device = &v->device;
+    switch (what) {
+    case NETWORK: scale_link(&v->system.inter, by, 1); break;
+    case NETWORK_LATENCY: scale_link(&v->system.inter, 1, by); break;
+    case NODE_LINKS: scale_link(&v->system.intra, by, 1); break;
+    case NODE_LATENCY: scale_link(&v->system.intra, 1, by); break;
+    case PEAK: DL_TRY(scale_device(v, by, 1, arena, err)); break;
+    case MEMORY: DL_TRY(scale_device(v, 1, by, arena, err)); break;
+    case STORAGE:
+        scale(&v->system.storage.read_bytes_per_s, by);
+        scale(&v->system.storage.total_read_bytes_per_s, by);
+        break;
+    default: scale(&v->system.host.copy_bandwidth_bytes_per_s, by);
+    }
+    return DL_OK;
+}
+
+struct asker {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    struct dl_arena *arena;
+    struct dl_prediction base;
+    struct dl_limits *out;
+};
+
+static enum dl_code ask(struct asker *a, enum resource what, double by, struct dl_prediction *p,
+                        struct dl_err *err) {
+    struct variant *v = dl_arena_alloc(a->arena, 1, sizeof *v);
+    if (v == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(make_variant(a->system, what, by, a->arena, v, err));
+    return dl_predict(&v->system, a->workload, a->framework, a->plan, NULL, a->arena, p, err);
+}
+
+static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
+    const double step = 0.01;
+    for (int r = 0; r < RESOURCES; r++) {
+        struct dl_prediction more = {0}, less = {0};
+        if ((r == NETWORK || r == NETWORK_LATENCY) && a->plan->nodes < 2) continue;
+        if ((r == NODE_LINKS || r == NODE_LATENCY) && a->plan->devices_per_node < 2) continue;
+        if (r == STORAGE && (a->plan->synthetic_input || !a->system->has_storage)) continue;
+        DL_TRY(ask(a, (enum resource)r, 1 + step, &more, err));
+        DL_TRY(ask(a, (enum resource)r, 1 / (1 + step), &less, err));
+        const double value = log(more.iteration_s / less.iteration_s) / (2 * log1p(step));
+        a->out->elasticity[a->out->elasticity_count++] =
+            (struct dl_elasticity){resource_names[r], value};
+    }
+    return DL_OK;
+}
+
+static void add_change(struct asker *a, const char *text, bool of_plan,
+                       const struct dl_prediction *p) {
+    struct dl_limits *out = a->out;
+    const double gain = a->base.fits ? a->base.iteration_s / p->iteration_s : 1;
+    if (out->change_count == DL_MAX_LIMITS || (a->base.fits && (gain < 1.001 || !p->fits)) ||
+        (!a->base.fits && !p->fits))
+        return;
+    int at = out->change_count++;
+    for (; at > 0 && out->changes[at - 1].iteration_s > p->iteration_s; at--)
+        out->changes[at] = out->changes[at - 1];
+    out->changes[at] = (struct dl_change){text, p->iteration_s, p->fits, of_plan};
+}
+
+/* Twice as much of each resource. */
+static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
+    for (int r = 0; r < RESOURCES; r++) {
+        struct dl_prediction p = {0};
+        const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
+        if (r == STORAGE && a->plan->synthetic_input) continue;
+        DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, &p, err));
+        add_change(
+            a,
+            dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resource_names[r]),
+            false, &p);
+    }
+    return DL_OK;
+}
+
+/* One step of the plan alone; what is impossible is left out. */
+static void try_plan(struct asker *a, const char *text, const struct dl_plan *plan) {
+    struct dl_err ignored = {.code = DL_OK};
+    struct dl_prediction p = {0};
+    struct dl_plan copy = *plan;
+    copy.batch_per_device_samples = 0;
+    if (dl_predict(a->system, a->workload, a->framework, &copy, NULL, a->arena, &p, &ignored) ==
+        DL_OK)
+        add_change(a, text, true, &p);
+}
+
+static void try_plans(struct asker *a) {
+    struct dl_plan p = *a->plan;
+    if (p.tp > 1 && !p.sequence_parallel) {
+        p.sequence_parallel = true;
+        try_plan(a, "--sequence-parallel", &p);
+    }
+    for (int r = 0; r <= DL_RECOMPUTE_FULL; r++) {
+        p = *a->plan;
+        if (r == (int)p.recompute) continue;
+        p.recompute = (enum dl_recompute)r;
+        try_plan(a, dl_arena_printf(a->arena, "--recompute %s", dl_recompute_names[r]), &p);
+    }
+    for (int up = 0; up < 2; up++) {
+        p = *a->plan;
+        if (p.micro_batch_samples <= 0) continue;
+        p.micro_batch_samples *= up ? 2 : 0.5;
+        if (p.micro_batch_samples < 1) continue;
+        try_plan(a, dl_arena_printf(a->arena, "--micro-batch %g", p.micro_batch_samples), &p);
+    }
+    p = *a->plan;
+    if (p.pp > 1 && p.schedule != DL_INTERLEAVED) {
+        p.schedule = DL_INTERLEAVED;
+        p.virtual_stages = 2;
+        try_plan(a, "--schedule interleaved", &p);
+    }
+    p = *a->plan;
+    if (p.tp > 1 && p.dp > 0 && p.tp % 2 == 0) {
+        p.tp /= 2, p.dp *= 2;
+        try_plan(a,
+                 dl_arena_printf(a->arena, "--tp %lld --dp %lld", (long long)p.tp, (long long)p.dp),
+                 &p);
+    }
+    p = *a->plan;
+    if (p.pp > 1 && p.pp % 2 == 0) {
+        p.pp /= 2, p.dp *= 2;
+        try_plan(a,
+                 dl_arena_printf(a->arena, "--pp %lld --dp %lld", (long long)p.pp, (long long)p.dp),
+                 &p);
+    }
+}
+
+static void add_active(struct dl_limits *out, struct dl_limit_active limit) {
+    const double cost = dl_known(limit.cost_s) ? limit.cost_s : limit.cost_bytes;
+    if (!(cost > 0) || out->active_count == DL_MAX_LIMITS) return;
+    int at = out->active_count++;
+    for (; at > 0 && dl_known(limit.cost_s) && !(out->active[at - 1].cost_s >= limit.cost_s); at--)
+        out->active[at] = out->active[at - 1];
+    out->active[at] = limit;
+}
+
+/* The known limits (L) and bottlenecks (B) of parallel training (Kahira et al., table V), as far as
+ * this plan runs into them. */
+static void find_active(struct asker *a) {
+    const struct dl_prediction *p = &a->base;
+    const struct dl_memory *m = &p->memory;
+    const struct dl_plan *plan = a->plan;
+    const double states = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes;
+    const double replicas =
+        (double)(plan->dp > 0 ? plan->dp : 1) * (double)(plan->ep > 0 ? plan->ep : 1);
+    add_active(a->out, (struct dl_limit_active){"exposed communication", "communication",
+                                                p->comm_algorithm, p->exposed_comm_s, NAN});
+    add_active(a->out,
+               (struct dl_limit_active){"hidden communication (needs the overlap)", "communication",
+                                        NULL, p->comm_s - p->exposed_comm_s, NAN});
+    add_active(a->out, (struct dl_limit_active){"idle pipeline stages", "computation",
+                                                "workload balance and bubble", p->bubble_s, NAN});
+    add_active(a->out,
+               (struct dl_limit_active){"weight update", "computation", NULL, p->update_s, NAN});
+    add_active(a->out, (struct dl_limit_active){"input waited for", "input", NULL,
+                                                p->exposed_input_s, NAN});
+    add_active(a->out, (struct dl_limit_active){"host and stragglers", "framework", NULL,
+                                                p->overhead_s, NAN});
+    if (replicas > 1 && plan->shard == 0 && strncmp(plan->strategy->name, "zero", 4) != 0) {
+        add_active(a->out,
+                   (struct dl_limit_active){"states held by every data rank", "memory",
+                                            "redundancy", NAN, states * (replicas - 1) / replicas});
+    }
+    add_active(a->out,
+               (struct dl_limit_active){"activations", "memory", NULL, NAN, m->activations_bytes});
+    add_active(a->out, (struct dl_limit_active){"over the capacity", "memory", NULL, NAN,
+                                                m->total_bytes - m->capacity_bytes});
+}
+
+enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          struct dl_arena *arena, struct dl_limits *out, struct dl_err *err) {
+    struct asker a = {.system = system,
+                      .workload = workload,
+                      .framework = framework,
+                      .plan = plan,
+                      .arena = arena,
+                      .out = out};
+    memset(out, 0, sizeof *out);
+    DL_TRY(dl_predict(system, workload, framework, plan, NULL, arena, &a.base, err));
+    find_active(&a);
+    DL_TRY(find_elasticities(&a, err));
+    DL_TRY(try_resources(&a, err));
+    try_plans(&a);
+    if (arena->failed)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory"); /* not: an impossible plan */
+    return DL_OK;
+}

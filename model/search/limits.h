@@ -1,0 +1,43 @@
+/* limits.h - which limits a plan runs into, what each costs, how the iteration reacts to each
+ * resource, and the first change that pays.
+ */
+#ifndef DL_MODEL_SEARCH_LIMITS_H
+#define DL_MODEL_SEARCH_LIMITS_H
+
+#include "model/predict/predict.h"
+
+enum { DL_MAX_LIMITS = 24 };
+
+struct dl_limit_active {
+    const char *name, *category; /* "gradient exchange", "communication" */
+    const char *detail;
+    double cost_s, cost_bytes; /* NAN: not this kind */
+};
+
+/* F-ELASTICITY: d log T / d log resource, by a central difference of 1 %. Negative: more of it
+ * makes the iteration shorter (latency: positive). */
+struct dl_elasticity {
+    const char *resource;
+    double value;
+};
+
+struct dl_change {
+    const char *text;
+    double iteration_s;
+    bool fits, of_plan;
+}; /* a change, of the plan or the machine, and the iteration with it */
+
+struct dl_limits {
+    struct dl_limit_active active[DL_MAX_LIMITS];
+    int active_count; /* seconds first, largest first */
+    struct dl_elasticity elasticity[DL_MAX_LIMITS];
+    int elasticity_count;
+    struct dl_change changes[DL_MAX_LIMITS];
+    int change_count; /* best first */
+};
+
+enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          struct dl_arena *arena, struct dl_limits *out, struct dl_err *err);
+
+#endif

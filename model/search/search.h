@@ -1,0 +1,121 @@
+/* search.h - every plan on given devices. Of a transformer: tensor, sequence, expert, pipeline and
+ * data ranks, micro-batch, schedule, recomputation, sharding, mapping. Of another network: data
+ * parallelism, spatial, filter, channel and pipeline splits, their products with data parallelism,
+ * micro-batches, schedules, sharded states. The best of them by an objective, and those that
+ * nothing beats in time and memory.
+ *
+ * Exhaustive: what is left out is impossible or provably no better. Three bounds are used, each
+ * sound: states alone larger than the memory; activations of one layer larger than it; the slowest
+ * stage's layers, without bubble, recomputation and data exchange, slower than the worst plan that
+ * is kept. F-SEARCH-BOUND Work comes in cells and tasks that threads may take in any order: first
+ * all cells, then all tasks. Pure.
+ */
+#ifndef DL_MODEL_SEARCH_SEARCH_H
+#define DL_MODEL_SEARCH_SEARCH_H
+
+#include "model/parallel/transformer.h"
+
+enum dl_objective {
+    DL_BY_TIME,
+    DL_BY_THROUGHPUT,
+    DL_BY_MEMORY,
+    DL_BY_DEVICES,
+    DL_BY_ENERGY,
+    DL_BY_COST
+};
+extern const char
+    *const dl_objective_names[]; /* "time","throughput","memory","devices","energy","cost", NULL */
+
+enum dl_rejection {
+    DL_NOT_HEADS,
+    DL_NOT_LAYERS,
+    DL_NOT_TOKENS,
+    DL_NOT_BATCH,
+    DL_NOT_MEMORY,
+    DL_NOT_DEADLINE,
+    DL_NOT_FASTER,
+    DL_NOT_PARTS,
+    DL_REJECTIONS
+};
+extern const char *const dl_rejection_names[]; /* NULL-terminated */
+
+enum { DL_SEARCH_KEPT = 64, DL_SEARCH_SIZES = 64, DL_SEARCH_FRONT = 512, DL_SEARCH_VIRTUAL = 4 };
+
+struct dl_search_request {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    struct dl_plan
+        fixed; /* what is given (above 0) is not searched; precision, optimizer, global batch */
+    bool any_schedule, any_shard,
+        any_mapping; /* these are searched; otherwise as fixed; recompute: fixed.recompute_open */
+    bool any_sequence_parallel;
+    int64_t nodes[DL_SEARCH_SIZES];
+    int node_count;
+    enum dl_objective objective;
+    double memory_bytes;                  /* limit of a device; 0: the device's */
+    double deadline_s;                    /* of an iteration; 0: none */
+    double device_w, node_price_per_hour; /* for energy and cost; 0: unknown */
+    int keep;                             /* best plans wanted, at most DL_SEARCH_KEPT */
+    bool front; /* also the plans that nothing beats in time and memory; switches the bound on time
+                   off */
+    bool every; /* no bounds: each plan is evaluated (tests, timings) */
+    int64_t shard_index,
+        shard_count; /* this search does tasks i with i mod count = index; count 0: all */
+};
+
+struct dl_found { /* one plan */
+    struct dl_transformer_split split;
+    struct dl_transformer_choice choice;
+    double micro_samples, iteration_s, memory_bytes, score;
+    int shard;
+    bool fits;
+    const struct dl_strategy *strategy; /* of a network that is no stack: data, spatial, filter,
+                                           ...; NULL: as the split says */
+    int64_t order;                      /* place in the enumeration: decides between equals */
+};
+
+struct dl_search; /* prepared once; constant but for its cells, which are made once each */
+
+/* Lists all cells and tasks. DL_ERR_USAGE with why and the nearest when nothing can be enumerated.
+ */
+enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
+                               struct dl_search **out, struct dl_err *err);
+int64_t dl_search_cells(const struct dl_search *search);
+int64_t dl_search_tasks(const struct dl_search *search);
+/* Different cells may be made by different threads at once. */
+enum dl_code dl_search_make_cell(struct dl_search *search, int64_t index, struct dl_err *err);
+
+struct dl_search_worker { /* one a thread; merged afterwards */
+    struct dl_found best[DL_SEARCH_KEPT];
+    int best_count; /* best first */
+    struct dl_found front[DL_SEARCH_FRONT];
+    int front_count;
+    struct dl_found nearest;
+    bool has_nearest; /* least memory of what did not fit */
+    int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
+};
+enum dl_code dl_search_run_task(const struct dl_search *search, int64_t index,
+                                struct dl_search_worker *worker, struct dl_err *err);
+/* Adds what another worker found. */
+void dl_search_merge(const struct dl_search *search, struct dl_search_worker *into,
+                     const struct dl_search_worker *from);
+/* Arrangements that were impossible before any task, by reason. */
+void dl_search_rejected(const struct dl_search *search, struct dl_search_worker *into);
+
+/* The plan of a found one, complete, for dl_predict. */
+struct dl_plan dl_search_plan(const struct dl_search *search, const struct dl_found *found);
+
+/* True for strategies that a search tries on networks that are no stack: data, spatial, filter,
+ * channel, pipeline, their products. */
+bool dl_search_serves_network(const struct dl_strategy *strategy);
+
+/* By the objective; smaller is better. */
+double dl_search_score(const struct dl_search_request *request, const struct dl_found *found);
+
+/* Keeps `found` among the best, or on the front, where it belongs. */
+void dl_search_keep(const struct dl_search_request *request, struct dl_search_worker *worker,
+                    const struct dl_found *found);
+void dl_search_keep_front(struct dl_search_worker *worker, const struct dl_found *found);
+
+#endif

@@ -1,0 +1,65 @@
+/* search_parts.h - what the files of the search share. Private to the model.
+ */
+#ifndef DL_MODEL_SEARCH_SEARCH_PARTS_H
+#define DL_MODEL_SEARCH_SEARCH_PARTS_H
+
+#include "model/search/search.h"
+
+enum { DL_SEARCH_DIVISORS = 256 };
+struct dl_search_divisors {
+    int64_t value[DL_SEARCH_DIVISORS];
+    int count;
+};
+
+/* One arrangement of ranks. strategy: of a network that is no stack, predicted whole; NULL: of
+ * cells and a layout. */
+struct dl_search_task {
+    struct dl_transformer_split split;
+    int64_t order;
+    const struct dl_strategy *strategy;
+};
+
+struct dl_search {
+    struct dl_search_request request;
+    struct dl_transformer tf;
+    struct dl_search_divisors batches; /* of the global batch: the micro-batches there can be */
+    struct dl_search_task *tasks;
+    int64_t task_count, task_capacity;
+    struct dl_transformer_micro_batch **cells;
+    int64_t *wanted;
+    int64_t cell_count; /* cells by key; wanted: keys of those that tasks need */
+    struct dl_search_divisors tp, sp, ep;
+    struct dl_search_pipes **pipes; /* by micro-batch; NULL: no pipelines */
+    int64_t rejected_count[DL_REJECTIONS];
+    double capacity_bytes;
+    struct dl_arena *arena;
+};
+
+/* Divisors of `whole`, or the one that is `only` (above 0). */
+void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
+enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
+                                const struct dl_strategy *strategy, struct dl_err *err);
+/* Is task `index` in the part that this search does? */
+bool dl_search_mine(const struct dl_search *s, int64_t index);
+/* Counts an evaluated plan, and keeps it where it belongs. found: all but fits and score. */
+void dl_search_consider(const struct dl_search *s, struct dl_search_worker *worker,
+                        struct dl_found *found);
+
+/* Networks that are no stack of equal layers: search_network.c. */
+enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err);
+enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task,
+                                   struct dl_search_worker *worker, struct dl_err *err);
+
+/* Tables of pipelines, by place of the micro-batch among `batches`: wanted while tasks are listed,
+ * made as cells, then evaluated. plan: complete. search_pipes.c */
+enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct dl_plan *plan,
+                                  double micro_batches, struct dl_err *err);
+int64_t dl_search_pipes_cells(const struct dl_search *s);
+enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_err *err);
+enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro,
+                                      const struct dl_plan *plan, double *iteration_s,
+                                      double *memory_bytes, struct dl_err *err);
+/* Lists the pipelines that tasks want. */
+enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* layer.c - the table of layer kinds and what they share.
+ *
+ * A kind is added by one file (or one entry in the file of its family) and one row here.
+ */
+#include "model/workload/layer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct dl_layer_kind *const dl_layer_kinds[] = {
+    &dl_layer_conv,
+    &dl_layer_conv_transpose,
+    &dl_layer_dense,
+    &dl_layer_batchnorm,
+    &dl_layer_layernorm,
+    &dl_layer_lrn,
+    &dl_layer_relu,
+    &dl_layer_relu6,
+    &dl_layer_sigmoid,
+    &dl_layer_tanh,
+    &dl_layer_gelu,
+    &dl_layer_swish,
+    &dl_layer_softmax,
+    &dl_layer_dropout,
+    &dl_layer_maxpool,
+    &dl_layer_avgpool,
+    &dl_layer_global_pool,
+    &dl_layer_adaptive_pool,
+    &dl_layer_upsample,
+    &dl_layer_add,
+    &dl_layer_mul,
+    &dl_layer_concat,
+    &dl_layer_flatten,
+    &dl_layer_tokens,
+    &dl_layer_slice,
+    &dl_layer_crop,
+    &dl_layer_scale,
+    &dl_layer_position,
+    &dl_layer_prepend,
+    &dl_layer_embedding,
+    &dl_layer_attention,
+    &dl_layer_lstm,
+    &dl_layer_dot_interaction,
+    &dl_layer_loss,
+    &dl_layer_part,
+    &dl_layer_moe,
+    NULL,
+};
+
+const char *const dl_layer_key_names[] = {
+    "out",      "kernel",   "stride",        "pad",    "dilation", "size",   "groups",  "heads",
+    "kv_heads", "rows",     "tokens",        "scale",  "dropout",  "causal", "flash",   "bias",
+    "ceil",     "in_place", "bidirectional", "sparse", "additive", "tied",   "experts", "topk",
+    "capacity", NULL,
+};
+
+const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
+    for (size_t i = 0; name != NULL && dl_layer_kinds[i] != NULL; i++) {
+        if (strcmp(dl_layer_kinds[i]->name, name) == 0) return dl_layer_kinds[i];
+    }
+    return NULL;
+}
+
+double dl_shape_positions(const struct dl_shape *shape) {
+    return shape->size[0] * shape->size[1] * shape->size[2];
+}
+
+double dl_shape_elements(const struct dl_shape *shape) {
+    return shape->channels * dl_shape_positions(shape);
+}
+
+bool dl_shape_same_size(const struct dl_shape *a, const struct dl_shape *b) {
+    if (a->dims != b->dims) return false;
+    for (int i = 0; i < DL_DIMS; i++) {
+        if (a->size[i] != b->size[i]) return false;
+    }
+    return true;
+}
+
+bool dl_shape_same(const struct dl_shape *a, const struct dl_shape *b) {
+    return a->channels == b->channels && dl_shape_same_size(a, b);
+}
+
+const char *dl_shape_text(const struct dl_shape *shape, char *out, size_t out_size) {
+    int length = snprintf(out, out_size, "%.0f", shape->channels);
+    for (int i = DL_DIMS - shape->dims; i < DL_DIMS; i++) {
+        if (length < 0 || (size_t)length >= out_size) break;
+        length += snprintf(out + length, out_size - (size_t)length, "x%.0f", shape->size[i]);
+    }
+    return out;
+}
+
+enum dl_code dl_layer_fail(struct dl_err *err, unsigned key, const char *format, ...) {
+    char message[sizeof err->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    enum dl_code code = dl_fail(err, DL_ERR_INPUT, "%s", message);
+    for (int i = 0; err != NULL && i < DL_LAYER_KEYS; i++) {
+        if (key == 1u << i) snprintf(err->key, sizeof err->key, "%s", dl_layer_key_names[i]);
+    }
+    return code;
+}
+
+enum dl_code dl_layer_parameter(struct dl_layer *layer, struct dl_arena *arena, const char *name,
+                                double elements, struct dl_err *err) {
+    if (!(elements <= 9007199254740992.0)) { /* 2^53: beyond it a double does not count exactly */
+        return dl_layer_fail(err, 0,
+                             "parameter tensor '%s' would have %g elements; expected at most 2^53",
+                             name, elements);
+    }
+    int count = layer->parameter_count;
+    struct dl_parameter *grown = dl_arena_alloc(arena, (size_t)count + 1, sizeof *grown);
+    if (grown == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while building a workload");
+    if (count > 0) memcpy(grown, layer->parameters, (size_t)count * sizeof *grown);
+    grown[count].name = name;
+    grown[count].elements = elements;
+    layer->parameters = grown;
+    layer->parameter_count = count + 1;
+    layer->parameter_elements += elements;
+    return DL_OK;
+}
+
+enum dl_code dl_layer_infer_same(struct dl_layer *layer, const struct dl_shape *inputs,
+                                 struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    (void)err;
+    layer->out = inputs[0];
+    return DL_OK;
+}
+
+struct dl_emit dl_emit_begin(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                             struct dl_kernel *out) {
+    struct dl_emit emit = {.layer = layer, .pass = pass, .batch = batch, .out = out};
+    emit.in_elements = batch * layer->in_elements;
+    emit.out_elements = batch * dl_shape_elements(&layer->out);
+    if (pass == DL_BACKWARD_DATA && layer->consumers > 1 && batch > 0.0) {
+        /* One kernel stands for all the additions; each reads two tensors and writes one. */
+        double additions = (double)(layer->consumers - 1);
+        struct dl_kernel join =
+            dl_kernel_stream(pass, additions * emit.out_elements,
+                             2.0 * additions * emit.out_elements, additions * emit.out_elements);
+        join.launches = additions;
+        emit.out[emit.count++] = join;
+    }
+    return emit;
+}
+
+void dl_emit_kernel(struct dl_emit *emit, struct dl_kernel kernel) {
+    if (emit->pass == DL_BACKWARD_DATA && emit->layer->first) return;
+    if (emit->count < DL_LAYER_KERNELS) emit->out[emit->count++] = kernel;
+}
+
+void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, double write_elements,
+                    double extra_bytes) {
+    if (!(read_elements + write_elements + extra_bytes > 0.0)) return;
+    struct dl_kernel kernel = dl_kernel_stream(emit->pass, flop, read_elements, write_elements);
+    kernel.extra_bytes = extra_bytes;
+    kernel.work = emit->layer->kind->work;
+    dl_emit_kernel(emit, kernel);
+}
+
+void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double count, bool a_trans,
+                  bool b_trans) {
+    if (!(m * n * k * count > 0.0)) return;
+    struct dl_kernel kernel = dl_kernel_gemm(emit->pass, m, n, k, count);
+    kernel.a_trans = a_trans;
+    kernel.b_trans = b_trans;
+    dl_emit_kernel(emit, kernel);
+}

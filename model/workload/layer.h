@@ -1,0 +1,103 @@
+/* layer.h - what the files layer_*.c share: the keys an entry of a workload file may have, and how
+ * kernels are emitted.
+ *
+ * A kind of layer is one `struct dl_layer_kind`, named in one row of dl_layer_kinds (layer.c). Its
+ * `infer` turns shapes into shapes, parameters and work; its `kernels` says what a device executes.
+ * Both see one layer and nothing else. Not modelled: copies that a framework makes to change a
+ * memory layout, and fusion of neighbouring layers.
+ */
+#ifndef DL_MODEL_WORKLOAD_LAYER_H
+#define DL_MODEL_WORKLOAD_LAYER_H
+
+#include "model/workload/workload.h"
+
+/* Keys of a layer's entry besides kind, name, from, when and repeat. The order is that of
+ * dl_layer_key_names. */
+enum dl_layer_key {
+    DL_KEY_OUT = 1u << 0,
+    DL_KEY_KERNEL = 1u << 1,
+    DL_KEY_STRIDE = 1u << 2,
+    DL_KEY_PAD = 1u << 3,
+    DL_KEY_DILATION = 1u << 4,
+    DL_KEY_SIZE = 1u << 5,
+    DL_KEY_GROUPS = 1u << 6,
+    DL_KEY_HEADS = 1u << 7,
+    DL_KEY_KV_HEADS = 1u << 8,
+    DL_KEY_ROWS = 1u << 9,
+    DL_KEY_TOKENS = 1u << 10,
+    DL_KEY_SCALE = 1u << 11,
+    DL_KEY_DROPOUT = 1u << 12,
+    DL_KEY_CAUSAL = 1u << 13,
+    DL_KEY_FLASH = 1u << 14,
+    DL_KEY_BIAS = 1u << 15,
+    DL_KEY_CEIL = 1u << 16,
+    DL_KEY_IN_PLACE = 1u << 17,
+    DL_KEY_BIDIRECTIONAL = 1u << 18,
+    DL_KEY_SPARSE = 1u << 19,
+    DL_KEY_ADDITIVE = 1u << 20,
+    DL_KEY_TIED = 1u << 21,
+    DL_KEY_EXPERTS = 1u << 22,
+    DL_KEY_TOPK = 1u << 23,
+    DL_KEY_CAPACITY = 1u << 24,
+};
+enum { DL_LAYER_KEYS = 25 };
+extern const char *const dl_layer_key_names[]; /* NULL-terminated */
+
+extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_layer_dense,
+    dl_layer_batchnorm, dl_layer_layernorm, dl_layer_lrn, dl_layer_relu, dl_layer_relu6,
+    dl_layer_sigmoid, dl_layer_tanh, dl_layer_gelu, dl_layer_swish, dl_layer_softmax,
+    dl_layer_dropout, dl_layer_loss, dl_layer_maxpool, dl_layer_avgpool, dl_layer_global_pool,
+    dl_layer_adaptive_pool, dl_layer_upsample, dl_layer_add, dl_layer_mul, dl_layer_concat,
+    dl_layer_flatten, dl_layer_tokens, dl_layer_slice, dl_layer_crop, dl_layer_scale,
+    dl_layer_position, dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm,
+    dl_layer_dot_interaction, dl_layer_part, dl_layer_moe;
+
+/* Elements that a mixture of experts keeps besides its input, at the layer's tokens and hidden
+ * channels. */
+double dl_layer_moe_own_elements(const struct dl_layer *layer);
+
+/* Product of the spatial extents: pixels, voxels or tokens; 1 for a vector. */
+double dl_shape_positions(const struct dl_shape *shape);
+bool dl_shape_same(const struct dl_shape *a,
+                   const struct dl_shape *b); /* all extents and channels */
+bool dl_shape_same_size(const struct dl_shape *a,
+                        const struct dl_shape *b); /* spatial extents alone */
+/* "64x112x112" into out (at least 64 bytes); returns out. */
+const char *dl_shape_text(const struct dl_shape *shape, char *out, size_t out_size);
+
+/* For infer: append a trainable tensor; DL_ERR_SYSTEM without memory, DL_ERR_INPUT when it exceeds
+ * 2^53 elements. */
+enum dl_code dl_layer_parameter(struct dl_layer *layer, struct dl_arena *arena, const char *name,
+                                double elements, struct dl_err *err);
+/* For infer: a fault in the entry's `key` (one of DL_KEY_*, or 0: of the layer as a whole). */
+enum dl_code dl_layer_fail(struct dl_err *err, unsigned key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* infer of layers whose output has the shape of their only (or first) input. */
+enum dl_code dl_layer_infer_same(struct dl_layer *layer, const struct dl_shape *inputs,
+                                 struct dl_arena *arena, struct dl_err *err);
+
+/* Emitting kernels. Amounts are totals of the call. Backward-data work of a layer that needs none
+ * is dropped. */
+struct dl_emit {
+    const struct dl_layer *layer;
+    enum dl_pass pass;
+    double batch;
+    double in_elements, out_elements; /* of the whole batch */
+    struct dl_kernel *out;
+    int count;
+};
+/* Starts a pass; in DL_BACKWARD_DATA adds the gradients of `consumers` readers: (consumers - 1)
+ * times 2R + 1W. */
+struct dl_emit dl_emit_begin(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                             struct dl_kernel *out);
+/* A bandwidth-bound kernel; nothing when it moves nothing. extra_bytes: of fixed width (masks,
+ * indices). */
+void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, double write_elements,
+                    double extra_bytes);
+/* Column-major as in BLAS and DeepBench: C[m,n] = op(A)[m,k] op(B)[k,n], `count` of them in one
+ * call. */
+void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double count, bool a_trans,
+                  bool b_trans);
+void dl_emit_kernel(struct dl_emit *emit, struct dl_kernel kernel);
+
+#endif

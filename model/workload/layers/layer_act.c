@@ -1,0 +1,131 @@
+/* layer_act.c - elementwise activations, softmax, dropout and the loss.
+ *
+ * F-LAYER-STREAM: an activation moves 1R + 1W forward and 2R + 1W backward (formulas section 2).
+ * What is kept differs: relu, relu6, sigmoid, tanh and softmax read their output in the backward
+ * pass, gelu and swish their input. Working in place saves memory for the input, which is then
+ * never counted, but moves the same bytes.
+ */
+#include "model/workload/layer.h"
+
+static enum dl_code by_output_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                    struct dl_arena *arena, struct dl_err *err) {
+    layer->keeps = DL_KEEPS_OUTPUT;
+    return dl_layer_infer_same(layer, inputs, arena, err);
+}
+
+static enum dl_code by_input_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                   struct dl_arena *arena, struct dl_err *err) {
+    layer->keeps = DL_KEEPS_INPUT;
+    return dl_layer_infer_same(layer, inputs, arena, err);
+}
+
+static int emit_elementwise(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                            double flop_each, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, flop_each * n, n, n, 0.0);
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, flop_each * n, 2.0 * n, n, 0.0);
+    return emit.count;
+}
+
+static int cheap_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                         struct dl_kernel *out) {
+    return emit_elementwise(layer, pass, batch, 1.0, out);
+}
+
+/* 10: an exponential and a few operations; far below what would make it bound by arithmetic. */
+static int costly_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                          struct dl_kernel *out) {
+    return emit_elementwise(layer, pass, batch, 10.0, out);
+}
+
+#define DL_ACTIVATION(symbol, kind_name, text, work_kind, infer_function, kernels_function)        \
+    const struct dl_layer_kind symbol = {                                                          \
+        .name = kind_name,                                                                         \
+        .summary = text,                                                                           \
+        .source = "formulas",                                                                      \
+        .work = work_kind,                                                                         \
+        .takes = DL_KEY_IN_PLACE,                                                                  \
+        .inputs_min = 1,                                                                           \
+        .inputs_max = 1,                                                                           \
+        .infer = infer_function,                                                                   \
+        .kernels = kernels_function,                                                               \
+    }
+
+DL_ACTIVATION(dl_layer_relu, "relu", "max(x, 0)", DL_WORK_ACTIVATION, by_output_infer,
+              cheap_kernels);
+DL_ACTIVATION(dl_layer_relu6, "relu6", "min(max(x, 0), 6)", DL_WORK_ACTIVATION, by_output_infer,
+              cheap_kernels);
+DL_ACTIVATION(dl_layer_sigmoid, "sigmoid", "logistic function", DL_WORK_ACTIVATION, by_output_infer,
+              costly_kernels);
+DL_ACTIVATION(dl_layer_tanh, "tanh", "hyperbolic tangent", DL_WORK_ACTIVATION, by_output_infer,
+              costly_kernels);
+DL_ACTIVATION(dl_layer_softmax, "softmax", "softmax over channels", DL_WORK_SOFTMAX,
+              by_output_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_gelu, "gelu", "Gaussian error linear unit", DL_WORK_ACTIVATION,
+              by_input_infer, costly_kernels);
+DL_ACTIVATION(dl_layer_swish, "swish", "x times its sigmoid (SiLU)", DL_WORK_ACTIVATION,
+              by_input_infer, costly_kernels);
+
+static enum dl_code dropout_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    if (layer->dropout > 0.0) {
+        layer->saved_bytes = dl_shape_elements(&inputs[0]); /* the mask, one byte an element */
+    } else {
+        layer->view = true; /* the identity */
+    }
+    return dl_layer_infer_same(layer, inputs, arena, err);
+}
+
+static int dropout_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                           struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements;
+    if (layer->dropout > 0.0 && (pass == DL_FORWARD || pass == DL_BACKWARD_DATA)) {
+        dl_emit_stream(&emit, 2.0 * n, n, n, n);
+    }
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_dropout = {
+    .name = "dropout",
+    .summary = "dropout with a mask of one byte an element; dropout 0 is the identity",
+    .source = "formulas",
+    .needs = DL_KEY_DROPOUT,
+    .takes = DL_KEY_IN_PLACE,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = dropout_infer,
+    .kernels = dropout_kernels,
+};
+
+/* Softmax cross-entropy of each token or sample, computed and kept in fp32 whatever the precision
+ * (formulas section 3: 4 bytes for each logit). */
+static enum dl_code loss_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                               struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    (void)err;
+    layer->out = (struct dl_shape){.dims = 0, .channels = 1.0, .size = {1.0, 1.0, 1.0}};
+    layer->saved_bytes = 4.0 * dl_shape_elements(&inputs[0]);
+    return DL_OK;
+}
+
+static int loss_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                        struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.in_elements;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, 10.0 * n, n, 0.0, 4.0 * n);
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 3.0 * n, 0.0, n, 4.0 * n);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_loss = {
+    .name = "loss",
+    .work = DL_WORK_SOFTMAX,
+    .summary = "softmax cross-entropy, kept in fp32",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = loss_infer,
+    .kernels = loss_kernels,
+};

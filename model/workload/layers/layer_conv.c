@@ -1,0 +1,134 @@
+/* layer_conv.c - convolutions and transposed convolutions in one to three dimensions, grouped,
+ * depthwise and dilated.
+ *
+ * Work: F-LAYER-CONV, F * (C / groups) * prod(K) * prod(out) multiply-adds a sample and pass
+ * (formulas section 2); a transposed one counts prod(in) in place of prod(out). The bias is a
+ * bandwidth-bound kernel of its own, 1R + 1W forward and 1R backward, as PyTorch with cuDNN
+ * executes it. Not modelled: the algorithm's workspace, layout changes.
+ */
+#include "model/workload/layer.h"
+
+static enum dl_code check_channels(const struct dl_layer *layer, const struct dl_shape *in,
+                                   struct dl_err *err) {
+    if (in->dims < 1)
+        return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
+    if (layer->groups < 1.0) return dl_layer_fail(err, DL_KEY_GROUPS, "expected at least 1 group");
+    double c = in->channels / layer->groups, f = layer->hidden / layer->groups;
+    if (c != floor(c)) {
+        return dl_layer_fail(err, DL_KEY_GROUPS,
+                             "%.0f input channels do not divide into %.0f groups", in->channels,
+                             layer->groups);
+    }
+    if (f != floor(f)) {
+        return dl_layer_fail(err, DL_KEY_GROUPS,
+                             "%.0f output channels do not divide into %.0f groups", layer->hidden,
+                             layer->groups);
+    }
+    return DL_OK;
+}
+
+static double product(const double values[DL_DIMS]) { return values[0] * values[1] * values[2]; }
+
+static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                               struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_shape *in = &inputs[0];
+    DL_TRY(check_channels(layer, in, err));
+    layer->out = *in;
+    layer->out.channels = layer->hidden;
+    for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
+        double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
+        double padded = in->size[i] + 2.0 * layer->pad[i];
+        if (reach > padded) {
+            return dl_layer_fail(
+                err, DL_KEY_KERNEL,
+                "a kernel reaching over %.0f does not fit the padded input of %.0f", reach, padded);
+        }
+        layer->out.size[i] = floor((padded - reach) / layer->stride[i]) + 1.0;
+    }
+    double weights = layer->hidden * (in->channels / layer->groups) * product(layer->kernel);
+    layer->forward_macs = weights * dl_shape_positions(&layer->out);
+    layer->keeps = DL_KEEPS_INPUT;
+    DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
+    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "bias", layer->hidden, err));
+    return DL_OK;
+}
+
+static void emit_bias(struct dl_emit *emit) {
+    if (!emit->layer->bias) return;
+    if (emit->pass == DL_FORWARD)
+        dl_emit_stream(emit, emit->out_elements, emit->out_elements, emit->out_elements, 0.0);
+    if (emit->pass == DL_BACKWARD_WEIGHTS)
+        dl_emit_stream(emit, emit->out_elements, emit->out_elements, 0.0, 0.0);
+}
+
+static int conv_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                        struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    dl_emit_kernel(&emit, dl_kernel_conv(pass, batch, layer->in.channels, layer->out.channels,
+                                         layer->groups, layer->in.size, layer->kernel,
+                                         layer->stride, layer->pad, layer->dilation));
+    emit_bias(&emit);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_conv = {
+    .name = "conv",
+    .summary = "convolution in 1 to 3 dimensions; groups = channels makes it depthwise",
+    .source = "formulas",
+    .needs = DL_KEY_OUT | DL_KEY_KERNEL,
+    .takes = DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_DILATION | DL_KEY_GROUPS | DL_KEY_BIAS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = conv_infer,
+    .kernels = conv_kernels,
+};
+
+static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                    struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_shape *in = &inputs[0];
+    DL_TRY(check_channels(layer, in, err));
+    layer->out = *in;
+    layer->out.channels = layer->hidden;
+    for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
+        double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
+        layer->out.size[i] = (in->size[i] - 1.0) * layer->stride[i] - 2.0 * layer->pad[i] + reach;
+        if (layer->out.size[i] < 1.0) {
+            return dl_layer_fail(err, DL_KEY_PAD,
+                                 "the output extent would be %.0f; expected at least 1",
+                                 layer->out.size[i]);
+        }
+    }
+    double weights = in->channels * (layer->hidden / layer->groups) * product(layer->kernel);
+    layer->forward_macs = weights * dl_shape_positions(in);
+    layer->keeps = DL_KEEPS_INPUT;
+    DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
+    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "bias", layer->hidden, err));
+    return DL_OK;
+}
+
+/* It is the gradient of a convolution from `out` to `in`: its forward pass is that one's
+ * backward-data and the other way round, which is also how libraries execute it. */
+static int transpose_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                             struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    enum dl_pass role = pass == DL_FORWARD         ? DL_BACKWARD_DATA
+                        : pass == DL_BACKWARD_DATA ? DL_FORWARD
+                                                   : pass;
+    dl_emit_kernel(&emit, dl_kernel_conv(role, batch, layer->out.channels, layer->in.channels,
+                                         layer->groups, layer->out.size, layer->kernel,
+                                         layer->stride, layer->pad, layer->dilation));
+    emit_bias(&emit);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_conv_transpose = {
+    .name = "conv_transpose",
+    .summary = "transposed convolution (up-convolution)",
+    .source = "formulas",
+    .needs = DL_KEY_OUT | DL_KEY_KERNEL,
+    .takes = DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_DILATION | DL_KEY_GROUPS | DL_KEY_BIAS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = transpose_infer,
+    .kernels = transpose_kernels,
+};

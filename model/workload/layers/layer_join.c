@@ -1,0 +1,277 @@
+/* layer_join.c - layers that join, cut or reinterpret tensors.
+ *
+ * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: both inputs share the
+ * gradient, and where a tensor has several readers their gradients are added there (dl_emit_begin).
+ * A concatenation copies, 1R + 1W each way.
+ */
+#include "model/workload/layer.h"
+
+static enum dl_code add_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                              struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    for (int i = 1; i < layer->input_count; i++) {
+        char a[64], b[64];
+        if (dl_shape_same(&inputs[0], &inputs[i])) continue;
+        return dl_layer_fail(
+            err, 0, "inputs of an add must have one shape; input 1 is %s, input %d is %s",
+            dl_shape_text(&inputs[0], a, sizeof a), i + 1, dl_shape_text(&inputs[i], b, sizeof b));
+    }
+    layer->out = inputs[0];
+    return DL_OK;
+}
+
+static int add_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                       struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double additions = (double)layer->input_count - 1.0;
+    if (pass == DL_FORWARD) {
+        dl_emit_stream(&emit, additions * emit.out_elements, 2.0 * additions * emit.out_elements,
+                       additions * emit.out_elements, 0.0);
+        if (emit.count > 0) emit.out[emit.count - 1].launches = additions;
+    }
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_add = {
+    .name = "add",
+    .summary = "sum of tensors of one shape (residual connection)",
+    .source = "formulas",
+    .takes = DL_KEY_IN_PLACE,
+    .inputs_min = 2,
+    .inputs_max = 64,
+    .infer = add_infer,
+    .kernels = add_kernels,
+};
+
+/* The second input may be one value per channel (squeeze and excitation) or of the full shape. */
+static enum dl_code mul_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                              struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    bool per_channel =
+        inputs[1].channels == inputs[0].channels && dl_shape_positions(&inputs[1]) == 1.0;
+    if (!per_channel && !dl_shape_same(&inputs[0], &inputs[1])) {
+        char a[64], b[64];
+        return dl_layer_fail(
+            err, 0,
+            "expected a second input of the shape or the channels of the first; found %s and %s",
+            dl_shape_text(&inputs[0], a, sizeof a), dl_shape_text(&inputs[1], b, sizeof b));
+    }
+    layer->out = inputs[0];
+    layer->keeps = DL_KEEPS_INPUT;
+    return DL_OK;
+}
+
+static int mul_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                       struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, n, emit.in_elements, n, 0.0);
+    if (pass == DL_BACKWARD_DATA) {
+        dl_emit_stream(&emit, n, emit.in_elements, n,
+                       0.0); /* dy times the second is the gradient of the first */
+        dl_emit_stream(&emit, 2.0 * n, 2.0 * n, emit.in_elements - n,
+                       0.0); /* and the other way round, summed */
+    }
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_mul = {
+    .name = "mul",
+    .summary = "product of two tensors; the second may be one value per channel",
+    .source = "formulas",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .infer = mul_infer,
+    .kernels = mul_kernels,
+};
+
+static int copy_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                        struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    if (pass == DL_FORWARD || pass == DL_BACKWARD_DATA) {
+        dl_emit_stream(&emit, 0.0, emit.out_elements, emit.out_elements, 0.0);
+    }
+    return emit.count;
+}
+
+static enum dl_code concat_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                 struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    layer->out = inputs[0];
+    for (int i = 1; i < layer->input_count; i++) {
+        char a[64], b[64];
+        if (!dl_shape_same_size(&inputs[0], &inputs[i])) {
+            return dl_layer_fail(
+                err, 0,
+                "inputs of a concat may differ in channels alone; input 1 is %s, input %d is %s",
+                dl_shape_text(&inputs[0], a, sizeof a), i + 1,
+                dl_shape_text(&inputs[i], b, sizeof b));
+        }
+        layer->out.channels += inputs[i].channels;
+    }
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_concat = {
+    .name = "concat",
+    .summary = "joins tensors along the channels",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 4096,
+    .infer = concat_infer,
+    .kernels = copy_kernels,
+};
+
+static int no_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                      struct dl_kernel *out) {
+    return dl_emit_begin(layer, pass, batch, out).count;
+}
+
+static enum dl_code flatten_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    (void)err;
+    layer->view = true;
+    layer->out = (struct dl_shape){
+        .dims = 0, .channels = dl_shape_elements(&inputs[0]), .size = {1.0, 1.0, 1.0}};
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_flatten = {
+    .name = "flatten",
+    .summary = "reinterprets a tensor as a vector; moves nothing",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = flatten_infer,
+    .kernels = no_kernels,
+};
+
+static enum dl_code tokens_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                 struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    (void)err;
+    layer->out =
+        (struct dl_shape){.dims = 1, .channels = inputs[0].channels, .size = {1.0, 1.0, 1.0}};
+    layer->out.size[DL_DIMS - 1] = dl_shape_positions(&inputs[0]);
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_tokens = {
+    .name = "tokens",
+    .summary = "turns positions into a sequence (patches of an image); copies, for the channels "
+               "become innermost",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = tokens_infer,
+    .kernels = copy_kernels,
+};
+
+static enum dl_code slice_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    if (inputs[0].dims != 1 || layer->tokens < 1.0 || layer->tokens > inputs[0].size[DL_DIMS - 1]) {
+        char text[64];
+        return dl_layer_fail(err, DL_KEY_TOKENS,
+                             "expected 1 to all tokens of a sequence, found %.0f of %s",
+                             layer->tokens, dl_shape_text(&inputs[0], text, sizeof text));
+    }
+    layer->out = inputs[0];
+    layer->out.size[DL_DIMS - 1] = layer->tokens;
+    return DL_OK;
+}
+
+/* Forward a view that later layers copy, backward a gradient of the input's size that is zero
+ * elsewhere. */
+static int cut_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                       struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements, whole = batch * dl_shape_elements(&layer->in);
+    if (n == whole && layer->input_count == 2) return emit.count; /* a crop that cuts nothing */
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, 0.0, n, n, 0.0);
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 0.0, n, whole, 0.0);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_slice = {
+    .name = "slice",
+    .summary = "the first tokens of a sequence",
+    .source = "formulas",
+    .needs = DL_KEY_TOKENS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = slice_infer,
+    .kernels = cut_kernels,
+};
+
+static enum dl_code crop_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                               struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    layer->out = inputs[0];
+    for (int i = 0; i < DL_DIMS; i++) {
+        if (inputs[0].dims != inputs[1].dims || inputs[1].size[i] > inputs[0].size[i]) {
+            char a[64], b[64];
+            return dl_layer_fail(err, 0, "cannot cut %s down to the size of %s",
+                                 dl_shape_text(&inputs[0], a, sizeof a),
+                                 dl_shape_text(&inputs[1], b, sizeof b));
+        }
+        layer->out.size[i] = inputs[1].size[i];
+    }
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_crop = {
+    .name = "crop",
+    .summary = "cuts the first input down to the size of the second (U-Net)",
+    .source = "formulas",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .infer = crop_infer,
+    .kernels = cut_kernels,
+};
+
+/* x + w with one learned value for each element of a sample. */
+static enum dl_code position_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                   struct dl_arena *arena, struct dl_err *err) {
+    layer->out = inputs[0];
+    return dl_layer_parameter(layer, arena, "weight", dl_shape_elements(&inputs[0]), err);
+}
+
+static int position_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                            struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements, each = n / batch;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, n, n + each, n, 0.0);
+    if (pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, n, n, each, 0.0);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_position = {
+    .name = "position",
+    .summary = "adds a learned value to each element (position embedding of a fixed length)",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = position_infer,
+    .kernels = position_kernels,
+};
+
+static enum dl_code prepend_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    if (inputs[0].dims != 1) return dl_layer_fail(err, 0, "expected a sequence");
+    layer->out = inputs[0];
+    layer->out.size[DL_DIMS - 1] += layer->tokens;
+    return dl_layer_parameter(layer, arena, "weight", layer->tokens * inputs[0].channels, err);
+}
+
+const struct dl_layer_kind dl_layer_prepend = {
+    .name = "prepend",
+    .summary = "puts learned tokens before a sequence (class token)",
+    .source = "formulas",
+    .needs = DL_KEY_TOKENS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = prepend_infer,
+    .kernels = copy_kernels,
+};

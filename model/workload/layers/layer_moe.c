@@ -1,0 +1,96 @@
+/* layer_moe.c - a mixture of experts in place of a feed-forward layer: a router, and E experts of
+ * two products each, of which every token takes k.
+ *
+ * F-LAYER-MOE: parameters h E + E (2 h f, and f + h with bias); active multiply-adds of a token h E
+ * + 2 k h f. Every expert has room for c k T / E of T tokens (capacity factor c, GShard and Switch)
+ * and computes all of it, so that c is what an uneven router costs: the largest expert's tokens /
+ * the mean, where tokens are not dropped. Kernels: router (E, T, h) and its softmax with the
+ * choice; dispatch, T h read and c k T h written; batches of E products (f, c k T/E, h) and (h, c k
+ * T/E, f) around an activation; combination, c k T h read and T h written. Backward-data mirrors
+ * them, backward-weights has three products. Kept: input, router's E and c k (h + 2 f) for each
+ * token. A device of e that share the experts (F-TRANSFORMER-EXPERT) holds E/e of them and gets the
+ * tokens of e devices: the same c k T rows, in fewer and larger products. Not modelled: the loss
+ * that evens the router, sorting of indices.
+ */
+#include <math.h>
+
+#include "model/workload/layer.h"
+
+static double tokens_of(const struct dl_layer *layer) { return dl_shape_positions(&layer->in); }
+static double routed(const struct dl_layer *layer) {
+    return layer->top_k * layer->capacity;
+} /* rows of experts for each token */
+
+double dl_layer_moe_own_elements(const struct dl_layer *layer) {
+    return tokens_of(layer) *
+           (layer->experts + routed(layer) * (layer->in.channels + 2 * layer->hidden));
+}
+
+static enum dl_code moe_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                              struct dl_arena *arena, struct dl_err *err) {
+    const double h = inputs[0].channels, f = layer->hidden, e = layer->experts;
+    if (inputs[0].dims > 1)
+        return dl_layer_fail(err, 0, "expected a vector or a sequence; put a 'flatten' before it");
+    if (layer->top_k == 0) layer->top_k = 1;
+    if (layer->capacity == 0) layer->capacity = 1;
+    if (layer->top_k > e)
+        return dl_layer_fail(err, DL_KEY_TOPK, "expected at most the %.0f experts, found %.0f", e,
+                             layer->top_k);
+    layer->held_experts = e;
+    layer->out = inputs[0];
+    layer->forward_macs = tokens_of(layer) * h * (e + 2 * layer->top_k * f);
+    layer->keeps = DL_KEEPS_INPUT;
+    layer->own_elements = dl_layer_moe_own_elements(layer);
+    DL_TRY(dl_layer_parameter(layer, arena, "router", h * e, err));
+    DL_TRY(dl_layer_parameter(layer, arena, "fc1.weight", e * h * f, err));
+    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "fc1.bias", e * f, err));
+    DL_TRY(dl_layer_parameter(layer, arena, "fc2.weight", e * h * f, err));
+    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "fc2.bias", e * h, err));
+    return DL_OK;
+}
+
+static int moe_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                       struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    const double h = layer->in.channels, f = layer->hidden, e = layer->experts,
+                 held = layer->held_experts;
+    const double tokens = batch * tokens_of(layer), all = tokens * routed(layer),
+                 rows = ceil(all / held);
+    if (pass == DL_FORWARD) {
+        dl_emit_gemm(&emit, e, tokens, h, 1.0, true, false);
+        dl_emit_stream(&emit, 10.0 * tokens * e, tokens * e, tokens * (e + layer->top_k), 0.0);
+        dl_emit_stream(&emit, 0.0, tokens * h, all * h, 0.0);
+        dl_emit_gemm(&emit, f, rows, h, held, true, false);
+        dl_emit_stream(&emit, 8.0 * all * f, all * f, all * f, 0.0);
+        dl_emit_gemm(&emit, h, rows, f, held, true, false);
+        dl_emit_stream(&emit, 2.0 * all * h, all * h, tokens * h, 0.0);
+    } else if (pass == DL_BACKWARD_DATA) {
+        dl_emit_stream(&emit, 2.0 * all * h, tokens * h + all * h, all * h + tokens * layer->top_k,
+                       0.0);
+        dl_emit_gemm(&emit, f, rows, h, held, false, false);
+        dl_emit_stream(&emit, 8.0 * all * f, 2.0 * all * f, all * f, 0.0);
+        dl_emit_gemm(&emit, h, rows, f, held, false, false);
+        dl_emit_stream(&emit, all * h, all * h, tokens * h, 0.0);
+        dl_emit_stream(&emit, 4.0 * tokens * e, 2.0 * tokens * e, tokens * e, 0.0);
+        dl_emit_gemm(&emit, h, tokens, e, 1.0, false, false);
+    } else {
+        dl_emit_gemm(&emit, h, e, tokens, 1.0, false, true);
+        dl_emit_gemm(&emit, h, f, rows, held, false, true);
+        dl_emit_gemm(&emit, f, h, rows, held, false, true);
+        if (layer->bias) dl_emit_stream(&emit, all * (f + h), all * (f + h), held * (f + h), 0.0);
+    }
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_moe = {
+    .name = "moe",
+    .summary =
+        "mixture of experts: a router, and two products in each of the experts that a token takes",
+    .source = "formulas",
+    .needs = DL_KEY_OUT | DL_KEY_EXPERTS,
+    .takes = DL_KEY_TOPK | DL_KEY_CAPACITY | DL_KEY_BIAS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = moe_infer,
+    .kernels = moe_kernels,
+};

@@ -1,0 +1,134 @@
+/* layer_norm.c - batch, layer and local response normalization, and a learned scale per channel.
+ *
+ * F-LAYER-STREAM: batch norm in training moves 2R + 1W forward and 4R + 1W backward, unfused
+ * (formulas section 2, marked mem). Layer norm keeps a token's row on chip: 1R + 1W forward, 2R +
+ * 1W for its input and 2R for its weights. The statistics of batch norm (8 bytes a channel and
+ * batch) are not counted among the saved activations.
+ */
+#include "model/workload/layer.h"
+
+static enum dl_code batchnorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                    struct dl_arena *arena, struct dl_err *err) {
+    layer->out = inputs[0];
+    layer->keeps = DL_KEEPS_INPUT;
+    layer->buffer_elements =
+        2.0 * inputs[0].channels + 1.0; /* running mean, variance, and a counter */
+    DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
+    return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
+}
+
+static int batchnorm_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                             struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, 5.0 * n, 2.0 * n, n, 0.0);
+    if (pass == DL_BACKWARD_DATA)
+        dl_emit_stream(&emit, 8.0 * n, 4.0 * n, n, 0.0); /* the weights' gradients with it */
+    if (pass == DL_BACKWARD_WEIGHTS && layer->first)
+        dl_emit_stream(&emit, 4.0 * n, 2.0 * n, 0.0, 0.0);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_batchnorm = {
+    .name = "batchnorm",
+    .work = DL_WORK_BATCHNORM,
+    .summary = "batch normalization in training; its running statistics are buffers",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = batchnorm_infer,
+    .kernels = batchnorm_kernels,
+};
+
+static enum dl_code layernorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                    struct dl_arena *arena, struct dl_err *err) {
+    layer->out = inputs[0];
+    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved_bytes =
+        8.0 * dl_shape_positions(&inputs[0]); /* mean and deviation of each token, fp32 */
+    DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
+    return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
+}
+
+static int layernorm_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                             struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements, statistics_bytes = batch * layer->saved_bytes;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, 8.0 * n, n, n, statistics_bytes);
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 11.0 * n, 2.0 * n, n, statistics_bytes);
+    if (pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, 4.0 * n, 2.0 * n, 0.0, statistics_bytes);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_layernorm = {
+    .name = "layernorm",
+    .work = DL_WORK_LAYERNORM,
+    .summary = "layer normalization over the channels of each token",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = layernorm_infer,
+    .kernels = layernorm_kernels,
+};
+
+/* Local response normalization over neighbouring channels: one kernel fills the scale, one divides
+ * by it. */
+static enum dl_code lrn_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                              struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    (void)err;
+    layer->out = inputs[0];
+    layer->keeps = DL_KEEPS_INPUT | DL_KEEPS_OUTPUT;
+    layer->own_elements = dl_shape_elements(&inputs[0]);
+    return DL_OK;
+}
+
+static int lrn_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                       struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements;
+    if (pass == DL_FORWARD) {
+        dl_emit_stream(&emit, 6.0 * n, n, n, 0.0);
+        dl_emit_stream(&emit, 4.0 * n, 2.0 * n, n, 0.0);
+    }
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 12.0 * n, 4.0 * n, n, 0.0);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_lrn = {
+    .name = "lrn",
+    .summary = "local response normalization across channels",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = lrn_infer,
+    .kernels = lrn_kernels,
+};
+
+/* y = w_c * x / |x|: normalization across channels with a learned factor (SSD, conv4_3). */
+static enum dl_code scale_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                struct dl_arena *arena, struct dl_err *err) {
+    layer->out = inputs[0];
+    layer->keeps = DL_KEEPS_INPUT;
+    return dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err);
+}
+
+static int scale_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                         struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double n = emit.out_elements;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, 4.0 * n, 2.0 * n, n, 0.0);
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 6.0 * n, 2.0 * n, n, 0.0);
+    if (pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, 2.0 * n, 2.0 * n, 0.0, 0.0);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_scale = {
+    .name = "scale",
+    .summary = "normalization across channels with a learned factor per channel (SSD)",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = scale_infer,
+    .kernels = scale_kernels,
+};

@@ -1,0 +1,166 @@
+/* layer_pool.c - pooling and upsampling.
+ *
+ * F-LAYER-STREAM: the input is read once and the output written once (formulas section 2).
+ * Backward, the gradient of the output is read and that of the input written. Max pooling keeps an
+ * index of 8 bytes for each output (PyTorch's int64) and its input; the others need only shapes,
+ * but PyTorch's average pooling holds on to its input.
+ */
+#include "model/workload/layer.h"
+
+static enum dl_code window_infer(struct dl_layer *layer, const struct dl_shape *in,
+                                 struct dl_err *err) {
+    if (in->dims < 1)
+        return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
+    layer->out = *in;
+    for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
+        double padded = in->size[i] + 2.0 * layer->pad[i];
+        if (layer->kernel[i] > padded) {
+            return dl_layer_fail(err, DL_KEY_KERNEL,
+                                 "a window of %.0f does not fit the padded input of %.0f",
+                                 layer->kernel[i], padded);
+        }
+        double steps = (padded - layer->kernel[i]) / layer->stride[i];
+        double out = (layer->ceil_mode ? ceil(steps) : floor(steps)) + 1.0;
+        /* A window must start inside the input or its left padding. */
+        if (layer->ceil_mode && (out - 1.0) * layer->stride[i] >= in->size[i] + layer->pad[i])
+            out -= 1.0;
+        layer->out.size[i] = out;
+    }
+    return DL_OK;
+}
+
+static double window(const struct dl_layer *layer) {
+    return layer->kernel[0] * layer->kernel[1] * layer->kernel[2];
+}
+
+static enum dl_code maxpool_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    DL_TRY(window_infer(layer, &inputs[0], err));
+    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved_bytes = 8.0 * dl_shape_elements(&layer->out);
+    return DL_OK;
+}
+
+static int maxpool_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                           struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double index_bytes = 8.0 * emit.out_elements;
+    if (pass == DL_FORWARD) {
+        dl_emit_stream(&emit, window(layer) * emit.out_elements, emit.in_elements,
+                       emit.out_elements, index_bytes);
+    }
+    if (pass == DL_BACKWARD_DATA) {
+        dl_emit_stream(&emit, emit.in_elements, emit.out_elements, emit.in_elements, index_bytes);
+    }
+    return emit.count;
+}
+
+static enum dl_code avgpool_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    layer->keeps = DL_KEEPS_INPUT;
+    return window_infer(layer, &inputs[0], err);
+}
+
+static int average_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                           struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    double reads = emit.in_elements, writes = emit.out_elements;
+    if (pass == DL_FORWARD) dl_emit_stream(&emit, reads, reads, writes, 0.0);
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, reads, writes, reads, 0.0);
+    return emit.count;
+}
+
+static enum dl_code global_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                 struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    if (inputs[0].dims < 1)
+        return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
+    layer->out = inputs[0];
+    for (int i = 0; i < DL_DIMS; i++) layer->out.size[i] = 1.0;
+    return DL_OK;
+}
+
+static enum dl_code adaptive_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                   struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    if (inputs[0].dims < 1)
+        return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
+    layer->out = inputs[0];
+    for (int i = DL_DIMS - inputs[0].dims; i < DL_DIMS; i++) layer->out.size[i] = layer->target[i];
+    layer->keeps = DL_KEEPS_INPUT;
+    return DL_OK;
+}
+
+/* An adaptive pool may be larger than its input (AlexNet on small images): elements are then
+ * repeated. */
+const struct dl_layer_kind dl_layer_maxpool = {
+    .name = "maxpool",
+    .work = DL_WORK_POOLING,
+    .summary = "max pooling; stride defaults to the window",
+    .source = "formulas",
+    .needs = DL_KEY_KERNEL,
+    .takes = DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_CEIL,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = maxpool_infer,
+    .kernels = maxpool_kernels,
+};
+
+const struct dl_layer_kind dl_layer_avgpool = {
+    .name = "avgpool",
+    .work = DL_WORK_POOLING,
+    .summary = "average pooling; stride defaults to the window",
+    .source = "formulas",
+    .needs = DL_KEY_KERNEL,
+    .takes = DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_CEIL,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = avgpool_infer,
+    .kernels = average_kernels,
+};
+
+const struct dl_layer_kind dl_layer_global_pool = {
+    .name = "global_pool",
+    .work = DL_WORK_POOLING,
+    .summary = "mean over all positions",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = global_infer,
+    .kernels = average_kernels,
+};
+
+const struct dl_layer_kind dl_layer_adaptive_pool = {
+    .name = "adaptive_pool",
+    .work = DL_WORK_POOLING,
+    .summary = "average pooling to a given output size",
+    .source = "formulas",
+    .needs = DL_KEY_SIZE,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = adaptive_infer,
+    .kernels = average_kernels,
+};
+
+static enum dl_code upsample_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                   struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    if (inputs[0].dims < 1)
+        return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
+    layer->out = inputs[0];
+    for (int i = DL_DIMS - inputs[0].dims; i < DL_DIMS; i++) layer->out.size[i] *= layer->scale;
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_upsample = {
+    .name = "upsample",
+    .summary = "each extent times a whole scale (nearest or bilinear)",
+    .source = "formulas",
+    .needs = DL_KEY_SCALE,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = upsample_infer,
+    .kernels = average_kernels,
+};

@@ -1,0 +1,108 @@
+/* workload_build.h - the state of one building, shared by workload.c (documents, parameters,
+ * totals) and workload_expand.c (blocks, names, layers). For these two alone.
+ */
+#ifndef DL_MODEL_WORKLOAD_WORKLOAD_BUILD_H
+#define DL_MODEL_WORKLOAD_WORKLOAD_BUILD_H
+
+#include "model/workload/workload_file.h"
+
+enum {
+    DL_WORKLOAD_LAYERS = 100000, /* most layers of a workload */
+    DL_WORKLOAD_STEPS = 200000,  /* most entries visited: also blocks that emit nothing end */
+    DL_WORKLOAD_PARAMETERS = 256,
+    DL_WORKLOAD_DEPTH = 16, /* blocks within blocks */
+    DL_WORKLOAD_CHAIN = 32, /* parameters that use parameters */
+};
+
+enum dl_value_state { DL_VALUE_OPEN, DL_VALUE_BUSY, DL_VALUE_DONE };
+
+struct dl_build_value { /* a parameter in force */
+    const char *key, *text;
+    int doc; /* document that gives it, or -1: an override */
+    enum dl_value_state state;
+    double value;
+};
+
+struct dl_build_symbol {
+    const char *name; /* NULL: a free slot */
+    int layer;        /* whose output it is; -1: the workload's input */
+};
+
+struct dl_build {
+    const struct dl_json *const *docs;
+    const struct dl_workload_file *files;
+    int doc_count;
+    struct dl_arena *arena, *scratch; /* of the result; of what dies with the building */
+    struct dl_err *err;
+    struct dl_build_value *values;
+    int value_count, value_depth;
+    struct dl_shape input;
+    struct dl_layer *layers;
+    int layer_count, layer_capacity;
+    struct dl_build_symbol *symbols;
+    size_t symbol_count, symbol_capacity;
+    long steps;
+};
+
+/* The list being expanded. */
+struct dl_frame {
+    const struct dl_frame *up;
+    const struct dl_block *block; /* NULL: the top list */
+    int doc, block_index;
+    const struct dl_entry *entries;
+    int entry_count;
+    const char *prefix; /* "layer1.0." */
+    const char *const *argument_names;
+    const double *arguments;
+    int argument_count;
+    double index; /* of the repetition that this frame is */
+    const int *inputs;
+    int input_count;
+    int depth;
+};
+
+/* What names in an expression of one entry mean. */
+struct dl_scope {
+    struct dl_build *b;
+    const struct dl_frame *frame;
+    double index;
+    double in_channels; /* NAN: not known here */
+};
+
+/* Value of a parameter; DL_ERR_INPUT when there is none of that name. */
+enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_out,
+                            struct dl_err *err);
+/* Expands the layers of the nearest document that has some into b->layers. */
+enum dl_code dl_build_expand(struct dl_build *b);
+/* Puts a place into the error that was just filled: path of the document `doc`. Returns its code.
+ */
+enum dl_code dl_build_at(struct dl_build *b, int doc, const char *path);
+/* Which document has layers; -1: none. */
+int dl_build_layers_doc(const struct dl_build *b);
+
+/* The same for an entry of a list; key: the member at fault, or NULL. */
+enum dl_code dl_build_fault(struct dl_build *b, const struct dl_frame *frame, int entry,
+                            const char *key);
+enum dl_code dl_build_no_memory(struct dl_build *b);
+
+/* Layer whose output a full name means (-1: the workload's input), or `otherwise`. */
+int dl_build_find(const struct dl_build *b, const char *name, int otherwise);
+/* Gives a full name, which must outlive the building, to the output of a layer. An error when it is
+ * taken. */
+enum dl_code dl_build_define(struct dl_build *b, const char *name, int layer);
+/* Full name of an entry in its frame; without one of its own the kind, numbered from the second on.
+ */
+enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame,
+                           const struct dl_entry *e, double index, const char **out);
+const struct dl_shape *dl_build_shape(const struct dl_build *b, int layer);
+
+/* Values of expressions: any number; a whole number (half: a multiple of 0.5) from min to 2^53. */
+enum dl_code dl_build_number(struct dl_scope *scope, const char *text, double *out);
+enum dl_code dl_build_extent(struct dl_scope *scope, const char *text, double min, bool half,
+                             double *out);
+
+/* Appends the layer of entry `at`. The error has its place. */
+enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, int at, double index,
+                            const int *inputs, int input_count, int *out);
+
+#endif

@@ -1,0 +1,283 @@
+/* workload_layer.c - one entry of a workload file becomes one layer: its expressions, its geometry,
+ * its shape.
+ */
+#include "model/workload/workload_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/workload/workload_expr.h"
+
+/* ---- expressions ---- */
+
+static enum dl_code find_name(void *context, const char *name, double *value_out,
+                              struct dl_err *err) {
+    const struct dl_scope *scope = context;
+    if (strcmp(name, "index") == 0) {
+        *value_out = scope->index;
+        return DL_OK;
+    }
+    if (strcmp(name, "in_channels") == 0 && !isnan(scope->in_channels)) {
+        *value_out = scope->in_channels;
+        return DL_OK;
+    }
+    for (int i = 0; i < scope->frame->argument_count; i++) {
+        if (strcmp(scope->frame->argument_names[i], name) == 0) {
+            *value_out = scope->frame->arguments[i];
+            return DL_OK;
+        }
+    }
+    return dl_build_value(scope->b, name, value_out, err);
+}
+
+enum dl_code dl_build_number(struct dl_scope *scope, const char *text, double *out) {
+    struct dl_expr_names names = {.find = find_name, .context = scope};
+    return dl_expr_eval(text, &names, out, scope->b->err);
+}
+
+/* A whole number from min to 2^53, or with half: a multiple of 0.5. */
+enum dl_code dl_build_extent(struct dl_scope *scope, const char *text, double min, bool half,
+                             double *out) {
+    DL_TRY(dl_build_number(scope, text, out));
+    double scaled = half ? 2.0 * *out : *out;
+    if (scaled != floor(scaled) || *out < min || *out > 9007199254740992.0) {
+        bool plain = text[strspn(text, "0123456789.eE+-")] == '\0'; /* the value says it all */
+        return dl_fail(scope->b->err, DL_ERR_INPUT,
+                       "expected a %s of at least %.0f, found %.10g%s%.80s%s",
+                       half ? "multiple of 0.5" : "whole number", min, *out,
+                       plain ? "" : " from \"", plain ? "" : text, plain ? "" : "\"");
+    }
+    return DL_OK;
+}
+
+static enum dl_code name_key(struct dl_err *err, const char *key, enum dl_code code) {
+    snprintf(err->key, sizeof err->key, "%s", key);
+    return code;
+}
+
+struct extents_rule {
+    unsigned key;
+    const char *const *texts;
+    int count;
+    double min, fallback, unused; /* unused: value in the dimensions that the input does not have */
+    bool half;
+    double *out;
+};
+
+static enum dl_code set_extents(struct dl_scope *scope, const struct extents_rule *rule, int dims) {
+    for (int i = 0; i < DL_DIMS; i++)
+        rule->out[i] = i < DL_DIMS - dims ? rule->unused : rule->fallback;
+    if (rule->count == 0) return DL_OK;
+    if (rule->count != 1 && rule->count != dims) {
+        return dl_layer_fail(scope->b->err, rule->key,
+                             "expected 1 extent or %d (the input's dimensions), found %d", dims,
+                             rule->count);
+    }
+    double value = 0.0;
+    for (int i = 0; i < dims; i++) {
+        if (i < rule->count) {
+            enum dl_code code =
+                dl_build_extent(scope, rule->texts[i], rule->min, rule->half, &value);
+            if (code != DL_OK)
+                return name_key(scope->b->err, dl_layer_key_names[__builtin_ctz(rule->key)], code);
+        }
+        rule->out[DL_DIMS - dims + i] = value;
+    }
+    return DL_OK;
+}
+
+static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e,
+                                struct dl_layer *layer) {
+    double causal = 0.0, flash = 0.0;
+    const struct {
+        const char *key, *text;
+        double min;
+        double *out;
+    } numbers[] = {
+        {"out", e->out, 1.0, &layer->hidden},    {"groups", e->groups, 1.0, &layer->groups},
+        {"heads", e->heads, 1.0, &layer->heads}, {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
+        {"rows", e->rows, 1.0, &layer->rows},    {"tokens", e->tokens, 1.0, &layer->tokens},
+        {"scale", e->scale, 1.0, &layer->scale}, {"causal", e->causal, 0.0, &causal},
+        {"flash", e->flash, 0.0, &flash},        {"experts", e->experts, 1.0, &layer->experts},
+        {"topk", e->topk, 1.0, &layer->top_k},
+    };
+    layer->groups = 1.0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (numbers[i].text == NULL) continue;
+        enum dl_code code =
+            dl_build_extent(scope, numbers[i].text, numbers[i].min, false, numbers[i].out);
+        if (code != DL_OK) return name_key(scope->b->err, numbers[i].key, code);
+    }
+    if (e->dropout != NULL) {
+        enum dl_code code = dl_build_number(scope, e->dropout, &layer->dropout);
+        if (code == DL_OK && !(layer->dropout >= 0.0 && layer->dropout < 1.0)) {
+            code = dl_fail(scope->b->err, DL_ERR_INPUT,
+                           "expected a probability from 0 to below 1, found %g", layer->dropout);
+        }
+        if (code != DL_OK) return name_key(scope->b->err, "dropout", code);
+    }
+    if (e->capacity != NULL) {
+        enum dl_code code = dl_build_number(scope, e->capacity, &layer->capacity);
+        if (code == DL_OK && !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
+            code = dl_fail(scope->b->err, DL_ERR_INPUT,
+                           "expected a factor from 0.1 to 1e6, found %g", layer->capacity);
+        }
+        if (code != DL_OK) return name_key(scope->b->err, "capacity", code);
+    }
+    layer->causal = causal != 0.0;
+    layer->flash = flash != 0.0;
+    layer->bias = e->bias;
+    layer->ceil_mode = e->ceil;
+    layer->in_place = e->in_place;
+    layer->bidirectional = e->bidirectional;
+    layer->sparse = e->sparse;
+    layer->additive = e->additive;
+    return DL_OK;
+}
+
+static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *e,
+                                 struct dl_layer *layer) {
+    bool pools =
+        (layer->kind->needs & DL_KEY_KERNEL) != 0 && (layer->kind->needs & DL_KEY_OUT) == 0;
+    const struct extents_rule rules[] = {
+        {DL_KEY_KERNEL, e->kernel, e->kernel_count, 1.0, 1.0, 1.0, false, layer->kernel},
+        {DL_KEY_STRIDE, e->stride, e->stride_count, 1.0, 1.0, 1.0, false, layer->stride},
+        {DL_KEY_PAD, e->pad, e->pad_count, 0.0, 0.0, 0.0, true, layer->pad},
+        {DL_KEY_DILATION, e->dilation, e->dilation_count, 1.0, 1.0, 1.0, false, layer->dilation},
+        {DL_KEY_SIZE, e->size, e->size_count, 1.0, 1.0, 1.0, false, layer->target},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        DL_TRY(set_extents(scope, &rules[i], layer->in.dims));
+    if (pools && e->stride_count == 0) memcpy(layer->stride, layer->kernel, sizeof layer->stride);
+    return set_numbers(scope, e, layer);
+}
+
+/* ---- layers ---- */
+
+static enum dl_code check_keys(struct dl_build *b, const struct dl_entry *e,
+                               const struct dl_layer_kind *kind) {
+    unsigned keys = dl_entry_keys(e), missing = kind->needs & ~keys,
+             extra = keys & ~(kind->needs | kind->takes);
+    if (missing != 0) {
+        return dl_fail(b->err, DL_ERR_INPUT, "a %s needs '%s'", kind->name,
+                       dl_layer_key_names[__builtin_ctz(missing)]);
+    }
+    if (extra != 0) {
+        return dl_layer_fail(b->err, extra & (~extra + 1u), "a %s has no '%s'", kind->name,
+                             dl_layer_key_names[__builtin_ctz(extra)]);
+    }
+    if (e->with_count > 0)
+        return dl_fail(b->err, DL_ERR_INPUT, "'with' goes with a block, not with a layer");
+    return DL_OK;
+}
+
+static enum dl_code tie(struct dl_build *b, const struct dl_entry *e, struct dl_layer *layer) {
+    layer->tied_to = -1;
+    if (e->tied == NULL) return DL_OK;
+    int owner = dl_build_find(b, e->tied, -1);
+    if (owner >= 0 && b->layers[owner].tied_to >= 0) owner = b->layers[owner].tied_to;
+    if (owner < 0 || b->layers[owner].parameter_count == 0 ||
+        b->layers[owner].parameters[0].elements != layer->parameters[0].elements) {
+        return dl_layer_fail(b->err, DL_KEY_TIED,
+                             "expected the full name of an earlier layer with a weight of %.0f "
+                             "elements, found '%.80s'",
+                             layer->parameters[0].elements, e->tied);
+    }
+    layer->tied_to = owner;
+    layer->parameter_elements -= layer->parameters[0].elements;
+    layer->parameters++;
+    layer->parameter_count--;
+    return DL_OK;
+}
+
+static enum dl_code check_size(struct dl_build *b, const struct dl_layer *layer) {
+    const double most = 9007199254740992.0; /* 2^53 */
+    double elements = dl_shape_elements(&layer->out);
+    if (elements >= 1.0 && elements <= most && layer->forward_macs <= most) return DL_OK;
+    return dl_fail(b->err, DL_ERR_INPUT,
+                   "%g output elements and %g multiply-adds a sample; expected at most 2^53",
+                   elements, layer->forward_macs);
+}
+
+const struct dl_shape *dl_build_shape(const struct dl_build *b, int index) {
+    return index < 0 ? &b->input : &b->layers[index].out;
+}
+
+static struct dl_layer *new_layer(struct dl_build *b) {
+    if (b->layer_count >= DL_WORKLOAD_LAYERS) {
+        dl_fail(b->err, DL_ERR_INPUT, "more than %d layers", DL_WORKLOAD_LAYERS);
+        return NULL;
+    }
+    if (b->layer_count == b->layer_capacity) {
+        int capacity = b->layer_capacity == 0 ? 64 : 2 * b->layer_capacity;
+        struct dl_layer *grown = dl_arena_alloc(b->scratch, (size_t)capacity, sizeof *grown);
+        if (grown == NULL) {
+            dl_build_no_memory(b);
+            return NULL;
+        }
+        if (b->layer_count > 0) memcpy(grown, b->layers, (size_t)b->layer_count * sizeof *grown);
+        b->layers = grown;
+        b->layer_capacity = capacity;
+    }
+    struct dl_layer *layer = &b->layers[b->layer_count];
+    memset(layer, 0, sizeof *layer);
+    return layer;
+}
+
+static enum dl_code infer_layer(struct dl_build *b, struct dl_layer *layer,
+                                const struct dl_entry *e) {
+    const struct dl_shape *shapes = &layer->in;
+    if (layer->input_count > 1) {
+        struct dl_shape *all = dl_arena_alloc(b->scratch, (size_t)layer->input_count, sizeof *all);
+        if (all == NULL) return dl_build_no_memory(b);
+        for (int i = 0; i < layer->input_count; i++) all[i] = *dl_build_shape(b, layer->inputs[i]);
+        shapes = all;
+    }
+    for (int i = 0; i < layer->input_count; i++)
+        layer->in_elements += dl_shape_elements(&shapes[i]);
+    DL_TRY(layer->kind->infer(layer, shapes, b->arena, b->err));
+    DL_TRY(tie(b, e, layer));
+    return check_size(b, layer);
+}
+
+enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, int at, double index,
+                            const int *inputs, int input_count, int *out) {
+    const struct dl_entry *e = &frame->entries[at];
+    const struct dl_layer_kind *kind = dl_layer_kind_find(e->kind);
+    if (kind == NULL) {
+        const char *names[64];
+        size_t count = 0;
+        for (; count < 63 && dl_layer_kinds[count] != NULL; count++)
+            names[count] = dl_layer_kinds[count]->name;
+        names[count] = NULL;
+        const char *near = dl_suggest(e->kind, names);
+        dl_fail(b->err, DL_ERR_INPUT, "no kind of layer '%.40s'%s%s%s", e->kind,
+                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return dl_build_fault(b, frame, at, "kind");
+    }
+    if (check_keys(b, e, kind) != DL_OK) return dl_build_fault(b, frame, at, b->err->key);
+    if (input_count < kind->inputs_min || input_count > kind->inputs_max) {
+        dl_fail(b->err, DL_ERR_INPUT, "a %s has %d to %d inputs, found %d", kind->name,
+                kind->inputs_min, kind->inputs_max, input_count);
+        return dl_build_fault(b, frame, at, "from");
+    }
+    struct dl_layer *layer = new_layer(b);
+    if (layer == NULL) return dl_build_fault(b, frame, at, "repeat");
+    int *copied = dl_arena_alloc(b->arena, (size_t)input_count, sizeof *copied);
+    if (copied == NULL) return dl_build_no_memory(b);
+    memcpy(copied, inputs, (size_t)input_count * sizeof *copied);
+    layer->kind = kind;
+    layer->inputs = copied;
+    layer->input_count = input_count;
+    layer->in = *dl_build_shape(b, inputs[0]);
+    if (dl_build_name(b, frame, e, index, &layer->name) != DL_OK)
+        return dl_build_fault(b, frame, at, "name");
+    struct dl_scope scope = {
+        .b = b, .frame = frame, .index = index, .in_channels = layer->in.channels};
+    if (set_geometry(&scope, e, layer) != DL_OK) return dl_build_fault(b, frame, at, b->err->key);
+    if (infer_layer(b, layer, e) != DL_OK) return dl_build_fault(b, frame, at, b->err->key);
+    if (dl_build_define(b, layer->name, b->layer_count) != DL_OK)
+        return dl_build_fault(b, frame, at, "name");
+    *out = b->layer_count++;
+    return DL_OK;
+}

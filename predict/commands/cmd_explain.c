@@ -1,0 +1,247 @@
+/* cmd_explain.c - every term of one prediction: formula, inputs, where each number came from. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predict/inputs/checkpoint_inputs.h"
+#include "predict/output/explain_limits.h"
+#include "predict/inputs/inputs.h"
+#include "predict/inputs/heterogeneous_inputs.h"
+#include "predict/output/rows.h"
+
+static const struct dl_option own_options[] = {
+    {"top", 0, "N", "Output",
+     "only the N longest terms, the others as a sum by group; memory as it is", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {
+    own_options,           dl_input_options,  dl_heterogeneous_options,
+    dl_checkpoint_options, dl_output_options, NULL};
+static const char *const examples[] = {
+    "dlmodel explain --framework pytorch-ddp --nodes 4",
+    "dlmodel explain --workload vgg16 --framework horovod-pytorch --nodes 16 --top 12",
+    "dlmodel explain --system dgx1-v100 --workload vgg16 --framework horovod-tensorflow --nodes 2 "
+    "--csv",
+    NULL,
+};
+
+static const struct dl_column columns[] = {
+    {"term", "term", "", DL_COLUMN_STRING, 0, 0},
+    {"group", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
+    {"inputs", "inputs", "", DL_COLUMN_STRING, 0, 0},
+    {"start_s", "at", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
+    {"value_s", "time", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
+    {"value_bytes", "memory", "MiB", DL_COLUMN_NUMBER, 1048576, 4},
+    {"sigma_log", "sigma", "", DL_COLUMN_NUMBER, 0, 2},
+    {"origin", "origin", "", DL_COLUMN_STRING, 0, 0},
+    {"limit", NULL, NULL, DL_COLUMN_STRING, 0, 0}, /* text has it among the inputs */
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static enum dl_code add_term(struct dl_table *table, const struct dl_term *term,
+                             struct dl_err *err) {
+    union dl_cell *c = dl_table_row(table);
+    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const bool memory = strcmp(term->group, "memory") == 0;
+    c[0].string = term->name;
+    c[1].string = term->group;
+    c[2].string = term->formula;
+    c[3].string = term->inputs;
+    c[4].number = term->start_s;
+    c[5].number = memory ? NAN : term->value;
+    c[6].number = memory ? term->value : NAN;
+    c[7].number = term->sigma_log;
+    c[8].string = term->origin;
+    c[9].string = term->limit;
+    return DL_OK;
+}
+
+/* Groups in the order in which the terms come; each gets a line with its sum. */
+static const char *const groups[] = {"forward", "backward", "update", "communication",
+                                     "input",   "overhead", "memory", NULL};
+
+static double sum_of(const struct dl_prediction *p, const char *group, int *count_out) {
+    double sum = 0;
+    *count_out = 0;
+    for (int i = 0; i < p->term_count; i++) {
+        if (strcmp(p->terms[i].group, group) != 0) continue;
+        sum += p->terms[i].value;
+        ++*count_out;
+    }
+    return sum;
+}
+
+/* A line that stands for `count` terms of a group; it starts nowhere. */
+static enum dl_code add_sum(struct dl_table *table, const char *name, const char *group, double sum,
+                            int count, struct dl_err *err) {
+    const struct dl_term line = {
+        .name = name,
+        .group = group,
+        .formula = "sum",
+        .inputs = dl_arena_printf(table->arena, "%d terms", count),
+        .start_s = NAN,
+        .value = sum,
+        .sigma_log = NAN,
+    };
+    return add_term(table, &line, err);
+}
+
+static bool is_left_out(const struct dl_term *term, double least_s) {
+    return strcmp(term->group, "memory") != 0 && term->value < least_s;
+}
+
+/* Times below least_s are left out; for people (`sums`) a line has what they come to, and one the
+ * whole group. One alone stays. */
+static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, double least_s,
+                              bool sums, struct dl_err *err) {
+    for (int g = 0; groups[g] != NULL; g++) {
+        int count, left = 0;
+        double left_s = 0;
+        const double sum = sum_of(p, groups[g], &count);
+        for (int i = 0; i < p->term_count; i++) {
+            if (strcmp(p->terms[i].group, groups[g]) == 0 && is_left_out(&p->terms[i], least_s))
+                left_s += p->terms[i].value, left++;
+        }
+        for (int i = 0; i < p->term_count; i++) {
+            if (strcmp(p->terms[i].group, groups[g]) != 0 ||
+                (left > 1 && is_left_out(&p->terms[i], least_s)))
+                continue;
+            DL_TRY(add_term(table, &p->terms[i], err));
+        }
+        if (sums && left > 1)
+            DL_TRY(add_sum(table, dl_arena_printf(table->arena, "%d shorter", left), groups[g],
+                           left_s, left, err));
+        if (sums && count > 1)
+            DL_TRY(add_sum(table, dl_arena_printf(table->arena, "= %s", groups[g]), groups[g], sum,
+                           count, err));
+    }
+    return DL_OK;
+}
+
+static void sums_json(struct dl_json_writer *w, const struct dl_prediction *p) {
+    dl_jw_array(w, "sums");
+    for (int g = 0; groups[g] != NULL; g++) {
+        int count;
+        const double sum = sum_of(p, groups[g], &count);
+        if (count == 0) continue;
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "group", groups[g]);
+        dl_jw_integer(w, "terms", count);
+        dl_jw_number(w, strcmp(groups[g], "memory") == 0 ? "value_bytes" : "value_s", sum);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
+static const char *summary_text(struct dl_context *context, const struct dl_prediction *p) {
+    return dl_arena_printf(
+        context->arena,
+        "F-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + exposed "
+        "input %.4g + bubble %.4g + "
+        "overhead %.4g\n             compute = forward %.4g + backward %.4g + update %.4g; "
+        "communication %.4g and input %.4g in "
+        "all, the rest of them is hidden\nF-INTERVAL   80 %% interval %.4g to %.4g ms\nF-BOUND     "
+        " bottleneck %s: %.0f %% of "
+        "the iteration\n",
+        1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->exposed_comm_s, 1e3 * p->exposed_input_s,
+        1e3 * p->bubble_s, 1e3 * p->overhead_s, 1e3 * p->forward_s, 1e3 * p->backward_s,
+        1e3 * p->update_s, 1e3 * p->comm_s, 1e3 * p->input_s, 1e3 * p->iteration_low_s,
+        1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share);
+}
+
+static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_prediction_row *row, const struct dl_table *table,
+                               const struct dl_explain_limits *limits, struct dl_err *err) {
+    const char *terms = dl_table_text(table),
+               *kinds = dl_heterogeneous_text(context->arena, row->prediction), *checkpoint;
+    DL_TRY(dl_checkpoint_text(context, options, row, &checkpoint, err));
+    if (terms == NULL || kinds == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return context->output(
+        options,
+        dl_arena_printf(context->arena,
+                        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per "
+                        "device\n\n%s\n%s%s%s%s",
+                        row->workload->name, dl_precision_names[row->plan->precision],
+                        row->system->name, row->system->device->name, row->framework->name,
+                        row->framework->release, (long long)row->plan->nodes,
+                        (long long)row->plan->devices_per_node, row->plan->batch_per_device_samples,
+                        terms, summary_text(context, row->prediction),
+                        dl_explain_limits_text(context->arena, limits), kinds, checkpoint),
+        err);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    struct dl_inputs inputs;
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+    int64_t top = 0;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_option_integer(options, "top", 1, 1000000, &top, err));
+    DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    if (inputs.node_count != 1)
+        return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
+    const struct dl_framework *framework = inputs.frameworks[0];
+    for (int i = 0; inputs.framework_all && i < inputs.framework_count;
+         i++) { /* not named: the plainest multi-node mode */
+        if (strcmp(inputs.frameworks[i]->name, "pytorch-ddp") == 0)
+            framework = inputs.frameworks[i];
+    }
+    DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
+                             &prediction, err));
+    dl_inputs_note_files(context, &inputs);
+    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework, &plan,
+                                          &prediction};
+    struct dl_explain_limits limits;
+    dl_explain_limits(&inputs, &row, context->arena, &limits);
+    struct dl_table table;
+    dl_table_init(&table, context->arena, columns, COLUMNS);
+    const double least_s =
+        top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)top, context->arena) : -INFINITY;
+    DL_TRY(add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT, err));
+    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, &limits, err));
+    if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
+    if (format == DL_FORMAT_JSON) {
+        struct dl_json_writer w;
+        dl_jw_init(&w, context->arena, false);
+        dl_output_header(&w, "dlmodel-explanation");
+        dl_inputs_json(context, &inputs, options, &w);
+        dl_jw_array(&w, "results");
+        dl_rows_json_open(&w, &row);
+        dl_heterogeneous_json(&w, &prediction);
+        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
+        dl_jw_end(&w);
+        dl_jw_end(&w);
+        dl_jw_array(&w, "terms");
+        dl_table_json(&table, &w);
+        dl_jw_end(&w);
+        sums_json(&w, &prediction);
+        dl_explain_limits_json(&w, &limits);
+        dl_jw_end(&w);
+        DL_TRY(context->output(
+            options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err));
+    }
+    for (int i = 0; i < prediction.warning_count; i++)
+        context->note(context, "warning: %s", prediction.warnings[i]);
+    if (inputs.strict && prediction.extrapolated)
+        return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
+    return DL_OK;
+}
+
+const struct dl_command dl_cmd_explain = {
+    .name = "explain",
+    .summary = "every term of one prediction, its formula, inputs and origin",
+    .usage = "[options]",
+    .purpose = "Prints each layer's forward and backward time, each message, the update, memory by "
+               "part: value, start on the "
+               "timeline, formula id (see model/README.md), inputs, uncertainty, and where its "
+               "numbers came from. Below: "
+               "how many layers are limited by arithmetic, memory bandwidth and kernel latency, "
+               "and in other precisions than fp32 what "
+               "that makes of the gain over fp32.",
+    .examples = examples,
+    .options = tables,
+    .run = run,
+};

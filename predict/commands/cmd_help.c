@@ -1,0 +1,249 @@
+/* cmd_help.c - help on commands and topics. The man page and the completion are in manual.c; all
+ * come from the tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "predict/manual/manual.h"
+#include "predict/manual/theory.h"
+
+static const struct dl_option help_options[] = {
+    {"man", 0, NULL, "Output", "the man page of dlmodel, or of COMMAND (roff)", false},
+    {"completion", 0, "bash|zsh", "Output", "a completion script", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {help_options, dl_output_options, NULL};
+static const char *const examples[] = {"dlmodel help predict", "dlmodel help units",
+                                       "dlmodel help theory F-NCCL", NULL};
+
+const char dl_exit_text[] =
+    "Exit status\n"
+    "  0  done\n"
+    "  1  the answer is no: does not fit in memory, error above --max-error, nothing feasible\n"
+    "  2  wrong use of the command line\n"
+    "  3  bad input file: FILE:LINE:COL: error: KEY: what was expected\n"
+    "  4  outside what was calibrated, with --strict\n"
+    "  5  the system refused: file, memory, permission\n"
+    "  6  a back-end failed: CUDA, cuDNN, NCCL, MPI, Slurm\n";
+
+static const char environment_text[] =
+    "Environment\n"
+    "  DLMODEL_DATA   directory of data files, before those of the installation and after --data\n"
+    "  DLMODEL_LOCAL  path of the profile that calibrate writes and the system 'local' names;\n"
+    "                 default $XDG_DATA_HOME/dlmodel/local.json, else "
+    "~/.local/share/dlmodel/local.json\n"
+    "  NO_COLOR       no colour when set and not empty\n";
+
+static const struct topic {
+    const char *name, *summary, *text;
+} topics[] = {
+    {"units", "how quantities and lists are written",
+     "Quantities are numbers with an optional unit: 25GB/s, 100Gb/s, 64MiB, 1.5us, 15.7TFLOP/s. "
+     "Without one they are SI:\n"
+     "seconds, bytes, bytes/s, flop/s. Decimal prefixes (k M G T P E, m u n) are powers of 1000, "
+     "binary ones (Ki Mi Gi\n"
+     "Ti) powers of 1024; b is a bit, B a byte. A LIST is 16, or 1,2,4, or 1-4 (every number), or "
+     "1-64*2 (doubling).\n"
+     "Files carry SI values, with the unit in the key (beta_s_per_byte).\n"},
+    {"set", "what-if changes of any field",
+     "--set KEY=VALUE changes one field of the system, workload or framework before predicting, "
+     "for instance\n"
+     "  --set links.inter.bandwidth=25GB/s    --set bucket=50MiB    --set seq=128    --set "
+     "input=256x256\n"
+     "Parts of a key are separated by dots; elements of lists are numbers from 0; the unit at the "
+     "end of a key may be left\n"
+     "out. 'device.KEY' changes the device of the system (device.rates.0.peak); 'system.', "
+     "'workload.' and 'framework.'\n"
+     "restrict a key to that file. 'dlmodel schema system' lists the keys. A key that nothing "
+     "takes is an error.\n"},
+    {"files", "where systems, workloads and frameworks are looked for",
+     "A NAME is a file NAME.json in systems/, devices/, workloads/ or frameworks/ of the data "
+     "directories: --data DIR,\n"
+     "$DLMODEL_DATA, beside the program, where it was installed; the first that has it wins. A "
+     "name with a '/' or ending\n"
+     "in .json is a path. 'local' is the profile that calibrate wrote. 'dlmodel list systems' "
+     "shows what there is,\n"
+     "'dlmodel schema system' the fields of a file.\n"},
+    {"exit", "exit status", dl_exit_text},
+    {"environment", "environment variables", environment_text},
+    {NULL, NULL, NULL},
+};
+
+void dl_text_add(struct dl_text *t, const char *more) {
+    const size_t length = strlen(more);
+    if (t->failed) return;
+    if (t->length + length + 1 > t->capacity) {
+        const size_t capacity = 2 * (t->length + length) + 4096;
+        char *grown = dl_arena_alloc(t->arena, capacity, 1);
+        if (grown == NULL) {
+            t->failed = true;
+            return;
+        }
+        if (t->length > 0) memcpy(grown, t->bytes, t->length);
+        t->bytes = grown;
+        t->capacity = capacity;
+    }
+    memcpy(t->bytes + t->length, more, length + 1);
+    t->length += length;
+}
+
+void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
+    int column = indent;
+    bool first = true;
+    while (*text != 0) {
+        const int word = (int)strcspn(text, " \n");
+        if (!first && column + 1 + word > width) {
+            dl_text_add(t, dl_arena_printf(t->arena, "\n%*s", indent, ""));
+            column = indent;
+            first = true;
+        }
+        dl_text_add(t, dl_arena_printf(t->arena, "%s%.*s", first ? "" : " ", word, text));
+        column += word + (first ? 0 : 1);
+        first = false;
+        text += word + (text[word] != 0 ? 1 : 0);
+    }
+    dl_text_add(t, "\n");
+}
+
+const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
+    const char *letter = o->letter != 0 ? dl_arena_printf(arena, "-%c, ", o->letter) : "    ";
+    return dl_arena_printf(arena, "%s--%s%s%s", letter, o->name, o->argument != NULL ? " " : "",
+                           o->argument != NULL ? o->argument : "");
+}
+
+static void add_option(struct dl_text *t, const struct dl_option *o) {
+    const char *usage = dl_option_usage(t->arena, o); /* on a line of its own when it is long */
+    dl_text_add(t, dl_arena_printf(
+                       t->arena, usage != NULL && strlen(usage) > 32 ? "  %s\n%35s" : "  %-32s %s",
+                       usage, ""));
+    dl_text_wrap(t, o->help, 35, 100);
+}
+
+static void command_help(struct dl_text *t, const struct dl_command *command) {
+    struct dl_arena *arena = t->arena;
+    dl_text_add(t, dl_arena_printf(arena,
+                                   "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n",
+                                   command->name, command->summary, command->name, command->usage));
+    dl_text_wrap(t, command->purpose, 0, 100);
+    dl_text_add(t, "\nExamples\n");
+    for (int i = 0; command->examples[i] != NULL; i++)
+        dl_text_add(t, dl_arena_printf(arena, "  %s\n", command->examples[i]));
+    const char *group = "";
+    for (int k = 0; command->options[k] != NULL; k++) {
+        for (const struct dl_option *o = command->options[k]; o->name != NULL; o++) {
+            if (strcmp(group, o->group) != 0)
+                dl_text_add(t, dl_arena_printf(arena, "\n%s\n", o->group));
+            group = o->group;
+            add_option(t, o);
+        }
+    }
+    dl_text_add(t, "\nGlobal options (-q, -v, --color, --data): see 'dlmodel help'.\n\n");
+    dl_text_add(t, dl_exit_text);
+    if (command->exit_notes != NULL)
+        dl_text_add(t, dl_arena_printf(arena, "Here: %s.\n", command->exit_notes));
+}
+
+static void overview(struct dl_text *t, const struct dl_context *context) {
+    struct dl_arena *arena = t->arena;
+    dl_text_add(
+        t,
+        "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n\n"
+        "Usage: dlmodel [global options] COMMAND [options]\n\nCommands\n");
+    for (int i = 0; context->commands[i] != NULL; i++) {
+        dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", context->commands[i]->name,
+                                       context->commands[i]->summary));
+    }
+    dl_text_add(t, "\nGlobal options (before the command or after it)\n");
+    for (const struct dl_option *o = context->global_options; o != NULL && o->name != NULL; o++)
+        add_option(t, o);
+    dl_text_add(t,
+                "\nExamples\n  dlmodel predict --nodes 16\n  dlmodel list systems\n\n"
+                "'dlmodel COMMAND --help' tells about one command, 'dlmodel help TOPIC' about\n");
+    for (const struct topic *topic = topics; topic->name != NULL; topic++) {
+        dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));
+    }
+    dl_text_add(t, "  theory       the theory manual; theory F-NCCL: one formula\n\n");
+    dl_text_add(t, dl_exit_text);
+}
+
+/* A command or topic; DL_ERR_USAGE with the nearest of both. */
+static enum dl_code about(struct dl_text *t, const struct dl_context *context, const char *name,
+                          struct dl_err *err) {
+    const char *names[64];
+    int count = 0;
+    for (const struct topic *topic = topics; topic->name != NULL; topic++) {
+        names[count++] = topic->name;
+        if (strcmp(topic->name, name) != 0) continue;
+        dl_text_add(t, topic->text);
+        return DL_OK;
+    }
+    for (int i = 0; context->commands[i] != NULL && count < 62; i++) {
+        names[count++] = context->commands[i]->name;
+        if (strcmp(context->commands[i]->name, name) != 0) continue;
+        command_help(t, context->commands[i]);
+        return DL_OK;
+    }
+    names[count++] = "theory";
+    names[count] = NULL;
+    const char *near = dl_suggest(name, names);
+    if (near != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no command or topic '%.60s'; did you mean '%s'?", name,
+                       near);
+    return dl_fail(err, DL_ERR_USAGE, "no command or topic '%.60s'; 'dlmodel help' lists them",
+                   name);
+}
+
+static enum dl_code man(struct dl_text *t, const struct dl_context *context, const char *name,
+                        struct dl_err *err) {
+    const struct dl_command *command = NULL;
+    if (name == NULL) {
+        dl_manual_page(t, context, environment_text);
+        return DL_OK;
+    }
+    DL_TRY(dl_command_find(context->commands, name, &command, err));
+    dl_manual_command(t, context, command);
+    return DL_OK;
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    static const char *const shells[] = {"bash", "zsh", NULL};
+    struct dl_text t = {.arena = context->arena};
+    const char *name = options->positional_count > 0 ? options->positional[0] : NULL;
+    const bool pages = dl_option_given(options, "man"),
+               theory = name != NULL && strcmp(name, "theory") == 0 && !pages;
+    int shell = -1;
+    DL_TRY(dl_option_choice(options, "completion", shells, &shell, err));
+    if (options->positional_count > (theory ? 2 : 1) || (shell >= 0 && (pages || name != NULL))) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "expected one command or topic, theory FORMULA, --man [COMMAND], or "
+                       "--completion bash|zsh");
+    }
+    if (shell == 0)
+        dl_manual_completion(&t, context);
+    else if (shell == 1)
+        dl_manual_zsh(&t, context);
+    else if (pages)
+        DL_TRY(man(&t, context, name, err));
+    else if (theory)
+        DL_TRY(
+            dl_theory_help(&t, options->positional_count > 1 ? options->positional[1] : NULL, err));
+    else if (name == NULL)
+        overview(&t, context);
+    else
+        DL_TRY(about(&t, context, name, err));
+    return context->output(options, t.failed ? NULL : t.bytes, err);
+}
+
+const struct dl_command dl_cmd_help = {
+    .name = "help",
+    .summary = "help on a command, topic or formula, man pages, completion",
+    .usage = "[COMMAND|TOPIC|theory [FORMULA]] [--man [COMMAND] | --completion bash|zsh]",
+    .purpose = "Without arguments lists the commands and topics; with one explains it. 'help "
+               "theory' prints the theory manual, 'help theory F-NCCL' "
+               "where one formula comes from, where it holds and which test checks it. To complete "
+               "in bash: source <(dlmodel help --completion "
+               "bash); in zsh: source <(dlmodel help --completion zsh) after compinit.",
+    .examples = examples,
+    .options = tables,
+    .run = run,
+};

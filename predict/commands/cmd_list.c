@@ -1,0 +1,238 @@
+/* cmd_list.c - what is there: systems, devices, workloads, frameworks, strategies, collectives,
+ * behaviours, layers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/collective/collective.h"
+#include "model/cli/command.h"
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
+#include "model/workload/workload.h"
+
+static const struct dl_option *const tables[] = {dl_output_options, NULL};
+static const char *const examples[] = {"dlmodel list systems", "dlmodel list workloads --json",
+                                       NULL};
+
+static const struct dl_column plain_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+};
+static const struct dl_column workload_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"parameters", "parameters", "M", DL_COLUMN_NUMBER, 1e6, 5},
+    {"forward_macs_per_sample", "forward", "GMAC", DL_COLUMN_NUMBER, 1e9, 5},
+    {"activation_elements_per_sample", "activations", "M", DL_COLUMN_NUMBER, 1e6, 4},
+    {"layers", "layers", "", DL_COLUMN_INTEGER, 0, 0},
+    {"input", "input", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+};
+
+/* Whose kernel times a device has: its own samples, a relative's scaled by peaks and bandwidths
+ * (predictions say `extrapolated`), or none. */
+static const struct dl_column device_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+    {"kernel_times", "kernel times", "", DL_COLUMN_STRING, 0, 0},
+    {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+};
+
+static enum dl_code add(struct dl_table *table, const char *name, const char *summary,
+                        const char *source, struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    cells[0].string = name;
+    cells[1].string = summary;
+    cells[2].string = source;
+    return DL_OK;
+}
+
+static const char *input_text(struct dl_context *context, const struct dl_workload *w) {
+    const struct dl_shape *in = &w->input;
+    if (in->dims == 0) return dl_arena_printf(context->arena, "%.0f", in->channels);
+    if (in->dims == 1) return dl_arena_printf(context->arena, "%.0f tokens", in->size[DL_DIMS - 1]);
+    if (in->dims == 2)
+        return dl_arena_printf(context->arena, "%.0fx%.0fx%.0f", in->channels, in->size[1],
+                               in->size[2]);
+    return dl_arena_printf(context->arena, "%.0fx%.0fx%.0fx%.0f", in->channels, in->size[0],
+                           in->size[1], in->size[2]);
+}
+
+static enum dl_code list_workloads(struct dl_context *context, struct dl_table *table,
+                                   struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_WORKLOAD, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_workload *w;
+        DL_TRY(dl_data_workload(&context->data, names[i], context->arena, &w, err));
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = w->name;
+        cells[1].number = w->parameters;
+        cells[2].number = w->forward_macs_per_sample;
+        cells[3].number = w->activation_elements_per_sample;
+        cells[4].integer = w->layer_count;
+        cells[5].string = input_text(context, w);
+        cells[6].string = w->summary;
+        cells[7].string = w->source;
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_systems(struct dl_context *context, struct dl_table *table,
+                                 struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_SYSTEM, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_system *s;
+        DL_TRY(dl_data_system(&context->data, names[i], context->arena, &s, err));
+        DL_TRY(add(table, names[i], s->summary, s->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_devices(struct dl_context *context, struct dl_table *table,
+                                 struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_DEVICE, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_device *d;
+        DL_TRY(dl_data_device(&context->data, names[i], context->arena, &d, err));
+        DL_TRY(add(table, d->name, d->summary, d->source, err));
+        union dl_cell *cells =
+            table->cells + (size_t)(table->row_count - 1) * (size_t)table->column_count;
+        cells[3].string =
+            d->surface_count > 0 ? "own samples"
+            : d->borrowed != NULL
+                ? dl_arena_printf(context->arena, "borrowed from %s", d->borrowed->name)
+                : "datasheet";
+        cells[4].boolean = d->surface_count == 0;
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_frameworks(struct dl_context *context, struct dl_table *table,
+                                    struct dl_err *err) {
+    const char **names;
+    DL_TRY(dl_data_names(&context->data, DL_DATA_FRAMEWORK, context->arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_framework *f;
+        DL_TRY(dl_data_framework(&context->data, names[i], context->arena, &f, err));
+        DL_TRY(add(table, f->name, f->summary, f->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_strategies(struct dl_context *context, struct dl_table *table,
+                                    struct dl_err *err) {
+    for (int i = 0; dl_strategies[i] != NULL; i++) {
+        const struct dl_strategy *s = dl_strategies[i];
+        const char *summary =
+            s->predict != NULL
+                ? s->summary
+                : dl_arena_printf(context->arena, "%s (not in this version)", s->summary);
+        DL_TRY(add(table, s->name, summary, "formulas", err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_collectives(struct dl_context *context, struct dl_table *table,
+                                     struct dl_err *err) {
+    (void)context;
+    for (int i = 0; dl_collective_algorithms[i] != NULL; i++) {
+        const struct dl_collective_algorithm *a = dl_collective_algorithms[i];
+        DL_TRY(add(table, a->name, a->summary, a->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_behaviours(struct dl_context *context, struct dl_table *table,
+                                    struct dl_err *err) {
+    (void)context;
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
+        const struct dl_framework_behaviour *b = dl_framework_behaviours[i];
+        DL_TRY(add(table, b->name, b->summary, b->source, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_layers(struct dl_context *context, struct dl_table *table,
+                                struct dl_err *err) {
+    (void)context;
+    for (int i = 0; dl_layer_kinds[i] != NULL; i++) {
+        DL_TRY(add(table, dl_layer_kinds[i]->name, dl_layer_kinds[i]->summary,
+                   dl_layer_kinds[i]->source, err));
+    }
+    return DL_OK;
+}
+
+#define COLUMNS(list) list, (int)(sizeof list / sizeof list[0])
+static const struct kind {
+    const char *name;
+    enum dl_code (*fill)(struct dl_context *context, struct dl_table *table, struct dl_err *err);
+    const struct dl_column *columns;
+    int column_count;
+} kinds[] = {
+    {"systems", list_systems, COLUMNS(plain_columns)},
+    {"devices", list_devices, COLUMNS(device_columns)},
+    {"workloads", list_workloads, COLUMNS(workload_columns)},
+    {"frameworks", list_frameworks, COLUMNS(plain_columns)},
+    {"strategies", list_strategies, COLUMNS(plain_columns)},
+    {"collectives", list_collectives, COLUMNS(plain_columns)},
+    {"behaviours", list_behaviours, COLUMNS(plain_columns)},
+    {"layers", list_layers, COLUMNS(plain_columns)},
+    {NULL, NULL, NULL, 0},
+};
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    const char *all =
+        "systems, devices, workloads, frameworks, strategies, collectives, behaviours or layers";
+    if (options->positional_count > 1)
+        return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
+    if (options->positional_count == 0)
+        return dl_fail(err, DL_ERR_USAGE, "expected one of %s", all);
+    const struct kind *kind = kinds;
+    const char *names[16];
+    int count = 0;
+    for (; kind->name != NULL && strcmp(kind->name, options->positional[0]) != 0; kind++)
+        names[count++] = kind->name;
+    names[count] = NULL;
+    if (kind->name == NULL) {
+        const char *near = dl_suggest(options->positional[0], names);
+        return dl_fail(err, DL_ERR_USAGE, "nothing to list called '%s'; %s%s%sexpected %s",
+                       options->positional[0], near != NULL ? "did you mean " : "",
+                       near != NULL ? near : "", near != NULL ? "? " : "", all);
+    }
+    struct dl_table table;
+    dl_table_init(&table, context->arena, kind->columns, kind->column_count);
+    DL_TRY(kind->fill(context, &table, err));
+    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
+    if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_jw_array(&w, NULL);
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+const struct dl_command dl_cmd_list = {
+    .name = "list",
+    .summary = "what there is",
+    .usage = "KIND [options]",
+    .purpose = "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours "
+               "or layers with a one-line "
+               "summary and the source of their figures; workloads also with parameters, "
+               "multiply-adds and activations, "
+               "devices with whose kernel times they have.",
+    .examples = examples,
+    .words = "systems devices workloads frameworks strategies collectives behaviours layers",
+    .options = tables,
+    .run = run,
+};

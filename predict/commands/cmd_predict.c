@@ -1,0 +1,405 @@
+/* cmd_predict.c - how long an iteration and an epoch take, where the time goes, does it fit in
+ * memory? */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/parallel/strategy.h"
+#include "predict/inputs/checkpoint_inputs.h"
+#include "predict/inputs/inputs.h"
+#include "predict/inputs/heterogeneous_inputs.h"
+#include "predict/output/rows.h"
+#include "predict/plot/trace.h"
+
+static const struct dl_option predict_options[] = {
+    {"trace", 0, "FILE", "Output",
+     "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {dl_input_options,      dl_heterogeneous_options,
+                                                 dl_checkpoint_options, predict_options,
+                                                 dl_output_options,     NULL};
+static const char *const examples[] = {
+    "dlmodel predict --nodes 16",
+    "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes "
+    "1-16*2 --json",
+    "dlmodel predict --system dgx-a100-80 --workload bert_large --nodes 64 --checkpoint best --set "
+    "node_mtbf=20000h",
+    "dlmodel predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 --split balanced --framework "
+    "pytorch-ddp",
+    "dlmodel predict --system dgx1-v100 --workload resnet50 --precision mixed --batch-per-device "
+    "256 --set links.intra.bandwidth=50GB/s",
+    NULL,
+};
+
+struct result {
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+    const struct dl_framework *framework;
+};
+struct skipped {
+    const char *framework, *strategy, *why;
+    int64_t nodes;
+}; /* strategy NULL: the only one asked for */
+
+struct results {
+    struct result *rows;
+    struct skipped *skipped;
+    int count, skipped_count;
+    bool every_strategy; /* --strategy all */
+};
+
+static int strategy_count(void) {
+    int count = 0;
+    while (dl_strategies[count] != NULL) count++;
+    return count;
+}
+
+/* Nothing can run: what is wrong with `ideal` is wrong with the plan, not with a framework. */
+static enum dl_code fail_all(const struct results *results, struct dl_err *err) {
+    for (int i = 0; i < results->skipped_count; i++) {
+        if (strcmp(results->skipped[i].framework, "ideal") == 0)
+            return dl_fail(err, DL_ERR_USAGE, "%s", results->skipped[i].why);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "no framework can run this, for instance: %s",
+                   results->skipped[0].why);
+}
+
+static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs,
+                                bool terms, struct results *out, struct dl_err *err) {
+    const int strategies = out->every_strategy ? strategy_count() : 1;
+    const size_t most = (size_t)inputs->framework_count * inputs->node_count * (size_t)strategies;
+    struct dl_inputs own = *inputs;
+    out->rows = dl_arena_alloc(context->arena, most, sizeof *out->rows);
+    out->skipped = dl_arena_alloc(context->arena, most, sizeof *out->skipped);
+    if (out->rows == NULL || out->skipped == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int f = 0; f < inputs->framework_count * strategies;
+         f++) { /* each framework with each strategy */
+        const struct dl_framework *framework = inputs->frameworks[f / strategies];
+        if (out->every_strategy) own.plan.strategy = dl_strategies[f % strategies];
+        for (size_t n = 0; n < inputs->node_count; n++) {
+            struct result *row = &out->rows[out->count];
+            struct dl_err inner = {0};
+            row->framework = framework;
+            const enum dl_code code =
+                dl_inputs_predict(&own, framework, inputs->nodes[n], terms, context->arena,
+                                  &row->plan, &row->prediction, &inner);
+            if (code == DL_OK) {
+                out->count++;
+            } else if (code == DL_ERR_USAGE && (inputs->framework_all || out->every_strategy) &&
+                       most > 1) {
+                out->skipped[out->skipped_count++] = (struct skipped){
+                    framework->name, out->every_strategy ? own.plan.strategy->name : NULL,
+                    dl_arena_strdup(context->arena, inner.message), inputs->nodes[n]};
+            } else {
+                *err = inner;
+                return code;
+            }
+        }
+    }
+    return out->count > 0 ? DL_OK : fail_all(out, err);
+}
+
+static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
+    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework, &r->plan,
+                                      &r->prediction};
+}
+
+static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_inputs *inputs, const struct results *results,
+                               struct dl_err *err) {
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-prediction");
+    dl_inputs_json(context, inputs, options, &w);
+    dl_jw_array(&w, "results");
+    for (int i = 0; i < results->count; i++) {
+        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        dl_rows_json_open(&w, &row);
+        dl_heterogeneous_json(&w, &results->rows[i].prediction);
+        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
+        dl_jw_end(&w);
+    }
+    dl_jw_end(&w);
+    dl_jw_array(&w, "skipped");
+    for (int i = 0; i < results->skipped_count; i++) {
+        dl_jw_object(&w, NULL);
+        dl_jw_string(&w, "framework", results->skipped[i].framework);
+        if (results->skipped[i].strategy != NULL)
+            dl_jw_string(&w, "strategy", results->skipped[i].strategy);
+        dl_jw_integer(&w, "nodes", results->skipped[i].nodes);
+        dl_jw_string(&w, "why", results->skipped[i].why);
+        dl_jw_end(&w);
+    }
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+/* 2: trains as one device would; 1: workers that do not wait for each other, whose samples count
+ * for less; 0: nobody can run `ideal`. The lower wins only when nothing higher is there. */
+static int worth_of(const struct result *r) {
+    if (strcmp(r->framework->name, "ideal") == 0) return 0;
+    return r->framework->asynchronous && r->plan.nodes > 1 ? 1 : 2;
+}
+
+static const struct result *best_of(const struct results *results, int most_worth) {
+    const struct result *best = NULL;
+    for (int i = 0; i < results->count; i++) {
+        const struct result *r = &results->rows[i];
+        const int worth = worth_of(r), before = best == NULL ? -1 : worth_of(best);
+        if (!r->prediction.fits || worth > most_worth || worth < before) continue;
+        if (worth > before ||
+            r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s)
+            best = r;
+    }
+    return best;
+}
+
+/* Plain sentences: the fastest, its interval, what limits it, and the command that shows every
+ * term. */
+static const char *sentence(struct dl_context *context, const struct dl_options *options,
+                            const struct results *results) {
+    const struct result *best = best_of(results, 2), *loose = best_of(results, 1);
+    if (best == NULL) return "Nothing that was asked for fits in memory.\n";
+    const bool passed =
+        worth_of(best) == 2 && loose != NULL && worth_of(loose) == 1 &&
+        loose->plan.nodes == best->plan.nodes &&
+        loose->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s;
+    const char *faster =
+        !passed ? ""
+                : dl_arena_printf(
+                      context->arena,
+                      " (%s does %.0f samples/s, but its workers do not wait for each other.)",
+                      loose->framework->name, loose->prediction.throughput_samples_per_s);
+    const struct dl_prediction *p = &best->prediction;
+    const double samples = p->throughput_samples_per_s;
+    char low[32], high[32];
+    dl_units_format(p->iteration_low_s, DL_UNIT_S, low, sizeof low);
+    dl_units_format(p->iteration_high_s, DL_UNIT_S, high, sizeof high);
+    return dl_arena_printf(
+        context->arena,
+        "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to "
+        "%s. "
+        "%.0f %% of it is %s.%s\nEvery term: %s%s%s\n",
+        results->count > 1 ? "Fastest is " : "", best->framework->name,
+        results->every_strategy ? ", " : "",
+        results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
+        best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
+        100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck], faster,
+        dl_inputs_command(context, options, "explain", best->framework->name, best->plan.nodes),
+        results->every_strategy ? " --strategy " : "",
+        results->every_strategy ? best->plan.strategy->name : "");
+}
+
+static bool said_before(const struct results *results, int row, const char *text) {
+    for (int i = 0; i < row; i++) {
+        for (int k = 0; k < results->rows[i].prediction.warning_count; k++) {
+            if (strcmp(results->rows[i].prediction.warnings[k], text) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* What stands after the framework's name in the reason why it was left out. */
+static const char *reason_of(const struct skipped *s) {
+    const size_t length = strlen(s->framework);
+    return strncmp(s->why, s->framework, length) == 0
+               ? s->why + length + strspn(s->why + length, ": ")
+               : s->why;
+}
+
+/* Each strategy that the one framework cannot run, with its reason; of all frameworks only how many
+ * there are. */
+static void note_strategies(struct dl_context *context, const struct results *results) {
+    for (int i = 0; i < results->skipped_count; i++) {
+        const struct skipped *s = &results->skipped[i];
+        if (strcmp(s->framework, results->skipped[0].framework) != 0 ||
+            strcmp(s->framework, results->rows[0].framework->name) != 0) {
+            context->note(context,
+                          "%d plans of the others cannot run; --framework NAME or --json says why",
+                          results->skipped_count - i);
+            return;
+        }
+        if (i == 0 || strcmp(s->strategy, s[-1].strategy) != 0)
+            context->note(context, "not shown: %s (%s)", s->strategy, s->why);
+    }
+}
+
+/* Frameworks left out for the same reason on one line. */
+static void note_skipped(struct dl_context *context, const struct results *results) {
+    for (int i = 0; i < results->skipped_count; i++) {
+        const struct skipped *first = &results->skipped[i];
+        bool told = false;
+        for (int k = 0; k < i && !told; k++)
+            told = strcmp(reason_of(&results->skipped[k]), reason_of(first)) == 0;
+        if (told) continue;
+        const char *names = first->framework;
+        for (int k = i + 1; k < results->skipped_count; k++) {
+            const struct skipped *s = &results->skipped[k];
+            if (strcmp(reason_of(s), reason_of(first)) != 0 ||
+                strcmp(s->framework, results->skipped[k - 1].framework) == 0)
+                continue;
+            names = dl_arena_printf(context->arena, "%s, %s", names, s->framework);
+        }
+        if (first->nodes == 1)
+            context->note(context, "not shown: %s (%s)", names, reason_of(first));
+        else
+            context->note(context, "not shown from %lld nodes on: %s (%s)", (long long)first->nodes,
+                          names, reason_of(first));
+    }
+}
+
+static void note_all(struct dl_context *context, const struct results *results) {
+    for (int i = 0; i < results->count; i++) {
+        for (int k = 0; k < results->rows[i].prediction.warning_count; k++) {
+            const char *text = results->rows[i].prediction.warnings[k];
+            if (!said_before(results, i, text)) context->note(context, "warning: %s", text);
+        }
+    }
+    if (results->every_strategy)
+        note_strategies(context, results);
+    else
+        note_skipped(context, results);
+}
+
+static const char *batch_text(struct dl_context *context, const struct dl_inputs *inputs,
+                              const struct results *results) {
+    const struct dl_plan *plan = &results->rows[0].plan;
+    if (inputs->plan.global_batch_samples > 0 || inputs->mixed != NULL) {
+        return dl_arena_printf(context->arena, "%.0f samples in all", plan->global_batch_samples);
+    }
+    double low = plan->batch_per_device_samples, high = low;
+    for (int i = 1; i < results->count; i++) {
+        low = fmin(low, results->rows[i].plan.batch_per_device_samples);
+        high = fmax(high, results->rows[i].plan.batch_per_device_samples);
+    }
+    if (low < high)
+        return dl_arena_printf(context->arena, "%.0f to %.0f samples per device", low, high);
+    return dl_arena_printf(context->arena, "%.0f samples per device", low);
+}
+
+/* "data parallel", or that each framework has its own. */
+static const char *strategy_text(struct dl_context *context, const struct results *results) {
+    const struct dl_strategy *strategy = results->rows[0].plan.strategy;
+    if (results->every_strategy) return "every strategy that can run";
+    for (int i = 1; i < results->count; i++) {
+        if (results->rows[i].plan.strategy != strategy) return "each framework's own strategy";
+    }
+    return dl_arena_printf(context->arena, "%s parallel", strategy->name);
+}
+
+static const char *one_line(struct dl_context *context, const char *text) {
+    return text == NULL ? ""
+                        : dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static enum dl_code print_rows(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_inputs *inputs, const struct results *results,
+                               enum dl_format format, struct dl_err *err) {
+    struct dl_table table;
+    if (results->every_strategy)
+        DL_TRY(dl_rows_init_strategies(&table, context->arena, err));
+    else
+        dl_rows_init(&table, context->arena);
+    for (int i = 0; i < results->count; i++) {
+        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        DL_TRY(dl_rows_add(&table, &row, err));
+    }
+    if (format == DL_FORMAT_CSV) {
+        DL_TRY(context->output(options, dl_table_csv(&table), err));
+        context->note(context, "%s", one_line(context, sentence(context, options, results)));
+        return DL_OK;
+    }
+    const struct dl_plan *plan = &results->rows[0].plan;
+    const char *measured =
+        inputs->system->measured_on == NULL
+            ? ""
+            : dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at,
+                              inputs->system->measured_on);
+    const char *text = dl_table_text(&table);
+    const struct result *best = best_of(results, 2);
+    if (text != NULL && inputs->mixed != NULL) {
+        const char *groups = dl_heterogeneous_text(
+            context->arena, &(best != NULL ? best : &results->rows[0])->prediction);
+        text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
+    }
+    const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
+    const char *checkpoint;
+    DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
+    return context->output(
+        options,
+        text == NULL
+            ? NULL
+            : dl_arena_printf(
+                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s", inputs->workload->name,
+                  dl_precision_names[plan->precision], strategy_text(context, results),
+                  batch_text(context, inputs, results), inputs->system->name,
+                  inputs->mixed != NULL ? "several devices" : inputs->system->device->name,
+                  measured, text, sentence(context, options, results), checkpoint),
+        err);
+}
+
+static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs,
+                                const struct results *results, struct dl_arena *arena,
+                                struct dl_err *err) {
+    if (results->count != 1) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--trace: one timeline at a time; give one --framework and one --nodes");
+    }
+    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    return dl_trace_write(dl_option_text(options, "trace"), &row, arena, err);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    struct dl_inputs inputs;
+    const char *strategy = dl_option_text(options, "strategy");
+    struct results results = {.every_strategy = strategy != NULL && strcmp(strategy, "all") == 0};
+    const struct dl_options without =
+        results.every_strategy ? dl_options_without(options, "strategy") : *options;
+    options = &without;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    DL_TRY(predict_all(context, &inputs, dl_option_given(options, "trace"), &results, err));
+    if (dl_option_given(options, "trace"))
+        DL_TRY(write_trace(options, &inputs, &results, context->arena, err));
+    dl_inputs_note_files(context, &inputs);
+    if (format == DL_FORMAT_JSON)
+        DL_TRY(print_json(context, options, &inputs, &results, err));
+    else
+        DL_TRY(print_rows(context, options, &inputs, &results, format, err));
+    note_all(context, &results);
+    bool any_fits = false, extrapolated = false;
+    for (int i = 0; i < results.count; i++) {
+        any_fits = any_fits || results.rows[i].prediction.fits;
+        extrapolated = extrapolated || results.rows[i].prediction.extrapolated;
+    }
+    if (inputs.strict && extrapolated)
+        return dl_fail(err, DL_ERR_RANGE, "a result is extrapolated (--strict)");
+    if (!any_fits)
+        return dl_fail(err, DL_ERR_NO,
+                       "nothing fits in memory; the largest batch per device that does is %.0f",
+                       results.rows[0].prediction.max_batch_samples);
+    return DL_OK;
+}
+
+const struct dl_command dl_cmd_predict = {
+    .name = "predict",
+    .summary = "time of an iteration and an epoch, where it goes, memory",
+    .usage = "[options]",
+    .purpose =
+        "Predicts training of a workload on a system, one row for each framework and number of "
+        "nodes: compute, "
+        "communication and how much of it is exposed, iteration with its 80 % interval, samples "
+        "per second, weak-scaling "
+        "efficiency, memory of one device, and the bottleneck with its share of the iteration.",
+    .examples = examples,
+    .options = tables,
+    .exit_notes = "1 when nothing that was asked for fits in memory, 4 with --strict when a result "
+                  "is extrapolated",
+    .run = run,
+};

@@ -1,0 +1,156 @@
+/* cmd_schema.c - the fields of each file, from the same tables that load it. */
+#include <string.h>
+
+#include "model/cli/command.h"
+#include "model/framework/layer_times.h"
+#include "model/hardware/kernel_model.h"
+#include "predict/output/rows.h"
+
+static const struct dl_option *const tables[] = {dl_output_options, NULL};
+static const char *const examples[] = {"dlmodel schema system", "dlmodel schema framework --json",
+                                       NULL};
+
+static const struct kind {
+    const char *name;
+    const struct dl_schema *schema;
+} kinds[] = {
+    {"system", &dl_system_schema},
+    {"device", &dl_device_schema},
+    {"workload", &dl_workload_schema},
+    {"framework", &dl_framework_schema},
+    {"surfaces", &dl_kernel_model_set_schema},
+    {"layers", &dl_layer_times_schema},
+    {"prediction", NULL},
+    {NULL, NULL},
+};
+static const char *const kind_names[] = {"system",   "device", "workload",   "framework",
+                                         "surfaces", "layers", "prediction", "site",
+                                         "run",      "runlog", NULL};
+
+static const struct dl_column columns[] = {
+    {"key", "key", "", DL_COLUMN_STRING, 0, 0},
+    {"type", "type", "", DL_COLUMN_STRING, 0, 0},
+    {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
+    {"minimum", "min", "", DL_COLUMN_NUMBER, 0, 4},
+    {"maximum", "max", "", DL_COLUMN_NUMBER, 0, 4},
+    {"required", "need", "", DL_COLUMN_STRING, 0, 0},
+    {"fallback", "default", "", DL_COLUMN_NUMBER, 0, 4},
+    {"help", "meaning", "", DL_COLUMN_STRING, 0, 0},
+};
+
+/* The words of a choice stand in its meaning. */
+static const char *meaning(struct dl_arena *arena, const struct dl_field *field) {
+    const char *words = "";
+    if (field->type != DL_FIELD_CHOICE) return field->help;
+    for (int i = 0; field->choices[i] != NULL; i++) {
+        words = dl_arena_printf(arena, "%s%s%s", words, i > 0 ? ", " : "", field->choices[i]);
+    }
+    return dl_arena_printf(arena, "%s%s%s", field->help != NULL ? field->help : "",
+                           field->help != NULL ? ": " : "", words);
+}
+
+static void visit(void *context, const char *path, const struct dl_field *field, int depth) {
+    struct dl_table *table = context;
+    (void)depth;
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return;
+    const bool ranged = field->min != 0 || field->max != 0;
+    cells[0].string = dl_arena_strdup(table->arena, path);
+    cells[1].string = dl_field_type_name(field->type);
+    cells[2].string = dl_unit_name(field->unit);
+    if (ranged) {
+        cells[3].number = field->min;
+        cells[4].number = field->max;
+    }
+    cells[5].string = field->required ? "yes" : "";
+    if (field->has_fallback) cells[6].number = field->fallback;
+    cells[7].string = meaning(table->arena, field);
+}
+
+/* The result of predict has no file to load, so it has no field table: its columns are its fields.
+ */
+static void add_prediction(struct dl_table *table) {
+    struct dl_row_field field;
+    for (int i = 0; dl_rows_field(i, &field); i++) {
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return;
+        cells[0].string = dl_arena_printf(table->arena, "results[].%s", field.key);
+        cells[1].string = field.type;
+        cells[2].string = field.unit;
+        cells[5].string = "yes";
+        cells[7].string = field.help;
+    }
+}
+
+/* Those of folders that this one does not know are named without "dlmodel-". */
+static bool find_more(const struct dl_context *context, const char *name, struct kind *out) {
+    for (const struct dl_schema *const *s = context->schemas; s != NULL && *s != NULL; s++) {
+        if (strncmp((*s)->name, "dlmodel-", 8) != 0 || strcmp((*s)->name + 8, name) != 0) continue;
+        *out = (struct kind){name, *s};
+        return true;
+    }
+    return false;
+}
+
+static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options,
+                              const struct kind **out, struct dl_err *err) {
+    static struct kind more;
+    const char *all = "expected one of system, device, workload, framework, surfaces, layers, "
+                      "prediction, site, run or runlog";
+    if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
+    if (options->positional_count > 1)
+        return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
+    for (*out = kinds; (*out)->name != NULL; ++*out) {
+        if (strcmp((*out)->name, options->positional[0]) == 0) return DL_OK;
+    }
+    *out = &more;
+    if (find_more(context, options->positional[0], &more)) return DL_OK;
+    const char *near = dl_suggest(options->positional[0], kind_names);
+    if (near != NULL) {
+        return dl_fail(err, DL_ERR_USAGE, "no schema of '%.60s'; did you mean '%s'?",
+                       options->positional[0], near);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "no schema of '%.60s'; %s", options->positional[0], all);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    const struct kind *kind = NULL;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(find_kind(context, options, &kind, err));
+    struct dl_table table;
+    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    if (kind->schema != NULL)
+        dl_schema_visit(kind->schema, visit, &table);
+    else
+        add_prediction(&table);
+    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
+    if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_jw_object(&w, NULL);
+    dl_jw_string(&w, "format", kind->schema != NULL ? kind->schema->name : "dlmodel-prediction");
+    dl_jw_string(&w, "summary",
+                 kind->schema != NULL ? kind->schema->summary
+                                      : "what predict --json prints for each row");
+    dl_jw_array(&w, "fields");
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+const struct dl_command dl_cmd_schema = {
+    .name = "schema",
+    .summary = "the fields of each file",
+    .usage =
+        "system|device|workload|framework|surfaces|layers|prediction|site|run|runlog [options]",
+    .purpose = "Prints the keys of a file format with type, unit, range, default and meaning, from "
+               "the tables that load it.",
+    .examples = examples,
+    .words = "system device workload framework surfaces layers prediction site run runlog",
+    .options = tables,
+    .run = run,
+};

@@ -1,0 +1,337 @@
+/* cmd_search.c - which strategy, split, micro-batch and schedule is best on this many devices, and
+ * which are impossible and why? */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/parallel/strategy.h"
+#include "predict/output/search_print.h"
+#include "predict/output/search_threads.h"
+
+static const struct dl_option own_options[] = {
+    {"objective", 0, "time|throughput|memory|devices|energy|cost", "Search", "default time", false},
+    {"max-devices", 0, "N", "Search",
+     "try all powers of two of nodes up to so many devices; default: --nodes as given", false},
+    {"memory", 0, "BYTES", "Search", "of a device at most; default what the device has", false},
+    {"deadline", 0, "TIME", "Search", "of an iteration at most, e.g. 2s", false},
+    {"top", 0, "N", "Search", "how many of the best plans are printed, 1 to 64; default 10", false},
+    {"pareto", 0, NULL, "Search", "also every plan that nothing beats in time, memory and devices",
+     false},
+    {"threads", 0, "N", "Search", "default: all cores", false},
+    {"device-power", 0, "WATT", "Search",
+     "of one device under load, for --objective energy; default its rated power", false},
+    {"price", 0, "AMOUNT", "Search", "of one node for an hour, for --objective cost", false},
+    {"shard", 0, "I/N", "Search",
+     "only part I (from 0) of N of the search, for N jobs; print with --csv, then --merge", false},
+    {"merge", 0, "FILE", "Search",
+     "CSV that a part printed, instead of searching; once for each part, with the same other "
+     "options",
+     true},
+    {.name = NULL},
+};
+
+static const struct dl_option *const tables[] = {own_options, dl_input_options, dl_output_options,
+                                                 NULL};
+static const char *const examples[] = {
+    "dlmodel search --system dgx-a100-80 --nodes 4 --workload gpt2_xl --global-batch 256 "
+    "--precision mixed --optimizer adam",
+    "dlmodel search --system dgx-a100-80 --nodes 512 --workload "
+    "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200 "
+    "--global-batch 3072 --precision mixed --optimizer adam --threads 2 --json",
+    "dlmodel search --system abci-v100 --nodes 16 --workload resnet50 --framework chainermn "
+    "--global-batch 4096",
+    NULL,
+};
+
+/* Megatron for transformers; what is no stack of layers can be sharded alone. */
+static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
+                                     const struct dl_framework **out, struct dl_err *err) {
+    struct dl_err ignored = {.code = DL_OK};
+    struct dl_transformer tf;
+    *out = inputs->frameworks[0];
+    if (!inputs->framework_all) return DL_OK;
+    struct dl_plan plan = inputs->plan;
+    plan.tp = 2, plan.pp = plan.sp = plan.ep = 1;
+    const bool stack =
+        dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
+                               arena, &tf, &ignored) == DL_OK;
+    for (int i = 0; i < inputs->framework_count; i++) {
+        if (strcmp(inputs->frameworks[i]->name, stack ? "megatron" : "ideal") == 0) {
+            *out = inputs->frameworks[i];
+            return DL_OK;
+        }
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
+}
+
+static enum dl_code read_sizes(const struct dl_options *options, const struct dl_inputs *inputs,
+                               struct dl_search_request *r, struct dl_err *err) {
+    int64_t most = 0;
+    const int64_t each = r->fixed.devices_per_node;
+    DL_TRY(dl_option_integer(options, "max-devices", 1, 100000000, &most, err));
+    if (most > 0 && !dl_option_given(options, "nodes")) {
+        if (most < each) r->fixed.devices_per_node = most;
+        for (int64_t nodes = 1;
+             nodes * r->fixed.devices_per_node <= most && r->node_count < DL_SEARCH_SIZES;
+             nodes *= 2)
+            r->nodes[r->node_count++] = nodes;
+        return DL_OK;
+    }
+    for (size_t i = 0; i < inputs->node_count && r->node_count < DL_SEARCH_SIZES; i++) {
+        if (most > 0 && inputs->nodes[i] * each > most) continue;
+        r->nodes[r->node_count++] = inputs->nodes[i];
+    }
+    if (r->node_count == 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--max-devices %lld: even the fewest --nodes have more devices; nearest is %lld",
+            (long long)most, (long long)(inputs->nodes[0] * each));
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_part(const struct dl_options *options, struct dl_search_request *r,
+                              struct dl_err *err) {
+    const char *text = dl_option_text(options, "shard");
+    long long index, count;
+    char rest;
+    if (text == NULL) return DL_OK;
+    if (sscanf(text, "%lld/%lld%c", &index, &count, &rest) != 2 || count < 1 || index < 0 ||
+        index >= count || count > 1000000) {
+        return dl_fail(err, DL_ERR_USAGE, "--shard: expected I/N with 0 <= I < N, got \"%s\"",
+                       text);
+    }
+    r->shard_index = index;
+    r->shard_count = count;
+    return DL_OK;
+}
+
+static enum dl_code read_request(const struct dl_options *options, const struct dl_inputs *inputs,
+                                 const struct dl_framework *framework, struct dl_search_request *r,
+                                 struct dl_err *err) {
+    *r = (struct dl_search_request){.system = inputs->system,
+                                    .workload = inputs->workload,
+                                    .framework = framework,
+                                    .fixed = inputs->plan,
+                                    .keep = 10};
+    struct dl_plan *fixed = &r->fixed;
+    int objective = DL_BY_TIME;
+    int64_t keep = 10;
+    if (fixed->devices_per_node <= 0) fixed->devices_per_node = inputs->system->devices_per_node;
+    DL_TRY(dl_option_choice(options, "objective", dl_objective_names, &objective, err));
+    DL_TRY(dl_option_number(options, "memory", DL_UNIT_BYTE, 1e6, 1e15, &r->memory_bytes, err));
+    DL_TRY(dl_option_number(options, "deadline", DL_UNIT_S, 1e-6, 1e9, &r->deadline_s, err));
+    DL_TRY(dl_option_number(options, "device-power", DL_UNIT_NONE, 0.1, 1e6, &r->device_w, err));
+    DL_TRY(
+        dl_option_number(options, "price", DL_UNIT_NONE, 1e-9, 1e12, &r->node_price_per_hour, err));
+    DL_TRY(dl_option_integer(options, "top", 1, DL_SEARCH_KEPT, &keep, err));
+    DL_TRY(read_part(options, r, err));
+    DL_TRY(read_sizes(options, inputs, r, err));
+    r->objective = (enum dl_objective)objective;
+    r->keep = (int)keep;
+    r->front = dl_option_given(options, "pareto");
+    r->any_schedule = !dl_option_given(options, "schedule");
+    r->any_mapping = !dl_option_given(options, "mapping");
+    r->any_sequence_parallel = !dl_option_given(options, "sequence-parallel");
+    const char *strategy = fixed->strategy != NULL ? fixed->strategy->name : "";
+    r->any_shard = !dl_option_given(options, "zero") && strncmp(strategy, "zero", 4) != 0;
+    if (strncmp(strategy, "zero", 4) == 0) fixed->shard = strategy[4] - '0';
+    if (fixed->strategy != NULL) { /* axes that it does not split are 1 */
+        const unsigned axes = fixed->strategy->axes;
+        const struct {
+            unsigned axis;
+            int64_t *ranks;
+        } all[] = {{DL_AXIS_DP, &fixed->dp},
+                   {DL_AXIS_TP, &fixed->tp},
+                   {DL_AXIS_PP, &fixed->pp},
+                   {DL_AXIS_SP, &fixed->sp},
+                   {DL_AXIS_EP, &fixed->ep}};
+        for (int i = 0; i < 5; i++) {
+            if ((axes & all[i].axis) == 0) *all[i].ranks = 1;
+        }
+    }
+    if (fixed->global_batch_samples <= 0) {
+        int64_t most = r->nodes[0];
+        for (int i = 1; i < r->node_count; i++) most = r->nodes[i] > most ? r->nodes[i] : most;
+        fixed->global_batch_samples =
+            fixed->batch_per_device_samples * (double)(most * fixed->devices_per_node);
+    }
+    fixed->batch_per_device_samples = 0;
+    if (fixed->global_batch_samples != floor(fixed->global_batch_samples))
+        return dl_fail(err, DL_ERR_USAGE, "--global-batch: expected a whole number");
+    if (r->device_w <= 0 && dl_known(inputs->system->device->tdp_w))
+        r->device_w = inputs->system->device->tdp_w;
+    if (r->objective == DL_BY_ENERGY && r->device_w <= 0)
+        return dl_fail(err, DL_ERR_USAGE, "--objective energy: give --device-power");
+    if (r->objective == DL_BY_COST && r->node_price_per_hour <= 0)
+        return dl_fail(err, DL_ERR_USAGE, "--objective cost: give --price");
+    return DL_OK;
+}
+
+static void show_progress(void *context, double done_frac, double elapsed_s) {
+    const struct dl_context *c = context;
+    c->note(c, "searching: %.0f %% after %.1f s", 100 * done_frac, elapsed_s);
+}
+
+static enum dl_code predict_found(struct dl_context *context, const struct dl_search *search,
+                                  const struct dl_search_request *r, const struct dl_found *found,
+                                  int count, bool front, struct dl_searched **out,
+                                  struct dl_err *err) {
+    struct dl_arena *arena = context->arena;
+    *out = dl_arena_alloc(arena, (size_t)count + 1, sizeof **out);
+    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < count; i++) {
+        struct dl_plan *plan = dl_arena_alloc(arena, 1, sizeof *plan);
+        struct dl_prediction *prediction = dl_arena_alloc(arena, 1, sizeof *prediction);
+        const struct dl_predict_options options = {.terms = i == 0 && !front};
+        if (plan == NULL || prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *plan = dl_search_plan(search, &found[i]);
+        DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
+        DL_TRY(dl_predict(r->system, r->workload, r->framework, plan, &options, arena, prediction,
+                          err));
+        (*out)[i] = (struct dl_searched){plan, prediction, front};
+    }
+    return DL_OK;
+}
+
+/* Why nothing is left, and what comes nearest. */
+static enum dl_code nothing(struct dl_context *context, const struct dl_search *search,
+                            const struct dl_search_request *r, const struct dl_search_worker *found,
+                            struct dl_err *err) {
+    const double gib = 1073741824,
+                 capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
+    (void)context;
+    if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
+        return dl_fail(err, DL_ERR_NO,
+                       "no plan meets the deadline of %g s; %lld fit in memory; search without "
+                       "--deadline for the fastest",
+                       r->deadline_s, (long long)found->rejected_count[DL_NOT_DEADLINE]);
+    }
+    if (!found->has_nearest) {
+        return dl_fail(
+            err, DL_ERR_NO,
+            "no plan fits: weights, gradients and optimizer states alone need more than the %.4g "
+            "GiB of a device, however "
+            "they are split over %lld devices; nearest: more --nodes, or a device with more memory",
+            capacity / gib, (long long)(r->nodes[r->node_count - 1] * r->fixed.devices_per_node));
+    }
+    const struct dl_plan plan = dl_search_plan(search, &found->nearest);
+    return dl_fail(err, DL_ERR_NO,
+                   "no plan fits in the %.4g GiB of a device; nearest needs %.4g GiB: --dp %lld "
+                   "--tp %lld --pp %lld --sp %lld "
+                   "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
+                   capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
+                   (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
+                   plan.micro_batch_samples, dl_recompute_names[plan.recompute],
+                   found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
+}
+
+static int by_time(struct dl_found *found, int count) { /* insertion sort: at most a few hundred */
+    for (int i = 1; i < count; i++) {
+        const struct dl_found one = found[i];
+        int at = i;
+        for (; at > 0 && found[at - 1].iteration_s > one.iteration_s; at--)
+            found[at] = found[at - 1];
+        found[at] = one;
+    }
+    return count;
+}
+
+static enum dl_code search_all(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_search_request *request, struct dl_search *search,
+                               int threads, struct dl_search_worker *found, double *elapsed_s,
+                               struct dl_err *err) {
+    bool merging = false;
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "merge") != 0) continue;
+        merging = true;
+        DL_TRY(dl_search_read(options->given[i].value, request, context->arena, found, err));
+    }
+    *elapsed_s = 0;
+    if (merging) return DL_OK;
+    const struct dl_search_run run = {
+        .search = search,
+        .threads = threads,
+        .context = context,
+        .progress = context->progress && context->verbosity >= 0 ? show_progress : NULL};
+    return dl_search_run(&run, found, elapsed_s, err);
+}
+
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    struct dl_inputs inputs;
+    struct dl_search_request request;
+    struct dl_search *search;
+    int64_t threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
+    struct dl_search_report report = {.inputs = &inputs, .found = found};
+    struct dl_searched *rows, *front;
+    if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_option_integer(options, "threads", 1, 256, &threads, err));
+    DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    if (inputs.plan.backup_workers > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--backup-workers: search does not look at spare workers; use predict");
+    if (inputs.max_batch)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--batch-per-device max: search takes a number, or --global-batch");
+    DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
+    if (inputs.framework_all) {
+        const bool ideal = strcmp(report.framework->name, "ideal") == 0;
+        context->note(context, "framework %s%s; --framework names another", report.framework->name,
+                      ideal ? ": what strategies can reach, without the costs of a framework"
+                            : ", whose splits are searched for transformers");
+    }
+    DL_TRY(read_request(options, &inputs, report.framework, &request, err));
+    DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
+    DL_TRY(search_all(context, options, &request, search, (int)threads, found, &report.elapsed_s,
+                      err));
+    if (found->best_count == 0) return nothing(context, search, &request, found, err);
+    DL_TRY(predict_found(context, search, &request, found->best, found->best_count, false, &rows,
+                         err));
+    DL_TRY(predict_found(context, search, &request, found->front,
+                         by_time(found->front, found->front_count), true, &front, err));
+    report.rows = rows;
+    report.row_count = found->best_count;
+    report.front = front;
+    report.front_count = found->front_count;
+    report.objective = dl_objective_names[request.objective];
+    report.threads = (int)threads;
+    struct dl_limits *limits = dl_arena_alloc(context->arena, 1, sizeof *limits);
+    if (limits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (format != DL_FORMAT_CSV) {
+        DL_TRY(dl_limits_of(request.system, request.workload, request.framework, rows[0].plan,
+                            context->arena, limits, err));
+        report.limits = limits;
+    }
+    dl_inputs_note_files(context, &inputs);
+    DL_TRY(dl_search_print(context, options, &report, format, err));
+    for (int i = 0; i < rows[0].prediction->warning_count; i++)
+        context->note(context, "warning: %s", rows[0].prediction->warnings[i]);
+    if (inputs.strict && rows[0].prediction->extrapolated)
+        return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
+    return DL_OK;
+}
+
+const struct dl_command dl_cmd_search = {
+    .name = "search",
+    .summary = "the best plan: strategy, split, micro-batch, schedule, sharding",
+    .usage = "[options]",
+    .purpose = "Evaluates every plan on the given devices. Of a transformer: data, tensor, "
+               "pipeline, sequence and expert ranks, micro-batch, schedule, "
+               "recomputation, sharding of states, mapping of ranks to nodes. Of a convolutional "
+               "network: data, spatial, filter, channel and "
+               "pipeline parallelism, each over all devices or over p2 of them with data "
+               "parallelism over the rest, micro-batch, schedule, sharding. Plans that are "
+               "impossible or provably no better are counted by reason. "
+               "Prints the best plans, every term of the best one, the limits it runs into, how it "
+               "reacts to each resource, and the first change "
+               "that pays. What is given (--tp, --micro-batch, --recompute, ...) is not searched.",
+    .examples = examples,
+    .options = tables,
+    .exit_notes = "1 when no plan fits in memory or meets the deadline",
+    .run = run,
+};

@@ -1,0 +1,77 @@
+/* compare.h - predictions beside measurements: runs, collectives, kernels. */
+#ifndef DL_PREDICT_COMPARE_COMPARE_H
+#define DL_PREDICT_COMPARE_COMPARE_H
+
+#include "model/cli/command.h"
+#include "model/base/csv.h"
+#include "model/predict/predict.h"
+
+/* What a row of runs became. Of the prediction the numbers alone: its terms and warnings are gone.
+ */
+struct dl_modelled {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    const struct dl_prediction *prediction;
+};
+
+struct dl_compared {
+    const char *id, *source, *system, *unit;
+    double predicted, measured, error_pct; /* error = (predicted - measured) / measured */
+    double low, high;                      /* 80 % interval of the prediction; NAN: none */
+    const char *bottleneck;                /* runs; NULL for others */
+    const char *framework, *workload;      /* runs */
+    int64_t devices;
+    const char *cause;  /* why a run is slower than its interval, likely; NULL */
+    const char *remark; /* what to know of the prediction; NULL */
+    bool skipped;
+    const char *why;              /* of a skipped row */
+    double samples_per_iteration; /* runs: of all devices; NAN when not predicted */
+    struct dl_modelled modelled;  /* runs; all NULL when not predicted */
+};
+
+struct dl_comparison {
+    struct dl_compared *rows;
+    int count, capacity;
+    struct dl_arena *arena;
+};
+
+/* Room for one more row; NULL when memory is exhausted. */
+struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
+
+/* One table of measurements each; which one is told by the header. DL_ERR_INPUT for a broken table;
+ * a row that cannot be predicted is added as skipped with the reason. */
+/* Any of the three kinds; anchor is an error for all but runs. */
+enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
+                              struct dl_comparison *out, struct dl_err *err);
+enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
+                             struct dl_comparison *out, struct dl_err *err);
+enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv,
+                                    struct dl_comparison *out, struct dl_err *err);
+/* The same from samples of the same machine in the table, as a calibrated profile holds them: five
+ * folds over the sizes of each series, or every rank count from the others. DL_ERR_USAGE for other
+ * tables. */
+enum dl_calibrated { DL_CALIBRATED_SIZES, DL_CALIBRATED_RANKS };
+enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_csv *csv,
+                                   enum dl_calibrated mode, struct dl_comparison *out,
+                                   struct dl_err *err);
+enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
+                                struct dl_comparison *out, struct dl_err *err);
+
+/* Errors of a group of rows; skipped ones are only counted. */
+struct dl_error_summary {
+    const char *kind, *group; /* "source", "system", "all" */
+    int rows, skipped;
+    double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
+    double inside_pct; /* measurements inside the 80 % interval of their prediction; NAN: no
+                          intervals */
+};
+
+/* By source, by system, "all" and "all-by-source" (mean over sources, each weighing the same). *out
+ * in the arena. */
+enum dl_code dl_compare_summarize(const struct dl_comparison *comparison,
+                                  struct dl_error_summary **out, int *count_out,
+                                  struct dl_err *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* compare_calibrated.c - published collectives, predicted from other samples of the same machine as
+ * a calibrated profile would: five folds over the sizes of each series (series.h), or every rank
+ * count from the others. */
+#include <math.h>
+#include <string.h>
+
+#include "predict/compare/compare.h"
+#include "predict/plot/series.h"
+
+enum { FEWEST = 5 }; /* series with fewer sizes are not parted */
+
+/* What the profile of this fold would hold: *count rank sets, 0 with the reason. */
+static enum dl_code profile_of(const struct dl_series *series, const struct dl_series_row *row,
+                               enum dl_calibrated mode, struct dl_coll_measured **out, int *count,
+                               const char **why, struct dl_err *err) {
+    int sets = 0;
+    *count = 0;
+    *why = mode == DL_CALIBRATED_SIZES ? "fewer than 5 sizes of its series are published"
+                                       : "no other rank count of its machine is published";
+    if (mode == DL_CALIBRATED_SIZES && row->sizes < FEWEST) return DL_OK;
+    for (int r = 0; r < series->count; r++)
+        sets += series->rows[r].machine == row->machine && series->rows[r].series == r;
+    struct dl_coll_measured *list = dl_arena_alloc(series->arena, (size_t)sets + 1, sizeof *list);
+    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (mode == DL_CALIBRATED_SIZES) {
+        DL_TRY(dl_series_measured(series, row->series, row->order % DL_SERIES_FOLDS,
+                                  &list[(*count)++], err));
+    }
+    for (int r = 0; mode == DL_CALIBRATED_RANKS && r < series->count; r++) {
+        const struct dl_series_row *other = &series->rows[r];
+        if (other->machine != row->machine || other->series != r || other->series == row->series)
+            continue;
+        if ((other->match.request.nodes > 1) != (row->match.request.nodes > 1))
+            continue; /* another kind of link */
+        DL_TRY(dl_series_measured(series, r, -1, &list[(*count)++], err));
+    }
+    *out = list;
+    return DL_OK;
+}
+
+static enum dl_code predict_row(const struct dl_data *data, const struct dl_series *series,
+                                const struct dl_series_row *row, enum dl_calibrated mode,
+                                struct dl_compared *out, struct dl_err *err) {
+    const double z80 = 1.2816; /* of an 80 % interval */
+    struct dl_system system;
+    struct dl_coll_measured *sets = NULL;
+    struct dl_collective_time t;
+    struct dl_err inner = {0};
+    int count = 0;
+    DL_TRY(profile_of(series, row, mode, &sets, &count, &out->why, err));
+    out->skipped = count == 0;
+    if (out->skipped) return DL_OK;
+    DL_TRY(dl_series_system(data, row, series->arena, &system, err));
+    system.collectives = sets, system.collective_count = count;
+    if (dl_collective_time(&system, &row->match.request, &t, &inner) != DL_OK) {
+        out->skipped = true;
+        out->why = dl_arena_strdup(series->arena, inner.message);
+        return DL_OK;
+    }
+    out->why = NULL;
+    out->predicted = t.time_s;
+    out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
+    out->low = t.time_s * exp(-z80 * t.sigma_log);
+    out->high = t.time_s * exp(z80 * t.sigma_log);
+    if (t.limit != NULL)
+        out->bottleneck = strcmp(t.limit, "intra") == 0 ? "intra-link" : "inter-link";
+    out->workload = dl_arena_printf(series->arena, "%s %s",
+                                    dl_collective_op_names[row->match.request.op], t.algorithm);
+    return DL_OK;
+}
+
+enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_csv *csv,
+                                   enum dl_calibrated mode, struct dl_comparison *out,
+                                   struct dl_err *err) {
+    struct dl_series series;
+    if (dl_csv_column(csv, "collective") < 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--calibrated: %s is not a table of collectives",
+                       csv->name);
+    }
+    DL_TRY(dl_series_read(csv, out->arena, &series, err));
+    for (int r = 0; r < series.count; r++) {
+        const struct dl_series_row *row = &series.rows[r];
+        struct dl_compared *compared = dl_comparison_add(out);
+        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *compared = (struct dl_compared){
+            .id = row->id,
+            .source = row->source,
+            .system = row->match.system != NULL ? row->match.system : row->text.system,
+            .framework = row->text.library,
+            .unit = "s",
+            .measured = row->text.time_s,
+            .predicted = NAN,
+            .error_pct = NAN,
+            .low = NAN,
+            .high = NAN,
+            .devices = dl_known(row->text.ranks) ? (int64_t)row->text.ranks : 0,
+        };
+        if (row->series < 0) {
+            compared->skipped = true;
+            compared->why = row->match.system == NULL ? row->match.why : "no size and time";
+            continue;
+        }
+        DL_TRY(predict_row(data, &series, row, mode, compared, err));
+    }
+    return DL_OK;
+}

@@ -1,0 +1,109 @@
+/* compare_kernels.c - published kernel times beside what the device files give. The surfaces of
+ * these devices were fitted to the same tables, so this shows the error of the fit, not of a
+ * prediction of unseen kernels. */
+#include <math.h>
+#include <string.h>
+
+#include "model/cli/data.h"
+#include "model/hardware/kernel_match.h"
+#include "predict/compare/compare.h"
+
+enum { MAX_DEVICES = 64 };
+
+/* A device file is read once; one that is not there is remembered with the reason. */
+struct device_cache {
+    struct dl_loaded_device {
+        const char *column;
+        const struct dl_device *device;
+        const char *why;
+    } entries[MAX_DEVICES];
+    int count;
+};
+
+static enum dl_code find_device(const struct dl_data *data, struct device_cache *cache,
+                                const char *column, struct dl_arena *arena,
+                                struct dl_loaded_device *out, struct dl_err *err) {
+    for (int i = 0; i < cache->count; i++) {
+        if (strcmp(cache->entries[i].column, column) == 0) {
+            *out = cache->entries[i];
+            return DL_OK;
+        }
+    }
+    *out = (struct dl_loaded_device){.column = column};
+    const char *name = dl_kernel_match_device(column);
+    struct dl_err inner = {0};
+    const enum dl_code code =
+        name == NULL ? DL_ERR_USAGE : dl_data_device(data, name, arena, &out->device, &inner);
+    if (code != DL_OK && code != DL_ERR_USAGE) {
+        *err = inner;
+        return code;
+    }
+    if (code != DL_OK) {
+        out->device = NULL;
+        out->why = name == NULL ? dl_arena_printf(arena, "no device file describes %s", column)
+                                : dl_arena_strdup(arena, inner.message);
+    }
+    if (cache->count < MAX_DEVICES) cache->entries[cache->count++] = *out;
+    return DL_OK;
+}
+
+/* "conv fwd": shown where runs show their workload. */
+static const char *kernel_text(struct dl_arena *arena, const struct dl_kernel_row *row) {
+    return dl_arena_printf(arena, "%s %s", dl_op_names[row->kernel.op],
+                           dl_pass_names[row->kernel.pass]);
+}
+
+static void predict_row(const struct dl_device *device, const struct dl_kernel_row *row,
+                        struct dl_compared *out, struct dl_arena *arena) {
+    static const char *const limits[] = {"compute", "memory-bandwidth", "latency"};
+    const double normal_90 =
+        1.2815515655446004; /* 90 % quantile of the normal distribution: 80 % lie inside +- */
+    struct dl_kernel_time time;
+    dl_kernel_time(device, row->precision, &row->kernel, &time);
+    if (!(time.time_s > 0)) {
+        out->skipped = true;
+        out->why = dl_arena_printf(arena, "%s has no %s rate", device->name,
+                                   dl_precision_names[row->precision]);
+        return;
+    }
+    out->predicted = time.time_s;
+    out->low = time.time_s * exp(-normal_90 * time.sigma_log);
+    out->high = time.time_s * exp(normal_90 * time.sigma_log);
+    out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
+    out->bottleneck = limits[time.limit];
+}
+
+enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
+                                struct dl_comparison *out, struct dl_err *err) {
+    struct device_cache cache = {.count = 0};
+    const int source = dl_csv_column(csv, "source_path");
+    for (int r = 0; r < csv->row_count; r++) {
+        struct dl_kernel_row row;
+        struct dl_loaded_device device = {.device = NULL};
+        DL_TRY(dl_kernel_row_read(csv, r, &row, err));
+        DL_TRY(find_device(data, &cache, row.device, out->arena, &device, err));
+        struct dl_compared *compared = dl_comparison_add(out);
+        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *compared = (struct dl_compared){
+            .id = dl_arena_printf(out->arena, "%s:%d", csv->name, csv->row_lines[r]),
+            .source = source < 0 ? csv->name : csv->rows[r][source],
+            .unit = "s",
+            .devices = 1,
+            .system = device.device != NULL ? device.device->name : row.device,
+            .framework = NULL,
+            .measured = row.measured_s,
+            .predicted = NAN,
+            .error_pct = NAN,
+            .low = NAN,
+            .high = NAN,
+            .workload = row.why == NULL ? kernel_text(out->arena, &row) : NULL,
+        };
+        if (row.why != NULL || device.device == NULL) {
+            compared->skipped = true;
+            compared->why = row.why != NULL ? row.why : device.why;
+            continue;
+        }
+        predict_row(device.device, &row, compared, out->arena);
+    }
+    return DL_OK;
+}

@@ -1,0 +1,114 @@
+/* compare_repeats.c - see the header. */
+#include "predict/compare/compare_repeats.h"
+
+#include <string.h>
+
+#include "model/base/stats.h"
+
+/* Rows that agree in these are repeats of one run. */
+static const char *const same[] = {
+    "source",       "system",    "framework", "strategy", "backend",          "workload",
+    "input",        "precision", "optimizer", "nodes",    "devices_per_node", "batch_per_device",
+    "global_batch", "dp",        "tp",        "pp",       "micro_batch",      "metric",
+    "unit"};
+enum { SAME = sizeof same / sizeof *same };
+
+static bool repeats(const struct dl_csv *csv, const int *columns, int a, int b) {
+    for (int i = 0; i < SAME; i++) {
+        if (columns[i] >= 0 && strcmp(csv->rows[a][columns[i]], csv->rows[b][columns[i]]) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* "NAME-r3" is "NAME". */
+static const char *without_repeat(struct dl_arena *arena, const char *id) {
+    const char *dash = strrchr(id, '-');
+    const bool number = dash != NULL && dash[1] == 'r' && dash[2] != 0 &&
+                        strspn(dash + 2, "0123456789") == strlen(dash + 2);
+    return number ? dl_arena_strndup(arena, id, (size_t)(dash - id)) : id;
+}
+
+/* The median of a column over `first` and the rows like it into the row that stands for them; empty
+ * cells do not count. */
+static enum dl_code join_column(const struct dl_csv *csv, const int *columns, int first, int column,
+                                double *values, struct dl_arena *arena, const char **row,
+                                struct dl_err *err) {
+    int count = 0;
+    for (int i = first; i < csv->row_count; i++) {
+        if (csv->rows[i][column][0] == 0 || !repeats(csv, columns, first, i)) continue;
+        DL_TRY(dl_csv_number(csv, i, column, &values[count++], err));
+    }
+    dl_sort(values, (size_t)count);
+    if (count > 1)
+        row[column] =
+            dl_arena_printf(arena, "%.17g", dl_quantile_sorted(values, (size_t)count, 0.5));
+    return row[column] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+/* One row for `first` and those like it. */
+static enum dl_code join(const struct dl_csv *csv, const int *columns, int first, int id, int value,
+                         bool *taken, double *values, struct dl_arena *arena,
+                         const char *const **out, struct dl_err *err) {
+    const int core = dl_csv_column(csv, "core_s");
+    const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
+    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(row, csv->rows[first], (size_t)csv->column_count * sizeof *row);
+    for (int i = first; i < csv->row_count; i++)
+        taken[i] = taken[i] || repeats(csv, columns, first, i);
+    DL_TRY(join_column(csv, columns, first, value, values, arena, row, err));
+    if (core >= 0) DL_TRY(join_column(csv, columns, first, core, values, arena, row, err));
+    row[id] = without_repeat(arena, row[id]);
+    *out = row;
+    return row[id] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *arena,
+                                     struct dl_csv *out, struct dl_err *err) {
+    const int id = dl_csv_column(csv, "id"), value = dl_csv_column(csv, "value");
+    int columns[SAME];
+    *out = *csv;
+    if (id < 0 || value < 0 || csv->row_count == 0) return DL_OK; /* no table of runs */
+    for (int i = 0; i < SAME; i++) columns[i] = dl_csv_column(csv, same[i]);
+    bool *taken = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *taken);
+    double *values = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *values);
+    int *lines = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *lines);
+    const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
+    if (taken == NULL || values == NULL || rows == NULL || lines == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->row_count = 0;
+    for (int i = 0; i < csv->row_count; i++) {
+        if (taken[i]) continue;
+        lines[out->row_count] = csv->row_lines[i];
+        DL_TRY(
+            join(csv, columns, i, id, value, taken, values, arena, &rows[out->row_count++], err));
+    }
+    out->rows = rows;
+    out->row_lines = lines;
+    return DL_OK;
+}
+
+enum dl_code dl_compare_take_quartiles(const struct dl_csv *csv, struct dl_arena *arena,
+                                       struct dl_csv *out, struct dl_err *err) {
+    const int quartile = dl_csv_column(csv, "quartile_s"), value = dl_csv_column(csv, "value"),
+              metric = dl_csv_column(csv, "metric");
+    const int disturbed = dl_csv_column(csv, "disturbed");
+    *out = *csv;
+    if (quartile < 0 || value < 0 || metric < 0 || disturbed < 0 || csv->row_count == 0)
+        return DL_OK;
+    const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < csv->row_count; i++) {
+        rows[i] = csv->rows[i];
+        if (strcmp(rows[i][disturbed], "yes") != 0 || strcmp(rows[i][metric], "iteration") != 0 ||
+            rows[i][quartile][0] == 0)
+            continue;
+        const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
+        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        memcpy(row, csv->rows[i], (size_t)csv->column_count * sizeof *row);
+        row[value] = row[quartile];
+        rows[i] = row;
+    }
+    out->rows = rows;
+    return DL_OK;
+}

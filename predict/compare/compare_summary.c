@@ -1,0 +1,138 @@
+/* compare_summary.c - errors by source, by system, and over all. */
+#include <math.h>
+#include <string.h>
+
+#include "model/base/stats.h"
+#include "predict/compare/compare.h"
+
+struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
+    if (c->count == c->capacity) {
+        const int capacity = c->capacity == 0 ? 256 : 2 * c->capacity;
+        struct dl_compared *rows = dl_arena_alloc(c->arena, (size_t)capacity, sizeof *rows);
+        if (rows == NULL) return NULL;
+        if (c->count > 0) memcpy(rows, c->rows, (size_t)c->count * sizeof *rows);
+        c->rows = rows;
+        c->capacity = capacity;
+    }
+    return &c->rows[c->count++];
+}
+
+enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
+                              struct dl_comparison *out, struct dl_err *err) {
+    if (dl_csv_column(csv, "workload") >= 0 && dl_csv_column(csv, "metric") >= 0) {
+        return dl_compare_runs(data, csv, anchor, out, err);
+    }
+    if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
+    if (dl_csv_column(csv, "collective") >= 0) return dl_compare_collectives(data, csv, out, err);
+    if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0)
+        return dl_compare_kernels(data, csv, out, err);
+    return dl_fail_at(err, csv->name, 1, 1, NULL,
+                      "expected the header of a table of runs (workload, metric, ...), collectives "
+                      "(collective, ...) or kernels (op, pass, ...)");
+}
+
+static const char *group_of(const struct dl_compared *row, int kind) {
+    return kind == 0 ? row->source : kind == 1 ? row->system : "all";
+}
+
+/* |error| and error of the rows of one group; scratch holds as many doubles as there are rows. */
+static struct dl_error_summary summarize(const struct dl_comparison *c, int kind, const char *group,
+                                         double *scratch) {
+    static const char *const kinds[] = {"source", "system", "all"};
+    struct dl_error_summary s = {.kind = kinds[kind], .group = group};
+    double bias = 0;
+    int inside = 0, with_interval = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (strcmp(group_of(&c->rows[i], kind), group) != 0) continue;
+        if (c->rows[i].skipped) {
+            s.skipped++;
+            continue;
+        }
+        scratch[s.rows++] = fabs(c->rows[i].error_pct);
+        bias += c->rows[i].error_pct;
+        if (!dl_known(c->rows[i].low)) continue;
+        with_interval++;
+        if (c->rows[i].measured >= c->rows[i].low && c->rows[i].measured <= c->rows[i].high)
+            inside++;
+    }
+    s.inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
+    if (s.rows == 0) {
+        s.mape_pct = s.median_ape_pct = s.p90_ape_pct = s.max_ape_pct = s.bias_pct = NAN;
+        return s;
+    }
+    const size_t n = (size_t)s.rows;
+    dl_sort(scratch, n);
+    s.mape_pct = dl_mean(scratch, n);
+    s.median_ape_pct = dl_quantile_sorted(scratch, n, 0.5);
+    s.p90_ape_pct = dl_quantile_sorted(scratch, n, 0.9);
+    s.max_ape_pct = scratch[n - 1];
+    s.bias_pct = bias / s.rows;
+    return s;
+}
+
+static bool seen(const struct dl_error_summary *list, int count, const char *kind,
+                 const char *group) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(list[i].kind, kind) == 0 && strcmp(list[i].group, group) == 0) return true;
+    }
+    return false;
+}
+
+static struct dl_error_summary mean_of_sources(const struct dl_error_summary *list, int count) {
+    struct dl_error_summary mean = {.kind = "all", .group = "all-by-source"};
+    double sums[6] = {0};
+    int sources = 0, with_interval = 0;
+    for (int i = 0; i < count; i++) {
+        const struct dl_error_summary *s = &list[i];
+        if (strcmp(s->kind, "source") != 0) continue;
+        mean.skipped += s->skipped;
+        if (s->rows == 0) continue;
+        sums[0] += s->mape_pct;
+        sums[1] += s->median_ape_pct;
+        sums[2] += s->p90_ape_pct;
+        sums[3] = fmax(sums[3], s->max_ape_pct);
+        sums[4] += s->bias_pct;
+        mean.rows += s->rows;
+        if (dl_known(s->inside_pct)) {
+            sums[5] += s->inside_pct;
+            with_interval++;
+        }
+        sources++;
+    }
+    if (sources == 0) {
+        mean.mape_pct = mean.median_ape_pct = mean.p90_ape_pct = mean.max_ape_pct = mean.bias_pct =
+            mean.inside_pct = NAN;
+        return mean;
+    }
+    mean.mape_pct = sums[0] / sources;
+    mean.median_ape_pct = sums[1] / sources;
+    mean.p90_ape_pct = sums[2] / sources;
+    mean.max_ape_pct = sums[3];
+    mean.bias_pct = sums[4] / sources;
+    mean.inside_pct = with_interval > 0 ? sums[5] / with_interval : NAN;
+    return mean;
+}
+
+enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error_summary **out,
+                                  int *count_out, struct dl_err *err) {
+    static const char *const kinds[] = {"source", "system", "all"};
+    struct dl_error_summary *list =
+        dl_arena_alloc(c->arena, 2 * (size_t)c->count + 2, sizeof *list);
+    double *scratch = dl_arena_alloc(c->arena, (size_t)c->count + 1, sizeof *scratch);
+    if (list == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int count = 0;
+    for (int kind = 0; kind < 3; kind++) {
+        for (int i = 0; i < c->count; i++) {
+            const char *group = group_of(&c->rows[i], kind);
+            if (!seen(list, count, kinds[kind], group))
+                list[count++] = summarize(c, kind, group, scratch);
+        }
+    }
+    if (count > 0) {
+        list[count] = mean_of_sources(list, count);
+        count++;
+    }
+    *out = list;
+    *count_out = count;
+    return DL_OK;
+}

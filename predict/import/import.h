@@ -1,0 +1,19 @@
+/* import.h - what `dlmodel import` reads: one function for each kind of input, called by
+ * cmd_import.c. */
+#ifndef DL_PREDICT_IMPORT_IMPORT_H
+#define DL_PREDICT_IMPORT_IMPORT_H
+
+#include "model/cli/command.h"
+
+typedef enum dl_code dl_import_fn(struct dl_context *context, const struct dl_options *options,
+                                  struct dl_err *err);
+
+/* positional[0] is the kind, the others are files. */
+dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trace;
+
+extern const struct dl_option dl_import_options[];
+
+/* Files after the kind: at least one, at most `most`. */
+enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err);
+
+#endif

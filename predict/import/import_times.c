@@ -1,0 +1,263 @@
+/* import_times.c - `dlmodel import trace`: a profiler's traces as times of a workload's layers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "predict/import/import.h"
+#include "predict/import/import_trace.h"
+
+enum { BATCHES_MAX = 32, SHOWN = 5 };
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+/* Six digits are more than a trace knows. */
+static double rounded(struct dl_arena *arena, double value) {
+    const char *text = dl_arena_printf(arena, "%.6g", value);
+    return text == NULL || !dl_known(value) ? value : strtod(text, NULL);
+}
+
+static bool is_csv(const char *path) {
+    const size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".csv") == 0;
+}
+
+static bool has_layer(const struct dl_workload *w, const char *name) {
+    for (int i = 0; i < w->layer_count; i++) {
+        if (strcmp(w->layers[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* Ranges that are no layer of the workload are left out and told. */
+static int keep_known(struct dl_context *context, const struct dl_workload *w,
+                      struct dl_trace_times *t, const char *path) {
+    const char **names = dl_arena_alloc(context->arena, (size_t)w->layer_count + 1, sizeof *names);
+    int kept = 0, unknown = 0;
+    for (int i = 0; names != NULL && i < w->layer_count; i++) names[i] = w->layers[i].name;
+    for (int i = 0; i < t->layer_count; i++) {
+        if (has_layer(w, t->layers[i].name)) {
+            t->layers[kept++] = t->layers[i];
+            continue;
+        }
+        const char *near = names == NULL ? NULL : dl_suggest(t->layers[i].name, names);
+        if (unknown++ < SHOWN) {
+            context->note(context, "%s: '%.80s' is no layer of %s%s%s%s", path, t->layers[i].name,
+                          w->name, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                          near != NULL ? "'?" : "");
+        }
+    }
+    if (unknown > SHOWN)
+        context->note(context, "%s: and %d more that are no layers of it", path, unknown - SHOWN);
+    t->layer_count = kept;
+    return kept;
+}
+
+static void note_batch(struct dl_context *context, const struct dl_workload *w,
+                       const struct dl_trace_times *t, const char *path, double batch) {
+    double forward_s = 0, backward_s = 0;
+    int without = 0;
+    for (int i = 0; i < t->layer_count; i++) {
+        if (dl_known(t->layers[i].forward_s)) forward_s += t->layers[i].forward_s;
+        if (dl_known(t->layers[i].backward_s))
+            backward_s += t->layers[i].backward_s;
+        else
+            without++;
+    }
+    context->note(
+        context,
+        "%s: batch %g, %lld iterations, %d of %d layers: forward %.4g ms, backward %.4g ms%s", path,
+        batch, (long long)t->steps, t->layer_count, w->layer_count, 1e3 * forward_s,
+        1e3 * backward_s, t->by_sequence ? " (by sequence numbers)" : "");
+    if (without > 0)
+        context->note(context,
+                      "%s: %d layers have no backward time; predictions use the model's there",
+                      path, without);
+    if (t->on_device && t->unclaimed_s > 0) {
+        context->note(context, "%s: %.3g %% of the device's time lies in no layer", path,
+                      100 * t->unclaimed_s / t->kernel_s);
+    }
+}
+
+static enum dl_code read_one(struct dl_context *context, const struct dl_workload *w,
+                             const char *path, double batch, int64_t steps, bool quartile,
+                             struct dl_layer_batch *out, struct dl_err *err) {
+    char *text = NULL;
+    size_t length = 0;
+    struct dl_trace_times t;
+    DL_TRY(dl_file_read(path, 64u << 20, context->arena, &text, &length, err));
+    if (is_csv(path))
+        DL_TRY(dl_trace_csv(path, text, length, context->arena, &t, err));
+    else
+        DL_TRY(dl_trace_parse(path, text, length, steps, context->arena, &t, err));
+    if (keep_known(context, w, &t, path) == 0)
+        return dl_fail_at(
+            err, path, 0, 0, NULL,
+            "none of its ranges is a layer of %.80s; see 'dlmodel explain --workload'", w->name);
+    note_batch(context, w, &t, path, batch);
+    t.update_s =
+        rounded(context->arena,
+                quartile && dl_known(t.quartile_update_s) ? t.quartile_update_s : t.update_s);
+    if (quartile && dl_known(t.quartile_jitter_frac)) t.jitter_frac = t.quartile_jitter_frac;
+    for (int i = 0; i < t.layer_count; i++) {
+        t.layers[i].forward_s = rounded(context->arena, t.layers[i].forward_s);
+        t.layers[i].backward_s = rounded(context->arena, t.layers[i].backward_s);
+    }
+    *out = (struct dl_layer_batch){.batch_samples = batch,
+                                   .update_s = t.update_s,
+                                   .jitter_frac = rounded(context->arena, t.jitter_frac),
+                                   .core_s = t.core_s,
+                                   .steps = t.steps,
+                                   .layers = t.layers,
+                                   .layer_count = t.layer_count};
+    return DL_OK;
+}
+
+static int by_batch(const void *a, const void *b) {
+    const double x = ((const struct dl_layer_batch *)a)->batch_samples,
+                 y = ((const struct dl_layer_batch *)b)->batch_samples;
+    return x < y ? -1 : x > y;
+}
+
+static const struct dl_layer_time *time_of(const struct dl_layer_batch *b, const char *name) {
+    for (int i = 0; i < b->layer_count; i++) {
+        if (strcmp(b->layers[i].name, name) == 0) return &b->layers[i];
+    }
+    return NULL;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* NAN: none of them was measured. */
+static double median(struct dl_arena *arena, double *values, size_t count) {
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (dl_known(values[i])) values[known++] = values[i];
+    }
+    if (known == 0) return NAN;
+    qsort(values, known, sizeof *values, by_value);
+    return rounded(arena, 0.5 * (values[(known - 1) / 2] + values[known / 2]));
+}
+
+/* Files of one batch are repeats: the median of their times, into the first of them. */
+static void join_group(struct dl_arena *arena, struct dl_layer_batch *list, size_t count) {
+    struct dl_layer_batch *to = &list[0];
+    double update_s[BATCHES_MAX], jitter_frac[BATCHES_MAX], core_s[BATCHES_MAX],
+        forward_s[BATCHES_MAX], backward_s[BATCHES_MAX];
+    for (size_t i = 0; i < count; i++) {
+        update_s[i] = list[i].update_s, jitter_frac[i] = list[i].jitter_frac,
+        core_s[i] = list[i].core_s;
+        if (i > 0) to->steps += list[i].steps;
+    }
+    to->update_s = median(arena, update_s, count),
+    to->jitter_frac = median(arena, jitter_frac, count);
+    to->core_s = median(arena, core_s, count);
+    for (int k = 0; k < to->layer_count; k++) {
+        for (size_t i = 0; i < count; i++) {
+            const struct dl_layer_time *t = time_of(&list[i], to->layers[k].name);
+            forward_s[i] = t != NULL ? t->forward_s : NAN,
+            backward_s[i] = t != NULL ? t->backward_s : NAN;
+        }
+        to->layers[k].forward_s = median(arena, forward_s, count),
+        to->layers[k].backward_s = median(arena, backward_s, count);
+    }
+}
+
+/* Returns the batches that are left. */
+static size_t join_repeats(struct dl_arena *arena, struct dl_layer_batch *list, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && list[end].batch_samples == list[i].batch_samples;) end++;
+        if (end - i > 1) join_group(arena, &list[i], end - i);
+        list[kept++] = list[i];
+    }
+    return kept;
+}
+
+static enum dl_code read_batches(const struct dl_options *options, int64_t *list, size_t *count,
+                                 struct dl_err *err) {
+    struct dl_err inner = {.code = DL_OK};
+    const char *text = dl_option_text(options, "batch");
+    const int files = options->positional_count - 1;
+    if (text == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--batch: say how many samples a device had, one number for each file");
+    if (dl_list_parse(text, list, BATCHES_MAX, count, &inner) != DL_OK)
+        return dl_fail(err, DL_ERR_USAGE, "--batch: %s", inner.message);
+    if (*count != (size_t)files)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--batch: expected one number for each of %d files, got %zu", files, *count);
+    return DL_OK;
+}
+
+/* The device: named, or that of a system. */
+static enum dl_code find_device(struct dl_context *context, const struct dl_options *options,
+                                const char **out, struct dl_err *err) {
+    const char *device = dl_option_text(options, "device"),
+               *system = dl_option_text(options, "system");
+    *out = device;
+    if (device != NULL && system != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "give --device or --system, not both");
+    if (system != NULL) {
+        const struct dl_system *s;
+        DL_TRY(dl_data_system(&context->data, system, context->arena, &s, err));
+        *out = s->device->name;
+    }
+    if (*out == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "say with --device NAME or --system NAME what it was measured on");
+    return DL_OK;
+}
+
+enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
+    struct dl_layer_batch batches[BATCHES_MAX];
+    struct dl_layer_times times = {.source = "measured"}, again;
+    const struct dl_workload *w;
+    const char *workload = dl_option_text(options, "workload"),
+               *framework = dl_option_text(options, "framework"),
+               *name = dl_option_text(options, "name");
+    struct dl_json *doc;
+    int64_t list[BATCHES_MAX], steps = 0;
+    size_t count = 0;
+    int precision = DL_FP32;
+    DL_TRY(dl_import_files(options, BATCHES_MAX, err));
+    if (workload == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "say with --workload NAME whose layers the trace has");
+    DL_TRY(read_batches(options, list, &count, err));
+    DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
+    const bool quartile = dl_option_given(options, "quartile");
+    DL_TRY(dl_option_integer(options, "steps", 1, 1000000, &steps, err));
+    DL_TRY(find_device(context, options, &times.device, err));
+    DL_TRY(dl_data_workload(&context->data, workload, context->arena, &w, err));
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] < 1)
+            return dl_fail(err, DL_ERR_USAGE, "--batch: expected numbers of at least 1");
+        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, quartile,
+                        &batches[i], err));
+    }
+    qsort(batches, count, sizeof *batches, by_batch);
+    count = join_repeats(context->arena, batches, count);
+    times.workload = w->name;
+    times.framework = framework != NULL ? framework : "pytorch";
+    times.precision = (enum dl_precision)precision;
+    times.name = name != NULL ? name
+                              : dl_arena_printf(context->arena, "%s-%s-%s", times.framework,
+                                                times.workload, times.device);
+    times.summary = dl_arena_printf(
+        context->arena, "%s under %s on %s, %s, measured layer by layer", times.workload,
+        times.framework, times.device, dl_precision_names[precision]);
+    times.batches = batches;
+    times.batch_count = (int)count;
+    if (times.name == NULL || times.summary == NULL) return no_memory(err);
+    char *text = dl_json_text(&dl_layer_times_schema, &times, context->arena);
+    if (text == NULL) return no_memory(err);
+    DL_TRY(dl_json_parse("layer times", text, strlen(text), context->arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_layer_times_schema, context->arena, &again, err));
+    DL_TRY(dl_layer_times_check(&again, doc, err));
+    return context->output(options, text, err);
+}

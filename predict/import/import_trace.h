@@ -1,0 +1,36 @@
+/* import_trace.h - times of layers out of a framework profiler's trace (Chrome trace JSON) or a
+ * plain table. */
+#ifndef DL_PREDICT_IMPORT_IMPORT_TRACE_H
+#define DL_PREDICT_IMPORT_IMPORT_TRACE_H
+
+#include "model/framework/layer_times.h"
+
+struct dl_trace_times {
+    struct dl_layer_time *layers;
+    int layer_count;             /* in order of first appearance; of one iteration */
+    double update_s;             /* NAN: no optimizer in it */
+    double quartile_jitter_frac; /* as jitter_frac, from the steps below the lower quartile alone */
+    double quartile_update_s; /* on a CPU: with the lower quartile of the iterations in place of the
+                                 median; NAN: no such iterations */
+    double kernel_s, unclaimed_s; /* device time of one iteration; part of it in no layer */
+    double jitter_frac; /* standard deviation of the iterations / their mean; NAN: unknown */
+    double core_s;      /* of the benchmark program's trace: a fixed product of matrices beside the
+                           steps; NAN: not said */
+    int64_t steps;
+    bool on_device;   /* times are of kernels; otherwise of the ranges themselves */
+    bool by_sequence; /* backward found by sequence numbers, not by ranges */
+};
+
+/* Ranges named "layer:NAME:forward" and "layer:NAME:backward" (record_function) mark layers.
+ * Kernels count for the range in which they were launched; without kernels (CPU) the range's own
+ * time counts, less that of ranges inside. Backward operators without a range belong to the forward
+ * range that has their sequence number. steps: iterations, 0: count "ProfilerStep#" ranges, else
+ * how often most layers occur. */
+enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, int64_t steps,
+                            struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err);
+/* "layer,pass,time_s" with pass forward, backward or update; other columns are ignored. Repeats of
+ * a row: the median. */
+enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena,
+                          struct dl_trace_times *out, struct dl_err *err);
+
+#endif

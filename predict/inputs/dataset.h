@@ -1,0 +1,15 @@
+/* dataset.h - datasets.csv of the data folders: how large a sample is on disk and what it costs to
+ * decode. */
+#ifndef DL_PREDICT_INPUTS_DATASET_H
+#define DL_PREDICT_INPUTS_DATASET_H
+
+#include "model/cli/data.h"
+#include "model/plan/plan.h"
+
+/* Fills the plan's input members for --dataset NAME: "synthetic" (made on the host, nothing is
+ * read), or a row of datasets.csv. DL_ERR_USAGE with a suggestion for an unknown name, DL_ERR_INPUT
+ * for a broken table. */
+enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              struct dl_plan *plan, struct dl_err *err);
+
+#endif

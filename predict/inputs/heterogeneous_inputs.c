@@ -1,0 +1,137 @@
+/* heterogeneous_inputs.c - see heterogeneous_inputs.h. */
+#include "predict/inputs/heterogeneous_inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/table.h"
+
+const struct dl_option dl_heterogeneous_options[] = {
+    {"mixed-nodes", 0, "SYSTEM:N,...", "Plan",
+     "one job on nodes of several systems, instead of --system and --nodes; the slowest network is "
+     "all's",
+     false},
+    {"split", 0, "equal|balanced", "Plan",
+     "with --mixed-nodes: equal batches, or batches by speed; default equal", false},
+    {.name = NULL},
+};
+
+/* "NAME:N" of `length` characters: the name may hold colons, the number stands behind the last. */
+static enum dl_code read_group(struct dl_context *context, const struct dl_data *data,
+                               const char *text, size_t length, struct dl_heterogeneous_group *out,
+                               struct dl_err *err) {
+    char *name = dl_arena_strndup(context->arena, text, length);
+    if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    char *colon = strrchr(name, ':'), *end = NULL;
+    const long long nodes = colon == NULL ? 0 : strtoll(colon + 1, &end, 10);
+    if (colon == NULL || colon == name || nodes < 1 || nodes > 100000000 || *end != 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--mixed-nodes: expected SYSTEM:NODES, e.g. dgx1-v100:4, got \"%s\"", name);
+    }
+    *colon = 0;
+    *out = (struct dl_heterogeneous_group){.nodes = nodes};
+    return dl_data_system(data, name, context->arena, &out->system, err);
+}
+
+enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_data *data,
+                                   const struct dl_options *options, struct dl_inputs *inputs,
+                                   struct dl_err *err) {
+    static const char *const splits[] = {"equal", "balanced", NULL};
+    const char *text = dl_option_text(options, "mixed-nodes");
+    int split = 0;
+    DL_TRY(dl_option_choice(options, "split", splits, &split, err));
+    if (text == NULL) {
+        return dl_option_given(options, "split")
+                   ? dl_fail(err, DL_ERR_USAGE, "--split goes with --mixed-nodes")
+                   : DL_OK;
+    }
+    if (dl_option_given(options, "system") || dl_option_given(options, "nodes")) {
+        return dl_fail(err, DL_ERR_USAGE, "--mixed-nodes takes the place of --system and --nodes");
+    }
+    struct dl_heterogeneous_job *job = dl_arena_alloc(context->arena, 1, sizeof *job);
+    struct dl_heterogeneous_group *groups =
+        dl_arena_alloc(context->arena, DL_MIXED_GROUPS, sizeof *groups);
+    struct dl_system *system = dl_arena_alloc(context->arena, 1, sizeof *system);
+    if (job == NULL || groups == NULL || system == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *job = (struct dl_heterogeneous_job){.groups = groups, .balanced = split == 1};
+    inputs->nodes[0] = 0;
+    for (const char *rest = text;;) {
+        const size_t length = strcspn(rest, ",");
+        if (job->group_count == DL_MIXED_GROUPS) {
+            return dl_fail(err, DL_ERR_USAGE, "--mixed-nodes: at most %d kinds of nodes",
+                           DL_MIXED_GROUPS);
+        }
+        DL_TRY(read_group(context, data, rest, length, &groups[job->group_count], err));
+        inputs->nodes[0] += groups[job->group_count++].nodes;
+        if (rest[length] == 0) break;
+        rest += length + 1;
+    }
+    *system = *groups[0].system;
+    system->name = text;
+    inputs->mixed = job;
+    inputs->system = system;
+    inputs->system_name = groups[0].system->name;
+    inputs->node_count = 1;
+    return DL_OK;
+}
+
+static const struct dl_column columns[] = {
+    {"system", "group", "", DL_COLUMN_STRING, 0, 0},
+    {"device", "device", "", DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+    {"batch_per_device_samples", "batch", "", DL_COLUMN_NUMBER, 0, 0},
+    {"samples", "samples", "", DL_COLUMN_INTEGER, 0, 0},
+    {"share_frac", "share", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"iteration_s", "alone", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
+    {"busy_frac", "busy", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"memory_bytes", "memory", "GiB", DL_COLUMN_NUMBER, 1 << 30, 0},
+    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
+};
+
+static double all_samples(const struct dl_prediction *p) {
+    double sum = 0;
+    for (int i = 0; i < p->group_count; i++) sum += p->groups[i].samples;
+    return sum;
+}
+
+static bool fill(struct dl_table *table, const struct dl_prediction *p) {
+    dl_table_init(table, table->arena, columns, sizeof columns / sizeof columns[0]);
+    for (int i = 0; i < p->group_count; i++) {
+        const struct dl_heterogeneous_group *g = &p->groups[i];
+        union dl_cell *c = dl_table_row(table);
+        if (c == NULL) return false;
+        c[0].string = g->system->name;
+        c[1].string = g->system->device->name;
+        c[2].integer = g->nodes;
+        c[3].number = g->batch_per_device_samples;
+        c[4].integer = llround(g->samples);
+        c[5].number = g->samples / all_samples(p);
+        c[6].number = g->iteration_s;
+        c[7].number = g->busy_frac;
+        c[8].number = g->memory.total_bytes;
+        c[9].boolean = g->fits;
+    }
+    return true;
+}
+
+const char *dl_heterogeneous_text(struct dl_arena *arena, const struct dl_prediction *p) {
+    struct dl_table table = {.arena = arena};
+    if (p->group_count == 0) return "";
+    if (!fill(&table, p)) return NULL;
+    const char *text = dl_table_text(&table);
+    return text == NULL ? NULL
+                        : dl_arena_printf(arena,
+                                          "\nGroups of nodes (F-HETEROGENEOUS: the slowest sets "
+                                          "the pace; alone: a step if it did)\n\n%s",
+                                          text);
+}
+
+void dl_heterogeneous_json(struct dl_json_writer *writer, const struct dl_prediction *p) {
+    struct dl_table table = {.arena = writer->arena};
+    if (p->group_count == 0 || !fill(&table, p)) return;
+    dl_jw_array(writer, "groups");
+    dl_table_json(&table, writer);
+    dl_jw_end(writer);
+}

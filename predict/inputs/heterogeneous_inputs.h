@@ -1,0 +1,24 @@
+/* heterogeneous_inputs.h - --mixed-nodes and --split: jobs on nodes of different kinds, read and
+ * shown. */
+#ifndef DL_PREDICT_INPUTS_HETEROGENEOUS_INPUTS_H
+#define DL_PREDICT_INPUTS_HETEROGENEOUS_INPUTS_H
+
+#include "model/search/heterogeneous.h"
+#include "predict/inputs/inputs.h"
+
+extern const struct dl_option dl_heterogeneous_options[];
+
+/* The job that --mixed-nodes names into inputs->mixed (NULL without it), its systems through
+ * `data`; inputs->system becomes one named after all of them. DL_ERR_USAGE beside --system or
+ * --nodes. */
+enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_data *data,
+                                   const struct dl_options *options, struct dl_inputs *inputs,
+                                   struct dl_err *err);
+
+/* A table of the groups of the prediction, one row each; "" when the job is not mixed. NULL when
+ * memory is exhausted. */
+const char *dl_heterogeneous_text(struct dl_arena *arena, const struct dl_prediction *prediction);
+/* The member "groups" of the open object; nothing when the job is not mixed. */
+void dl_heterogeneous_json(struct dl_json_writer *writer, const struct dl_prediction *prediction);
+
+#endif

@@ -1,0 +1,80 @@
+/* inputs.h - the options that predict, explain and plot share, and what they load. */
+#ifndef DL_PREDICT_INPUTS_INPUTS_H
+#define DL_PREDICT_INPUTS_INPUTS_H
+
+#include "model/cli/command.h"
+#include "model/predict/predict.h"
+
+extern const struct dl_option dl_input_options[];
+
+enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16 };
+
+struct dl_heterogeneous_job; /* model/search/heterogeneous.h */
+
+struct dl_inputs {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *frameworks[64];
+    int framework_count;
+    bool framework_all; /* --framework all: those that cannot run here are skipped, not errors */
+    int64_t nodes[DL_MAX_LIST];
+    size_t node_count;
+    struct dl_plan plan;                      /* without nodes */
+    const struct dl_heterogeneous_job *mixed; /* --mixed-nodes; NULL: one system */
+    bool max_batch;                           /* --batch-per-device max */
+    bool strict;
+    const char *system_name, *workload_name;
+    const struct dl_layer_times
+        *layer_times[DL_MAX_LAYER_TIMES]; /* measured by frameworks' profilers, that fit */
+    int layer_times_count;
+    const char *layers_name; /* the file of the last of them; NULL: none */
+};
+
+/* Loads everything that the options name; defaults: the machine's own profile if there is one, else
+ * iris-v100; resnet50; all frameworks; one node. A --set that nothing takes is DL_ERR_USAGE. */
+enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options,
+                            struct dl_inputs *out, struct dl_err *err);
+
+/* --set KEY=VALUE options as overrides in the arena. */
+enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_options *options,
+                                 struct dl_data *data, struct dl_err *err);
+
+/* Samples per device when none are asked for: 32 for images on a GPU, 8 for sequences on a GPU, a
+ * quarter of either on a CPU socket. A choice of ours, printed with every result. */
+double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload);
+
+/* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
+enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload);
+
+/* One prediction of the loaded inputs; with max_batch the largest batch that fits. */
+enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
+                               int64_t nodes, bool terms, struct dl_arena *arena,
+                               struct dl_plan *plan_out, struct dl_prediction *out,
+                               struct dl_err *err);
+
+/* What a result rests on: the files that were read, with hashes of their text. dl_inputs_files
+ * returns how many, -1 when memory is exhausted. */
+enum { DL_MAX_INPUT_FILES = 72 }; /* at most so many are written to files */
+struct dl_input_file {
+    const char *path;
+    uint64_t hash;
+}; /* FNV-1a, 64 bit */
+int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs,
+                    struct dl_input_file *files);
+
+/* "inputs" of a JSON result: names, options as given, --set, files. Written as a member of the open
+ * object. */
+void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs,
+                    const struct dl_options *options, struct dl_json_writer *writer);
+/* With -v: version and files as messages. */
+void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *inputs);
+
+/* DL_ERR_USAGE with a suggestion for a --set that no document took. */
+enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct dl_data *data,
+                                      struct dl_err *err);
+
+/* A command line with the inputs that were given, for one framework and number of nodes. */
+const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
+                              const char *command, const char *framework, int64_t nodes);
+
+#endif

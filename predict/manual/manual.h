@@ -1,0 +1,34 @@
+/* manual.h - text for people about the commands: shared by help, the man page and the completion.
+ */
+#ifndef DL_PREDICT_MANUAL_MANUAL_H
+#define DL_PREDICT_MANUAL_MANUAL_H
+
+#include "model/cli/command.h"
+
+/* Text that grows in an arena. */
+struct dl_text {
+    struct dl_arena *arena;
+    char *bytes; /* NUL-terminated; NULL while empty */
+    size_t length, capacity;
+    bool failed; /* out of memory */
+};
+void dl_text_add(struct dl_text *text, const char *more);
+/* A paragraph broken at blanks before `width` columns, lines after the first indented (the first
+ * starts at `indent`). */
+void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width);
+
+/* "-n, --nodes LIST", in the arena. */
+const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *option);
+
+extern const char dl_exit_text[]; /* the exit statuses, one a line under a heading */
+
+/* In roff: the page of the program, and of one command. */
+void dl_manual_page(struct dl_text *text, const struct dl_context *context,
+                    const char *environment);
+void dl_manual_command(struct dl_text *text, const struct dl_context *context,
+                       const struct dl_command *command);
+/* Completion scripts for bash and zsh. */
+void dl_manual_completion(struct dl_text *text, const struct dl_context *context);
+void dl_manual_zsh(struct dl_text *text, const struct dl_context *context);
+
+#endif

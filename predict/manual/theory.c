@@ -1,0 +1,206 @@
+/* theory.c - looks up formulas in the theory manual. */
+#include "predict/manual/theory.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IDS = 512, ID_TEXT = 48 };
+
+struct ids {
+    char text[IDS][ID_TEXT];
+    int count;
+};
+
+/* Bytes of the id at `s` ("F-COLL-RING"); 0: none. */
+static size_t id_length(const char *s) {
+    size_t n = 2;
+    if (s[0] != 'F' || s[1] != '-' || !isupper((unsigned char)s[2])) return 0;
+    while (isupper((unsigned char)s[n]) || isdigit((unsigned char)s[n]) ||
+           (s[n] == '-' && (isupper((unsigned char)s[n + 1]) || isdigit((unsigned char)s[n + 1]))))
+        n++;
+    return n;
+}
+
+static void collect(struct ids *ids) {
+    for (int i = 0; dl_formula_lines[i] != NULL; i++) {
+        const char *end = strchr(dl_formula_lines[i] + 1, '|');
+        for (const char *s = dl_formula_lines[i]; s < end; s++) {
+            const size_t length = id_length(s);
+            if (length == 0 || length >= ID_TEXT || ids->count == IDS) continue;
+            snprintf(ids->text[ids->count++], ID_TEXT, "%.*s", (int)length, s);
+            s += length - 1;
+        }
+    }
+}
+
+/* "nccl" and "f-nccl" are F-NCCL. */
+static void full_id(const char *given, char out[ID_TEXT]) {
+    const bool has = (given[0] == 'F' || given[0] == 'f') && given[1] == '-';
+    snprintf(out, ID_TEXT, "%s%s", has ? "" : "F-", given);
+    for (char *c = out; *c != 0; c++) *c = (char)toupper((unsigned char)*c);
+}
+
+static bool speaks_of(const char *line, const char *id) {
+    const size_t length = strlen(id);
+    for (const char *s = line; (s = strstr(s, id)) != NULL; s += length) {
+        if (id_length(s) == length && (s == line || !isupper((unsigned char)s[-1]))) return true;
+    }
+    return false;
+}
+
+static bool is_row(const char *line) { return line[0] == '|'; }
+
+static bool is_prose(const char *line) { return line[0] != 0 && line[0] != '#' && !is_row(line); }
+
+/* First line of the paragraph, item of a list or row of a table that holds line i. */
+static int begin_of(int i) {
+    while (i > 0 && dl_theory_lines[i][0] != 0 && !is_row(dl_theory_lines[i]) &&
+           strncmp(dl_theory_lines[i], "- ", 2) != 0 &&
+           strncmp(dl_theory_lines[i], "**F-", 4) != 0 && dl_theory_lines[i - 1][0] != 0)
+        i--;
+    return i;
+}
+
+/* The line after it. */
+static int end_of(int begin) {
+    int i = begin + 1;
+    if (is_row(dl_theory_lines[begin])) return i;
+    while (dl_theory_lines[i] != NULL && dl_theory_lines[i][0] != 0 &&
+           strncmp(dl_theory_lines[i], "- ", 2) != 0 && strncmp(dl_theory_lines[i], "**F-", 4) != 0)
+        i++;
+    return i;
+}
+
+enum { WIDTH = 100, LABEL = 11 };
+
+/* Without the marks of Markdown that mean nothing in a terminal; NULL: out of memory. */
+static char *plain(struct dl_arena *arena, const char *text) {
+    char *out = dl_arena_alloc(arena, strlen(text) + 1, 1), *end = out;
+    if (out == NULL) return NULL;
+    for (const char *s = text; *s != 0; s++) {
+        if (s[0] == '*' && s[1] == '*')
+            s++;
+        else if (*s != '`')
+            *end++ = *s;
+    }
+    *end = 0;
+    return out;
+}
+
+/* A line, or several as long as the screen is wide; those after the first start under the text
+ * behind `lead` bytes. */
+static void add_plain(struct dl_text *out, const char *text, int lead) {
+    const char *line = plain(out->arena, text);
+    if (line == NULL) {
+        out->failed = true;
+        return;
+    }
+    if (strlen(line) <= WIDTH) {
+        dl_text_add(out, line);
+        dl_text_add(out, "\n");
+        return;
+    }
+    dl_text_add(out, dl_arena_printf(out->arena, "%.*s", lead, line));
+    dl_text_wrap(out, line + lead, lead, WIDTH);
+}
+
+/* The lines of a paragraph or item of a list as one. */
+static void add_paragraph(struct dl_text *out, int begin, int end) {
+    const char *text = dl_theory_lines[begin];
+    for (int i = begin + 1; i < end && text != NULL; i++) {
+        text = dl_arena_printf(out->arena, "%s %s", text,
+                               dl_theory_lines[i] + strspn(dl_theory_lines[i], " "));
+    }
+    if (text == NULL)
+        out->failed = true;
+    else
+        add_plain(out, text, strncmp(text, "- ", 2) == 0 ? 2 : 0);
+}
+
+/* Cell `number` of a row of a table, without blanks around it; "" beyond the last. */
+static const char *cell(struct dl_arena *arena, const char *row, int number) {
+    for (int c = 0; c <= number && row != NULL; c++)
+        row = strchr(row, '|') == NULL ? NULL : strchr(row, '|') + 1;
+    if (row == NULL || *row == 0) return "";
+    row += strspn(row, " ");
+    size_t length = strcspn(row, "|");
+    while (length > 0 && row[length - 1] == ' ') length--;
+    const char *text = dl_arena_strndup(arena, row, length);
+    return text == NULL ? "" : text;
+}
+
+static void describe(struct dl_text *out, const char *id) {
+    for (int i = 0; dl_formula_lines[i] != NULL; i++) {
+        const char *row = dl_formula_lines[i];
+        if (!speaks_of(cell(out->arena, row, 0), id)) continue;
+        const char *parts[] = {"", "code", "source"};
+        for (int p = 0; p < 3; p++) {
+            add_plain(out,
+                      p == 0 ? dl_arena_printf(out->arena, "%s: %s", id, cell(out->arena, row, 1))
+                             : dl_arena_printf(out->arena, "  %-8s %s", parts[p],
+                                               cell(out->arena, row, 1 + p)),
+                      p == 0 ? 0 : LABEL);
+        }
+        return;
+    }
+}
+
+static enum dl_code unknown(const struct ids *ids, const char *given, struct dl_err *err) {
+    const char *names[IDS + 1];
+    for (int i = 0; i < ids->count; i++) names[i] = ids->text[i];
+    names[ids->count] = NULL;
+    const char *near = dl_suggest(given, names);
+    if (near != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no formula '%.60s'; did you mean '%s'?", given, near);
+    return dl_fail(err, DL_ERR_USAGE, "no formula '%.60s'; 'dlmodel help theory' lists them",
+                   given);
+}
+
+enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_err *err) {
+    if (given == NULL) {
+        for (int i = 0; dl_theory_lines[i] != NULL; i++) {
+            const int end = is_prose(dl_theory_lines[i]) ? end_of(i) : i + 1;
+            if (end > i + 1)
+                add_paragraph(out, i, end);
+            else
+                add_plain(out, dl_theory_lines[i], 2);
+            i = end - 1;
+        }
+        return DL_OK;
+    }
+    struct ids *ids = dl_arena_alloc(out->arena, 1, sizeof *ids);
+    char id[ID_TEXT];
+    bool known = false;
+    if (ids == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    collect(ids);
+    full_id(given, id);
+    for (int i = 0; i < ids->count && !known; i++) known = strcmp(ids->text[i], id) == 0;
+    if (!known) return unknown(ids, id, err);
+    describe(out, id);
+    const char *columns[8];
+    int column_count = 0;
+    for (int i = 0; dl_theory_lines[i] != NULL; i++) {
+        const char *line = dl_theory_lines[i];
+        if (is_row(line) &&
+            (i == 0 || !is_row(dl_theory_lines[i - 1]))) { /* the heads of a table */
+            for (column_count = 0; column_count < 8; column_count++)
+                columns[column_count] = cell(out->arena, line, column_count);
+        }
+        if (!speaks_of(line, id)) continue;
+        dl_text_add(out, "\n");
+        if (is_row(line)) {
+            for (int c = 1; c < column_count && cell(out->arena, line, c)[0] != 0; c++) {
+                add_plain(
+                    out,
+                    dl_arena_printf(out->arena, "  %-8s %s", columns[c], cell(out->arena, line, c)),
+                    LABEL);
+            }
+            continue;
+        }
+        const int begin = begin_of(i), end = end_of(begin);
+        add_paragraph(out, begin, end);
+        i = end - 1;
+    }
+    return DL_OK;
+}

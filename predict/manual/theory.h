@@ -1,0 +1,19 @@
+/* theory.h - the theory manual (docs/theory.md) and the index of formulas (model/README.md), as the
+ * build put them into the program, and looking up a formula in them.
+ */
+#ifndef DL_PREDICT_MANUAL_THEORY_H
+#define DL_PREDICT_MANUAL_THEORY_H
+
+#include "predict/manual/manual.h"
+
+extern const char *const
+    dl_theory_lines[]; /* of docs/theory.md, NULL-terminated; made by predict/manual/theory.awk */
+extern const char
+    *const dl_formula_lines[]; /* rows of the index: "| id, id | what | where | source |" */
+
+/* The whole manual; with an id (F-NCCL, nccl) what it is, where it stands in the code, its source,
+ * and every paragraph and row of the manual that speaks of it. DL_ERR_USAGE with a suggestion for
+ * an id that there is not. */
+enum dl_code dl_theory_help(struct dl_text *out, const char *id, struct dl_err *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* explain_limits.h - what limits the layers of one prediction, and what that makes of a faster
+ * precision.
+ */
+#ifndef DL_PREDICT_OUTPUT_EXPLAIN_LIMITS_H
+#define DL_PREDICT_OUTPUT_EXPLAIN_LIMITS_H
+
+#include "model/base/json.h"
+#include "predict/inputs/inputs.h"
+#include "predict/output/rows.h"
+
+enum dl_explain_limit {
+    DL_EXPLAIN_ARITHMETIC,
+    DL_EXPLAIN_MEMORY,
+    DL_EXPLAIN_LATENCY,
+    DL_EXPLAIN_LIMITS
+};
+
+struct dl_explain_limits {
+    int layers; /* that take time on the device; 0: the prediction is not told layer by layer */
+    int count[DL_EXPLAIN_LIMITS];     /* by what limits most of their time, forward and backward */
+    double time_s[DL_EXPLAIN_LIMITS]; /* of those layers */
+    const char *arithmetic;           /* "arithmetic", or "tensor cores", "matrix units" */
+    const char *precision;            /* not fp32 and compared with it; NULL: nothing to compare */
+    double gain_ratio, peak_ratio; /* time of an iteration in fp32 / here; peak rates here / fp32 */
+    double part_ratio[DL_EXPLAIN_LIMITS]; /* the same for the layers of each limit; NAN: none */
+};
+
+/* From the row's terms; predicts the same plan in fp32 besides when the precision is another and
+ * the device has both. */
+void dl_explain_limits(const struct dl_inputs *inputs, const struct dl_prediction_row *row,
+                       struct dl_arena *arena, struct dl_explain_limits *out);
+/* One to three lines, or "". */
+const char *dl_explain_limits_text(struct dl_arena *arena, const struct dl_explain_limits *limits);
+/* The member "limits" of the open object; null when there is nothing to tell. */
+void dl_explain_limits_json(struct dl_json_writer *writer, const struct dl_explain_limits *limits);
+
+#endif

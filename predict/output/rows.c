@@ -1,0 +1,249 @@
+/* rows.c - the columns of a prediction, in the contract's names. */
+#include "predict/output/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/base/stats.h"
+#include "model/parallel/strategy.h"
+
+enum { GIB = 1 << 30 };
+#define MS 1e-3
+
+/* Text shows the columns with a heading; CSV has all. The order of cells in fill() is this order.
+ */
+static const struct dl_column columns[] = {
+    {"system", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"workload", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
+    {"strategy", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+    {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
+    {"batch_per_device_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"global_batch_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"dp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"tp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"pp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"sp", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"compute_s", "compute", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"comm_s", "comm", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"exposed_comm_s", "exposed", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"iteration_low_s", "low", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"iteration_high_s", "high", "ms", DL_COLUMN_NUMBER, MS, 0},
+    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 0, 4},
+    {"scaling_efficiency", "eff", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"epoch_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"forward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"backward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"update_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"input_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"exposed_input_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"bubble_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"overhead_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.weights_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.gradients_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.optimizer_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.activations_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.workspace_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.buffers_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.context_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"memory.total_bytes", "memory", "GiB", DL_COLUMN_NUMBER, GIB, 0},
+    {"memory.capacity_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"fits", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+    {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"bottleneck_share", "share", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+/* Meanings of the columns, in their order. */
+static const char *const helps[] = {
+    "as given or as in its file",
+    "as given",
+    "a framework in one distributed mode",
+    "how the work is split",
+    "of the arithmetic",
+    "that take part",
+    "of all nodes that take part",
+    "per iteration",
+    "of all devices, per iteration",
+    "data-parallel ranks",
+    "tensor-parallel ranks",
+    "pipeline stages",
+    "spatial or sequence parts",
+    "forward + backward + update",
+    "all communication of an iteration, hidden or not",
+    "communication during which no computation runs",
+    "compute + exposed communication + exposed input + bubble + overhead",
+    "low end of the 80 % interval",
+    "high end of the 80 % interval",
+    "global batch / iteration",
+    "time of one device alone with the same batch per device / iteration",
+    "of the usual dataset; absent when the workload has none",
+    "on the device",
+    "on the device, with the slowdown beside collectives",
+    "optimizer",
+    "bringing a batch to the device, hidden or not",
+    "input that is waited for",
+    "idle time of pipeline stages",
+    "launch gaps, host, waiting for the slowest",
+    "parameters, with a master copy where the precision keeps one",
+    "of all parameters",
+    "state of the optimizer",
+    "kept for backward",
+    "of the convolution library",
+    "of the gradient exchange",
+    "runtime and framework",
+    "of one device, with what the allocator loses",
+    "of one device",
+    "total is within capacity",
+    "compute, memory-bandwidth, latency, intra-link, inter-link, parameter-server, input, "
+    "pipeline-bubble, framework, memory-capacity or scaling-limit",
+    "of the iteration",
+    "outside what was calibrated",
+};
+_Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning a column");
+
+/* The unit is the end of the key. */
+static const char *unit_of(const char *key) {
+    static const struct {
+        const char *end, *unit;
+    } ends[] = {
+        {"samples_per_s", "sample/s"},
+        {"_samples", "sample"},
+        {"_bytes", "byte"},
+        {"_s", "s"},
+    };
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t end = strlen(ends[i].end);
+        if (length > end && strcmp(key + length - end, ends[i].end) == 0) return ends[i].unit;
+    }
+    return "";
+}
+
+bool dl_rows_field(int index, struct dl_row_field *out) {
+    static const char *const types[] = {"string", "number", "integer", "boolean"};
+    if (index < 0 || index >= (int)COLUMNS) return false;
+    *out = (struct dl_row_field){columns[index].key, types[columns[index].type],
+                                 unit_of(columns[index].key), helps[index]};
+    return true;
+}
+
+static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
+    const struct dl_prediction *p = row->prediction;
+    const struct dl_plan *plan = row->plan;
+    const struct dl_memory *m = &p->memory;
+    int i = 0;
+    c[i++].string = row->system->name;
+    c[i++].string = row->workload->name;
+    c[i++].string = row->framework->name;
+    c[i++].string = plan->strategy->name;
+    c[i++].string = dl_precision_names[plan->precision];
+    c[i++].integer = plan->nodes;
+    c[i++].integer = plan->nodes * plan->devices_per_node;
+    c[i++].number = plan->batch_per_device_samples;
+    c[i++].number = plan->global_batch_samples;
+    c[i++].integer = plan->dp;
+    c[i++].integer = plan->tp;
+    c[i++].integer = plan->pp;
+    c[i++].integer = plan->sp;
+    const double times[] = {p->compute_s,
+                            p->comm_s,
+                            p->exposed_comm_s,
+                            p->iteration_s,
+                            p->iteration_low_s,
+                            p->iteration_high_s,
+                            p->throughput_samples_per_s,
+                            p->scaling_efficiency,
+                            p->epoch_s,
+                            p->forward_s,
+                            p->backward_s,
+                            p->update_s,
+                            p->input_s,
+                            p->exposed_input_s,
+                            p->bubble_s,
+                            p->overhead_s,
+                            m->weights_bytes,
+                            m->gradients_bytes,
+                            m->optimizer_bytes,
+                            m->activations_bytes,
+                            m->workspace_bytes,
+                            m->buffers_bytes,
+                            m->context_bytes,
+                            m->total_bytes,
+                            m->capacity_bytes};
+    for (size_t t = 0; t < sizeof times / sizeof times[0]; t++) c[i++].number = times[t];
+    c[i++].boolean = p->fits;
+    c[i++].string = dl_bottleneck_names[p->bottleneck];
+    c[i++].number = p->bottleneck_share;
+    c[i++].boolean = p->extrapolated;
+}
+
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena) {
+    dl_table_init(table, arena, columns, COLUMNS);
+}
+
+enum dl_code dl_rows_init_strategies(struct dl_table *table, struct dl_arena *arena,
+                                     struct dl_err *err) {
+    struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
+    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(shown, columns, sizeof columns);
+    for (int i = 0; i < COLUMNS; i++) {
+        if (strcmp(shown[i].key, "strategy") == 0)
+            shown[i].heading = "strategy", shown[i].unit = "";
+    }
+    dl_table_init(table, arena, shown, COLUMNS);
+    return DL_OK;
+}
+
+enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
+                         struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    fill(cells, row);
+    return DL_OK;
+}
+
+void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+    union dl_cell cells[COLUMNS];
+    bool in_memory = false;
+    fill(cells, row);
+    dl_jw_object(w, NULL);
+    for (int i = 0; i < COLUMNS; i++) {
+        const char *dot = strchr(columns[i].key, '.'),
+                   *key = dot == NULL ? columns[i].key : dot + 1;
+        if (dot != NULL && !in_memory) dl_jw_object(w, "memory");
+        if (dot == NULL && in_memory) dl_jw_end(w);
+        in_memory = dot != NULL;
+        switch (columns[i].type) {
+        case DL_COLUMN_STRING: dl_jw_string(w, key, cells[i].string); break;
+        case DL_COLUMN_NUMBER: dl_jw_number(w, key, cells[i].number); break;
+        case DL_COLUMN_INTEGER: dl_jw_integer(w, key, cells[i].integer); break;
+        case DL_COLUMN_BOOL: dl_jw_bool(w, key, cells[i].boolean); break;
+        }
+    }
+    dl_jw_array(w, "warnings");
+    for (int i = 0; i < row->prediction->warning_count; i++)
+        dl_jw_string(w, NULL, row->prediction->warnings[i]);
+    dl_jw_end(w);
+}
+
+void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+    dl_rows_json_open(w, row);
+    dl_jw_end(w);
+}
+
+double dl_terms_least_shown_s(const struct dl_prediction *p, size_t shown, struct dl_arena *arena) {
+    double *times_s = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *times_s);
+    size_t n = 0;
+    for (int i = 0; i < p->term_count && times_s != NULL; i++) {
+        if (strcmp(p->terms[i].group, "memory") != 0 && dl_known(p->terms[i].value))
+            times_s[n++] = p->terms[i].value;
+    }
+    if (n <= shown) return -INFINITY;
+    dl_sort(times_s, n);
+    return times_s[n - shown];
+}

@@ -1,0 +1,40 @@
+/* rows.h - predictions as rows of a table: one declaration for text, CSV and JSON. */
+#ifndef DL_PREDICT_OUTPUT_ROWS_H
+#define DL_PREDICT_OUTPUT_ROWS_H
+
+#include "model/predict/predict.h"
+#include "model/base/table.h"
+
+struct dl_prediction_row {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    const struct dl_prediction *prediction;
+};
+
+/* Columns of a prediction, with what each means, for `schema prediction`: key (a dot: member of a
+ * nested object), type and SI unit. False beyond the last. */
+struct dl_row_field {
+    const char *key, *type, *unit, *help;
+};
+bool dl_rows_field(int index, struct dl_row_field *out);
+
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
+/* The same with the strategy of each row in the text too. DL_ERR_SYSTEM: out of memory. */
+enum dl_code dl_rows_init_strategies(struct dl_table *table, struct dl_arena *arena,
+                                     struct dl_err *err);
+/* DL_ERR_SYSTEM when memory is exhausted. */
+enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
+                         struct dl_err *err);
+/* The row as an object of the open JSON array, warnings included; `open` leaves the object open for
+ * more members. */
+void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);
+void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row *row);
+
+/* Of the prediction's terms that are times, the one that is the shown-th longest, in s; -INFINITY
+ * when there are no more than that, and without memory. */
+double dl_terms_least_shown_s(const struct dl_prediction *prediction, size_t shown,
+                              struct dl_arena *arena);
+
+#endif

@@ -1,0 +1,38 @@
+/* search_print.h - what a search found, as text, CSV and JSON. */
+#ifndef DL_PREDICT_OUTPUT_SEARCH_PRINT_H
+#define DL_PREDICT_OUTPUT_SEARCH_PRINT_H
+
+#include "model/search/limits.h"
+#include "model/search/search.h"
+#include "predict/inputs/inputs.h"
+
+struct dl_searched {
+    const struct dl_plan *plan;
+    const struct dl_prediction *prediction;
+    bool front; /* nothing beats it in time, memory and devices */
+};
+
+struct dl_search_report {
+    const struct dl_inputs *inputs;
+    const struct dl_framework *framework;
+    const struct dl_search_worker *found;
+    const struct dl_searched *rows;
+    int row_count; /* best first */
+    const struct dl_searched *front;
+    int front_count;                /* by time */
+    const struct dl_limits *limits; /* of the best; NULL: none */
+    const char *objective;
+    double elapsed_s;
+    int threads;
+};
+
+enum dl_code dl_search_print(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_search_report *report, enum dl_format format,
+                             struct dl_err *err);
+
+/* Plans of files that --shard wrote as CSV, into the worker. */
+enum dl_code dl_search_read(const char *path, const struct dl_search_request *request,
+                            struct dl_arena *arena, struct dl_search_worker *into,
+                            struct dl_err *err);
+
+#endif

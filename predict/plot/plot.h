@@ -1,0 +1,143 @@
+/* plot.h - figures: a table of numbers with groups and titles, drawn by a script of plots/ that
+ * gnuplot runs.
+ *
+ * A kind of figure is one row of the table in cmd_plot.c, one plot_KIND.c that fills the table and
+ * one script of plots/ that draws it. The scripts hold no numbers of their own.
+ */
+#ifndef DL_PREDICT_PLOT_PLOT_H
+#define DL_PREDICT_PLOT_PLOT_H
+
+#include "predict/compare/compare.h"
+#include "predict/inputs/inputs.h"
+
+enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 5 };
+
+struct dl_plot_parameter { /* a variable of the script: text when there is one, else the number */
+    const char *name, *text;
+    double number;
+};
+
+struct dl_figure {
+    struct dl_table
+        table; /* first column: number of the group from 1; rows of a group stand together */
+    const char *labels[DL_PLOT_GROUPS]; /* of the groups */
+    const char *notes[DL_PLOT_GROUPS];  /* a second line under a label; NULL: none */
+    int group_count;
+    const char *title, *subtitle;
+    struct dl_plot_parameter parameters[DL_PLOT_PARAMETERS + 1]; /* ends with name NULL */
+    int width, height;                                           /* of PNG and SVG; 0: 1200 x 800 */
+};
+
+struct dl_plot_kind {
+    const char *name, *summary, *script; /* plots/SCRIPT.gp */
+    enum dl_code (*build)(struct dl_context *context, const struct dl_options *options,
+                          struct dl_figure *out, struct dl_err *err);
+};
+
+/* Each fills a figure from the options and the files after the kind. */
+enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options *options,
+                             struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options,
+                               struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options,
+                            struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options,
+                           struct dl_figure *out, struct dl_err *err);
+
+enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_options *options,
+                              struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options,
+                             struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options,
+                               struct dl_figure *out, struct dl_err *err);
+
+enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_options *options,
+                                struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_options *options,
+                                struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
+                              struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
+                            struct dl_figure *out, struct dl_err *err);
+
+/* The table that plots/scaling.gp draws: throughputs against devices, by group. */
+struct dl_plot_point {
+    int group;
+    const char *label, *id;
+    int64_t devices;
+    double measured, predicted, low, high, ideal_samples_per_s; /* samples/s; NAN: none */
+};
+void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
+enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point,
+                                 struct dl_err *err);
+
+/* What tells runs apart but for the number of devices; each is a column of a table of runs. */
+enum dl_plot_key {
+    DL_KEY_WORKLOAD,
+    DL_KEY_SYSTEM,
+    DL_KEY_PRECISION,
+    DL_KEY_FRAMEWORK,
+    DL_KEY_STRATEGY,
+    DL_KEY_BACKEND,
+    DL_KEY_INPUT,
+    DL_KEY_BATCH,
+    DL_KEY_SOURCE,
+    DL_KEYS
+};
+extern const char *const dl_plot_keys[]; /* column names, NULL-terminated */
+
+struct dl_plot_run {
+    const struct dl_compared *compared;
+    const char *keys[DL_KEYS]; /* "" when the file does not say */
+    int group;                 /* from 1; 0: in none */
+};
+struct dl_plot_runs {
+    struct dl_plot_run *rows;
+    int count;
+};
+
+/* Rows of the files after the kind that pass --system, --workload, --framework, --precision and
+ * --where, compared with predictions. only_runs: tables of collectives and kernels are errors.
+ * DL_ERR_USAGE with what there is when none is left. */
+enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_options *options,
+                               bool only_runs, struct dl_plot_runs *out, struct dl_err *err);
+
+struct dl_plot_prediction {
+    const struct dl_framework *framework;
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+};
+struct dl_plot_predictions {
+    struct dl_inputs inputs;
+    struct dl_plot_prediction *rows; /* by framework, then nodes */
+    int count;
+};
+
+/* Predictions for --nodes of one framework, of several (a,b,c) or of all; those that cannot run are
+ * named in a message. No files may be given. */
+enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options,
+                             const char *kind, struct dl_plot_predictions *out, struct dl_err *err);
+
+/* Bars of predictions, at most DL_PLOT_BARS: fills groups, title and two parameters (xtitle,
+ * slanted) of the figure. */
+struct dl_plot_bar {
+    int group;
+    const char *label;
+    double position;
+};
+enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions,
+                          struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err);
+
+/* "a, b" of two parts that may be empty, in the arena. */
+const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
+
+enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_TERMINAL };
+extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", NULL */
+
+/* The picture as bytes in the arena. DL_ERR_SYSTEM when gnuplot or its script is missing, or with
+ * what gnuplot said. */
+enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
+                            const char *script, enum dl_plot_format format, char **bytes_out,
+                            size_t *length_out, struct dl_err *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* plot_bars.c - bars of predictions: where they stand, what is written under them, and the title of
+ * the figure. */
+#include "predict/plot/plot.h"
+
+static const char *label_of(struct dl_arena *arena, const struct dl_plot_prediction *r,
+                            bool same_nodes, bool one) {
+    if (same_nodes) return r->framework->name;
+    const long long nodes = (long long)r->plan.nodes;
+    return one ? dl_arena_printf(arena, "%lld", nodes)
+               : dl_arena_printf(arena, "%s, %lld", r->framework->name, nodes);
+}
+
+enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *p,
+                          struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err) {
+    if (p->count > DL_PLOT_BARS) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "%d bars and a figure holds %d; give fewer --nodes or --framework a,b,c",
+                       p->count, (int)DL_PLOT_BARS);
+    }
+    struct dl_arena *arena = context->arena;
+    const bool one = p->rows[0].framework == p->rows[p->count - 1].framework;
+    const bool same_nodes = !one && p->inputs.node_count == 1;
+    for (int i = 0; i < p->count; i++) {
+        const struct dl_plot_prediction *r = &p->rows[i];
+        if (i == 0 || r->framework != p->rows[i - 1].framework)
+            out->labels[out->group_count++] = r->framework->name;
+        bars[i] = (struct dl_plot_bar){out->group_count, label_of(arena, r, same_nodes, one),
+                                       i + 1 + (same_nodes ? 0 : 0.5 * (out->group_count - 1))};
+        if (bars[i].label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    const struct dl_plan *plan = &p->rows[0].plan;
+    const bool global = p->inputs.plan.global_batch_samples > 0;
+    out->title = dl_arena_printf(
+        arena, "%s, %s, %s, %.0f samples %s%s%s", p->inputs.workload->name, p->inputs.system->name,
+        dl_precision_names[plan->precision],
+        global ? plan->global_batch_samples : plan->batch_per_device_samples,
+        global ? "in all" : "per device", one ? ", " : "", one ? out->labels[0] : "");
+    if (same_nodes) {
+        out->title = dl_arena_printf(arena, "%s, %lld node%s", out->title, (long long)plan->nodes,
+                                     plan->nodes == 1 ? "" : "s");
+    }
+    out->parameters[0] = (struct dl_plot_parameter){.name = "xtitle",
+                                                    .text = one          ? "nodes"
+                                                            : same_nodes ? ""
+                                                                         : "framework, nodes"};
+    out->parameters[1] = (struct dl_plot_parameter){.name = "slanted", .number = one ? 0 : 1};
+    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}

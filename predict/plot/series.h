@@ -1,0 +1,42 @@
+/* series.h - rows of a table of collectives as series: what was measured in one way.
+ *
+ * One series: machine, library and release, operation, nodes and ranks, notes but for their
+ * numbers. Series that differ in nodes and ranks alone are one machine with several rank counts.
+ */
+#ifndef DL_PREDICT_PLOT_SERIES_H
+#define DL_PREDICT_PLOT_SERIES_H
+
+#include "model/collective/coll_match.h"
+#include "model/cli/data.h"
+
+struct dl_series_row {
+    struct dl_coll_row text;
+    struct dl_coll_match match;
+    const char *id, *source;
+    int series, machine; /* index of the first row of the series, of the machine; -1: no system,
+                            size or time */
+    int order;           /* of its size in the series */
+    int sizes;           /* of the series */
+};
+
+struct dl_series {
+    struct dl_series_row *rows;
+    int count;
+    struct dl_arena *arena;
+};
+
+enum { DL_SERIES_FOLDS = 5 };
+
+enum dl_code dl_series_read(const struct dl_csv *csv, struct dl_arena *arena, struct dl_series *out,
+                            struct dl_err *err);
+
+/* Samples of the series that begins at row `first`, but those of `fold` (by size; -1: all); a size
+ * that was measured twice counts with the mean of logs. */
+enum dl_code dl_series_measured(const struct dl_series *series, int first, int fold,
+                                struct dl_coll_measured *out, struct dl_err *err);
+
+/* The system of a row with the library's release that the row gives, without samples. */
+enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series_row *row,
+                              struct dl_arena *arena, struct dl_system *out, struct dl_err *err);
+
+#endif

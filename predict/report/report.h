@@ -1,0 +1,57 @@
+/* report.h - parts of the page that `dlmodel report` writes. The order of a page is in
+ * cmd_report.c. */
+#ifndef DL_PREDICT_REPORT_REPORT_H
+#define DL_PREDICT_REPORT_REPORT_H
+
+#include "predict/compare/compare.h"
+#include "predict/report/document.h"
+#include "predict/inputs/inputs.h"
+#include "predict/plot/plot.h"
+
+struct dl_report {
+    struct dl_context *context;
+    struct dl_options options; /* as given, but for the first positional word: what to plot */
+    struct dl_document page;
+    bool figures; /* draw */
+};
+
+/* A figure of the kind that `build` fills, drawn by plots/SCRIPT.gp. DL_ERR_USAGE when it cannot be
+ * made of these options. */
+typedef enum dl_code dl_report_builder(struct dl_context *context, const struct dl_options *options,
+                                       struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,
+                              dl_report_builder *build, const char *script, const char *caption,
+                              struct dl_err *err);
+enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script,
+                             const char *caption, struct dl_err *err);
+
+/* The same options with one more; a name that no table has is left out. */
+struct dl_options dl_report_with(const struct dl_options *options, const char *name,
+                                 const char *value);
+
+/* What the machine is, and how well it is known: measured when and how, fits and their errors, what
+ * is assumed. */
+enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *system,
+                              enum dl_precision precision, struct dl_err *err);
+enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *system,
+                                   struct dl_err *err);
+/* What limits one plan, how the iteration reacts to each resource, and what to change first. */
+enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
+/* Errors of compared rows by source, by system and all. */
+enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
+                              const char *caption, struct dl_err *err);
+/* How the page was made: method, formulas of a prediction (NULL: none), command line, files. */
+enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p,
+                              const char *const *files, int file_count, struct dl_err *err);
+
+/* "64 devices", "1 device". */
+const char *dl_report_count(struct dl_arena *arena, long long count, const char *what);
+/* A quantity with its unit, in the arena; "unknown" for NAN. */
+const char *dl_report_quantity(struct dl_arena *arena, double value, enum dl_unit unit);
+
+/* The whole page between its title and its end, from a system and a workload, or from files of
+ * runs. */
+enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl_err *err);
+enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* Interval, bottleneck and small costs of exchanges against values worked by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/predict/prediction_parts.h"
+#include "model/framework/timeline.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+
+/* Two layers and one message of 2 s, 1 s of it exposed; the iteration takes 10 s. */
+struct bench {
+    struct dl_fake fake;
+    struct dl_layer_cost layers[2];
+    struct dl_cost cost;
+    struct dl_message message;
+    struct dl_timeline timeline;
+    struct dl_parts parts;
+    struct dl_prediction p;
+};
+
+static void make(struct bench *b) {
+    const double features[] = {10, 10, 10};
+    memset(b, 0, sizeof *b);
+    fake_make(&b->fake);
+    fake_layers(&b->fake, 2, features);
+    b->layers[0].forward = (struct dl_pass_cost){
+        .time_s = 3, .by_limit_s = {2, 1, 0}, .error_s = 0.3, .error_square_s2 = 0.09};
+    b->layers[1].backward = (struct dl_pass_cost){
+        .time_s = 4, .by_limit_s = {0.5, 3, 0.5}, .error_s = 0.4, .error_square_s2 = 0.16};
+    b->cost.layers = b->layers;
+    b->message = (struct dl_message){
+        .duration_s = 2, .latency_s = 0.1, .bandwidth_s = 1.9, .sigma_log = 0.25, .limit = "inter"};
+    b->timeline.exchange.messages = &b->message;
+    b->timeline.exchange.message_count = 1;
+    b->parts = (struct dl_parts){.system = &b->fake.system,
+                                 .workload = &b->fake.workload,
+                                 .framework = &b->fake.framework,
+                                 .plan = &b->fake.plan,
+                                 .cost = &b->cost,
+                                 .with_comm = &b->timeline,
+                                 .without_comm = &b->timeline,
+                                 .arena = &b->fake.arena};
+    b->p = (struct dl_prediction){
+        .iteration_s = 10, .compute_s = 7, .exposed_comm_s = 1, .overhead_s = 2, .fits = true};
+}
+
+/* F-INTERVAL: compute variance (0.7^2 + 0.25) / 2 = 0.37, of communication (1 s x 0.25)^2 = 0.0625;
+ * residual 0.1: sigma^2 = 0.4325 / 100 + 0.01 = 0.014325; exp(-1.28155 x 0.119687) = 0.857799. */
+static void interval_by_hand(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b);
+    dl_diagnose_interval(&b.parts, &b.p);
+    check_close(b.p.iteration_low_s, 8.57799, 1e-5);
+    check_close(b.p.iteration_high_s, 11.65774, 1e-5);
+    b.fake.framework.residual_sigma_log = 0;
+    b.p.exposed_comm_s = 0; /* sigma = sqrt(0.0037) = 0.0608276 */
+    dl_diagnose_interval(&b.parts, &b.p);
+    check_close(b.p.iteration_high_s / b.p.iteration_s, 1.081068, 1e-5);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* F-BOUND: compute is the largest part, and 4 of its 7 s wait for memory; then communication, over
+ * the network; then capacity. */
+static void bottleneck_by_hand(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b);
+    dl_diagnose_bottleneck(&b.parts, &b.p);
+    assert_int_equal(b.p.bottleneck, DL_BOUND_MEMORY_BANDWIDTH);
+    check_close(b.p.bottleneck_share, 0.7, 1e-12);
+    b.p.exposed_comm_s = 8;
+    dl_diagnose_bottleneck(&b.parts, &b.p);
+    assert_int_equal(b.p.bottleneck, DL_BOUND_INTER);
+    b.message.latency_s = 1.5, b.message.bandwidth_s = 0.5;
+    dl_diagnose_bottleneck(&b.parts, &b.p);
+    assert_int_equal(b.p.bottleneck, DL_BOUND_LATENCY);
+    b.p.fits = false;
+    dl_diagnose_bottleneck(&b.parts, &b.p);
+    assert_int_equal(b.p.bottleneck, DL_BOUND_CAPACITY);
+    check_close(b.p.bottleneck_share, 1, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* F-HOST-SUM: 3 terms of 1 GB read and one written at 200 GB/s. F-PS-LINK: 3/4 of the bytes cross
+ * an adapter of 12 GB/s, twice as many at the fullest of 4 servers. F-FW-QUANTIZED: 5 passes over
+ * 400 MB at 400 GB/s, and one kernel of 5 us. */
+static void sums_and_passes_by_hand(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b);
+    b.fake.plan.nodes = 4;
+    struct dl_gradient gradient = {.elements = 1e8, .bytes = 4e8 / 32, .ready_s = 1};
+    struct dl_gradient_sync_request request = {.system = &b.fake.system,
+                                               .workload = &b.fake.workload,
+                                               .framework = &b.fake.framework,
+                                               .plan = &b.fake.plan,
+                                               .gradients = &gradient,
+                                               .gradient_count = 1,
+                                               .total_bytes = gradient.bytes,
+                                               .parameter_bytes = 4e8,
+                                               .backward_end_s = 1,
+                                               .library = DL_LIB_NCCL,
+                                               .arena = &b.fake.arena};
+    struct dl_gradient_sync exchange = {.messages = NULL};
+    struct dl_err err = {0};
+    check_close(dl_gradient_sync_host_sum_s(&request, 1e9, 3), 0.02, 1e-12);
+    check_close(dl_gradient_sync_server_s_per_byte(&request, 2), 0.75 * 2 / 12e9, 1e-12);
+    assert_int_equal(dl_framework_behaviour_find("quantized")->exchange(&request, &exchange, &err),
+                     DL_OK);
+    assert_int_equal(exchange.message_count, 1);
+    check_close(exchange.messages[0].bytes, 12.5e6, 1e-12);
+    check_close(exchange.device_copy_s, 5 * 4e8 / (0.8 * 500e9) + 5e-6, 1e-9);
+    dl_arena_free(&b.fake.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(interval_by_hand),
+                                       cmocka_unit_test(bottleneck_by_hand),
+                                       cmocka_unit_test(sums_and_passes_by_hand)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
