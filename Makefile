@@ -59,7 +59,7 @@ LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
 CONFIG := $(BUILD)/config.mk
-BARE_GOALS := help deps features check check-fast demo lint cov fuzz dist uninstall clean
+BARE_GOALS := help deps features check check-fast demo format lint cov fuzz dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
 FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
@@ -104,7 +104,7 @@ LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
 API_OBJECTS := $(filter $(BUILD)/model/%.o $(BUILD)/predict/%.o,$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests quick-tests fuzzers bench validate validate-net validate-gpu demo valgrind lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests quick-tests fuzzers bench validate validate-net validate-gpu demo valgrind format lint cov fuzz plots install uninstall clean golden-accept accuracy dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -274,6 +274,9 @@ golden-accept: all ## record the present output as the expected one (review the 
 
 valgrind: all ## the main commands under valgrind (a few minutes)
 	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)
+
+format: ## clang-format (release 14) over all C files
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
 lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
 	$(Q)sh tests/lint.sh all

@@ -224,8 +224,8 @@ int main(int argc, char **argv) {
     if (length > 0) context.program = program;
     const char *who = "dlmodel";
     enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
-    if (arena.failed)
-        code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory"); /* whatever came of it */
+    /* whatever came of it */
+    if (arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];
         dl_err_text(&err, who != NULL ? who : "dlmodel", text, sizeof text);

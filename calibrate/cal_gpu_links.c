@@ -227,10 +227,10 @@ static int read_nics(const struct dl_cal_maker *m, struct nic *best) {
 /* NCCL's samples between nodes are the network as training uses it; without them the adapter's line
  * rate is all that is known, and stays marked as assumed. */
 static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
-    static const double PAYLOAD_FRAC =
-        0.92; /* of an adapter's line rate that NCCL attains at best (mem) */
-    static const double RDMA_LATENCY_S =
-        2e-6; /* one small message through two adapters and a switch (mem) */
+    /* of an adapter's line rate that NCCL attains at best (mem) */
+    static const double PAYLOAD_FRAC = 0.92;
+    /* one small message through two adapters and a switch (mem) */
+    static const double RDMA_LATENCY_S = 2e-6;
     struct dl_link *link = &m->out->inter;
     struct messages pairs;
     struct nic nic;

@@ -10,9 +10,8 @@
 
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
 enum { WORKLOAD_BATCH = 32 };
-static const double MOST_FLOP = 4e11,
-                    MOST_ELEMENTS =
-                        2.5e8; /* of a drawn shape: below a tenth of a second, 1 GB in fp32 */
+/* of a drawn shape: below a tenth of a second, 1 GB in fp32 */
+static const double MOST_FLOP = 4e11, MOST_ELEMENTS = 2.5e8;
 
 struct drawer {
     const struct dl_cal_choice *choice;
@@ -99,8 +98,8 @@ static void add_products(const struct drawer *d) {
                    k = between(radical_inverse(i, 5), 16, 8192, step);
         if (2.0 * (double)m * (double)n * (double)k > MOST_FLOP) continue;
         taken++;
-        add_product(d, m, n, k, i % 3 == 1, i % 3 == 2,
-                    1); /* forward, backward data, backward weights */
+        /* forward, backward data, backward weights */
+        add_product(d, m, n, k, i % 3 == 1, i % 3 == 2, 1);
     }
     static const long batches[][6] = {{512, 512, 64, 1, 0, 192},  {64, 512, 512, 0, 0, 192},
                                       {64, 512, 512, 0, 1, 192},  {128, 128, 64, 1, 0, 384},
@@ -312,8 +311,8 @@ static void add_collectives(const struct drawer *d) {
     if (gpus > 1) add_sizes(d, "nccl-sendrecv", 2, 1, 4, DL_CAL_NCCL);
     for (int64_t n = 2; n <= nodes; n = n < 4 ? n + 1 : 2 * n) {
         add_sizes(d, "nccl-allreduce", n * gpus, n, quick ? 4 : 2, DL_CAL_NCCL_NET);
-        if (gpus > 1)
-            add_sizes(d, "nccl-allreduce", n, n, 4, DL_CAL_NCCL_NET); /* one device of each node */
+        /* one device of each node */
+        if (gpus > 1) add_sizes(d, "nccl-allreduce", n, n, 4, DL_CAL_NCCL_NET);
     }
     for (size_t i = 0; i < 4 && nodes > 1; i++)
         add_sizes(d, others[i], nodes * gpus, nodes, quick ? 8 : 4, DL_CAL_NCCL_NET);

@@ -8,8 +8,8 @@
 #include "calibrate/cal_gpu.h"
 #include "calibrate/fits/fit_kernel.h"
 
-static const int LEAST_SAMPLES =
-    3; /* of a surface: below, the peak and the model's generic shape say more */
+/* of a surface: below, the peak and the model's generic shape say more */
+static const int LEAST_SAMPLES = 3;
 
 static bool is(const char *text, const char *other) {
     return text != NULL && strcmp(text, other) == 0;
@@ -176,8 +176,8 @@ static const char *architecture(double capability) {
 }
 
 static enum dl_code make_memory(struct dl_cal_maker *m, struct dl_err *err) {
-    static const double PLAUSIBLE_FRAC =
-        0.3; /* a peak of which less is attained is not believed (a wrong attribute) */
+    /* a peak of which less is attained is not believed (a wrong attribute) */
+    static const double PLAUSIBLE_FRAC = 0.3;
     struct dl_device *d = &m->out->profile;
     const double attained = best(m, "gpu-copy", NULL, NULL), peak = fact(m, "gpu_peak_bytes_per_s");
     if (!dl_known(attained))

@@ -9,8 +9,8 @@
 struct dl_cal_host {
     const char *name, *kernel, *cpu; /* node name; "Linux 6.1.0 x86_64"; model name */
     int64_t sockets, cores;          /* cores: online processors */
-    int64_t allowed; /* of those, what this process may use (taskset, Slurm's binding), as the
-                        libraries do */
+    /* of those, what this process may use (taskset, Slurm's binding), as the libraries do */
+    int64_t allowed;
     double memory_bytes, last_cache_bytes; /* NAN: unknown */
     double clock_hz;                       /* as /proc/cpuinfo says at this moment; NAN: unknown */
 };

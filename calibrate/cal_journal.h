@@ -72,8 +72,8 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
 enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value,
                                  struct dl_arena *arena, struct dl_err *err);
 bool dl_cal_journal_has(const struct dl_cal_journal *journal, const struct dl_cal_point *point);
-const char *dl_cal_journal_find(const struct dl_cal_journal *journal,
-                                const char *key); /* a fact, or NULL */
+/* a fact, or NULL */
+const char *dl_cal_journal_find(const struct dl_cal_journal *journal, const char *key);
 
 void dl_cal_journal_close(struct dl_cal_journal *journal, bool remove_file);
 

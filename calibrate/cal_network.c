@@ -36,8 +36,8 @@ static enum dl_code collect(const struct dl_cal_maker *m, const char *probe, con
         for (; at > 0 && out->samples[at - 1].bytes > bytes; at--)
             out->samples[at] = out->samples[at - 1];
         if (at > 0 && out->samples[at - 1].bytes == bytes) {
-            for (; at < out->count; at++)
-                out->samples[at] = out->samples[at + 1]; /* measured twice: the first counts */
+            /* measured twice: the first counts */
+            for (; at < out->count; at++) out->samples[at] = out->samples[at + 1];
             continue;
         }
         out->samples[at] = (struct dl_coll_sample){bytes, s->median_s, s->low_s, s->high_s};
@@ -132,9 +132,10 @@ static void note_pairs(struct dl_cal_maker *m) {
  * predictions name. */
 static void assume_network(struct dl_cal_maker *m) {
     static const double LINE_BYTES_PER_S = 1.25e9;
-    static const double TCP_SHARE =
-        0.94; /* 1448 bytes of payload in the 1538 that a full frame takes on the wire */
-    static const double TCP_LATENCY_S = 25e-6; /* small message, one way (mem) */
+    /* 1448 bytes of payload in the 1538 that a full frame takes on the wire */
+    static const double TCP_SHARE = 0.94;
+    /* small message, one way (mem) */
+    static const double TCP_LATENCY_S = 25e-6;
     struct dl_link *link = &m->out->inter;
     if (m->out->has_inter) return;
     link->kind = "ethernet";

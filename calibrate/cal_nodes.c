@@ -12,8 +12,8 @@ static const double SILENCE_S = 60; /* a node that is down makes a launcher wait
  * as long (judgement). */
 static const double SLOW_FACTOR = 1.4;
 static const double SHORT_BYTES = 4096; /* below it a message is all latency, */
-static const double SHORT_SLOW_FACTOR =
-    2.5; /* which differs more between healthy nodes (hops, interrupts) */
+/* which differs more between healthy nodes (hops, interrupts) */
+static const double SHORT_SLOW_FACTOR = 2.5;
 
 struct survey {
     struct dl_cal_journal *journal;

@@ -18,8 +18,8 @@ const struct dl_cal_child_row dl_cal_children[] = {
     [DL_CAL_CPU] = {"cpu", DL_CAL_PROGRAM_CPU, DL_CAL_START_PLAIN, 1.0},
     [DL_CAL_GPU] = {"gpu", DL_CAL_PROGRAM_CUDA, DL_CAL_START_PLAIN, 2.0},
     [DL_CAL_CUDNN] = {"cudnn", DL_CAL_PROGRAM_CUDNN, DL_CAL_START_PLAIN, 3.0},
-    [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN,
-                     5.0}, /* it makes its ranks itself */
+    /* it makes its ranks itself */
+    [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN, 5.0},
     [DL_CAL_NCCL_NET] = {"nccl-net", DL_CAL_PROGRAM_NCCL, DL_CAL_START_HOSTS, 10.0},
     [DL_CAL_SHM] = {"shm", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
     [DL_CAL_TCP] = {"tcp", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
@@ -248,8 +248,8 @@ static void add_all(struct builder *b) {
     add(b, "write", file, "write", DL_CAL_CPU, 5);
     add(b, "read", file, "read", DL_CAL_CPU, 5);
     add_messages(b, "shm", DL_CAL_SHM);
-    if (b->plan->choice.nodes < 2)
-        add_messages(b, "tcp", DL_CAL_TCP); /* a stand-in for the network that is there */
+    /* a stand-in for the network that is there */
+    if (b->plan->choice.nodes < 2) add_messages(b, "tcp", DL_CAL_TCP);
     add_network(b);
 }
 

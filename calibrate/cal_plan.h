@@ -52,8 +52,8 @@ struct dl_cal_probe {
     enum dl_cal_program program;
 };
 enum { DL_CAL_PROBES_MAX = 48 };
-extern const struct dl_cal_probe
-    dl_cal_probes[]; /* ended by name NULL; at most DL_CAL_PROBES_MAX */
+/* ended by name NULL; at most DL_CAL_PROBES_MAX */
+extern const struct dl_cal_probe dl_cal_probes[];
 
 struct dl_cal_point {
     const char *probe, *shape, *pass; /* pass of an MPI probe: "shm", "tcp" or "net" */
@@ -72,11 +72,11 @@ struct dl_cal_choice {
     const char *file_dir;
     int64_t nodes;                   /* 1: this node alone */
     const char *hostfile, *launcher; /* how the others are reached; NULL: as the allocation says */
-    int64_t cores, devices; /* of one device; such devices of this host. 0: all cores that may be
-                               used are one */
-    int64_t virtual_nodes;  /* of this host, one device each; 0: none */
-    int64_t gpus,
-        capability; /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
+    /* of one device; such devices of this host. 0: all cores that may be used are one */
+    int64_t cores, devices;
+    int64_t virtual_nodes; /* of this host, one device each; 0: none */
+    /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
+    int64_t gpus, capability;
     const char *workload_name; /* --workload; NULL: none */
     const struct dl_workload *workload;
 };

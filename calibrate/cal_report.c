@@ -133,8 +133,8 @@ static const char *link_text(const struct dl_link *link, bool present, struct dl
 static const char *collective_text(const struct dl_system *p, struct dl_arena *arena) {
     if (p->collective_count == 0) return "not measured";
     const struct dl_coll_measured *c = &p->collectives[0];
-    for (int i = 1; i < p->collective_count;
-         i++) { /* on GPUs NCCL's over the most ranks; else the first */
+    /* on GPUs NCCL's over the most ranks; else the first */
+    for (int i = 1; i < p->collective_count; i++) {
         const struct dl_coll_measured *other = &p->collectives[i];
         if (strcmp(other->library, "nccl") == 0 && strcmp(other->operation, "all_reduce") == 0 &&
             (strcmp(c->library, "nccl") != 0 || other->ranks > c->ranks))

@@ -9,7 +9,8 @@
 struct dl_cal_tools {
     const char *program[DL_CAL_PROGRAMS]; /* paths; NULL: not found */
     const char *mpirun, *srun;            /* paths; NULL: not found */
-    bool open_mpi;                        /* mpirun is Open MPI's: transports can be chosen */
+    /* mpirun is Open MPI's: transports can be chosen */
+    bool open_mpi;
     struct dl_cal_report probes[DL_CAL_PROBES_MAX]; /* in the order of dl_cal_probes */
     struct dl_cal_fact facts[128];
     int fact_count;

@@ -230,8 +230,8 @@ static enum dl_code merge(const char *path, const struct dl_table *made, struct 
     dl_table_init(out, arena, columns, COLUMNS);
     if (is_table(path)) {
         DL_TRY(dl_csv_read(path, arena, &old, err));
-        bool same = old.column_count >= OLDEST_COLUMNS &&
-                    old.column_count <= COLUMNS; /* columns that came later are empty in old rows */
+        /* columns that came later are empty in old rows */
+        bool same = old.column_count >= OLDEST_COLUMNS && old.column_count <= COLUMNS;
         for (int i = 0; same && i < old.column_count; i++)
             same = strcmp(old.header[i], columns[i].key) == 0;
         if (!same)

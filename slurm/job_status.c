@@ -81,8 +81,8 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
                 job.nodes = next_field(&at);
                 job.exit_code = next_field(&at);
                 job.energy_j = number_of(next_field(&at));
-                if (!(job.energy_j > 0))
-                    job.energy_j = NAN; /* a site without meters says 0 or nothing */
+                /* a site without meters says 0 or nothing */
+                if (!(job.energy_j > 0)) job.energy_j = NAN;
             }
             out->jobs[out->count++] = job;
         }

@@ -130,8 +130,8 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
         log->peak_memory_bytes = larger(log->peak_memory_bytes, line->peak_memory_bytes);
         log->core_s = larger(log->core_s, line->core_s);
     } else if (strcmp(event, "fail") == 0) {
-        if (log->failure == NULL)
-            log->failure = line->text; /* the first one is the cause of the others */
+        /* the first one is the cause of the others */
+        if (log->failure == NULL) log->failure = line->text;
     } else if (strcmp(event, "job") == 0) {
         log->job_id = line->job_id;
         log->nodes = line->nodes;
@@ -285,9 +285,8 @@ static double core_spread(const struct dl_runlog *log, struct dl_arena *arena) {
 }
 
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena) {
-    enum {
-        NOTICEABLE_PCT = 5
-    }; /* of the node's cores: more than daemons and the watcher itself take */
+    /* of the node's cores: more than daemons and the watcher itself take */
+    enum { NOTICEABLE_PCT = 5 };
     const char *text = NULL;
     if (log->gpu_processes > 0)
         text =
@@ -302,8 +301,8 @@ const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *
             arena, "%s%sother processes used %.0f %% of a node's cores %s the run",
             text != NULL ? text : "", text != NULL ? "; " : "", 100 * used[i].frac, used[i].when);
     }
-    static const double STEADY =
-        1.3; /* single readings of a core that nobody else uses differ by 15 % */
+    /* single readings of a core that nobody else uses differ by 15 % */
+    static const double STEADY = 1.3;
     const double spread = core_spread(log, arena);
     if (spread > STEADY) {
         text = dl_arena_printf(arena,

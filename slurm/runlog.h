@@ -18,9 +18,9 @@ struct dl_runlog_line {
     struct dl_map_entry *versions;
     int version_count;
     /* look and watch */
-    double load_average;   /* of the last minute */
-    double others_frac;    /* of the node's cores, used by processes of no task of this job; watch:
-                              since the last line */
+    double load_average; /* of the last minute */
+    /* of the node's cores, used by processes of no task of this job; watch: since the last line */
+    double others_frac;
     int64_t gpu_processes; /* of others */
     double clock_frac;     /* lowest device clock / its highest */
     double free_memory_bytes;
@@ -40,7 +40,8 @@ struct dl_runlog {
     double peak_memory_bytes;
     double *core_readings_s;
     int core_reading_count; /* of the steps */
-    double core_s; /* a fixed product of matrices beside the steps, median; NAN: not measured */
+    /* a fixed product of matrices beside the steps, median; NAN: not measured */
+    double core_s;
     const char *versions; /* "torch 1.13.1, python 3.11.2" */
     /* interference */
     double load_before, others_before_frac, others_during_frac, clock_frac, network_s,

@@ -18,8 +18,8 @@ struct dl_site_container {
 struct dl_site_framework {
     const char *name;
     const char *python, *mpi;
-    const char *program; /* where a framework that is a program of its own lies (Megatron's folder,
-                            the caffe binary) */
+    /* where a framework that is a program of its own lies (Megatron's folder, the caffe binary) */
+    const char *program;
     const char **modules;
     int module_count;
     const char **setup;
@@ -33,8 +33,8 @@ struct dl_site_framework {
 struct dl_site {
     const char *name, *summary, *source, *system;
     const char *partition, *account, *qos, *constraint, *reservation;
-    const char
-        *gres;  /* "gpu", "gpu:volta": the count of devices is appended. NULL: none is asked for */
+    /* "gpu", "gpu:volta": the count of devices is appended. NULL: none is asked for */
+    const char *gres;
     int device; /* index of dl_site_devices */
     int64_t devices_per_node, cores_per_node, max_nodes;
     double time_limit_s;

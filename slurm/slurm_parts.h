@@ -52,8 +52,9 @@ enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
  * out->jobs, which has room for `capacity`; lines without a state are left out. `text` is cut up
  * and kept. */
 void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting);
+/* NULL: unknown */
 const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,
-                                             const char *job_id); /* NULL: unknown */
+                                             const char *job_id);
 bool dl_slurm_state_final(const char *state);
 
 #endif

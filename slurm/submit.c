@@ -147,8 +147,8 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     if (dl_option_given(options, "dry-run")) {
         for (int i = 0; i < plan.count; i++) {
             const char *script = NULL;
-            DL_TRY(dl_slurm_plan_script(&plan, i, context->arena, &script,
-                                        err)); /* so that its faults are seen now */
+            /* so that its faults are seen now */
+            DL_TRY(dl_slurm_plan_script(&plan, i, context->arena, &script, err));
             add_row(&table, &plan, i, NULL);
         }
         context->note(

@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2046 # names in this tree have no blanks
 # lint.sh - rules that a compiler does not check. "ok NAME" and "not ok NAME" lines; exit 1 when a rule is broken. Tools that are not
 # there are said and left out.
 set -u
@@ -20,6 +21,16 @@ sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
 
 rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|tests)/' $(sources model))"
+# Folders of model/, each of which may include itself and those before it.
+layers='base hardware workload collective plan framework predict parallel search cli'
+backward=
+later=$layers
+for layer in $layers; do
+    later=${later#"$layer"}
+    later=${later# }
+    [ -z "$later" ] || backward="$backward$(grep -rnE "#include \"model/($(echo "$later" | tr ' ' '|'))/" "model/$layer")"
+done
+rule 'includes of model/ point one way' "$backward"
 rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm)/' $(sources predict))"
 rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm)/' $(sources calibrate))"
 rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate)/' $(sources slurm))"

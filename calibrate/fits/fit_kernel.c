@@ -273,8 +273,8 @@ static enum dl_code fit_surface(const struct dl_kernel_sample *samples, size_t n
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
     if (log_predicted == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    gsl_error_handler_t *handler =
-        gsl_set_error_handler_off(); /* GSL would abort() where a status is enough */
+    /* GSL would abort() where a status is enough */
+    gsl_error_handler_t *handler = gsl_set_error_handler_off();
     enum dl_code code = fit_set(&chosen.set, arena, &surface, err);
     if (code == DL_OK && quality != NULL) {
         double sigma_log = surface.sigma_log;

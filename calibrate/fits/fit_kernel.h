@@ -17,21 +17,23 @@
 #include "model/hardware/kernel_model.h"
 
 struct dl_kernel_sample {
-    struct dl_kernel
-        kernel; /* with op and pass, from dl_kernel_gemm, dl_kernel_conv or dl_kernel_stream */
+    /* with op and pass, from dl_kernel_gemm, dl_kernel_conv or dl_kernel_stream */
+    struct dl_kernel kernel;
     enum dl_precision precision;
     double time_s; /* > 0; the median of repeated calls */
 };
 
 struct dl_fit_quality {
     size_t samples; /* that were used */
-    size_t folds;   /* 0: too few samples for cross-validation; the errors are then in-sample */
-    double median_ape, p90_ape,
-        max_ape; /* |predicted - measured| / measured, as fractions, of shapes left out */
+    /* 0: too few samples for cross-validation; the errors are then in-sample */
+    size_t folds;
+    /* |predicted - measured| / measured, as fractions, of shapes left out */
+    double median_ape, p90_ape, max_ape;
     double bias; /* median of (predicted - measured) / measured */
-    double one_factor_median_ape,
-        one_factor_p90_ape; /* yardstick: one attained fraction of peak for all kernels */
-    bool base_only;         /* fewer than DL_FIT_SURFACE_MIN_SAMPLES: no correction was fitted */
+    /* yardstick: one attained fraction of peak for all kernels */
+    double one_factor_median_ape, one_factor_p90_ape;
+    /* fewer than DL_FIT_SURFACE_MIN_SAMPLES: no correction was fitted */
+    bool base_only;
 };
 
 enum { DL_FIT_SURFACE_MIN_SAMPLES = 12 };

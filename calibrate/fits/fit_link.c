@@ -10,9 +10,8 @@
  * is no segment. It also keeps a straight line of a dozen noisy samples whole (without it 4 of 10
  * such lines with 3 % noise are split). */
 static const double SCATTER_FLOOR_FRAC = 0.03;
-enum {
-    PASSES = 4
-}; /* weights settle: the relative error is that of the fitted, not of the measured time */
+/* weights settle: the relative error is that of the fitted, not of the measured time */
+enum { PASSES = 4 };
 
 /* Without this a large measured time weighs less than a small one, and alpha comes out low. */
 static double fitted_time(const struct dl_link_line *line, const struct dl_link_sample *s) {
@@ -136,8 +135,8 @@ static double segment_cost(const struct dl_link_sample *samples, size_t n,
 }
 
 struct split {
-    double cost[DL_LINK_PIECES][DL_LINK_SAMPLES_MAX +
-                                1]; /* least squares of the first j samples in p + 1 segments */
+    /* least squares of the first j samples in p + 1 segments */
+    double cost[DL_LINK_PIECES][DL_LINK_SAMPLES_MAX + 1];
     size_t begin[DL_LINK_PIECES][DL_LINK_SAMPLES_MAX + 1];
 };
 

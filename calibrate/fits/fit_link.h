@@ -24,7 +24,8 @@ struct dl_link_sample {
 struct dl_link_line {
     double alpha_s, beta_s_per_byte;                  /* both >= 0 */
     double alpha_variance, beta_variance, covariance; /* NAN with fewer than 3 samples */
-    double sigma_frac; /* standard deviation of the relative residuals; NAN likewise */
+    /* standard deviation of the relative residuals; NAN likewise */
+    double sigma_frac;
     size_t samples;
 };
 

@@ -14,13 +14,14 @@ struct dl_fit_set {
     const struct dl_kernel_model_shape *shapes;
     const double *log_times;
     size_t count;
-    double peak_flop_per_s,
-        peak_bytes_per_s;    /* datasheet; NAN: unknown, the samples' best is used */
+    /* datasheet; NAN: unknown, the samples' best is used */
+    double peak_flop_per_s, peak_bytes_per_s;
     double latency_s;        /* expected shortest kernel; NAN: unknown */
     double channel_multiple; /* of convolutions on matrix units; 1: none */
-    bool by_algorithm;       /* convolutions of a GPU without matrix units: its library's algorithms
-                                (model/hardware/kernel_model.h) */
-    bool own_cpu;            /* measured on this CPU by calibrate: other priors */
+    /* convolutions of a GPU without matrix units: its library's algorithms
+     * (model/hardware/kernel_model.h) */
+    bool by_algorithm;
+    bool own_cpu; /* measured on this CPU by calibrate: other priors */
 };
 
 /* `value` rounded to `digits` significant decimal digits, so that files are short and the same on

@@ -133,8 +133,8 @@ static double evaluate(struct process *p, const gsl_vector *theta, gsl_vector *g
     fill_covariance(p, lengths, signal, noise);
     double value = factorize(p);
     double slope[DL_FEATURES_MAX + 2] = {0};
-    const double power =
-        p->distance == DL_DISTANCE_MAGNITUDES ? 0.5 : 1.0; /* dd/dlog(length) = -2 power d */
+    /* dd/dlog(length) = -2 power d */
+    const double power = p->distance == DL_DISTANCE_MAGNITUDES ? 0.5 : 1.0;
     for (size_t i = 0; i < p->axes + 2; i++)
         value += prior_of(p, i, gsl_vector_get(theta, i), gradient != NULL ? &slope[i] : NULL);
     if (gradient == NULL || !(value < 1e9)) return value;
@@ -272,9 +272,8 @@ static void fit_forms(struct process *p, const struct dl_fit_set *set, double *f
  * times slower than for their neighbours (V100: weight gradients of 512 channels to 512, 7 x 7, 12
  * times as slow as of 2048 to 512, which T4 does not show). */
 static double outlier_bound(const double *residuals, size_t n, double middle, double *scratch) {
-    static const double
-        DEVIATIONS = 4.0,
-        Q90 = 1.645; /* 90th percentile of a normal variable's magnitude, in deviations */
+    /* 90th percentile of a normal variable's magnitude, in deviations */
+    static const double DEVIATIONS = 4.0, Q90 = 1.645;
     for (size_t i = 0; i < n; i++) scratch[i] = fabs(residuals[i] - middle);
     dl_sort(scratch, n);
     return DEVIATIONS / Q90 * dl_quantile_sorted(scratch, n, 0.9);

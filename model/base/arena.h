@@ -10,8 +10,8 @@
 struct dl_arena {
     struct dl_arena_block *head; /* newest block first; NULL when empty */
     size_t total_bytes;          /* handed out, for limits and tests */
-    bool failed; /* something did not fit: what was made since may lack parts, and must not be shown
-                  */
+    /* something did not fit: what was made since may lack parts, and must not be shown */
+    bool failed;
 };
 
 /* A struct dl_arena set to {0} is a valid empty arena. */
@@ -19,7 +19,8 @@ struct dl_arena {
 /* Zeroed memory for `count` objects of `bytes_each`, aligned for any type.
  * NULL only when memory is exhausted or the product overflows. count = 0 gives a valid pointer. */
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each);
-char *dl_arena_strdup(struct dl_arena *arena, const char *text); /* NULL text gives NULL */
+/* NULL text gives NULL */
+char *dl_arena_strdup(struct dl_arena *arena, const char *text);
 char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length);
 char *dl_arena_printf(struct dl_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -216,8 +216,8 @@ enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, str
     if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
         return dl_fail_at(err, name, 1, 1, NULL,
                           "expected UTF-8 text, got UTF-16: save the file as UTF-8");
-    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        r.at = r.line_start = 3; /* byte order mark */
+    /* byte order mark */
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.at = r.line_start = 3;
     DL_TRY(read_all(&r, arena, &csv));
     *out = csv;
     return DL_OK;

@@ -12,8 +12,8 @@ struct dl_csv {
     const char *const *header;
     const char *const *const *rows; /* rows[r][c], "" when empty; short rows are errors */
     const int *row_lines;           /* line of the file where each row starts */
-    const char
-        *text; /* the file, to find the place of a cell again; NULL when parsed from memory */
+    /* the file, to find the place of a cell again; NULL when parsed from memory */
+    const char *text;
     size_t text_bytes;
 };
 

@@ -170,8 +170,8 @@ static int sync_directory(const char *path) {
 
     snprintf(copy, sizeof copy, "%s", path);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == EACCES ? 0 : errno; /* a directory may be writable and not readable */
+    /* a directory may be writable and not readable */
+    if (fd < 0) return errno == EACCES ? 0 : errno;
     reason = sync_fd(fd);
     close(fd);
     return reason;
@@ -237,8 +237,8 @@ enum dl_code dl_file_mkdirs(const char *path, struct dl_err *err) {
         memcpy(part, path, end);
         part[end] = '\0';
         if (mkdir(part, 0755) != 0) {
-            int reason =
-                errno; /* EEXIST, but also EROFS or EACCES, for a directory that is there already */
+            /* EEXIST, but also EROFS or EACCES, for a directory that is there already */
+            int reason = errno;
 
             if (stat(part, &info) == 0 && S_ISDIR(info.st_mode)) continue;
             return write_failed(part, "cannot make directory", reason == EEXIST ? ENOTDIR : reason,

@@ -228,8 +228,8 @@ static const struct dl_json_node *locate(const struct dl_json_node *node, const 
         }
         if (node->kind == DL_JSON_OBJECT) {
             next = dl_json_member(node, path, length);
-            if (next == NULL)
-                next = dl_json_member(node, path, strlen(path)); /* keys of maps may have dots */
+            /* keys of maps may have dots */
+            if (next == NULL) next = dl_json_member(node, path, strlen(path));
         } else if (node->kind == DL_JSON_ARRAY && strspn(path, "0123456789") == length) {
             long index = strtol(path, NULL, 10);
 

@@ -33,17 +33,17 @@ enum dl_field_type {
     DL_FIELD_BOOL,    /* bool */
     DL_FIELD_STRING,  /* const char * */
     DL_FIELD_CHOICE,  /* int: index into choices[] */
-    DL_FIELD_EXPR, /* const char *: a number or an expression in a string, kept as text ("4*hidden")
-                    */
-    DL_FIELD_OBJECT, /* struct of `child`, embedded at offset; `present_offset` bool tells if it was
-                        there */
-    DL_FIELD_LIST,   /* T *, and count at count_offset (int): array of objects of `child` */
+    /* const char *: a number or an expression in a string, kept as text ("4*hidden") */
+    DL_FIELD_EXPR,
+    /* struct of `child`, embedded at offset; `present_offset` bool tells if it was there */
+    DL_FIELD_OBJECT,
+    DL_FIELD_LIST,    /* T *, and count at count_offset (int): array of objects of `child` */
     DL_FIELD_NUMBERS, /* double *, and count (int): array of numbers */
-    DL_FIELD_EXPRS,   /* const char **, and count (int): array of EXPR; one EXPR alone is a list of
-                         one */
+    /* const char **, and count (int): array of EXPR; one EXPR alone is a list of one */
+    DL_FIELD_EXPRS,
     DL_FIELD_STRINGS, /* const char **, and count (int); one string alone is a list of one */
-    DL_FIELD_MAP, /* struct dl_map_entry *, and count (int): object of numbers/strings/booleans, any
-                     keys */
+    /* struct dl_map_entry *, and count (int): object of numbers/strings/booleans, any keys */
+    DL_FIELD_MAP,
 };
 
 struct dl_map_entry {
@@ -57,13 +57,14 @@ struct dl_schema;
 struct dl_field {
     const char *key;
     enum dl_field_type type;
-    size_t offset;       /* offsetof the member */
-    size_t count_offset; /* offsetof the int count of a list, or the bool presence of an object. 0:
-                            an object has no presence flag (so the flag cannot be the first member
-                            of a struct) */
+    size_t offset; /* offsetof the member */
+    /* offsetof the int count of a list, or the bool presence of an object. 0: an object has no
+     * presence flag (so the flag cannot be the first member of a struct) */
+    size_t count_offset;
     const struct dl_schema *child;
     const char *const *choices; /* NULL-terminated */
-    double min, max;   /* inclusive, also for each element of NUMBERS; both 0: any finite number */
+    /* inclusive, also for each element of NUMBERS; both 0: any finite number */
+    double min, max;
     enum dl_unit unit; /* also how --set reads it */
     bool required;
     bool has_fallback;
@@ -83,8 +84,8 @@ struct dl_json; /* a parsed document with its text, name and positions */
 
 /* A --set KEY=VALUE. `used` is set when a document took it. */
 struct dl_override {
-    const char *
-        key; /* dotted: "links.inter.bandwidth"; the unit suffix of the last part may be left out */
+    /* dotted: "links.inter.bandwidth"; the unit suffix of the last part may be left out */
+    const char *key;
     const char *value;
     bool used;
 };
@@ -142,7 +143,8 @@ enum dl_code dl_json_fail(const struct dl_json *doc, const char *path, struct dl
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
-uint64_t dl_json_hash(const struct dl_json *doc); /* FNV-1a of its text, for "inputs" of a result */
+/* FNV-1a of its text, for "inputs" of a result */
+uint64_t dl_json_hash(const struct dl_json *doc);
 
 /* Text of an object, indented by two spaces, keys in schema order, absent members left out, numbers
  * with enough digits to read back the same double, a newline at the end. NULL when out of memory.
@@ -158,16 +160,17 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]);
  * work. */
 struct dl_json_writer {
     struct dl_arena *arena;
-    char *text; /* NUL-terminated, grows; without newline at the end; "" when memory is exhausted */
+    /* NUL-terminated, grows; without newline at the end; "" when memory is exhausted */
+    char *text;
     size_t length, capacity;
     int depth;
-    bool need_comma, compact,
-        failed; /* failed: out of memory or misuse; the text is then incomplete */
+    /* failed: out of memory or misuse; the text is then incomplete */
+    bool need_comma, compact, failed;
     char closers[DL_JSON_DEPTH + 1]; /* ']' or '}' of each open level; the last stays 0 */
 };
 void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
-void dl_jw_object(struct dl_json_writer *w,
-                  const char *key); /* key NULL: array element or top level */
+/* key NULL: array element or top level */
+void dl_jw_object(struct dl_json_writer *w, const char *key);
 void dl_jw_array(struct dl_json_writer *w, const char *key);
 void dl_jw_end(struct dl_json_writer *w);
 void dl_jw_number(struct dl_json_writer *w, const char *key, double value); /* NaN, inf: null */

@@ -249,8 +249,8 @@ static int set_below(const struct set *s, const struct dl_field *field, struct d
         node = append(s, object, field->key, strlen(field->key), DL_JSON_OBJECT);
         if (node == NULL) return no_memory(s);
     }
-    if (makes && node != NULL && node->kind != DL_JSON_OBJECT)
-        return DL_OK; /* dl_json_load will refuse the file */
+    /* dl_json_load will refuse the file */
+    if (makes && node != NULL && node->kind != DL_JSON_OBJECT) return DL_OK;
     switch (field->type) {
     case DL_FIELD_OBJECT: return set_member(s, field->child, node, after, depth + 1);
     case DL_FIELD_MAP: return put_value(s, field, node, after, strlen(after));
@@ -268,8 +268,8 @@ static int set_member(const struct set *s, const struct dl_schema *schema,
         *field = dl_schema_field(schema, rest, length, last, &ambiguous);
 
     if (field == NULL || depth > DL_JSON_DEPTH) return UNRESOLVED;
-    if (object != NULL && object->kind != DL_JSON_OBJECT)
-        return DL_OK; /* dl_json_load will refuse the file */
+    /* dl_json_load will refuse the file */
+    if (object != NULL && object->kind != DL_JSON_OBJECT) return DL_OK;
     if (!last) return set_below(s, field, object, rest + length + 1, depth);
     if (s->doc == NULL) return DL_OK;
     if (ambiguous != NULL) return refuse(s, "expected %s or %s", field->key, ambiguous->key);

@@ -58,8 +58,9 @@ static void put_quoted(struct dl_json_writer *w, const char *text) {
             snprintf(escape, sizeof escape, "\\r");
         else if (c < 0x20)
             snprintf(escape, sizeof escape, "\\u%04x", c);
+        /* not UTF-8: U+FFFD in its place */
         else if (bytes == 0)
-            snprintf(escape, sizeof escape, "\xef\xbf\xbd"); /* not UTF-8: U+FFFD in its place */
+            snprintf(escape, sizeof escape, "\xef\xbf\xbd");
         else
             escape[0] = '\0';
         if (escape[0] != '\0') {

@@ -19,8 +19,8 @@ void dl_sort(double *x, size_t n) {
 }
 
 double dl_mean(const double *x, size_t n) {
-    double sum = 0,
-           lost = 0; /* Neumaier's sum: samples of 1 us beside one of 1000 s keep their share */
+    /* Neumaier's sum: samples of 1 us beside one of 1000 s keep their share */
+    double sum = 0, lost = 0;
 
     if (n == 0) return (double)NAN;
     for (size_t i = 0; i < n; i++) {

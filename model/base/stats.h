@@ -10,8 +10,8 @@ double dl_stddev(const double *x, size_t n); /* n - 1; NAN for n < 2 */
 /* Quantile q in [0,1] of sorted x by linear interpolation (Hyndman-Fan type 7). */
 double dl_quantile_sorted(const double *sorted, size_t n, double q);
 double dl_median(const double *x, size_t n, double *scratch); /* scratch: n doubles */
-double dl_mad(const double *x, size_t n,
-              double *scratch); /* median absolute deviation, not scaled */
+/* median absolute deviation, not scaled */
+double dl_mad(const double *x, size_t n, double *scratch);
 /* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >=
  * 6, else min and max. */
 void dl_median_interval(const double *sorted, size_t n, double *low, double *high);

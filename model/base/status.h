@@ -12,7 +12,8 @@
 /* The values are the process exit statuses (see the contract in docs/). */
 enum dl_code {
     DL_OK = 0,
-    DL_ERR_NO = 1, /* the answer is no: does not fit, error above --max-error, nothing feasible */
+    /* the answer is no: does not fit, error above --max-error, nothing feasible */
+    DL_ERR_NO = 1,
     DL_ERR_USAGE = 2,   /* wrong use of the command line */
     DL_ERR_INPUT = 3,   /* bad input file */
     DL_ERR_RANGE = 4,   /* outside what was calibrated, with --strict */

@@ -96,8 +96,8 @@ static void number_text(double value, int digits, char *out) {
         return;
     }
     if (digits > 17) digits = 17;
-    snprintf(rounded, sizeof rounded, "%.*e", digits - 1,
-             value); /* 9.996 is 10.0 with three digits */
+    /* 9.996 is 10.0 with three digits */
+    snprintf(rounded, sizeof rounded, "%.*e", digits - 1, value);
     size = fabs(value);
     if (size >= 1e15 || size < 1e-6 || sscanf(strchr(rounded, 'e') + 1, "%d", &exponent) != 1) {
         snprintf(out, CELL_TEXT, "%.*g", digits, value);

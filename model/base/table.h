@@ -16,8 +16,8 @@ enum dl_format { DL_FORMAT_TEXT, DL_FORMAT_CSV, DL_FORMAT_JSON };
 enum dl_column_type { DL_COLUMN_STRING, DL_COLUMN_NUMBER, DL_COLUMN_INTEGER, DL_COLUMN_BOOL };
 
 struct dl_column {
-    const char
-        *key; /* "iteration_s", or "memory.total_bytes": a dot makes a nested object in JSON */
+    /* "iteration_s", or "memory.total_bytes": a dot makes a nested object in JSON */
+    const char *key;
     const char *heading; /* "iter"; NULL: not shown in text */
     const char *unit;    /* "ms" */
     enum dl_column_type type;
@@ -41,8 +41,8 @@ struct dl_table {
 
 void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
                    int column_count);
-union dl_cell *
-dl_table_row(struct dl_table *table); /* a new row of absent cells; NULL when out of memory */
+/* a new row of absent cells; NULL when out of memory */
+union dl_cell *dl_table_row(struct dl_table *table);
 char *dl_table_text(const struct dl_table *table); /* for people; NULL when out of memory */
 char *dl_table_csv(const struct dl_table *table);
 /* What dl_table_text() shows in a cell, in the arena; NULL when out of memory. */

@@ -190,8 +190,8 @@ static bool match_suffix(const char *suffix, enum dl_unit unit, struct factor *f
 /* `number` passed number_length. */
 static double apply(const char *number, const struct factor *factor) {
     size_t mantissa = strcspn(number, "eE");
-    long exponent =
-        number[mantissa] != '\0' ? strtol(number + mantissa + 1, NULL, 10) : 0; /* saturates */
+    /* saturates */
+    long exponent = number[mantissa] != '\0' ? strtol(number + mantissa + 1, NULL, 10) : 0;
     char text[96];
 
     if (exponent > 100000) exponent = 100000;

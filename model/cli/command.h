@@ -27,19 +27,20 @@ struct dl_context {
     void (*note)(const struct dl_context *context, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     const struct dl_option *global_options; /* for help */
-    const struct dl_schema *const
-        *schemas; /* of files that only one folder knows (slurm/), for `schema`; NULL-terminated */
+    /* of files that only one folder knows (slurm/), for `schema`; NULL-terminated */
+    const struct dl_schema *const *schemas;
 };
 
 struct dl_command {
     const char *name, *summary;
     const char *usage;   /* "[options] FILE..." */
     const char *purpose; /* one paragraph */
-    const char *const
-        *examples; /* command lines that run as printed, NULL-terminated; at least two */
+    /* command lines that run as printed, NULL-terminated; at least two */
+    const char *const *examples;
     const struct dl_option *const *options; /* tables */
-    const char *words;      /* what its first argument may be, for completion: "scaling efficiency";
-                               NULL: a file, or nothing */
+    /* what its first argument may be, for completion: "scaling efficiency"; NULL: a file, or
+     * nothing */
+    const char *words;
     const char *exit_notes; /* what 1 means here; NULL: the common list only */
     /* Returns DL_OK, or the code with *err filled. */
     enum dl_code (*run)(struct dl_context *context, const struct dl_options *options,

@@ -23,13 +23,15 @@ struct dl_data {
     const char *const *directories;
     int directory_count;
     const char *local_profile; /* path of the profile "local"; NULL: none */
+    /* --set; each loader marks those that it took */
     struct dl_override *overrides;
-    int override_count; /* --set; each loader marks those that it took */
-    bool
-        training; /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
+    int override_count;
+    /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
+    bool training;
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
+    /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
-    int layer_times_count; /* of compare: profiled times for runs that they fit */
+    int layer_times_count;
 };
 
 enum dl_data_kind {

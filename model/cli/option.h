@@ -20,8 +20,8 @@ struct dl_option {
 enum { DL_MAX_POSITIONAL = 256, DL_MAX_REPEATS = 64 };
 
 struct dl_options {
-    const struct dl_option *const
-        *tables; /* NULL-terminated list of tables, each ended by name NULL */
+    /* NULL-terminated list of tables, each ended by name NULL */
+    const struct dl_option *const *tables;
     struct dl_given {
         const struct dl_option *option;
         const char *value;
@@ -38,10 +38,10 @@ enum dl_code dl_options_parse(const struct dl_option *const *tables, int argc, c
                               struct dl_options *out, struct dl_err *err);
 
 bool dl_option_given(const struct dl_options *options, const char *name);
-struct dl_options dl_options_without(const struct dl_options *options,
-                                     const char *name); /* as if it had not been given */
-const char *dl_option_text(const struct dl_options *options,
-                           const char *name); /* last value, NULL when not given */
+/* as if it had not been given */
+struct dl_options dl_options_without(const struct dl_options *options, const char *name);
+/* last value, NULL when not given */
+const char *dl_option_text(const struct dl_options *options, const char *name);
 /* Typed values; absent ones leave *out as it is. Errors name the option, what was expected and what
  * was got. */
 enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,

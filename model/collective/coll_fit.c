@@ -34,8 +34,8 @@ static struct line fit_line(const struct dl_coll_sample *samples, int first, int
 }
 
 struct table {
-    double cost[DL_COLL_FIT_PIECES + 1]
-               [DL_COLL_FIT_SAMPLES + 1]; /* [pieces][samples covered]: least sum of squares */
+    /* [pieces][samples covered]: least sum of squares */
+    double cost[DL_COLL_FIT_PIECES + 1][DL_COLL_FIT_SAMPLES + 1];
     int from[DL_COLL_FIT_PIECES + 1][DL_COLL_FIT_SAMPLES + 1];
 };
 

@@ -10,10 +10,10 @@
  * passes through such a buffer (copy in, copy out) with both ends busy with an exchange: a rate of
  * half of one core's copy (mem: 4 GB/s). */
 static const double CORE_COPY_BYTES_PER_S = 4e9;
-static const double STAGING_S =
-    20e-6; /* a short message from device memory: one copy out, one in, 10 us each (mem) */
-static const double SHARED_MEMORY_LATENCY_S =
-    0.5e-6; /* one message between processes of a node (mem) */
+/* a short message from device memory: one copy out, one in, 10 us each (mem) */
+static const double STAGING_S = 20e-6;
+/* one message between processes of a node (mem) */
+static const double SHARED_MEMORY_LATENCY_S = 0.5e-6;
 
 /* Sums on the host: a third of the memory bandwidth (two reads and a write), at most what one core
  * streams (mem). */

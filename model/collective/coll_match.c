@@ -15,8 +15,8 @@ struct rule {
 };
 static const char DEEPBENCH[] = "deepbench";
 static const struct rule rules[] = {
-    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL,
-     NULL}, /* -g 8 */
+    /* -g 8 */
+    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL, NULL},
     {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
     /* its container has torch 2.0.1, hence NCCL 2.14.3 (key "vtrain") */
     {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, "2.14.3"},
@@ -130,8 +130,8 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
         match.launches = rule->one_process ? (int)match.request.ranks_per_node : 0;
         break;
     }
-    const char *version =
-        row->lib_version; /* "2.4.7ms0"; words such as "NGC TF 24.06" are not versions */
+    /* "2.4.7ms0"; words such as "NGC TF 24.06" are not versions */
+    const char *version = row->lib_version;
     if (match.system != NULL && version != NULL && version[0] == '2' && version[1] == '.')
         match.nccl_version = version;
     return match;

@@ -21,11 +21,12 @@ struct dl_coll_match {
     const char *system; /* file in data/systems; NULL: none */
     const char *why;    /* reason when system is NULL */
     struct dl_collective_request request;
-    double measured_s; /* for rows without size and time: of a 1 GiB message at the published bus
-                          bandwidth */
+    /* for rows without size and time: of a 1 GiB message at the published bus bandwidth */
+    double measured_s;
     const char *nccl_version, *mpi; /* to put in place of the system's own; NULL: keep */
-    int launches; /* kernels that one host thread starts for each call (nccl-tests -g N): add this
-                     many times the device's launch_s; 0: one process per device */
+    /* kernels that one host thread starts for each call (nccl-tests -g N): add this many times the
+     * device's launch_s; 0: one process per device */
+    int launches;
 };
 
 /* F-COLL-BUS: bus bandwidth / algorithm bandwidth for `ranks`: 2(n-1)/n all-reduce, (n-1)/n

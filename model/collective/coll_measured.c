@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-static const double SIGMA_PER_DOUBLING =
-    0.08; /* growth of the error of the scaled model with each doubling of ranks (mem) */
+/* growth of the error of the scaled model with each doubling of ranks (mem) */
+static const double SIGMA_PER_DOUBLING = 0.08;
 
 /* Nearest rank sets with the same library and operation on the same kind of link, with fewer and
  * with more ranks. */
@@ -112,8 +112,8 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
     *found = false;
     if (near.exact == NULL && near.fewer == NULL && near.more == NULL) return DL_OK;
     as_run.as_run = true;
-    if (near.exact != NULL && plain &&
-        model(system, &as_run, &wanted, NULL) != DL_OK) { /* the samples alone */
+    /* the samples alone */
+    if (near.exact != NULL && plain && model(system, &as_run, &wanted, NULL) != DL_OK) {
         wanted = (struct dl_collective_time){
             .time_s = 1.0, .bandwidth_s = 1.0, .steps = NAN, .algorithm = "as measured"};
         wanted.limit = request->nodes > 1 ? "inter" : "intra";

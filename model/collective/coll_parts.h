@@ -50,8 +50,8 @@ double dl_coll_near_square(double ranks);
 
 /* Smallest whole number that is not below x >= 0: the C library's is a call. */
 static inline double dl_whole_above(double x) {
-    const double round = 4503599627370496.0,
-                 whole = (x + round) - round; /* 2^52: adding it leaves the nearest whole number */
+    /* 2^52: adding it leaves the nearest whole number */
+    const double round = 4503599627370496.0, whole = (x + round) - round;
     return x >= round ? x : whole < x ? whole + 1.0 : whole;
 }
 

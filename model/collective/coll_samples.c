@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-static const double FLOOR_SIGMA_LOG =
-    0.02; /* run-to-run spread that samples of one session do not show (mem) */
+/* run-to-run spread that samples of one session do not show (mem) */
+static const double FLOOR_SIGMA_LOG = 0.02;
 static const double INTERVAL_Z = 1.96; /* low_s..high_s is a 95 % interval */
-static const double FAR_LOG =
-    2.1; /* a sample of the same algorithm is asked no further than 8 times the size */
-static const double TREND_DAMPING = 0.4; /* of a trend's slope, with every doubling beyond the
-                                            samples (Gardner and McKenzie 1985) */
-static const double SIGMA_PER_DOUBLING =
-    0.05; /* growth of the error beyond the samples with each doubling (mem) */
+/* a sample of the same algorithm is asked no further than 8 times the size */
+static const double FAR_LOG = 2.1;
+/* of a trend's slope, with every doubling beyond the samples (Gardner and McKenzie 1985) */
+static const double TREND_DAMPING = 0.4;
+/* growth of the error beyond the samples with each doubling (mem) */
+static const double SIGMA_PER_DOUBLING = 0.05;
 
 static double sample_sigma(const struct dl_coll_sample *sample) {
     double sigma = FLOOR_SIGMA_LOG;
@@ -183,8 +183,8 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system,
     if (count == 0 && measured->piece_count == 0)
         return dl_fail(err, DL_ERR_INPUT, "a measured collective without samples");
     while (above < count && measured->samples[above].bytes < bytes) above++;
-    if (above < count && !(measured->samples[above].bytes > bytes) &&
-        told_by(&walk, above, base)) { /* measured at this size */
+    /* measured at this size */
+    if (above < count && !(measured->samples[above].bytes > bytes) && told_by(&walk, above, base)) {
         *out = (struct dl_coll_reading){log(measured->samples[above].time_s / base->time_s),
                                         sample_sigma(&measured->samples[above]), false, false};
         return DL_OK;

@@ -34,8 +34,8 @@ enum dl_library {
     DL_LIB_MLSL,
     DL_LIBRARIES
 };
-extern const char
-    *const dl_library_names[]; /* "nccl","mpi","gloo","grpc","ps-lite","copy","mlsl", NULL */
+/* "nccl","mpi","gloo","grpc","ps-lite","copy","mlsl", NULL */
+extern const char *const dl_library_names[];
 
 /* Row of dl_collective_op_names or dl_library_names; -1: no such name. The words of published
  * tables
@@ -48,30 +48,35 @@ struct dl_nccl_memo;
 struct dl_collective_request {
     enum dl_collective_op op;
     enum dl_library library;
-    double bytes;  /* S: all-reduce, broadcast, reduce, p2p: the message; all-gather, reduce-scatter
-                      and  all-to-all: the full (concatenated) size of one rank's buffer; gather,
-                      scatter: the  root's buffer; halo: what goes to each of two neighbours */
-    int64_t nodes; /* that take part */
+    /* S: all-reduce, broadcast, reduce, p2p: the message; all-gather, reduce-scatter and
+     * all-to-all: the full (concatenated) size of one rank's buffer; gather, scatter: the root's
+     * buffer; halo: what goes to each of two neighbours */
+    double bytes;
+    int64_t nodes;            /* that take part */
     int64_t ranks_per_node;   /* that take part */
     double flows_per_adapter; /* like groups that use the same adapter at once; 1: alone */
     const char *algorithm;    /* forced ("ring", "tree"); NULL: as the library chooses */
     const char *protocol;     /* forced ("LL"); NULL */
-    bool device_buffers; /* MPI on device memory that stages every message through the host; other
-                            libraries know where their buffers are */
-    bool device_direct;  /* MPI that moves device memory itself, inside a node over links.intra */
-    bool as_run; /* the library's cost as its own rules have it, which falls where a rule drops to a
-                    cheaper algorithm; false: a prediction never falls with size */
+    /* MPI on device memory that stages every message through the host; other libraries know where
+     * their buffers are */
+    bool device_buffers;
+    /* MPI that moves device memory itself, inside a node over links.intra */
+    bool device_direct;
+    /* the library's cost as its own rules have it, which falls where a rule drops to a cheaper
+     * algorithm; false: a prediction never falls with size */
+    bool as_run;
     /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them).
      * All 0: the ranks are those of nodes x ranks_per_node, alone. F-COLL-CONCURRENT. */
-    int64_t group_size;   /* p: ranks of the group, which stand group_stride apart; nodes x
-                             ranks_per_node is then the   job that holds the groups. 0: the group is
-                             nodes x ranks_per_node */
+    /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the job
+     * that holds the groups. 0: the group is nodes x ranks_per_node */
+    int64_t group_size;
     int64_t group_stride; /* in ranks, node by node; 0, 1: neighbours */
-    int64_t concurrent;   /* such groups that communicate at the same time on the nodes of the job
-                             (with group_size 0: on   each node), this one included; 0, 1: alone */
-    struct dl_nccl_memo
-        *memo; /* scratch of a caller that asks for many sizes on one system, which stays as it is
-                  meanwhile (nccl.h; zero at first): the graph of the last rank set. NULL: none */
+    /* such groups that communicate at the same time on the nodes of the job (with group_size 0: on
+     * each node), this one included; 0, 1: alone */
+    int64_t concurrent;
+    /* scratch of a caller that asks for many sizes on one system, which stays as it is meanwhile
+     * (nccl.h; zero at first): the graph of the last rank set. NULL: none */
+    struct dl_nccl_memo *memo;
 };
 
 /* F-COLL-CONCURRENT: the request as one group sees it: its own nodes and ranks per node,
@@ -115,8 +120,8 @@ struct dl_hockney {
     double alpha_s, beta_s_per_byte, gamma_s_per_byte;
 };
 struct dl_collective_algorithm {
-    const char *name, *summary, *formula,
-        *source; /* "all_reduce.ring", ..., "F-COLL-RING", SOURCES.md key */
+    /* "all_reduce.ring", ..., "F-COLL-RING", SOURCES.md key */
+    const char *name, *summary, *formula, *source;
     enum dl_collective_op op;
     double (*time_s)(const struct dl_hockney *link, double ranks, double bytes,
                      double segment_bytes);
@@ -127,22 +132,24 @@ const struct dl_collective_algorithm *dl_collective_algorithm_find(const char *n
 
 /* F-PS-PUSH-PULL: synchronous push of gradients to servers and pull of weights between nodes. */
 struct dl_parameter_server_request {
-    double workers, servers;     /* nodes; server nodes that are also workers when colocated */
-    double total_bytes;          /* S: of all parameters, each way, one worker */
-    double largest_server_bytes; /* what the fullest server holds; total_bytes / servers when
-                                    perfectly balanced */
-    bool colocated;              /* servers share the workers' nodes */
-    bool half_duplex;     /* push and pull do not overlap (a TCP stack bound by one host thread) */
+    double workers, servers; /* nodes; server nodes that are also workers when colocated */
+    double total_bytes;      /* S: of all parameters, each way, one worker */
+    /* what the fullest server holds; total_bytes / servers when perfectly balanced */
+    double largest_server_bytes;
+    bool colocated; /* servers share the workers' nodes */
+    /* push and pull do not overlap (a TCP stack bound by one host thread) */
+    bool half_duplex;
     double message_count; /* messages of one worker, each way (variables or slices) */
-    double message_s;     /* host time of one message or RPC, sender and receiver together */
-    double copy_bytes_per_s;   /* serialisation and host copies on one node; NAN: free */
-    double update_bytes_per_s; /* server's rate of adding gradients; NAN: host memory bandwidth / 3,
-                                  or free */
+    /* host time of one message or RPC, sender and receiver together */
+    double message_s;
+    double copy_bytes_per_s; /* serialisation and host copies on one node; NAN: free */
+    /* server's rate of adding gradients; NAN: host memory bandwidth / 3, or free */
+    double update_bytes_per_s;
 };
 struct dl_parameter_server_time {
     double time_s, latency_s, bandwidth_s; /* time_s = latency_s + bandwidth_s */
-    double push_s, pull_s,
-        server_s;                /* parts: gradients in, weights out, sums on the fullest server */
+    /* parts: gradients in, weights out, sums on the fullest server */
+    double push_s, pull_s, server_s;
     const char *formula, *limit; /* limit: "worker", "server", "message", "update" */
 };
 /* DL_ERR_INPUT without links.inter (more than one node). One node with colocated server: only

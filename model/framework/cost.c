@@ -75,8 +75,8 @@ double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precis
         [DL_SGD] = 3,      /* read w, g; write w */
         [DL_MOMENTUM] = 5, /* and read, write m */
         [DL_ADAM] = 7,     /* read w, g, m, v; write w, m, v */
-        [DL_LAMB] =
-            11, /* as Adam, and two norm passes over w and the update (read, read; write, read) */
+        /* as Adam, and two norm passes over w and the update (read, read; write, read) */
+        [DL_LAMB] = 11,
     };
     const double copy_bytes = precision == DL_MIXED ? 2 : 0;
     return 4 * words[optimizer] + copy_bytes;
@@ -102,8 +102,8 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
         dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
     add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
     cost.launches = framework->update_launches_per_tensor * workload->parameter_tensors;
-    if (dl_known(device->kernel_latency_s) &&
-        cost.launches > 1) { /* many small tensors: latency, not bandwidth */
+    /* many small tensors: latency, not bandwidth */
+    if (dl_known(device->kernel_latency_s) && cost.launches > 1) {
         const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
         if (extra_s > 0) {
             cost.time_s += extra_s;

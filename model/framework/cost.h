@@ -11,9 +11,10 @@
 /* Device seconds of one pass of one layer with what bounds them. */
 struct dl_pass_cost {
     double time_s;
-    double by_limit_s[3]; /* split by enum dl_limit: arithmetic, memory bandwidth, kernel latency */
-    double launches;      /* kernels to be queued by the host */
-    double error_s;       /* sum of time x sigma_log: fully correlated bound of the uncertainty */
+    /* split by enum dl_limit: arithmetic, memory bandwidth, kernel latency */
+    double by_limit_s[3];
+    double launches;        /* kernels to be queued by the host */
+    double error_s;         /* sum of time x sigma_log: fully correlated bound of the uncertainty */
     double error_square_s2; /* sum of (time x sigma_log)^2: uncorrelated bound */
     bool extrapolated;
     const char *formula, *origin, *origin_device; /* of its longest kernel */

@@ -62,8 +62,8 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
                            request->system->name, dl_library_names[request->library]);
         }
     }
-    const double slices =
-        dl_shared_host(request->system, plan).turns_ratio; /* of the cores that copy and sum */
+    /* of the cores that copy and sum */
+    const double slices = dl_shared_host(request->system, plan).turns_ratio;
     t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
@@ -86,8 +86,8 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,
                                         double bytes) {
     if (bytes <= 0) return 0;
-    const struct dl_kernel copy =
-        dl_kernel_stream(DL_UPDATE, 0, bytes / 8, bytes / 8); /* half read, half written, fp32 */
+    /* half read, half written, fp32 */
+    const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, bytes / 8, bytes / 8);
     struct dl_kernel_time t;
     dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
     const struct dl_shared_host shared = dl_shared_host(request->system, request->plan);
@@ -106,8 +106,8 @@ double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *reque
         host->devices_per_copy_link == DL_ABSENT ? 1 : (double)host->devices_per_copy_link;
     const double sharing = fmin(on_link, (double)plan->devices_per_node);
     double seconds = bytes * sharing / bandwidth;
-    if (dl_known(
-            host->memory_bandwidth_bytes_per_s)) { /* all copies of the node also pass its memory */
+    /* all copies of the node also pass its memory */
+    if (dl_known(host->memory_bandwidth_bytes_per_s)) {
         seconds = fmax(seconds,
                        bytes * (double)plan->devices_per_node / host->memory_bandwidth_bytes_per_s);
     }
@@ -155,7 +155,7 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     double bandwidth = inter->bandwidth_bytes_per_s * adapters;
     const double copies = request->framework->message_copy_bytes_per_s;
     if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
-    const double remote =
-        (workers - 1) / workers; /* the share for the server on the own node stays there */
+    /* the share for the server on the own node stays there */
+    const double remote = (workers - 1) / workers;
     return remote * fmax(1, imbalance) / bandwidth;
 }

@@ -30,13 +30,14 @@ struct dl_message {
     double ready_s;                /* earliest start */
     double duration_s;             /* on the communication lane */
     double latency_s, bandwidth_s; /* parts of duration_s */
-    double tail_s; /* after the lane is free again until the result is usable (later pipeline
-                      stages) */
+    /* after the lane is free again until the result is usable (later pipeline stages) */
+    double tail_s;
     double sigma_log;
     double steps, channels;
     const char *algorithm, *protocol, *formula, *limit, *origin; /* as dl_collective_time */
     bool extrapolated;
-    bool returns; /* its end makes the parameters of its gradients usable (a pull, an all-reduce) */
+    /* its end makes the parameters of its gradients usable (a pull, an all-reduce) */
+    bool returns;
     double start_s, end_s; /* filled by the timeline */
 };
 
@@ -58,15 +59,16 @@ struct dl_gradient_sync_request {
 struct dl_gradient_sync {
     struct dl_message *messages;
     int message_count;
-    bool wait_each; /* a layer's next forward waits for its own message only; else the update waits
-                       for all */
+    /* a layer's next forward waits for its own message only; else the update waits for all */
+    bool wait_each;
     bool update_remote; /* parameters are updated on servers or the host: no update on the device */
     double device_copy_s; /* packing, unpacking and scaling on the compute lane, after backward */
-    double host_s; /* host work after the exchange that nothing overlaps (single-process loops) */
-    double prologue_s; /* communication before forward may begin (broadcast of buffers or
-                          parameters) */
-    const char *bound; /* "parameter-server" when the servers' links set the pace, else NULL: as the
-                          messages' limit */
+    /* host work after the exchange that nothing overlaps (single-process loops) */
+    double host_s;
+    /* communication before forward may begin (broadcast of buffers or parameters) */
+    double prologue_s;
+    /* "parameter-server" when the servers' links set the pace, else NULL: as the messages' limit */
+    const char *bound;
 };
 
 struct dl_framework_behaviour {

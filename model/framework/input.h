@@ -9,15 +9,17 @@
 #include "model/workload/workload.h"
 
 struct dl_input_time {
-    double storage_s; /* the node's batch from its file system, or its share of the shared one; 0
-                         from the page cache */
-    double decode_s;  /* decoding and augmenting it on the node's cores */
-    double copy_s;    /* host to device, all devices of the node at once */
-    double
-        feed_s; /* the framework's own copy of the batch before the step, which nothing overlaps */
-    double
-        pipeline_s; /* with prefetching the slowest of storage, decoding and copy, else their sum */
-    bool cached;    /* the dataset fits in the host's memory: read once, then from the page cache */
+    /* the node's batch from its file system, or its share of the shared one; 0 from the page cache
+     */
+    double storage_s;
+    double decode_s; /* decoding and augmenting it on the node's cores */
+    double copy_s;   /* host to device, all devices of the node at once */
+    /* the framework's own copy of the batch before the step, which nothing overlaps */
+    double feed_s;
+    /* with prefetching the slowest of storage, decoding and copy, else their sum */
+    double pipeline_s;
+    /* the dataset fits in the host's memory: read once, then from the page cache */
+    bool cached;
     const char *unknown; /* what real input lacks ("the storage of iris-v100"), NULL: nothing */
 };
 

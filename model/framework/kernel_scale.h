@@ -11,8 +11,8 @@
 struct dl_kernel_scales {
     double op_scale[DL_OPS]; /* factors on time, by enum dl_op */
     double workspace_bytes;  /* device memory that a convolution may work in; INFINITY: no limit */
-    bool norm_as_device; /* a batch normalisation of which the release tells nothing: the device's
-                            norm_scale */
+    /* a batch normalisation of which the release tells nothing: the device's norm_scale */
+    bool norm_as_device;
 };
 
 /* What the release makes of that layer's kernels. */

@@ -176,8 +176,9 @@ static struct reading read_time(const struct dl_layer_times *t, const char *laye
     const double low_s = below != NULL ? measured(below, layer, part) : NAN,
                  high_s = above != NULL ? measured(above, layer, part) : NAN;
     if (below == NULL && above == NULL) return (struct reading){NAN, false};
+    /* an update has no batch */
     if (below == above || (below != NULL && part == PART_UPDATE))
-        return (struct reading){low_s, false}; /* an update has no batch */
+        return (struct reading){low_s, false};
     if (below != NULL && above != NULL) {
         if (!(low_s > 0) || !(high_s > 0)) return (struct reading){fmax(low_s, high_s), false};
         const double share =

@@ -20,9 +20,11 @@ struct dl_layer_time {
 struct dl_layer_batch {   /* all layers at one batch */
     double batch_samples; /* on one device */
     double update_s;      /* optimizer; NAN: not measured */
-    double jitter_frac;   /* standard deviation of the iterations / their mean; NAN: not measured */
-    double core_s; /* a fixed product of matrices beside the iterations, on a core of this CPU; NAN:
-                      not measured */
+    /* standard deviation of the iterations / their mean; NAN: not measured */
+    double jitter_frac;
+    /* a fixed product of matrices beside the iterations, on a core of this CPU; NAN: not measured
+     */
+    double core_s;
     int64_t steps; /* iterations that were measured; DL_ABSENT: not said */
     struct dl_layer_time *layers;
     int layer_count;

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double TURN_S = 4e-3; /* one turn of a busy thread on a core: a tick of Linux with
-                                      CONFIG_HZ=250, Debian's (mem) */
+/* one turn of a busy thread on a core: a tick of Linux with CONFIG_HZ=250, Debian's (mem) */
+static const double TURN_S = 4e-3;
 static const struct dl_shared_host ALONE = {1, 1, 1, 1, INFINITY};
 
 static bool is_cpu(const struct dl_system *system) {
@@ -23,8 +23,8 @@ struct dl_shared_host dl_shared_host(const struct dl_system *system, const struc
     struct dl_shared_host out = ALONE;
     out.device_count =
         (double)(plan->devices_per_node * (system->nodes_share_host ? plan->nodes : 1));
-    if (!is_cpu(system) || !(cores >= 1) || !(host_cores >= cores))
-        return out; /* DL_ABSENT is negative */
+    /* DL_ABSENT is negative */
+    if (!is_cpu(system) || !(cores >= 1) || !(host_cores >= cores)) return out;
     const double fit = host_cores / cores, working = fmin(out.device_count, fit);
     out.turns_ratio = fmax(1, out.device_count / fit);
     out.cache_bytes = dl_known(device->l2_bytes) ? device->l2_bytes / fmax(1, working) : 0;

@@ -15,8 +15,8 @@ struct dl_shared_host {
     double device_count;     /* of the plan that are on one host */
     double arithmetic_ratio; /* of work that arithmetic or latency bounds */
     double memory_ratio;     /* of work that memory bandwidth bounds and a cache does not hold */
-    double
-        turns_ratio; /* cores that the devices want / cores of the host: above 1 they take turns */
+    /* cores that the devices want / cores of the host: above 1 they take turns */
+    double turns_ratio;
     double cache_bytes; /* a device's share of the last cache */
 };
 

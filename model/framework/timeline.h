@@ -13,11 +13,12 @@
 struct dl_timeline_request {
     const struct dl_cost *cost;
     const struct dl_framework_behaviour *behaviour; /* NULL: no exchange */
-    struct dl_gradient_sync_request exchange; /* gradients' ready_s are filled by the timeline */
-    struct dl_gradient *gradients;            /* writable view of exchange.gradients */
-    double dispatch_s;                        /* host time to issue one kernel */
-    double gap_s;                             /* device idle between two kernels */
-    double iteration_host_s;                  /* fixed host time of an iteration */
+    /* gradients' ready_s are filled by the timeline */
+    struct dl_gradient_sync_request exchange;
+    struct dl_gradient *gradients; /* writable view of exchange.gradients */
+    double dispatch_s;             /* host time to issue one kernel */
+    double gap_s;                  /* device idle between two kernels */
+    double iteration_host_s;       /* fixed host time of an iteration */
     double slowdown_frac; /* backward compute slows by this while the network lane is busy */
     /* Communication inside the layers that device and host wait for
      * (model/parallel/split_replica.h), seconds per layer: after its forward pass, before its
@@ -27,13 +28,13 @@ struct dl_timeline_request {
 
 struct dl_timeline {
     double period_s; /* steady-state iteration */
-    double
-        comm_s; /* network lane: sum of the units' durations and waits they cause by themselves */
+    /* network lane: sum of the units' durations and waits they cause by themselves */
+    double comm_s;
     double comm_latency_s;
     double stall_s; /* device idle because the host is late, and fixed host time */
     double slowdown_s;
-    double *forward_start_s,
-        *backward_start_s; /* per layer, of the last simulated iteration, since its begin */
+    /* per layer, of the last simulated iteration, since its begin */
+    double *forward_start_s, *backward_start_s;
     double backward_end_s, update_start_s;
     struct dl_gradient_sync exchange; /* of the last iteration, units with start and end */
 };

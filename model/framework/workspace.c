@@ -75,8 +75,8 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
                                 enum dl_precision precision, double batch) {
     if (strcmp(layer->kind->name, "conv") != 0) return 0;
     const double element_bytes = dl_precision_bytes(precision);
-    if (on_matrix_units(
-            device, precision)) { /* channels-last copies of both activations and of the weights */
+    /* channels-last copies of both activations and of the weights */
+    if (on_matrix_units(device, precision)) {
         const double x = batch * dl_shape_elements(&layer->in),
                      y = batch * dl_shape_elements(&layer->out);
         return element_bytes * (x + y + layer->parameter_elements);

@@ -14,8 +14,8 @@ struct dl_memory_manager {
     const char *family;          /* word in the framework's name */
     double blas_workspace_bytes; /* kept for matrix products */
     double block_bytes;          /* tensors are rounded up to a multiple of this */
-    double
-        large_bytes; /* from here on to a multiple of large_block_bytes; INFINITY: no such size */
+    /* from here on to a multiple of large_block_bytes; INFINITY: no such size */
+    double large_bytes;
     double large_block_bytes;
     const char *source; /* key of data/SOURCES.md */
 };

@@ -10,7 +10,8 @@
 #include "model/hardware/kernel_model.h"
 
 struct dl_rate {
-    int precision;          /* enum dl_precision; DL_MIXED is not a rate of its own: it uses fp16 */
+    /* enum dl_precision; DL_MIXED is not a rate of its own: it uses fp16 */
+    int precision;
     int unit;               /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
     double peak_flop_per_s; /* dense */
     const char *source;
@@ -23,9 +24,9 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
 };
 
 struct dl_device {
-    const char *name, *summary,
-        *source;      /* source: key of data/SOURCES.md, for every number without its own */
-    const char *kind; /* "gpu" or "cpu" */
+    /* source: key of data/SOURCES.md, for every number without its own */
+    const char *name, *summary, *source;
+    const char *kind;                    /* "gpu" or "cpu" */
     const char *vendor, *architecture;   /* "nvidia", "volta" */
     double memory_bytes;                 /* capacity */
     double memory_bandwidth_bytes_per_s; /* datasheet */
@@ -33,27 +34,30 @@ struct dl_device {
     double l2_bytes;                     /* last-level cache; NAN: unknown */
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
-    double together_ratio;   /* its arithmetic while all other devices of the host work too / alone;
-                                NAN: unknown */
+    /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
+    double together_ratio;
     double kernel_latency_s; /* shortest kernel, start to end, on the device */
     double kernel_gap_s;     /* between two queued kernels on the device */
-    double collective_slowdown_frac; /* compute lost beside NCCL / its transfers; NAN: as the
-                                        framework says */
-    double launch_s;                 /* host time to queue one kernel with the bare runtime */
-    double context_bytes;            /* memory that the runtime and libraries take */
-    double workspace_bytes;          /* default workspace limit of the convolution library */
+    /* compute lost beside NCCL / its transfers; NAN: as the framework says */
+    double collective_slowdown_frac;
+    double launch_s;        /* host time to queue one kernel with the bare runtime */
+    double context_bytes;   /* memory that the runtime and libraries take */
+    double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;
     int rate_count;
     struct dl_kernel_model *surfaces;
     int surface_count; /* fitted; ordered as in the file */
+    /* kinds of work that a calibration measured by themselves */
     struct dl_work_factor *works;
-    int work_count; /* kinds of work that a calibration measured by themselves */
-    const char *
-        surfaces_from; /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
-    double direct_conv_scale; /* time of convolutions without a fast algorithm / by borrowed
-                                 surfaces; NAN: 1. F-DIRECT-CONV */
-    double norm_scale;        /* time of batch normalisations by libraries of the device's time / by
-                                 bandwidth; NAN: 1. F-DEVICE-NORM */
+    int work_count;
+    /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
+    const char *surfaces_from;
+    /* time of convolutions without a fast algorithm / by borrowed surfaces; NAN: 1. F-DIRECT-CONV
+     */
+    double direct_conv_scale;
+    /* time of batch normalisations by libraries of the device's time / by bandwidth; NAN: 1.
+     * F-DEVICE-NORM */
+    double norm_scale;
     const struct dl_device *borrowed; /* loaded from surfaces_from (not in the file) */
     struct dl_map_entry *sources;
     int source_count;    /* key -> source of single members */

@@ -10,9 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    DL_DIMS = 3
-}; /* spatial dimensions, outermost first: {depth, height, width}; unused ones are 1 */
+/* spatial dimensions, outermost first: {depth, height, width}; unused ones are 1 */
+enum { DL_DIMS = 3 };
 
 enum dl_precision { /* of the arithmetic; the order is that of dl_precision_names */
                     DL_FP32,
@@ -32,10 +31,11 @@ enum dl_pass { DL_FORWARD, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS, DL_UPDATE, DL_
 extern const char *const dl_pass_names[]; /* "fwd","bwd_data","bwd_filter","update", NULL */
 
 enum dl_op {
-    DL_OP_GEMM,   /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
-    DL_OP_CONV,   /* convolution, 1 to 3 spatial dimensions */
-    DL_OP_STREAM, /* bandwidth-bound: reads and writes elements once (batch norm, ReLU, pooling,
-                     add, optimizer) */
+    DL_OP_GEMM, /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
+    DL_OP_CONV, /* convolution, 1 to 3 spatial dimensions */
+    /* bandwidth-bound: reads and writes elements once (batch norm, ReLU, pooling, add, optimizer)
+     */
+    DL_OP_STREAM,
     DL_OPS
 };
 extern const char *const dl_op_names[]; /* "gemm","conv","stream", NULL */
@@ -52,8 +52,8 @@ enum dl_work {
     DL_WORK_ATTENTION,
     DL_WORKS
 };
-extern const char *const dl_work_names[]; /* "any","batchnorm","layernorm","activation","pooling","softmax","attention",
-                                             NULL */
+/* "any","batchnorm","layernorm","activation","pooling","softmax","attention", NULL */
+extern const char *const dl_work_names[];
 
 struct dl_kernel {
     enum dl_op op;
@@ -88,15 +88,16 @@ struct dl_device;
 enum dl_limit { DL_LIMIT_COMPUTE, DL_LIMIT_MEMORY, DL_LIMIT_LATENCY };
 
 struct dl_kernel_time {
-    double
-        time_s; /* on the device, launch gap not included; NAN when the device has no rate for it */
+    /* on the device, launch gap not included; NAN when the device has no rate for it */
+    double time_s;
     double sigma_log;    /* standard deviation of log(time): its uncertainty */
     enum dl_limit limit; /* what bounds it */
     bool extrapolated;   /* outside the samples, or no samples for this device */
     const char *formula; /* id: "F-KERNEL-MODEL", "F-KERNEL-ROOFLINE", "F-KERNEL-STREAM" */
-    const char *origin;  /* "fitted", "borrowed" (the surface of a relative, scaled), "datasheet" */
-    const char *
-        origin_device; /* whose samples or datasheet: the device itself, or the one borrowed from */
+    /* "fitted", "borrowed" (the surface of a relative, scaled), "datasheet" */
+    const char *origin;
+    /* whose samples or datasheet: the device itself, or the one borrowed from */
+    const char *origin_device;
 };
 
 /* Time of one call on a device in a precision. Pure; at most a few hundred ns. */

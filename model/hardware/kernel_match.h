@@ -15,8 +15,8 @@ struct dl_kernel_row {
     struct dl_kernel kernel;
     enum dl_precision precision;
     double measured_s;
-    const char *why; /* reason why the row is no kernel of ours (no time, a size missing); NULL: it
-                        is one */
+    /* reason why the row is no kernel of ours (no time, a size missing); NULL: it is one */
+    const char *why;
 };
 
 /* Name of the device file for a name in a table's device column ("V100" -> "v100_sxm2_16"), a name

@@ -222,8 +222,8 @@ static int unnamed_axis(const struct dl_kernel_model *surface, int f) {
 enum dl_code dl_kernel_model_pack(struct dl_kernel_model *surface, struct dl_arena *arena,
                                   struct dl_err *err) {
     static const float FAR = 1e6F; /* its covariance with anything vanishes */
-    static const double DOMAIN_MARGIN =
-        1.0; /* octaves outside the samples' box that are no extrapolation yet */
+    /* octaves outside the samples' box that are no extrapolation yet */
+    static const double DOMAIN_MARGIN = 1.0;
     static const uintptr_t ALIGNMENT = 64; /* bytes */
     enum { WIDTH = DL_KERNEL_MODEL_WIDTH };
     int n = surface->weight_count, axes = surface->length_count, blocks = (n + WIDTH - 1) / WIDTH;
@@ -233,8 +233,8 @@ enum dl_code dl_kernel_model_pack(struct dl_kernel_model *surface, struct dl_are
         arena, (size_t)blocks * (size_t)(axes + 1) * WIDTH * sizeof(float) + ALIGNMENT, 1);
     if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     float *packed = (float *)(void *)(room + (ALIGNMENT - (uintptr_t)room % ALIGNMENT) % ALIGNMENT);
-    for (int axis = 0; axis < DL_AXES;
-         axis++) { /* one that is no feature is 0 over any length, and so within the domain */
+    /* one that is no feature is 0 over any length, and so within the domain */
+    for (int axis = 0; axis < DL_AXES; axis++) {
         surface->axes[axis] = 0;
         surface->per_length[axis] = surface->low[axis] = surface->high[axis] = 0.0F;
     }

@@ -42,10 +42,8 @@
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
 
-enum {
-    DL_FEATURES_MAX = 10,
-    DL_KERNEL_MODEL_WIDTH = 16
-}; /* WIDTH: samples that are evaluated at a time */
+/* WIDTH: samples that are evaluated at a time */
+enum { DL_FEATURES_MAX = 10, DL_KERNEL_MODEL_WIDTH = 16 };
 /* Places in dl_kernel_model_shape.features that the base reads too; the last two are not among the
  * features. */
 enum {
@@ -66,48 +64,52 @@ struct dl_kernel_model {
     double latency_s;
     double rate_flop_per_s;       /* attained by large kernels */
     double bandwidth_bytes_per_s; /* attained */
-    double half_m, half_n,
-        half_k; /* sides that run at half rate; GEMM: M is the longer side of the result */
+    /* sides that run at half rate; GEMM: M is the longer side of the result */
+    double half_m, half_n, half_k;
     double half_waves;
     double unaligned_gain;             /* 2-byte operands: a side that is no multiple of 8 */
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
-    double gain_3x3,
-        gain_5x5; /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
-    double stride_exponent;    /* rate falls with (stride area)^-exponent */
-    double batch_exponent_3x3; /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent:
-                                * Winograd kernels work on tiles of images */
+    /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
+    double gain_3x3, gain_5x5;
+    double stride_exponent; /* rate falls with (stride area)^-exponent */
+    /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent: Winograd kernels * work on
+     * tiles of images */
+    double batch_exponent_3x3;
     double padded_pointwise_gain; /* 1x1 kernels with padding, which are no plain matrix product */
     double narrow_gain;           /* fewer than 8 input channels */
     double pointwise_gain;        /* 1x1 kernels */
     double grouped_gain;          /* grouped convolution (more than one channel a group) */
     double wave_exponent;         /* and with (dl_tile_steps of 128 x 64)^-exponent */
-    double stride_channels_exponent,
-        stride_filters_exponent; /* stride_exponent rises by these with each octave of
-                                  * channels, filters above 256 */
-    double tile_exponent; /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole
-                             tiles and waves / needed, of */
-    double partial_waves; /* convolution; above 0: not the smooth 1/e, but whole tiles and their
-                             algorithms (kernel_model.h, above) */
-    double winograd_gain; /* of its products over other ones */
-    double transform_bytes_per_s;    /* of the numbers that Winograd's transforms move */
-    double spread_gain, gather_gain; /* gradients of data behind a stride: every point of the input;
-                                        columns, then summed */
-    double gather_bytes_per_s;       /* of the columns that are summed */
-    double tile_64_gain, tile_32_gain; /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two
-                                          at these shares of the rate */
-    double channel_multiple; /* matrix units work on channels and filters padded to this multiple
-                                (8), else 1 */
-    double
-        base_sigma_log; /* standard deviation of log(t / base): uncertainty far from every sample */
+    /* stride_exponent rises by these with each octave of * channels, filters above 256 */
+    double stride_channels_exponent, stride_filters_exponent;
+    /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole tiles and waves / needed,
+     * of */
+    double tile_exponent;
+    /* convolution; above 0: not the smooth 1/e, but whole tiles and their algorithms
+     * (kernel_model.h, above) */
+    double partial_waves;
+    double winograd_gain;         /* of its products over other ones */
+    double transform_bytes_per_s; /* of the numbers that Winograd's transforms move */
+    /* gradients of data behind a stride: every point of the input; columns, then summed */
+    double spread_gain, gather_gain;
+    double gather_bytes_per_s; /* of the columns that are summed */
+    /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two at these shares of the rate */
+    double tile_64_gain, tile_32_gain;
+    /* matrix units work on channels and filters padded to this multiple (8), else 1 */
+    double channel_multiple;
+    /* standard deviation of log(t / base): uncertainty far from every sample */
+    double base_sigma_log;
     /* correction; empty when there were too few samples */
     int distance;  /* DL_DISTANCE_* */
     double offset; /* mean of log(t / base) over the samples; absent: 0 */
+    /* names, as in dl_kernel_model_features; absent: see dl_kernel_model_pack */
     const char **features;
-    int feature_count; /* names, as in dl_kernel_model_features; absent: see dl_kernel_model_pack */
+    int feature_count;
     double *lengths;
     int length_count; /* length scale of each feature */
+    /* features / lengths of the samples, one feature after the other */
     double *points;
-    int point_count; /* features / lengths of the samples, one feature after the other */
+    int point_count;
     double *weights;
     int weight_count; /* one a sample: point_count = length_count * weight_count */
     /* domain of the samples in the features' axes */
@@ -120,10 +122,10 @@ struct dl_kernel_model {
     const char *source;
     /* made by dl_kernel_model_pack; without it a surface is its base alone */
     int axes[DL_AXES]; /* of the features */
-    float per_length[DL_AXES], low[DL_AXES],
-        high[DL_AXES];   /* by axis: 1 / length; the domain with its margin, over the length */
-    const float *packed; /* for each block of DL_KERNEL_MODEL_WIDTH samples: points by feature, then
-                            weights; aligned */
+    /* by axis: 1 / length; the domain with its margin, over the length */
+    float per_length[DL_AXES], low[DL_AXES], high[DL_AXES];
+    /* for each block of DL_KERNEL_MODEL_WIDTH samples: points by feature, then weights; aligned */
+    const float *packed;
     int block_count;
 };
 
@@ -144,18 +146,18 @@ struct dl_kernel_model_shape {
     enum dl_op op;
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;
     double flop, bytes, m, n, k, waves;
-    double count, units;      /* products in one call; units of the device */
-    double tile_excess[3];    /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual,
-                                 dl_tile_narrow */
+    double count, units; /* products in one call; units of the device */
+    /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual, dl_tile_narrow */
+    double tile_excess[3];
     double channels, filters; /* of one group; 0 for GEMM */
     double element_bytes;
-    double in_bytes, out_bytes;              /* convolution: of both activations */
-    double out_positions, taps, stride_area; /* convolution: points of the output in all images; of
-                                                the kernel; and of a step */
-    double winograd_tiles;                   /* of 4 x 4 points of the output; 0: no Winograd */
+    double in_bytes, out_bytes; /* convolution: of both activations */
+    /* convolution: points of the output in all images; of the kernel; and of a step */
+    double out_positions, taps, stride_area;
+    double winograd_tiles; /* of 4 x 4 points of the output; 0: no Winograd */
     double launches;
-    float features[DL_AXES]; /* log2 of the quantities, by axis: the place in
-                                dl_kernel_model_features[op] */
+    /* log2 of the quantities, by axis: the place in dl_kernel_model_features[op] */
+    float features[DL_AXES];
 };
 
 /* Names of the features of an operation (enum dl_op), NULL at the end; a feature's place here is

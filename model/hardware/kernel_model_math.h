@@ -38,8 +38,8 @@ static inline double dl_log2_near(double x) {
     uint64_t bits;
     double m;
     memcpy(&bits, &x, sizeof bits);
-    const uint64_t scaled =
-        bits - root_half + one; /* of x / sqrt(1/2): its exponent is the one sought */
+    /* of x / sqrt(1/2): its exponent is the one sought */
+    const uint64_t scaled = bits - root_half + one;
     bits -= (scaled & exponent_bits) - one;
     memcpy(&m, &bits, sizeof m);
     const double s = (m - 1) / (m + 1), q = s * s;

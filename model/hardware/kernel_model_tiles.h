@@ -36,8 +36,8 @@ static inline double dl_tile_excess(double m, double n, double count, double uni
 
 /* Whole waves of 128 x 64 tiles over waves + 1, the smooth form that a fitted base has: near 1 for
  * many waves, up to 2. */
-static inline double dl_tile_steps(double excess,
-                                   double waves) { /* dl_tile_excess of that tile, waves of it */
+/* dl_tile_excess of that tile, waves of it */
+static inline double dl_tile_steps(double excess, double waves) {
     return waves > 0 ? excess * waves / (waves + 1) : 1;
 }
 

@@ -272,7 +272,7 @@ DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *surface,
     /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper
      * bound). */
     const double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
-    out->time_s = base_s * dl_exp2_near(1.4426950408889634 *
-                                        (surface->offset + sums.weighted)); /* 1 / ln 2 */
+    /* 1 / ln 2 */
+    out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (surface->offset + sums.weighted));
     out->sigma_log = sqrt(surface->sigma_log * surface->sigma_log + unexplained * unexplained);
 }

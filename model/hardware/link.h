@@ -22,37 +22,44 @@ struct dl_piece {
 };
 
 struct dl_link {
-    const char *kind; /* "nvlink1".."nvlink5", "nvswitch", "pcie2".."pcie5", "qpi", "upi", "xbus",
-                         "shm", "infiniband", "ethernet", "omnipath", "aries", "efa", "loopback" */
+    /* "nvlink1".."nvlink5", "nvswitch", "pcie2".."pcie5", "qpi", "upi", "xbus", "shm",
+     * "infiniband", "ethernet", "omnipath", "aries", "efa", "loopback" */
+    const char *kind;
     const char *source;
-    double bandwidth_bytes_per_s; /* attained payload. intra: what one device can send to its peers
-                                     in a ring; inter: one adapter */
-    double latency_s; /* one small message, one way, hardware and transport (verbs, TCP) */
+    /* attained payload. intra: what one device can send to its peers in a ring; inter: one adapter
+     */
+    double bandwidth_bytes_per_s;
+    /* one small message, one way, hardware and transport (verbs, TCP) */
+    double latency_s;
     /* intra */
     int64_t channels; /* rings that NCCL builds; DL_ABSENT: derived */
     double channel_bandwidth_bytes_per_s;
+    /* link graph where it is not uniform (DGX-1 cube mesh) */
     struct dl_edge *edges;
-    int edge_count;     /* link graph where it is not uniform (DGX-1 cube mesh) */
-    int64_t peer_group; /* devices that reach each other without crossing sockets; DL_ABSENT: all */
+    int edge_count;
+    /* devices that reach each other without crossing sockets; DL_ABSENT: all */
+    int64_t peer_group;
     double cross_bandwidth_bytes_per_s; /* between peer groups (QPI, UPI), shared by all flows */
     bool peer_to_peer;                  /* devices copy to each other without host staging */
     /* inter */
     int64_t adapters_per_node;
-    bool rdma;                         /* verbs-like transport; false: TCP through the kernel */
-    double nccl_bandwidth_bytes_per_s; /* what NCCL attains where it cannot use the adapter as MPI
-                                          can (sockets); NAN: the same */
-    bool gpudirect;                    /* adapter reads device memory */
-    const char *distance;              /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
-    double per_message_cpu_s;          /* TCP stacks: host time per message */
-    bool assumed; /* neither measured here nor from documentation: predictions say so */
+    bool rdma; /* verbs-like transport; false: TCP through the kernel */
+    /* what NCCL attains where it cannot use the adapter as MPI can (sockets); NAN: the same */
+    double nccl_bandwidth_bytes_per_s;
+    bool gpudirect;           /* adapter reads device memory */
+    const char *distance;     /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
+    double per_message_cpu_s; /* TCP stacks: host time per message */
+    /* neither measured here nor from documentation: predictions say so */
+    bool assumed;
+    /* point to point, ascending max_bytes; measured first */
     struct dl_piece *pieces;
-    int piece_count; /* point to point, ascending max_bytes; measured first */
+    int piece_count;
     struct dl_map_entry *sources;
     int source_count;
     const char *comment; /* choices between sources that disagree; free text */
     /* derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
-    int ring_channels[DL_LINK_DEVICES +
-                      1]; /* link-disjoint rings, each direction of a ring counted once */
+    /* link-disjoint rings, each direction of a ring counted once */
+    int ring_channels[DL_LINK_DEVICES + 1];
     bool connected[DL_LINK_DEVICES + 1]; /* a spanning tree of links exists */
     /* [stride][n]: rings of the worst placed group of n devices that stand `stride` apart, when
      * such groups fill the node: DL_GROUP_UNKNOWN, DL_GROUP_APART (no links join them),

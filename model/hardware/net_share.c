@@ -21,8 +21,8 @@ struct dl_network_share dl_network_fabric(const struct dl_system *system, double
     if (!system->has_fabric || fabric->nodes_per_leaf <= 0 ||
         nodes <= (double)fabric->nodes_per_leaf)
         return out;
-    const bool dragonfly =
-        fabric->topology != NULL && fabric->topology[0] == 'd'; /* no other begins so */
+    /* no other begins so */
+    const bool dragonfly = fabric->topology != NULL && fabric->topology[0] == 'd';
     /* up and down, or to the global link, over it, and from it */
     if (!isnan(fabric->hop_latency_s))
         out.latency_s = (dragonfly ? 3.0 : 2.0) * fabric->hop_latency_s;

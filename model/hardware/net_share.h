@@ -8,16 +8,16 @@
 #include "model/hardware/system.h"
 
 enum dl_network_link { DL_NET_ADAPTERS, DL_NET_COPY, DL_NET_MEMORY, DL_NET_CROSS, DL_NET_LINKS };
-extern const char
-    *const dl_network_link_names[]; /* "adapter", "host-copy", "host-memory", "socket-link", NULL */
+/* "adapter", "host-copy", "host-memory", "socket-link", NULL */
+extern const char *const dl_network_link_names[];
 
 struct dl_network_share {
     double bytes_per_s; /* of one group at one node, each direction, all its rails together */
     double rail_count;  /* adapters that the group uses */
     double latency_s;   /* that switches and hops between leaves add to a message */
-    double
-        bisection; /* slowdown of traffic that crosses leaves all at once (exchanges at a distance,
-                      all-to-all); a ring crosses each leaf's border once and keeps its rate */
+    /* slowdown of traffic that crosses leaves all at once (exchanges at a distance, all-to-all); a
+     * ring crosses each leaf's border once and keeps its rate */
+    double bisection;
     enum dl_network_link limit;
 };
 

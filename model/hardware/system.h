@@ -10,12 +10,12 @@ struct dl_host {
     const char *cpu, *source;
     int64_t sockets, cores; /* cores: of the whole node */
     double memory_bytes;
-    double memory_bandwidth_bytes_per_s; /* of the whole node; reductions on the host run at a third
-                                            of it */
-    double copy_bandwidth_bytes_per_s;   /* host <-> one device, pinned, one direction */
+    /* of the whole node; reductions on the host run at a third of it */
+    double memory_bandwidth_bytes_per_s;
+    double copy_bandwidth_bytes_per_s; /* host <-> one device, pinned, one direction */
     double pageable_bandwidth_bytes_per_s;
-    int64_t
-        devices_per_copy_link; /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
+    /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
+    int64_t devices_per_copy_link;
     struct dl_map_entry *sources;
     int source_count;
     const char *comment;
@@ -52,15 +52,15 @@ struct dl_coll_base {
 };
 struct dl_coll_measured {
     const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
-    const char *buffers; /* of a host library: "device", when it took the devices' memory itself;
-                            NULL: the host's */
+    /* of a host library: "device", when it took the devices' memory itself; NULL: the host's */
+    const char *buffers;
     int64_t nodes, ranks;
     struct dl_coll_sample *samples;
     int sample_count; /* ascending bytes */
     struct dl_piece *pieces;
     int piece_count; /* fit, for sizes beyond the samples */
-    struct dl_coll_base *
-        bases; /* derived: the model at each sample, by dl_coll_measured_fill(); NULL: when asked */
+    /* derived: the model at each sample, by dl_coll_measured_fill(); NULL: when asked */
+    struct dl_coll_base *bases;
 };
 
 /* One shape that a probe of calibrate measured, as it was measured. */
@@ -70,11 +70,11 @@ struct dl_raw_sample {
     double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
     double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
     double min_s;                                 /* the fastest block */
-    double drift_frac;   /* second half of the blocks against the first, where they differ for sure;
-                            NAN: steady */
+    /* second half of the blocks against the first, where they differ for sure; NAN: steady */
+    double drift_frac;
     double load_average; /* of the machine, when the sample was finished */
-    int64_t repeats, outliers,
-        preempted; /* blocks that count, those of them far from the median; blocks left out */
+    /* blocks that count, those of them far from the median; blocks left out */
+    int64_t repeats, outliers, preempted;
 };
 
 /* What NCCL's model reads out of names, worked out once by dl_nccl_prepare(); in force while the
@@ -90,41 +90,46 @@ struct dl_nccl_known {
 struct dl_system {
     const char *name, *summary, *source;
     const char *device_name; /* "device": a file of data/devices/ ... */
-    struct dl_device
-        profile; /* ... or "device_profile": the device itself, as calibrate writes it */
+    /* ... or "device_profile": the device itself, as calibrate writes it */
+    struct dl_device profile;
     bool has_profile;
-    const struct dl_device
-        *device; /* the one of the two that is in force; set by the loader (data.h) */
+    /* the one of the two that is in force; set by the loader (data.h) */
+    const struct dl_device *device;
     int64_t nodes, devices_per_node;
-    bool nodes_share_host; /* virtual nodes: all of them are one host, whose cores and memory they
-                              share */
-    double jitter_frac; /* standard deviation of a step between devices / its mean; NAN: unknown */
+    /* virtual nodes: all of them are one host, whose cores and memory they share */
+    bool nodes_share_host;
+    /* standard deviation of a step between devices / its mean; NAN: unknown */
+    double jitter_frac;
     double node_mtbf_s; /* mean time between failures of one node; NAN: unknown */
-    double restart_s; /* from a failure until training goes on from its checkpoint; NAN: unknown */
+    /* from a failure until training goes on from its checkpoint; NAN: unknown */
+    double restart_s;
     struct dl_host host;
     bool has_host;
+    /* "links": {"intra": {...}, "inter": {...}} */
     struct dl_link intra, inter;
-    bool has_intra, has_inter; /* "links": {"intra": {...}, "inter": {...}} */
+    bool has_intra, has_inter;
     struct dl_fabric fabric;
     bool has_fabric;
     struct dl_storage storage;
     bool has_storage;
     struct dl_nccl_known nccl; /* derived */
-    const char *nccl_algorithm,
-        *nccl_protocol; /* imposed, as NCCL_ALGO and NCCL_PROTO do; NULL: NCCL chooses */
+    /* imposed, as NCCL_ALGO and NCCL_PROTO do; NULL: NCCL chooses */
+    const char *nccl_algorithm, *nccl_protocol;
     const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
     struct dl_coll_measured *collectives;
     int collective_count;
     /* what calibrate adds and prediction does not need (host name, date, raw samples) */
     const char *measured_on, *measured_at;
+    /* free facts: host, kernel, library versions, load */
     struct dl_map_entry *measurement;
-    int measurement_count; /* free facts: host, kernel, library versions, load */
+    int measurement_count;
     struct dl_map_entry *sources;
     int source_count;
     bool has_links;
     const char *comment; /* choices between sources that disagree; free text */
+    /* what the fits of a calibrated profile rest on */
     struct dl_raw_sample *samples;
-    int sample_count; /* what the fits of a calibrated profile rest on */
+    int sample_count;
 };
 
 extern const struct dl_schema dl_system_schema;

@@ -5,8 +5,8 @@
 
 struct dl_paradl_time dl_paradl_epoch(const struct dl_paradl_request *r) {
     struct dl_paradl_time epoch = {0};
-    const double iterations =
-        ceil(r->dataset_samples / r->batch_samples);       /* a last, smaller batch sends as much */
+    /* a last, smaller batch sends as much */
+    const double iterations = ceil(r->dataset_samples / r->batch_samples);
     const double samples = r->batch_samples / r->replicas; /* of a group */
     double compute_s = 0, update_s = 0, weights = 0, gathers_s = 0;
     for (int i = 0; i < r->layer_count; i++) {

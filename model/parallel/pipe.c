@@ -122,8 +122,8 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
         const double held = dl_pipeline_in_flight(plan.schedule, s, p->stages, p->micro_batches,
                                                   dl_pipe_virtual_stages(&plan));
         const double versions = dl_pipeline_weight_versions(plan.schedule, s, p->stages) - 1;
-        plan.nodes = plan.devices_per_node =
-            plan.dp > 1 ? 2 : 1; /* buffers of the exchange only where there is one */
+        /* buffers of the exchange only where there is one */
+        plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
         struct dl_memory m;
         dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, &m,
                           unknown);
@@ -134,9 +134,9 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
         m.weights_bytes += stash;
         m.buffers_bytes += borders;
         m.total_bytes += (stash + borders) / (1 - r->framework->fragmentation_frac);
-        const double most = samples_max != NULL
-                                ? dl_memory_max_batch(r->system, &own, r->framework, &plan)
-                                : NAN; /* samples held at once */
+        /* samples held at once */
+        const double most =
+            samples_max != NULL ? dl_memory_max_batch(r->system, &own, r->framework, &plan) : NAN;
         if (dl_known(most))
             samples = fmin(samples, floor(most / held) * p->micro_batches / p->stages);
         if (m.total_bytes > out->total_bytes) *out = m;
@@ -188,10 +188,8 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
     *comm_s = *exposed_s = 0;
     if (p->stages > 1) {
         const double count = 2 * v * p->micro_batches;
-        const bool between =
-            p->plan.pp >
-            p->plan
-                .devices_per_node; /* stages fill nodes: one border of a pipeline leaves a node */
+        /* stages fill nodes: one border of a pipeline leaves a node */
+        const bool between = p->plan.pp > p->plan.devices_per_node;
         const struct dl_collective_request one = {.op = DL_COLL_P2P,
                                                   .bytes = p->border_elements *
                                                            p->plan.micro_batch_samples * width,
@@ -200,8 +198,8 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
         DL_TRY(put_message(p, "activations and gradients between stages", one, count, comm_s, err));
         const double p2p_s = *comm_s / count;
         const double steps = p->plan.schedule == DL_ASYNC ? 0 : 2 * (p->parts - 1);
-        const double late_s =
-            fmax(0, 2 * v * p2p_s - p->step_max_s); /* a border slower than the stage itself */
+        /* a border slower than the stage itself */
+        const double late_s = fmax(0, 2 * v * p2p_s - p->step_max_s);
         *exposed_s = steps * p2p_s + p->micro_batches * late_s;
     }
     double sync_s = 0;
@@ -220,9 +218,8 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
                                                   .memo = &memo};
         DL_TRY(put_message(p, "all-reduce of a stage", sum, 1, &duration_s, err));
         *comm_s += duration_s;
-        const double early_s = p->plan.schedule == DL_ASYNC
-                                   ? 0
-                                   : s * p->step_max_s * 2 / 3; /* backward is two thirds */
+        /* backward is two thirds */
+        const double early_s = p->plan.schedule == DL_ASYNC ? 0 : s * p->step_max_s * 2 / 3;
         sync_s = fmax(sync_s, duration_s - early_s);
     }
     *exposed_s += sync_s;

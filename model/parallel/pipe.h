@@ -14,9 +14,9 @@
 struct dl_pipe {
     /* of the split: stages x virtual stages, one size of micro-batch */
     int stages, parts;
-    int *first;                 /* of each part */
-    double *step_s, *compute_s; /* of each stage: one micro-batch forward and backward, with and
-                                   without host stalls */
+    int *first; /* of each part */
+    /* of each stage: one micro-batch forward and backward, with and without host stalls */
+    double *step_s, *compute_s;
     double *parameters;         /* elements of each stage */
     const double *cut_elements; /* of one sample, across each border between layers */
     int slowest;

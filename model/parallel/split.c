@@ -172,8 +172,8 @@ double dl_split_limit(const struct dl_workload *whole, enum dl_split_kind kind, 
                 most *= fmin(layer->in.size[d], layer->out.size[d]);
             }
         } else {
-            if (!has_filters(layer) || strcmp(layer->kind->name, "dense") == 0)
-                continue; /* dense ones follow if they can */
+            /* dense ones follow if they can */
+            if (!has_filters(layer) || strcmp(layer->kind->name, "dense") == 0) continue;
             if (kind == DL_SPLIT_CHANNEL && layer->first) continue;
             most = kind == DL_SPLIT_FILTER ? layer->out.channels : layer->in.channels;
         }

@@ -13,8 +13,8 @@ enum dl_split_kind { DL_SPLIT_FILTER, DL_SPLIT_CHANNEL, DL_SPLIT_SPATIAL };
 struct dl_split {
     enum dl_split_kind kind;
     double parts;
-    double grid[DL_DIMS]; /* spatial: parts along each dimension, outermost first; their product is
-                             `parts` */
+    /* spatial: parts along each dimension, outermost first; their product is `parts` */
+    double grid[DL_DIMS];
 };
 
 /* The network with the shapes of the device that has most to do (parts rounded up). Layers that

@@ -158,8 +158,8 @@ static enum dl_code add_halos(struct walk *w, int index, bool backward, struct d
     const struct dl_layer *layer = &w->whole->layers[index];
     const struct dl_framework *framework = w->replica->request->framework;
     int64_t stride = 1;
-    if (backward && layer->first)
-        return DL_OK; /* the input needs no gradient; its weights' uses the forward halo */
+    /* the input needs no gradient; its weights' uses the forward halo */
+    if (backward && layer->first) return DL_OK;
     for (int d = DL_DIMS - 1; d >= 0; d--) {
         const int64_t parts = (int64_t)w->split->grid[d];
         if (parts <= 1) continue;
@@ -242,8 +242,8 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
     replica->input_extra_s = t.time_s;
     if (r->framework->message_copy_bytes_per_s > 0) {
-        replica->input_extra_s +=
-            2 * bytes / r->framework->message_copy_bytes_per_s; /* packed and unpacked */
+        /* packed and unpacked */
+        replica->input_extra_s += 2 * bytes / r->framework->message_copy_bytes_per_s;
     }
     return DL_OK;
 }

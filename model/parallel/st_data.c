@@ -27,8 +27,8 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
         .request = request,
         .workload = request->workload,
         .plan = *plan,
-        .samples =
-            ceil(plan->batch_per_device_samples - 1e-9), /* the fullest device sets the pace */
+        /* the fullest device sets the pace */
+        .samples = ceil(plan->batch_per_device_samples - 1e-9),
         .parts = 1,
         /* Parameter servers on cores that carry their messages cost one worker as much. */
         .exchange =

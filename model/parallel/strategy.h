@@ -23,9 +23,10 @@ struct dl_strategy_request {
 
 struct dl_strategy {
     const char *name, *summary;
-    unsigned axes;   /* enum dl_axis, those that may differ from 1 */
-    unsigned inside; /* the axis that fills a node when the plan leaves it open; 0: none (the first
-                        of `axes` takes all) */
+    unsigned axes; /* enum dl_axis, those that may differ from 1 */
+    /* the axis that fills a node when the plan leaves it open; 0: none (the first of `axes` takes
+     * all) */
+    unsigned inside;
     /* NULL: nothing to refuse beyond the axes' product. Errors: DL_ERR_USAGE with the limit and the
      * nearest that is possible. */
     enum dl_code (*check)(const struct dl_system *system, const struct dl_workload *workload,

@@ -30,8 +30,8 @@ enum { DL_TRANSFORMER_RECOMPUTES = 3 }; /* enum dl_recompute */
 
 /* How a tensor of the network is split over the ranks of tensor parallelism. */
 enum dl_transformer_state {
-    DL_TRANSFORMER_WHOLE, /* every rank has all channels; with sequence parallelism its share of the
-                             tokens */
+    /* every rank has all channels; with sequence parallelism its share of the tokens */
+    DL_TRANSFORMER_WHOLE,
     DL_TRANSFORMER_SPLIT, /* every rank has its share of the channels */
 };
 
@@ -51,7 +51,8 @@ struct dl_transformer_layer {
     enum dl_transformer_part part;
     enum dl_transformer_role role;
     enum dl_transformer_state in, out;
-    bool gathers; /* column: the first reader of its input, which exchanges for all readers */
+    /* column: the first reader of its input, which exchanges for all readers */
+    bool gathers;
 };
 
 struct dl_transformer {
@@ -62,20 +63,23 @@ struct dl_transformer {
     enum dl_optimizer optimizer;
     enum dl_library library;
     double compute_scale; /* 0: 1 */
+    /* before, one of the body, the last of the body, after */
     struct dl_transformer_layer *layers;
-    int layer_count;              /* before, one of the body, the last of the body, after */
+    int layer_count;
     int body_count;               /* workload layers in one body layer */
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
-    double routed; /* rows of experts for each token: k x capacity factor; 0 without experts */
+    /* rows of experts for each token: k x capacity factor; 0 without experts */
+    double routed;
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
+    /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
-        expert_elements[DL_TRANSFORMER_PARTS]; /* parameters; body: of one layer */
+        expert_elements[DL_TRANSFORMER_PARTS];
     double tensor_count[DL_TRANSFORMER_PARTS]; /* parameter tensors */
-    double tied_elements; /* of the embedding that the head uses too: a copy on the last stage of a
-                             pipeline */
-    bool by_tokens;       /* the input is a sequence: it can be split along it */
-    bool plain;           /* no stack: `stack` equal units of an arbitrary network, for sharded data
-                             parallelism alone */
+    /* of the embedding that the head uses too: a copy on the last stage of a pipeline */
+    double tied_elements;
+    bool by_tokens; /* the input is a sequence: it can be split along it */
+    /* no stack: `stack` equal units of an arbitrary network, for sharded data parallelism alone */
+    bool plain;
     bool reads_storage;
 };
 
@@ -134,25 +138,26 @@ enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
 /* One pass of one part for one micro-batch. */
 struct dl_transformer_pass {
     double device_s, by_limit_s[3]; /* kernels, split by enum dl_limit */
-    double launches, error_s, outside_s, flop,
-        moved_bytes; /* error_s: sum time x sigma; outside_s: beyond the samples */
-    double comm_s, comm_latency_s,
-        comm_inter_s; /* collectives that nothing hides; parts of comm_s */
+    /* error_s: sum time x sigma; outside_s: beyond the samples */
+    double launches, error_s, outside_s, flop, moved_bytes;
+    /* collectives that nothing hides; parts of comm_s */
+    double comm_s, comm_latency_s, comm_inter_s;
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
-    double
-        step_s; /* all of it: device, gaps and communication, or the host when that takes longer */
+    /* all of it: device, gaps and communication, or the host when that takes longer */
+    double step_s;
 };
 
 struct dl_transformer_micro_batch {
     struct dl_transformer_split split; /* tp, sp, ep and sequence_parallel count */
     double micro_samples;
+    /* body: of one layer */
     struct dl_transformer_pass forward[DL_TRANSFORMER_PARTS],
-        backward[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES]; /* body: of one layer */
+        backward[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
     double kept_bytes[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
     double border_bytes; /* between stages, of one rank */
-    struct dl_collective_time reduce, gather,
-        scatter;           /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
-    double exchange_bytes; /* their size */
+    /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
+    struct dl_collective_time reduce, gather, scatter;
+    double exchange_bytes;           /* their size */
     struct dl_collective_time route; /* of expert parallelism: tokens to their experts, and back */
     double route_bytes;
     bool extrapolated; /* a collective outside what was measured */
@@ -170,25 +175,25 @@ struct dl_transformer_mapping {
     double replicas;      /* data ranks: dp x ep x sp */
     double parameters[2]; /* of a rank of the first and of the last stage */
     double stage_layers;  /* body layers of a stage */
-    struct dl_collective_time
-        reduce; /* gradients of the fullest stage: all-reduce or reduce-scatter */
+    /* gradients of the fullest stage: all-reduce or reduce-scatter */
+    struct dl_collective_time reduce;
     struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */
     struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
     struct dl_collective_time tied; /* gradient of the embedding between first and last stage */
     double gradient_bytes, gather_bytes;
-    double shard_ranks; /* that states are shared out among: replicas, or those of a group (hybrid
-                           sharding) */
-    double expert_parameters, expert_replicas; /* of a rank, held by so many; 0: no expert ranks
-                                                  (then they count as all others) */
-    struct dl_collective_time expert_reduce,
-        expert_gather;                                 /* the experts' part of reduce and gather */
+    /* that states are shared out among: replicas, or those of a group (hybrid sharding) */
+    double shard_ranks;
+    /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
+    double expert_parameters, expert_replicas;
+    /* the experts' part of reduce and gather */
+    struct dl_collective_time expert_reduce, expert_gather;
     double expert_gradient_bytes, expert_gather_bytes; /* of gradient_bytes, gather_bytes */
     double updated_elements;                           /* parameters that a rank updates */
     double buckets;                                    /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
     double straggle_frac; /* waiting for the slowest of all devices / compute */
-    struct dl_memory
-        states[2]; /* weights, gradients, optimizer, workspace, buffers, context; no activations */
+    /* weights, gradients, optimizer, workspace, buffers, context; no activations */
+    struct dl_memory states[2];
     bool extrapolated;
 };
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
@@ -212,14 +217,15 @@ struct dl_transformer_choice {
 struct dl_transformer_result {
     double iteration_s, forward_s, backward_s, update_s, compute_s, comm_s, exposed_comm_s, input_s,
         exposed_input_s, bubble_s, overhead_s;
-    double tensor_s, border_s,
-        data_s; /* parts of comm_s: inside layers, between stages, gradients and parameters */
+    /* parts of comm_s: inside layers, between stages, gradients and parameters */
+    double tensor_s, border_s, data_s;
     double data_exposed_s;
     double comm_latency_s, comm_inter_s, comm_error_s; /* of the exposed communication */
     double by_limit_s[3], error_s, outside_s, sent_bytes;
     struct dl_memory memory;
     bool fits;
-    bool before, after; /* whether the slowest stage has the embedding, the head */
+    /* whether the slowest stage has the embedding, the head */
+    bool before, after;
 };
 /* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. No
  * allocation, no search: sums alone. */

@@ -74,8 +74,8 @@ static void put_communication(struct sink *s) {
                  pp = (double)layout->split.pp;
     const double routings =
         2 * m * layout->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
-    struct dl_collective_time reduce = layout->reduce,
-                              gather = layout->gather; /* but the experts' */
+    /* but the experts' */
+    struct dl_collective_time reduce = layout->reduce, gather = layout->gather;
     reduce.time_s -= layout->expert_reduce.time_s;
     gather.time_s -= layout->expert_gather.time_s;
     put(s, "inside layers", "communication", "F-TRANSFORMER-TENSOR",

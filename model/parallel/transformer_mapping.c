@@ -158,9 +158,8 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
                 m->buffers_bytes =
                     out->shard > 0 ? fmin(framework->bucket_bytes, gradients) : gradients;
             }
-            if (out->shard >= 3)
-                m->buffers_bytes +=
-                    2 * unit; /* gathered parameters of the layer at work and of the next */
+            /* gathered parameters of the layer at work and of the next */
+            if (out->shard >= 3) m->buffers_bytes += 2 * unit;
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
         m->context_bytes =
@@ -316,8 +315,8 @@ enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
                                      cell->border_bytes, out, err));
     if (s->pp <= 1 || s->tp <= 1 || cell->split.sequence_parallel) return DL_OK;
-    struct dl_collective_time
-        gather; /* every rank sends its share; the receivers put them together */
+    /* every rank sends its share; the receivers put them together */
+    struct dl_collective_time gather;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_TP),
                                      DL_COLL_ALL_GATHER, cell->exchange_bytes, &gather, err));
     out->time_s += gather.time_s;

@@ -102,8 +102,8 @@ static void add_tensor(const struct maker *m, const struct dl_transformer_layer 
     const struct dl_transformer_micro_batch *cell = m->cell;
     const double ranks = (double)m->split->tp, half = (ranks - 1) / ranks * cell->exchange_bytes;
     if (m->split->tp <= 1) return;
-    const bool experts =
-        l->role == DL_TRANSFORMER_EXPERTS; /* by columns and then by rows inside each */
+    /* by columns and then by rows inside each */
+    const bool experts = l->role == DL_TRANSFORMER_EXPERTS;
     const bool rows =
         l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY || experts;
     if (!rows && !l->gathers) return;

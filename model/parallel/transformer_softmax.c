@@ -29,9 +29,8 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
     if (fits && fmod(matrices, framework->softmax_matrices) == 0) return 0;
     const double n = matrices * queries * keys;
     for (int i = 0; i < DL_TRANSFORMER_SOFTMAX_KERNELS; i++) {
-        const double reads = pass == DL_BACKWARD_DATA && i == 0
-                                 ? 3 * n
-                                 : 2 * n; /* the gradient and the output of softmax */
+        /* the gradient and the output of softmax */
+        const double reads = pass == DL_BACKWARD_DATA && i == 0 ? 3 * n : 2 * n;
         out[i] = dl_kernel_stream(pass, n, reads, 2 * n);
     }
     return DL_TRANSFORMER_SOFTMAX_KERNELS;

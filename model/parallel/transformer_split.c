@@ -54,8 +54,8 @@ static bool find_stack(const struct dl_workload *workload, struct stack *out) {
             prefix_length = stem;
             out->first = i;
         }
-        if (stem != prefix_length || strncmp(name, prefix, stem) != 0)
-            return false; /* a second stack */
+        /* a second stack */
+        if (stem != prefix_length || strncmp(name, prefix, stem) != 0) return false;
         if (number == 0) out->each++;
         if (number != last && number != last + 1) return false;
         last = number;
@@ -133,11 +133,13 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
     if (layer->tied_to >= 0) return;
     if (l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_HEADS)
         split = layer->parameter_elements;
+    /* the bias is whole */
     if (l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY)
-        split = layer->parameters[0].elements; /* the bias is whole */
+        split = layer->parameters[0].elements;
+    /* but the router */
     const double expert = l->role == DL_TRANSFORMER_EXPERTS
                               ? layer->parameter_elements - layer->parameters[0].elements
-                              : 0; /* but the router */
+                              : 0;
     tf->split_elements[l->part] += sign * split;
     tf->expert_elements[l->part] += sign * expert;
     tf->whole_elements[l->part] += sign * (layer->parameter_elements - split - expert);

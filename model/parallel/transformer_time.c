@@ -174,11 +174,10 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
                  n_e = fmax(1, layout->expert_replicas);
     const double expert_frac =
         layout->gradient_bytes > 0 ? layout->expert_gradient_bytes / layout->gradient_bytes : 0;
-    const double part = (g - 1) / g,
-                 expert_part =
-                     (n_e - 1) / n_e; /* of the bytes gathered or scattered, that a rank sends */
-    const double across =
-        g < n ? 2 * (1 - g / n) / g : 0; /* hybrid sharding: all-reduce of a share among n/g */
+    /* of the bytes gathered or scattered, that a rank sends */
+    const double part = (g - 1) / g, expert_part = (n_e - 1) / n_e;
+    /* hybrid sharding: all-reduce of a share among n/g */
+    const double across = g < n ? 2 * (1 - g / n) / g : 0;
     const double sent = part + expert_frac * (expert_part - part);
     const double reduce_s = layout->reduce.time_s, gather_s = layout->gather.time_s;
     out->data_exposed_s = micro_batches * each_exposed_s + layout->tied.time_s;

@@ -35,32 +35,34 @@ struct dl_plan {
     enum dl_precision precision;
     enum dl_optimizer optimizer;
     enum dl_recompute recompute;
-    bool sequence_parallel;    /* tensor parallelism: what is not split by heads is split along the
-                                  sequence */
+    /* tensor parallelism: what is not split by heads is split along the sequence */
+    bool sequence_parallel;
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
-    int64_t virtual_stages;    /* interleaved schedule: parts of the network on each device; 0: 2
-                                  there, else 1 */
-    enum dl_assume assume;     /* simplifications of another model, to compare with it */
+    /* interleaved schedule: parts of the network on each device; 0: 2 there, else 1 */
+    int64_t virtual_stages;
+    enum dl_assume assume;          /* simplifications of another model, to compare with it */
     const char *variable_placement; /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
-    const char
-        *library; /* collective library instead of the framework's own; NULL: the framework's */
+    /* collective library instead of the framework's own; NULL: the framework's */
+    const char *library;
     bool synthetic_input;
     double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
     double decode_s_per_sample;           /* on one core; 0: not counted */
     double decode_workers;                /* per device; 0: all cores of the node */
-    int64_t
-        backup_workers; /* of the nodes: a synchronous step goes on without so many, the slowest */
-    bool first_epoch;   /* nothing is in the page cache yet */
-    const struct dl_layer_times *
-        layer_times; /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
-    double compute_scale; /* times kernels and the host's issue of them: `compare --anchor` corrects
-                             them by a measured run; 0: 1 */
-    bool recompute_open;  /* nobody said whether to recompute: as the framework does by default */
-    int64_t shard;        /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies
-                             zero1..3 imply it */
+    /* of the nodes: a synchronous step goes on without so many, the slowest */
+    int64_t backup_workers;
+    bool first_epoch; /* nothing is in the page cache yet */
+    /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
+    const struct dl_layer_times *layer_times;
+    /* times kernels and the host's issue of them: `compare --anchor` corrects them by a measured
+     * run; 0: 1 */
+    double compute_scale;
+    /* nobody said whether to recompute: as the framework does by default */
+    bool recompute_open;
+    /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies zero1..3 imply it */
+    int64_t shard;
     enum dl_mapping mapping;
-    int64_t shard_group; /* hybrid sharding: states are shared out among so many neighbouring data
-                            ranks; 0: all */
+    /* hybrid sharding: states are shared out among so many neighbouring data ranks; 0: all */
+    int64_t shard_group;
 };
 
 /* The factor on local work that the plan asks for; 1 when it asks for none. */

@@ -135,8 +135,8 @@ double dl_memory_max_batch(const struct dl_system *system, const struct dl_workl
      * pipeline may keep next to nothing: where the secant creeps, doubling and halving take over.
      */
     double fits = 1, fits_bytes = m.total_bytes, too_many = INFINITY;
-    static const double MOST =
-        1e9; /* samples; far above any capacity, and whole numbers are exact */
+    /* samples; far above any capacity, and whole numbers are exact */
+    static const double MOST = 1e9;
     enum { SECANTS = 8 };
     for (int step = 0; too_many - fits > 1 && fits < MOST; step++) {
         const double slope = (fits_bytes - fixed_bytes) / fits;

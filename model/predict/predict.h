@@ -33,17 +33,18 @@ struct dl_memory {
 /* One line of `explain`: a quantity with how it came about. */
 struct dl_term {
     const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */
-    const char *
-        group; /* "forward", "backward", "update", "communication", "input", "overhead", "memory" */
+    /* "forward", "backward", "update", "communication", "input", "overhead", "memory" */
+    const char *group;
     const char *formula; /* id, e.g. "F-COLL-RING" */
     const char *inputs;  /* text: "p=64 S=25.0 MiB ..." */
     const char *origin;  /* "measured", "fitted", "datasheet: S13", ... */
     double start_s;      /* on the timeline; NAN: not on it */
     double value;        /* seconds, or bytes for memory */
     double sigma_log;
-    const char *limit; /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency";
-                          NULL: no kernels */
-    const char *lane;  /* "compute", "communication", "host", "copy"; NULL */
+    /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels
+     */
+    const char *limit;
+    const char *lane; /* "compute", "communication", "host", "copy"; NULL */
 };
 
 struct dl_heterogeneous_group; /* heterogeneous.h */
@@ -66,8 +67,9 @@ struct dl_prediction {
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes;
     int comm_messages;
+    /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
     const struct dl_heterogeneous_group *groups;
-    int group_count; /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
+    int group_count;
 };
 
 struct dl_predict_options {

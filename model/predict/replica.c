@@ -194,8 +194,8 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     const double single_input_s =
         one.feed_s +
         (prefetch ? fmax(0, one.pipeline_s - single_s * replica->parts) : one.pipeline_s);
-    const double used = 1 - (double)plan->backup_workers /
-                                (double)plan->nodes; /* gradients of spare workers are dropped */
+    /* gradients of spare workers are dropped */
+    const double used = 1 - (double)plan->backup_workers / (double)plan->nodes;
     p->scaling_efficiency = used * (single_s + single_input_s / replica->parts) / p->iteration_s;
     p->throughput_samples_per_s = used * plan->global_batch_samples / p->iteration_s;
     const double samples =

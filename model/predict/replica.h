@@ -13,19 +13,21 @@ struct dl_layer_message {
     struct dl_message message;
     int layer;     /* index in the workload */
     bool backward; /* before the layer's backward pass, else after its forward pass */
-    double
-        beside_frac; /* of that pass of the layer, what can be computed while the message travels */
+    /* of that pass of the layer, what can be computed while the message travels */
+    double beside_frac;
 };
 
 struct dl_replica {
     const struct dl_strategy_request *request;
-    const struct dl_workload *
-        workload; /* as one device computes it; layers as in the request's, shapes may be smaller */
-    struct dl_plan plan;  /* as the exchange sees it: dp counts the devices that sum a gradient */
-    double samples;       /* through each device's kernels in an iteration */
-    double parts;         /* devices that share these samples' work */
-    double input_extra_s; /* a leader reads and hands out: seconds on top of a device's own input */
-    bool exchange;        /* there is somebody to exchange gradients with */
+    /* as one device computes it; layers as in the request's, shapes may be smaller */
+    const struct dl_workload *workload;
+    /* as the exchange sees it: dp counts the devices that sum a gradient */
+    struct dl_plan plan;
+    double samples; /* through each device's kernels in an iteration */
+    double parts;   /* devices that share these samples' work */
+    /* a leader reads and hands out: seconds on top of a device's own input */
+    double input_extra_s;
+    bool exchange; /* there is somebody to exchange gradients with */
     struct dl_layer_message *messages;
     int message_count;   /* in execution order */
     double buffer_bytes; /* of memory, for these messages */
@@ -44,10 +46,10 @@ double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_pl
  * the iteration began; the exchange is that of the replica's plan when it has one, with ready_s of
  * its messages as this replica's gradients set it. */
 struct dl_replica_profile {
-    double forward_s, backward_s, update_s,
-        quiet_s; /* quiet: the iteration without any communication */
-    double layer_comm_s, backward_end_s, update_start_s,
-        update_end_s; /* with the layers' own communication, without exchange */
+    /* quiet: the iteration without any communication */
+    double forward_s, backward_s, update_s, quiet_s;
+    /* with the layers' own communication, without exchange */
+    double layer_comm_s, backward_end_s, update_start_s, update_end_s;
     const struct dl_gradient *gradients;
     int gradient_count;
     struct dl_gradient_sync exchange;

@@ -8,17 +8,19 @@
 #include "model/predict/predict.h"
 
 struct dl_checkpoint {
-    double bytes;         /* of one checkpoint: weights as held, optimizer, buffers */
-    int64_t writer_nodes; /* nodes that write it: all with sharded states, else the one of rank 0 */
-    double write_s;       /* the job stands still: copy from the devices and writing */
-    double job_mtbf_s;    /* mean time between failures of any of its nodes */
-    double restart_s;     /* after a failure until training goes on */
-    double young_s,
-        daly_s; /* best interval of work between two checkpoints, first order and Daly's */
+    double bytes; /* of one checkpoint: weights as held, optimizer, buffers */
+    /* nodes that write it: all with sharded states, else the one of rank 0 */
+    int64_t writer_nodes;
+    double write_s;    /* the job stands still: copy from the devices and writing */
+    double job_mtbf_s; /* mean time between failures of any of its nodes */
+    double restart_s;  /* after a failure until training goes on */
+    /* best interval of work between two checkpoints, first order and Daly's */
+    double young_s, daly_s;
     double interval_s, steps; /* the one in use, in whole iterations */
-    double stretch_ratio;     /* expected time, with checkpoints, failures and what they lose / time
-                                 without any */
-    double loss_s;  /* what one failure costs on average: half an interval and the restart */
+    /* expected time, with checkpoints, failures and what they lose / time without any */
+    double stretch_ratio;
+    /* what one failure costs on average: half an interval and the restart */
+    double loss_s;
     double epoch_s; /* epoch x stretch; NAN when the epoch is unknown */
 };
 

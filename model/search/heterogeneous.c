@@ -101,8 +101,8 @@ static enum dl_code meet(const struct mix *m, double *batch, struct dl_err *err)
             double low_s = 0, high_s = 0;
             DL_TRY(step_s(m, i, low, &low_s, err));
             DL_TRY(step_s(m, i, high, &high_s, err));
-            slope_s[i] = fmax((high_s - low_s) / (high - low),
-                              1e-6 * low_s / low); /* flat: as much as one likes */
+            /* flat: as much as one likes */
+            slope_s[i] = fmax((high_s - low_s) / (high - low), 1e-6 * low_s / low);
             base_s[i] = low_s - slope_s[i] * low;
             per_s += devices_of(m, i) / slope_s[i];
             offset += devices_of(m, i) * base_s[i] / slope_s[i];
@@ -111,8 +111,8 @@ static enum dl_code meet(const struct mix *m, double *batch, struct dl_err *err)
         double sum = 0, change = 0;
         for (int i = 0; i < m->group_count; i++)
             sum += devices_of(m, i) * fmax(1, (all_s - base_s[i]) / slope_s[i]);
-        for (int i = 0; i < m->group_count;
-             i++) { /* those held at one sample leave less to the others */
+        /* those held at one sample leave less to the others */
+        for (int i = 0; i < m->group_count; i++) {
             const double next =
                 fmax(1, fmax(1, (all_s - base_s[i]) / slope_s[i]) * m->samples / sum);
             change = fmax(change, fabs(next - batch[i]));

@@ -20,7 +20,8 @@ struct dl_heterogeneous_group {
     double batch_per_device_samples; /* of its fullest device */
     double samples;                  /* of the whole group, per iteration */
     double iteration_s;              /* that it would need by itself */
-    double busy_frac; /* its own step / the job's: the rest it waits for the slowest group */
+    /* its own step / the job's: the rest it waits for the slowest group */
+    double busy_frac;
     struct dl_memory memory;
     bool fits;
 };

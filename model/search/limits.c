@@ -270,7 +270,7 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
     DL_TRY(find_elasticities(&a, err));
     DL_TRY(try_resources(&a, err));
     try_plans(&a);
-    if (arena->failed)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory"); /* not: an impossible plan */
+    /* not: an impossible plan */
+    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return DL_OK;
 }

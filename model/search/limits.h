@@ -21,15 +21,17 @@ struct dl_elasticity {
     double value;
 };
 
+/* a change, of the plan or the machine, and the iteration with it */
 struct dl_change {
     const char *text;
     double iteration_s;
     bool fits, of_plan;
-}; /* a change, of the plan or the machine, and the iteration with it */
+};
 
 struct dl_limits {
+    /* seconds first, largest first */
     struct dl_limit_active active[DL_MAX_LIMITS];
-    int active_count; /* seconds first, largest first */
+    int active_count;
     struct dl_elasticity elasticity[DL_MAX_LIMITS];
     int elasticity_count;
     struct dl_change changes[DL_MAX_LIMITS];

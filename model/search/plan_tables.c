@@ -34,10 +34,11 @@ struct split { /* a replica without exchange */
     struct dl_memory memory;
 };
 
+/* after gradient `last` is ready; -1: after backward */
 struct sent {
     int last;
     double offset_s, duration_s;
-}; /* after gradient `last` is ready; -1: after backward */
+};
 
 struct group {
     struct sent *messages;
@@ -183,8 +184,8 @@ enum dl_code dl_plan_tables_build(const struct dl_system *system,
     struct dl_plan_tables *tables = dl_arena_alloc(arena, 1, sizeof *tables);
     struct dl_cost cost;
     if (tables == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_cost_compute(system->device, workload, framework, base, 1, arena, &cost,
-                           err)); /* has rates */
+    /* has rates */
+    DL_TRY(dl_cost_compute(system->device, workload, framework, base, 1, arena, &cost, err));
     *tables = (struct dl_plan_tables){.system = system,
                                       .workload = workload,
                                       .framework = framework,
@@ -355,8 +356,8 @@ static void compose(const struct dl_plan_tables *tables, const struct dl_plan *p
     const double end_s =
         exchange_end_s(split, group, group->prologue_s, tables->framework->overlap_slowdown_frac,
                        &v.comm_s, &slowdown_s);
-    const double update_s =
-        split->update_end_s - split->update_start_s; /* the host may be later than the exchange */
+    /* the host may be later than the exchange */
+    const double update_s = split->update_end_s - split->update_start_s;
     const double period_s =
         (end_s > split->update_start_s ? end_s : split->update_start_s) + update_s;
     v.backward_s = split->backward_s + slowdown_s;

@@ -23,8 +23,8 @@ enum dl_objective {
     DL_BY_ENERGY,
     DL_BY_COST
 };
-extern const char
-    *const dl_objective_names[]; /* "time","throughput","memory","devices","energy","cost", NULL */
+/* "time","throughput","memory","devices","energy","cost", NULL */
+extern const char *const dl_objective_names[];
 
 enum dl_rejection {
     DL_NOT_HEADS,
@@ -45,10 +45,10 @@ struct dl_search_request {
     const struct dl_system *system;
     const struct dl_workload *workload;
     const struct dl_framework *framework;
-    struct dl_plan
-        fixed; /* what is given (above 0) is not searched; precision, optimizer, global batch */
-    bool any_schedule, any_shard,
-        any_mapping; /* these are searched; otherwise as fixed; recompute: fixed.recompute_open */
+    /* what is given (above 0) is not searched; precision, optimizer, global batch */
+    struct dl_plan fixed;
+    /* these are searched; otherwise as fixed; recompute: fixed.recompute_open */
+    bool any_schedule, any_shard, any_mapping;
     bool any_sequence_parallel;
     int64_t nodes[DL_SEARCH_SIZES];
     int node_count;
@@ -57,11 +57,11 @@ struct dl_search_request {
     double deadline_s;                    /* of an iteration; 0: none */
     double device_w, node_price_per_hour; /* for energy and cost; 0: unknown */
     int keep;                             /* best plans wanted, at most DL_SEARCH_KEPT */
-    bool front; /* also the plans that nothing beats in time and memory; switches the bound on time
-                   off */
+    /* also the plans that nothing beats in time and memory; switches the bound on time off */
+    bool front;
     bool every; /* no bounds: each plan is evaluated (tests, timings) */
-    int64_t shard_index,
-        shard_count; /* this search does tasks i with i mod count = index; count 0: all */
+    /* this search does tasks i with i mod count = index; count 0: all */
+    int64_t shard_index, shard_count;
 };
 
 struct dl_found { /* one plan */
@@ -70,9 +70,9 @@ struct dl_found { /* one plan */
     double micro_samples, iteration_s, memory_bytes, score;
     int shard;
     bool fits;
-    const struct dl_strategy *strategy; /* of a network that is no stack: data, spatial, filter,
-                                           ...; NULL: as the split says */
-    int64_t order;                      /* place in the enumeration: decides between equals */
+    /* of a network that is no stack: data, spatial, filter, ...; NULL: as the split says */
+    const struct dl_strategy *strategy;
+    int64_t order; /* place in the enumeration: decides between equals */
 };
 
 struct dl_search; /* prepared once; constant but for its cells, which are made once each */

@@ -171,8 +171,8 @@ static enum dl_code try_pipeline(struct dl_search *writable, const struct dl_sea
     struct dl_plan plan;
     struct dl_found one = *found;
     (void)writable;
-    if (!scheduled(s, checked, found,
-                   &plan)) { /* scaling limits: more parts than there are layers */
+    /* scaling limits: more parts than there are layers */
+    if (!scheduled(s, checked, found, &plan)) {
         w->rejected_count[DL_NOT_PARTS]++;
         return DL_OK;
     }

@@ -25,9 +25,10 @@ struct dl_search {
     struct dl_search_divisors batches; /* of the global batch: the micro-batches there can be */
     struct dl_search_task *tasks;
     int64_t task_count, task_capacity;
+    /* cells by key; wanted: keys of those that tasks need */
     struct dl_transformer_micro_batch **cells;
     int64_t *wanted;
-    int64_t cell_count; /* cells by key; wanted: keys of those that tasks need */
+    int64_t cell_count;
     struct dl_search_divisors tp, sp, ep;
     struct dl_search_pipes **pipes; /* by micro-batch; NULL: no pipelines */
     int64_t rejected_count[DL_REJECTIONS];

@@ -58,10 +58,10 @@ double dl_layer_moe_own_elements(const struct dl_layer *layer);
 
 /* Product of the spatial extents: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);
-bool dl_shape_same(const struct dl_shape *a,
-                   const struct dl_shape *b); /* all extents and channels */
-bool dl_shape_same_size(const struct dl_shape *a,
-                        const struct dl_shape *b); /* spatial extents alone */
+/* all extents and channels */
+bool dl_shape_same(const struct dl_shape *a, const struct dl_shape *b);
+/* spatial extents alone */
+bool dl_shape_same_size(const struct dl_shape *a, const struct dl_shape *b);
 /* "64x112x112" into out (at least 64 bytes); returns out. */
 const char *dl_shape_text(const struct dl_shape *shape, char *out, size_t out_size);
 

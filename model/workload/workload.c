@@ -461,16 +461,16 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
         .docs = docs, .doc_count = doc_count, .arena = arena, .scratch = &scratch, .err = &local};
     int taken = -1;
     memset(&workload, 0, sizeof workload);
-    if (b.doc_count > DL_WORKLOAD_EXTENDS)
-        b.doc_count = DL_WORKLOAD_EXTENDS; /* the last then extends another */
+    /* the last then extends another */
+    if (b.doc_count > DL_WORKLOAD_EXTENDS) b.doc_count = DL_WORKLOAD_EXTENDS;
     enum dl_code code = build(&b, overrides, override_count, &workload, &taken);
     dl_arena_free(&scratch);
     if (code == DL_OK) {
         *out = workload;
     } else if (err != NULL) {
         *err = local;
-        if (code == DL_ERR_INPUT &&
-            taken >= 0) { /* the files are good; what the user set does not fit them */
+        /* the files are good; what the user set does not fit them */
+        if (code == DL_ERR_INPUT && taken >= 0) {
             taken = blamed(overrides, override_count, taken, local.message);
             code = dl_fail(err, DL_ERR_USAGE, "%.60s does not fit the workload: %s%s%s",
                            overrides[taken].value, local.key, local.key[0] == 0 ? "" : ": ",

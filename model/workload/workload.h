@@ -57,14 +57,14 @@ struct dl_layer {
     double in_elements;      /* of all inputs together */
     /* geometry, as far as the kind uses it */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
-    double groups, heads, kv_heads, rows, hidden,
-        tables; /* rows: embedding; hidden: channels that "out" asks for */
-    double experts, held_experts, top_k,
-        capacity; /* mixture of experts: all, computed here, for each token, room / mean share */
+    /* rows: embedding; hidden: channels that "out" asks for */
+    double groups, heads, kv_heads, rows, hidden, tables;
+    /* mixture of experts: all, computed here, for each token, room / mean share */
+    double experts, held_experts, top_k, capacity;
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
-    double target[DL_DIMS], tokens,
-        scale; /* output extents asked for: "size", "tokens", "scale"; 0: not given */
+    /* output extents asked for: "size", "tokens", "scale"; 0: not given */
+    double target[DL_DIMS], tokens, scale;
     bool ceil_mode, sparse, additive, view; /* view: the output is its input's memory (flatten) */
     /* results of shape inference */
     const struct dl_parameter *parameters;
@@ -72,16 +72,19 @@ struct dl_layer {
     double parameter_elements; /* trainable */
     double buffer_elements;    /* not trained, kept and broadcast: batch-norm statistics */
     double forward_macs;
-    double
-        saved_elements; /* activation elements kept for backward, distinct tensors, of this layer */
+    /* activation elements kept for backward, distinct tensors, of this layer */
+    double saved_elements;
     double saved_bytes; /* besides, of fixed width: masks, indices, statistics */
-    double own_elements; /* part of saved_elements that only this layer knows (attention scores):
-                            with saved_bytes what recomputing a `recomputable` layer frees */
-    unsigned keeps;      /* DL_KEEPS_*: what its backward reads, for counting distinct tensors */
-    int consumers;       /* layers whose backward adds to the gradient of this output */
-    int tied_to;         /* layer whose parameters this one shares, or -1 */
-    bool detached;       /* backward stops after this layer */
-    bool first;          /* reads the workload's input: needs no backward-data */
+    /* part of saved_elements that only this layer knows (attention scores): with saved_bytes what
+     * recomputing a `recomputable` layer frees */
+    double own_elements;
+    /* DL_KEEPS_*: what its backward reads, for counting distinct tensors */
+    unsigned keeps;
+    /* layers whose backward adds to the gradient of this output */
+    int consumers;
+    int tied_to;   /* layer whose parameters this one shares, or -1 */
+    bool detached; /* backward stops after this layer */
+    bool first;    /* reads the workload's input: needs no backward-data */
 };
 
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };
@@ -91,8 +94,9 @@ enum { DL_LAYER_KERNELS = 12 }; /* most kernels one layer emits in one pass */
 /* One kind of layer: model/layer_*.c, one row in dl_layer_kinds. */
 struct dl_layer_kind {
     const char *name, *summary, *source;
-    unsigned needs, takes; /* DL_KEY_* of layer.h: keys that its entry must, and besides may have */
-    enum dl_work work;     /* of its bandwidth-bound kernels */
+    /* DL_KEY_* of layer.h: keys that its entry must, and besides may have */
+    unsigned needs, takes;
+    enum dl_work work; /* of its bandwidth-bound kernels */
     int inputs_min, inputs_max;
     /* From in-shapes and geometry to out-shape, parameters, MACs, saved activations. */
     enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -111,7 +115,8 @@ struct dl_workload {
     const char *family;   /* "cnn", "transformer", "rnn", "recommendation" */
     const char *dataset;  /* usual one: "imagenet"; NULL: none */
     double epoch_samples; /* of that dataset; NAN: unknown */
-    double sample_bytes;  /* stored (compressed) bytes of a sample on disk; NAN: unknown */
+    /* stored (compressed) bytes of a sample on disk; NAN: unknown */
+    double sample_bytes;
     struct dl_shape input;
     double input_bytes_per_sample; /* as copied to the device */
     const struct dl_layer *layers;
@@ -123,8 +128,9 @@ struct dl_workload {
     double activation_elements_per_sample; /* saved for backward */
     /* GPT-like models, for tensor and pipeline parallelism; NAN for others */
     double transformer_layers, hidden, heads, sequence, vocabulary;
+    /* parameters in force (input size, seq, classes, ...) */
     struct dl_map_entry *values;
-    int value_count; /* parameters in force (input size, seq, classes, ...) */
+    int value_count;
 };
 
 /* Name of the workload that the document "extends" (not a path), *name_out = NULL when there is

@@ -59,7 +59,8 @@ struct extents_rule {
     unsigned key;
     const char *const *texts;
     int count;
-    double min, fallback, unused; /* unused: value in the dimensions that the input does not have */
+    /* unused: value in the dimensions that the input does not have */
+    double min, fallback, unused;
     bool half;
     double *out;
 };

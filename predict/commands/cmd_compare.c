@@ -215,8 +215,9 @@ static const char *worst_text(struct dl_context *context, const struct dl_compar
     }
     if (count == 0) return "";
     qsort(rows, (size_t)count, sizeof *rows, by_error);
+    /* without "why" */
     dl_table_init(&table, context->arena, row_columns,
-                  sizeof row_columns / sizeof row_columns[0] - 1); /* without "why" */
+                  sizeof row_columns / sizeof row_columns[0] - 1);
     if (fill_rows(&table, rows, count < SHOWN_ROWS ? count : SHOWN_ROWS, true, err) != DL_OK)
         return NULL;
     const char *text = dl_table_text(&table);

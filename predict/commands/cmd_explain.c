@@ -184,8 +184,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
     const struct dl_framework *framework = inputs.frameworks[0];
-    for (int i = 0; inputs.framework_all && i < inputs.framework_count;
-         i++) { /* not named: the plainest multi-node mode */
+    /* not named: the plainest multi-node mode */
+    for (int i = 0; inputs.framework_all && i < inputs.framework_count; i++) {
         if (strcmp(inputs.frameworks[i]->name, "pytorch-ddp") == 0)
             framework = inputs.frameworks[i];
     }

@@ -37,10 +37,11 @@ struct result {
     struct dl_prediction prediction;
     const struct dl_framework *framework;
 };
+/* strategy NULL: the only one asked for */
 struct skipped {
     const char *framework, *strategy, *why;
     int64_t nodes;
-}; /* strategy NULL: the only one asked for */
+};
 
 struct results {
     struct result *rows;
@@ -74,8 +75,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     out->skipped = dl_arena_alloc(context->arena, most, sizeof *out->skipped);
     if (out->rows == NULL || out->skipped == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int f = 0; f < inputs->framework_count * strategies;
-         f++) { /* each framework with each strategy */
+    /* each framework with each strategy */
+    for (int f = 0; f < inputs->framework_count * strategies; f++) {
         const struct dl_framework *framework = inputs->frameworks[f / strategies];
         if (out->every_strategy) own.plan.strategy = dl_strategies[f % strategies];
         for (size_t n = 0; n < inputs->node_count; n++) {

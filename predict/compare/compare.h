@@ -64,8 +64,8 @@ struct dl_error_summary {
     const char *kind, *group; /* "source", "system", "all" */
     int rows, skipped;
     double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
-    double inside_pct; /* measurements inside the 80 % interval of their prediction; NAN: no
-                          intervals */
+    /* measurements inside the 80 % interval of their prediction; NAN: no intervals */
+    double inside_pct;
 };
 
 /* By source, by system, "all" and "all-by-source" (mean over sources, each weighing the same). *out

@@ -30,8 +30,8 @@ static enum dl_code profile_of(const struct dl_series *series, const struct dl_s
         const struct dl_series_row *other = &series->rows[r];
         if (other->machine != row->machine || other->series != r || other->series == row->series)
             continue;
-        if ((other->match.request.nodes > 1) != (row->match.request.nodes > 1))
-            continue; /* another kind of link */
+        /* another kind of link */
+        if ((other->match.request.nodes > 1) != (row->match.request.nodes > 1)) continue;
         DL_TRY(dl_series_measured(series, r, -1, &list[(*count)++], err));
     }
     *out = list;

@@ -49,8 +49,8 @@ static const char *slower_network(const struct dl_shortfall *r, struct dl_arena 
     const struct dl_prediction *p = r->prediction;
     const double quiet_s = p->iteration_s - p->exposed_comm_s,
                  hidden_s = p->comm_s - p->exposed_comm_s;
-    const double needed_s = corrected_s(r) - quiet_s +
-                            hidden_s; /* communication that would explain it, if as much hides */
+    /* communication that would explain it, if as much hides */
+    const double needed_s = corrected_s(r) - quiet_s + hidden_s;
     const bool inside = r->plan->nodes == 1;
     if (p->comm_s <= 0 || needed_s <= 1.1 * p->comm_s) return NULL;
     if (!inside && dl_known(r->node_ratio) &&

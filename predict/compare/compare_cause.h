@@ -11,8 +11,8 @@ struct dl_shortfall {
     const struct dl_prediction *prediction;
     const struct dl_plan *plan;
     double measured_s; /* iteration */
-    double
-        base_ratio; /* of the same configuration on the fewest devices; NAN: this is it, or none */
+    /* of the same configuration on the fewest devices; NAN: this is it, or none */
+    double base_ratio;
     int64_t base_devices;
     double node_ratio;  /* of the largest run inside one node; NAN: none, or this is it */
     double fewer_ratio; /* of the next smaller run; NAN: none */

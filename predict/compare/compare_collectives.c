@@ -37,8 +37,9 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     struct dl_system as_run = *system; /* the library's release of the row, where it is given */
     if (match->nccl_version != NULL) as_run.nccl_version = match->nccl_version;
     if (match->mpi != NULL) as_run.mpi = match->mpi;
+    /* of another release */
     if (as_run.nccl_version != system->nccl_version || as_run.mpi != system->mpi)
-        as_run.collective_count = 0; /* of another release */
+        as_run.collective_count = 0;
     struct dl_collective_time t;
     struct dl_err inner = {0};
     if (dl_collective_time(&as_run, &match->request, &t, &inner) != DL_OK) {

@@ -14,8 +14,8 @@ struct dl_fit_value {
 struct dl_fit {
     struct dl_fit_value values[DL_FIT_KEYS];
     int count;
-    double error_before_pct,
-        error_after_pct; /* mean absolute error, each source weighing the same */
+    /* mean absolute error, each source weighing the same */
+    double error_before_pct, error_after_pct;
     int rows;
 };
 

@@ -56,8 +56,8 @@ static const char *kernel_text(struct dl_arena *arena, const struct dl_kernel_ro
 static void predict_row(const struct dl_device *device, const struct dl_kernel_row *row,
                         struct dl_compared *out, struct dl_arena *arena) {
     static const char *const limits[] = {"compute", "memory-bandwidth", "latency"};
-    const double normal_90 =
-        1.2815515655446004; /* 90 % quantile of the normal distribution: 80 % lie inside +- */
+    /* 90 % quantile of the normal distribution: 80 % lie inside +- */
+    const double normal_90 = 1.2815515655446004;
     struct dl_kernel_time time;
     dl_kernel_time(device, row->precision, &row->kernel, &time);
     if (!(time.time_s > 0)) {

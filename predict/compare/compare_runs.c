@@ -312,8 +312,9 @@ static enum dl_code read_run(struct runs *r, int row, struct run *run, struct dl
         plan->library = backend;
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     DL_TRY(read_counts(r, row, run, err));
+    /* as its ranks say */
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1)
-        plan->strategy = dl_strategy_find("data+tensor"); /* as its ranks say */
+        plan->strategy = dl_strategy_find("data+tensor");
     run->throughput = strcmp(metric, "iteration") != 0;
     if (run->why == NULL) run->why = convert_unit(r, row, run);
     if (run->throughput && strcmp(metric, "throughput") != 0)
@@ -387,8 +388,9 @@ static bool same_group(const struct runs *r, const struct run *all, bool whole, 
 /* What a run belongs to: the runs of its batch per device, or else those of its global batch. */
 struct group {
     bool whole;
-    int anchor; /* the first run with the fewest devices that can be predicted; -1: no runs with
-                   other device counts */
+    /* the first run with the fewest devices that can be predicted; -1: no runs with other device
+     * counts */
+    int anchor;
     double measured; /* of that run; the mean where it was measured several times */
 };
 

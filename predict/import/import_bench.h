@@ -13,17 +13,18 @@ struct dl_bench_row {
     int64_t nodes, ranks;                         /* 0: not said */
     double size_bytes, time_s; /* size as the collective's bytes: the whole buffer of a rank */
     double alg_bytes_per_s, bus_bytes_per_s;
-    bool in_place, windowed,
-        wrong; /* windowed: many messages at once (OSU bandwidth); wrong: failed the tool's check */
+    /* windowed: many messages at once (OSU bandwidth); wrong: failed the tool's check */
+    bool in_place, windowed, wrong;
     int line;
 };
 
 /* What the output does not say, from options. */
+/* op -1, numbers 0: not given */
 struct dl_bench_given {
     int op;
     int64_t nodes, ranks;
     const char *dtype;
-}; /* op -1, numbers 0: not given */
+};
 
 struct dl_bench {
     struct dl_bench_row *rows;
@@ -49,8 +50,8 @@ struct dl_bench_lines {
 const char *dl_bench_line(struct dl_bench_lines *lines, struct dl_arena *arena);
 /* Words of a line; at most DL_BENCH_TOKENS, more are counted but not kept. The line is cut up. */
 int dl_bench_tokens(char *line, char **tokens);
-bool dl_bench_number(const char *token,
-                     double *out); /* a finite number of at least 0, whole token */
+/* a finite number of at least 0, whole token */
+bool dl_bench_number(const char *token, double *out);
 struct dl_bench_row *dl_bench_add(struct dl_bench *bench);
 
 #endif

@@ -163,13 +163,13 @@ static enum dl_code learned_sum(struct dl_import_net *net, const struct dl_onnx_
     struct dl_shape s = *dl_net_shape(net, item);
     if (count != dl_shape_elements(&s))
         return no(err, "it adds learned values that are neither a bias nor a position");
-    if (s.dims >= 2 && last_extent(v) == s.channels &&
-        s.channels != s.size[DL_DIMS - 1]) { /* positions of patches */
+    /* positions of patches */
+    if (s.dims >= 2 && last_extent(v) == s.channels && s.channels != s.size[DL_DIMS - 1]) {
         DL_TRY(dl_net_sequence(net, item, s.channels, &item, err));
         s = *dl_net_shape(net, item);
     }
-    if (own > count && net->tokens && s.dims == 1 &&
-        fmod(own, s.channels) == 0) { /* the first rows of a longer table */
+    /* the first rows of a longer table */
+    if (own > count && net->tokens && s.dims == 1 && fmod(own, s.channels) == 0) {
         struct dl_layer look = dl_net_layer(&dl_layer_embedding), add = dl_net_layer(&dl_layer_add);
         look.rows = own / s.channels;
         look.hidden = s.channels;
@@ -231,16 +231,15 @@ static enum dl_code with_constant(struct dl_import_net *net, const struct dl_onn
     if (add) return learned_sum(net, n, x, c, err);
     int item;
     DL_TRY(dl_net_whole(net, x, &item, err));
-    if (mul && dl_onnx_elements(v) ==
-                   dl_net_shape(net, item)->channels) { /* a learned factor per channel */
+    /* a learned factor per channel */
+    if (mul && dl_onnx_elements(v) == dl_net_shape(net, item)->channels) {
         struct dl_layer layer = dl_net_layer(&dl_layer_scale);
         DL_TRY(dl_net_emit(net, &layer, &item, 1, c, &item, err));
         dl_net_hold(net, out, item);
         return DL_OK;
     }
-    if (mul && v->rank >= 2 &&
-        fmod(dl_net_elements(net, x), dl_onnx_elements(v)) ==
-            0) { /* sine and cosine of the position */
+    /* sine and cosine of the position */
+    if (mul && v->rank >= 2 && fmod(dl_net_elements(net, x), dl_onnx_elements(v)) == 0) {
         dl_net_hold(net, out, item);
         net->scalar_count++;
         return DL_OK;
@@ -307,8 +306,8 @@ static enum dl_code of_two(struct dl_import_net *net, const struct dl_onnx_node 
     }
     bool known = false;
     for (int i = 0; joins[i] != NULL; i++) known = known || strcmp(joins[i], n->op) == 0;
-    if (net->tokens &&
-        (x->item == DL_FLOW_INPUT || y->item == DL_FLOW_INPUT)) { /* a mask of tokens */
+    /* a mask of tokens */
+    if (net->tokens && (x->item == DL_FLOW_INPUT || y->item == DL_FLOW_INPUT)) {
         extend(net, x->item == DL_FLOW_INPUT ? b : a, n->outputs[0], DL_HOW_SCALAR);
         return DL_OK;
     }

@@ -111,9 +111,8 @@ static enum dl_code fill(struct dl_table *table, const struct input *in, bool nc
         const double alg = row->size_bytes / row->time_s,
                      bus = alg * dl_collective_bus_factor((enum dl_collective_op)row->op,
                                                           (double)row->ranks);
-        const char *release = in->version != NULL ? in->version
-                              : nccl              ? row->version
-                                     : NULL; /* OSU's own release is not the library's */
+        /* OSU's own release is not the library's */
+        const char *release = in->version != NULL ? in->version : nccl ? row->version : NULL;
         cells[0].string = in->library;
         cells[1].string = release != NULL ? release : "";
         cells[2].string = dl_collective_op_names[row->op];
@@ -247,8 +246,8 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
     DL_TRY(dl_json_read(path, context->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, context->arena, &system, err));
     DL_TRY(dl_system_check(&system, doc, err));
-    if (in->placement == 0 && strcmp(in->library, "nccl") == 0)
-        in->placement = 2; /* frameworks reduce in place */
+    /* frameworks reduce in place */
+    if (in->placement == 0 && strcmp(in->library, "nccl") == 0) in->placement = 2;
     int used = 0, windowed = 0, wrong = 0, sets = 0;
     for (int i = 0; i < in->bench.count; i++) {
         const struct dl_bench_row *row = &in->bench.rows[i];

@@ -25,18 +25,18 @@ struct dl_onnx_value {
     bool known; /* its shape is */
     int rank;
     int64_t dims[DL_ONNX_RANK];
-    const char *symbols[DL_ONNX_RANK]; /* names of dimensions without a number, of graph inputs and
-                                          declared shapes */
-    int declared_rank;                 /* of a shape that the file declares besides; -1: none */
-    int64_t declared[DL_ONNX_RANK];    /* 0: symbolic */
-    bool floating;                     /* its elements are floating-point numbers */
-    bool constant;                     /* does not depend on the graph's inputs */
+    /* names of dimensions without a number, of graph inputs and declared shapes */
+    const char *symbols[DL_ONNX_RANK];
+    int declared_rank;              /* of a shape that the file declares besides; -1: none */
+    int64_t declared[DL_ONNX_RANK]; /* 0: symbolic */
+    bool floating;                  /* its elements are floating-point numbers */
+    bool constant;                  /* does not depend on the graph's inputs */
     bool initializer;
-    const double
-        *numbers; /* of a constant with at most DL_ONNX_NUMBERS elements; NULL: not known */
-    int origin;   /* of a constant: the value it is a view of (Transpose, Reshape, ...), itself when
-                     none */
-    int node;     /* that makes it, -1: none */
+    /* of a constant with at most DL_ONNX_NUMBERS elements; NULL: not known */
+    const double *numbers;
+    /* of a constant: the value it is a view of (Transpose, Reshape, ...), itself when none */
+    int origin;
+    int node; /* that makes it, -1: none */
 };
 
 struct dl_onnx_attribute {

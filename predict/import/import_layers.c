@@ -34,8 +34,8 @@ static const char *clean_name(struct dl_arena *arena, const char *text) {
     if (name == NULL) return NULL;
     char *slash = strrchr(name, '/');
     if (slash != NULL) *slash = 0;
-    for (char *at = name, *next;
-         (next = strchr(at, '/')) != NULL;) { /* a scope that begins with its parent's name */
+    /* a scope that begins with its parent's name */
+    for (char *at = name, *next; (next = strchr(at, '/')) != NULL;) {
         const size_t length = (size_t)(next - at);
         if (strncmp(at, next + 1, length) == 0 && next[1 + length] == '.')
             memmove(at, next + 1, strlen(next + 1) + 1);
@@ -141,8 +141,8 @@ int dl_net_learn(struct dl_import_net *net, int value, int item) {
         const int at = stack[--depth];
         const struct dl_onnx_value *v = &g->values[at];
         const struct dl_onnx_node *n = v->node < 0 ? NULL : &g->nodes[v->node];
-        bool made_here =
-            true; /* an initializer, or a node that makes numbers of its own (ConstantOfShape) */
+        /* an initializer, or a node that makes numbers of its own (ConstantOfShape) */
+        bool made_here = true;
         for (int i = 0; n != NULL && i < n->input_count && depth < 64; i++) {
             const int from = n->inputs[i];
             if (from < 0 || !g->values[from].constant || !g->values[from].floating) continue;
@@ -164,8 +164,8 @@ static void tie(struct dl_import_net *net, int item, int weight) {
     const int other = dl_net_learn(net, weight, item);
     const struct dl_onnx_value *v = dl_net_value(net, weight);
     if (other < 0 || it->layer.parameter_count == 0) return;
-    if (dl_onnx_elements(dl_net_value(net, v->origin)) > dl_onnx_elements(v))
-        return; /* each has its part */
+    /* each has its part */
+    if (dl_onnx_elements(dl_net_value(net, v->origin)) > dl_onnx_elements(v)) return;
     const struct dl_layer *theirs = &net->items[other].layer;
     const bool same = theirs->parameter_count > 0 &&
                       theirs->parameters[0].elements == it->layer.parameters[0].elements;
@@ -477,8 +477,8 @@ static enum dl_code set_input(struct dl_import_net *net, struct dl_err *err) {
     for (int d = 2; d < image->rank; d++)
         net->input.size[DL_DIMS - image->rank + d] = (double)image->dims[d];
     if (image->rank != 3) return DL_OK;
-    for (int k = 0; k < g->node_count;
-         k++) { /* [batch, channels, length] for convolutions, else [batch, tokens, features] */
+    /* [batch, channels, length] for convolutions, else [batch, tokens, features] */
+    for (int k = 0; k < g->node_count; k++) {
         const struct dl_onnx_node *n = &g->nodes[k];
         const bool reads =
             n->input_count > 0 && n->inputs[0] >= 0 && &g->values[n->inputs[0]] == image;

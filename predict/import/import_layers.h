@@ -11,23 +11,23 @@
 #include "model/workload/layer.h"
 #include "predict/import/import_graph.h"
 
-enum {
-    DL_FLOW_INPUT = -1,
-    DL_FLOW_NONE = -2
-}; /* held by the workload's input; by nothing (constants) */
+/* held by the workload's input; by nothing (constants) */
+enum { DL_FLOW_INPUT = -1, DL_FLOW_NONE = -2 };
 
 /* What an open chain has done to its root. */
 enum {
+    /* a number in; the root or a function of it times another */
     DL_HOW_SCALAR = 1 << 0,
-    DL_HOW_SELF = 1 << 1, /* a number in; the root or a function of it times another */
+    DL_HOW_SELF = 1 << 1,
     DL_HOW_SUB = 1 << 2,
     DL_HOW_POW = 1 << 3,
     DL_HOW_MEAN = 1 << 4,   /* over the channels of each position */
     DL_HOW_WEIGHT = 1 << 5, /* times a learned value per channel */
+    /* gate: hard sigmoid */
     DL_HOW_RELU = 1 << 6,
     DL_HOW_CLIP = 1 << 7,
     DL_HOW_SIGMOID = 1 << 8,
-    DL_HOW_GATE = 1 << 9, /* gate: hard sigmoid */
+    DL_HOW_GATE = 1 << 9,
     DL_HOW_TANH = 1 << 10,
     DL_HOW_ERF = 1 << 11,
     DL_HOW_SOFTPLUS = 1 << 12,
@@ -41,9 +41,10 @@ struct dl_flow {
     unsigned how;
     int scores;       /* 1 + index of the product of queries and keys that it is; 0: none */
     int weight, bias; /* values: learned scale and shift of an open normalization; -1: none */
+    /* of a Pad before it, to be taken over by the next window; NULL: none */
     const double *pad;
-    int pad_rank; /* of a Pad before it, to be taken over by the next window; NULL: none */
-    bool state;   /* last state of an LSTM */
+    int pad_rank;
+    bool state; /* last state of an LSTM */
 };
 
 struct dl_scores {
@@ -54,18 +55,19 @@ struct dl_scores {
 };
 
 struct dl_import_item {
-    struct dl_layer layer; /* geometry and what the kind's infer made of it; inputs are items or
-                              DL_FLOW_INPUT */
+    /* geometry and what the kind's infer made of it; inputs are items or DL_FLOW_INPUT */
+    struct dl_layer layer;
     const char *name;
     int tied;    /* item whose weight this one uses, -1: its own */
     bool affine; /* a normalization whose scale and shift may still come */
 };
 
+/* unknown: no layer stands for the operator at all */
 struct dl_left_out {
     int node;
     const char *why;
     bool unknown;
-}; /* unknown: no layer stands for the operator at all */
+};
 
 struct dl_import_net {
     struct dl_onnx_graph *graph;
@@ -77,14 +79,16 @@ struct dl_import_net {
     int item_count, item_capacity;
     struct dl_left_out *left;
     int left_count; /* at most one a node */
-    int *owner; /* of a constant that no other makes: 1 + the first item that learns it; 0: none */
+    /* of a constant that no other makes: 1 + the first item that learns it; 0: none */
+    int *owner;
     struct dl_onnx_graph names; /* a set of the names that are taken */
     struct dl_shape input;      /* of the workload */
     bool tokens;                /* the input is a sequence of tokens */
     int node;                   /* being mapped */
-    double forward_macs; /* multiply-adds a sample, counted from the nodes that became layers */
-    int scalar_count, unscaled_count, shared_count; /* operators that emit nothing; norms without
-                                                       learned values; weights counted twice */
+    /* multiply-adds a sample, counted from the nodes that became layers */
+    double forward_macs;
+    /* operators that emit nothing; norms without learned values; weights counted twice */
+    int scalar_count, unscaled_count, shared_count;
 };
 
 /* Maps all nodes. DL_ERR_INPUT: against ONNX's rules. What no layer stands for is in left. */

@@ -52,8 +52,8 @@ const char *dl_bench_line(struct dl_bench_lines *l, struct dl_arena *arena) {
     size_t length = (size_t)(stop - from);
     l->at = stop < l->end ? stop + 1 : stop;
     l->line++;
-    while (label < stop && (*label == ' ' || (*label >= '0' && *label <= '9')))
-        label++; /* "12: " */
+    /* "12: " */
+    while (label < stop && (*label == ' ' || (*label >= '0' && *label <= '9'))) label++;
     if (label > from && label < stop && *label == ':')
         from = label + 1;
     else if (length > 4 && from[0] == '[') { /* "[1,0]<stdout>:" */
@@ -197,8 +197,8 @@ static enum dl_code check_factor(const struct reader *r, const struct dl_bench_r
         dl_collective_bus_factor((enum dl_collective_op)row->op, (double)row->ranks);
     const double found = row->bus_bytes_per_s / row->alg_bytes_per_s;
     if (!(row->alg_bytes_per_s >= 1e9) || (fabs(found - expected) <= 0.03 * expected)) return DL_OK;
-    if (row->op == DL_COLL_GATHER || row->op == DL_COLL_SCATTER)
-        return DL_OK; /* the tool counts (n-1)/n there */
+    /* the tool counts (n-1)/n there */
+    if (row->op == DL_COLL_GATHER || row->op == DL_COLL_SCATTER) return DL_OK;
     return dl_fail_at(
         r->err, r->name, r->line, 1, "busbw",
         "bus bandwidth is %.3g times the algorithm bandwidth, but %s of %lld ranks has %.3g; "
@@ -251,8 +251,8 @@ static enum dl_code read_row(struct reader *r, char *line) {
     char *tokens[DL_BENCH_TOKENS];
     double size;
     const int count = dl_bench_tokens(line, tokens);
-    if (count == 0 || tokens[0][strspn(tokens[0], "0123456789")] != 0)
-        return DL_OK; /* another program's line */
+    /* another program's line */
+    if (count == 0 || tokens[0][strspn(tokens[0], "0123456789")] != 0) return DL_OK;
     if (r->columns.count == 0) return DL_OK;
     if (count != r->columns.count) {
         return dl_fail_at(r->err, r->name, r->line, 1, NULL,
@@ -284,8 +284,8 @@ enum dl_code dl_nccl_tests_parse(const char *name, const char *text, size_t leng
         const bool version = strncmp(copy, "NCCL version ", 13) == 0;
         if (copy[0] != '#' && !version) {
             DL_TRY(read_row(r, copy));
-            if (r->rows == 0 && r->op < 0)
-                r->op = find_operation(line); /* the command line of a job's log */
+            /* the command line of a job's log */
+            if (r->rows == 0 && r->op < 0) r->op = find_operation(line);
             continue;
         }
         DL_TRY(read_comment(r, copy));

@@ -272,9 +272,10 @@ static double window_extent(const struct dl_onnx_node *n, int d, int dims, doubl
     if (transposed) return (in - 1) * stride - pads + reach + list_at(n, "output_padding", d, 0);
     const double steps = (in + pads - reach) / stride;
     double out = (dl_onnx_number(n, "ceil_mode", 0) != 0 ? ceil(steps) : floor(steps)) + 1;
+    /* as PyTorch */
     if (dl_onnx_number(n, "ceil_mode", 0) != 0 &&
         (out - 1) * stride >= in + list_at(n, "pads", d, 0))
-        out -= 1; /* as PyTorch */
+        out -= 1;
     return steps >= 0 ? out : NAN;
 }
 

@@ -40,9 +40,9 @@ struct reader {
     struct link *kernels;
     double *kernel_us;
     int kernel_count; /* correlation of each kernel */
+    /* ProfilerStep#I: how many, their sum and that of their squares */
     int steps;
-    double steps_us,
-        squares_us2; /* ProfilerStep#I: how many, their sum and that of their squares */
+    double steps_us, squares_us2;
     double *step_us; /* each */
 };
 
@@ -130,8 +130,8 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
         r->kernel_us[r->kernel_count++] = e.dur_us;
         return DL_OK;
     }
-    if (strcmp(cat, "gpu_user_annotation") == 0)
-        return DL_OK; /* the same range once more, on the device's line */
+    /* the same range once more, on the device's line */
+    if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
     if (starts(name, "ProfilerStep#")) {
         r->step_us[r->steps++] = e.dur_us;
         r->steps_us += e.dur_us;
@@ -147,8 +147,8 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     } else if (!layer_range(name, &e)) {
         if (!(sequence >= 0)) return DL_OK;
         const bool back = starts(name, "autograd::engine::evaluate_function");
-        if (!back && number_of(member(args, "Fwd thread id")) > 0)
-            return DL_OK; /* inside such an event */
+        /* inside such an event */
+        if (!back && number_of(member(args, "Fwd thread id")) > 0) return DL_OK;
         e.kind = back ? KIND_OPERATOR : KIND_SEQUENCE;
         e.number = sequence;
     }
@@ -197,8 +197,9 @@ static enum dl_code nest(struct reader *r) {
             depth--;
         e->range = depth > 0 ? stack[depth - 1] : -1;
         if (e->kind >= KIND_SEQUENCE) continue;
+        /* in a layer's own range */
         if (e->kind == KIND_OPERATOR && e->range >= 0 && r->events[e->range].kind != KIND_OPERATOR)
-            continue; /* in a layer's own range */
+            continue;
         if (e->range >= 0 && e->kind != KIND_OPERATOR) r->events[e->range].inside_us += e->dur_us;
         stack[depth++] = i;
     }
@@ -257,12 +258,13 @@ static enum dl_code place_operators(struct reader *r, double *unclaimed_us, bool
 
 /* ---- sums by layer ---- */
 
+/* part: 0 forward, 1 backward */
 struct sample {
     const char *layer;
     size_t length;
     int first, part;
     double time_us;
-}; /* part: 0 forward, 1 backward */
+};
 
 static int by_layer(const void *a, const void *b) {
     const struct sample *x = a, *y = b;
@@ -401,9 +403,8 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_time
             sqrt(fmax(0, (r->squares_us2 - r->steps * mean_us * mean_us) / (r->steps - 1))) /
             mean_us;
     }
-    if (r->kernel_count == 0 &&
-        r->steps >= FEWEST_STEPS) { /* of normal times these two lie 0.971 standard deviations
-                                       apart; rest_s sorted the steps */
+    /* of normal times these two lie 0.971 standard deviations apart; rest_s sorted the steps */
+    if (r->kernel_count == 0 && r->steps >= FEWEST_STEPS) {
         const double quartile_us = r->step_us[(r->steps - 1) / 4],
                      low_us = r->step_us[(r->steps - 1) / 20];
         out->quartile_jitter_frac = (quartile_us - low_us) / 0.971 / quartile_us;

@@ -6,16 +6,21 @@
 #include "model/framework/layer_times.h"
 
 struct dl_trace_times {
+    /* in order of first appearance; of one iteration */
     struct dl_layer_time *layers;
-    int layer_count;             /* in order of first appearance; of one iteration */
-    double update_s;             /* NAN: no optimizer in it */
-    double quartile_jitter_frac; /* as jitter_frac, from the steps below the lower quartile alone */
-    double quartile_update_s; /* on a CPU: with the lower quartile of the iterations in place of the
-                                 median; NAN: no such iterations */
+    int layer_count;
+    double update_s; /* NAN: no optimizer in it */
+    /* as jitter_frac, from the steps below the lower quartile alone */
+    double quartile_jitter_frac;
+    /* on a CPU: with the lower quartile of the iterations in place of the median; NAN: no such
+     * iterations */
+    double quartile_update_s;
     double kernel_s, unclaimed_s; /* device time of one iteration; part of it in no layer */
-    double jitter_frac; /* standard deviation of the iterations / their mean; NAN: unknown */
-    double core_s;      /* of the benchmark program's trace: a fixed product of matrices beside the
-                           steps; NAN: not said */
+    /* standard deviation of the iterations / their mean; NAN: unknown */
+    double jitter_frac;
+    /* of the benchmark program's trace: a fixed product of matrices beside the steps; NAN: not said
+     */
+    double core_s;
     int64_t steps;
     bool on_device;   /* times are of kernels; otherwise of the ranges themselves */
     bool by_sequence; /* backward found by sequence numbers, not by ranges */

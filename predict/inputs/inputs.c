@@ -415,8 +415,8 @@ static void add_file(struct dl_context *context, enum dl_data_kind kind, const c
     if (code == DL_OK) code = dl_file_read(path, most, context->arena, &text, &length, &why);
     if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
     const char *devices = code == DL_OK ? strstr(path, "devices/") : NULL;
-    if (kind == DL_DATA_DEVICE && devices != NULL &&
-        *count < DL_MAX_INPUT_FILES) { /* its fitted kernel times */
+    /* its fitted kernel times */
+    if (kind == DL_DATA_DEVICE && devices != NULL && *count < DL_MAX_INPUT_FILES) {
         path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path,
                                devices + strlen("devices/"));
         code = path == NULL ? DL_ERR_SYSTEM

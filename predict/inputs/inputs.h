@@ -16,7 +16,8 @@ struct dl_inputs {
     const struct dl_workload *workload;
     const struct dl_framework *frameworks[64];
     int framework_count;
-    bool framework_all; /* --framework all: those that cannot run here are skipped, not errors */
+    /* --framework all: those that cannot run here are skipped, not errors */
+    bool framework_all;
     int64_t nodes[DL_MAX_LIST];
     size_t node_count;
     struct dl_plan plan;                      /* without nodes */
@@ -24,8 +25,8 @@ struct dl_inputs {
     bool max_batch;                           /* --batch-per-device max */
     bool strict;
     const char *system_name, *workload_name;
-    const struct dl_layer_times
-        *layer_times[DL_MAX_LAYER_TIMES]; /* measured by frameworks' profilers, that fit */
+    /* measured by frameworks' profilers, that fit */
+    const struct dl_layer_times *layer_times[DL_MAX_LAYER_TIMES];
     int layer_times_count;
     const char *layers_name; /* the file of the last of them; NULL: none */
 };

@@ -18,8 +18,8 @@ bool dl_filter_listed(const char *list, const char *text) {
 const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column) {
     const int c = dl_csv_column(csv, column);
     const char *text = c < 0 ? "" : csv->rows[row][c];
-    return text[0] == 0 && strcmp(column, "precision") == 0 ? "fp32"
-                                                            : text; /* what compare takes it for */
+    /* what compare takes it for */
+    return text[0] == 0 && strcmp(column, "precision") == 0 ? "fp32" : text;
 }
 
 bool dl_filters_pass(const struct dl_filters *filters, const struct dl_csv *csv, int row) {

@@ -6,10 +6,11 @@
 #include "model/cli/command.h"
 #include "model/base/csv.h"
 
+/* option: whose fault a wrong column is */
 struct dl_filter {
     const char *option, *column, *value;
     bool part;
-}; /* option: whose fault a wrong column is */
+};
 struct dl_filters {
     struct dl_filter list[DL_MAX_REPEATS + 8];
     int count;

@@ -182,8 +182,8 @@ enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_er
     int column_count = 0;
     for (int i = 0; dl_theory_lines[i] != NULL; i++) {
         const char *line = dl_theory_lines[i];
-        if (is_row(line) &&
-            (i == 0 || !is_row(dl_theory_lines[i - 1]))) { /* the heads of a table */
+        /* the heads of a table */
+        if (is_row(line) && (i == 0 || !is_row(dl_theory_lines[i - 1]))) {
             for (column_count = 0; column_count < 8; column_count++)
                 columns[column_count] = cell(out->arena, line, column_count);
         }

@@ -6,10 +6,10 @@
 
 #include "predict/manual/manual.h"
 
-extern const char *const
-    dl_theory_lines[]; /* of docs/theory.md, NULL-terminated; made by predict/manual/theory.awk */
-extern const char
-    *const dl_formula_lines[]; /* rows of the index: "| id, id | what | where | source |" */
+/* of docs/theory.md, NULL-terminated; made by predict/manual/theory.awk */
+extern const char *const dl_theory_lines[];
+/* rows of the index: "| id, id | what | where | source |" */
+extern const char *const dl_formula_lines[];
 
 /* The whole manual; with an id (F-NCCL, nccl) what it is, where it stands in the code, its source,
  * and every paragraph and row of the manual that speaks of it. DL_ERR_USAGE with a suggestion for

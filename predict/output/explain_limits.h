@@ -16,12 +16,16 @@ enum dl_explain_limit {
 };
 
 struct dl_explain_limits {
-    int layers; /* that take time on the device; 0: the prediction is not told layer by layer */
-    int count[DL_EXPLAIN_LIMITS];     /* by what limits most of their time, forward and backward */
+    /* that take time on the device; 0: the prediction is not told layer by layer */
+    int layers;
+    /* by what limits most of their time, forward and backward */
+    int count[DL_EXPLAIN_LIMITS];
     double time_s[DL_EXPLAIN_LIMITS]; /* of those layers */
     const char *arithmetic;           /* "arithmetic", or "tensor cores", "matrix units" */
-    const char *precision;            /* not fp32 and compared with it; NULL: nothing to compare */
-    double gain_ratio, peak_ratio; /* time of an iteration in fp32 / here; peak rates here / fp32 */
+    /* not fp32 and compared with it; NULL: nothing to compare */
+    const char *precision;
+    /* time of an iteration in fp32 / here; peak rates here / fp32 */
+    double gain_ratio, peak_ratio;
     double part_ratio[DL_EXPLAIN_LIMITS]; /* the same for the layers of each limit; NAN: none */
 };
 

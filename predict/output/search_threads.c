@@ -57,8 +57,8 @@ static void *work(void *argument) {
 static enum dl_code run_all(struct thread *threads, int count, struct dl_err *err) {
     int started = 1;
     for (; started < count; started++) {
-        if (pthread_create(&threads[started].id, NULL, work, &threads[started]) != 0)
-            break; /* fewer do it too */
+        /* fewer do it too */
+        if (pthread_create(&threads[started].id, NULL, work, &threads[started]) != 0) break;
     }
     work(&threads[0]);
     for (int i = 1; i < started; i++) pthread_join(threads[i].id, NULL);

@@ -7,8 +7,8 @@
 struct dl_search_run {
     struct dl_search *search;
     int threads;
-    void (*progress)(void *context, double done_frac,
-                     double elapsed_s); /* NULL: none; called by the first thread */
+    /* NULL: none; called by the first thread */
+    void (*progress)(void *context, double done_frac, double elapsed_s);
     void *context;
 };
 

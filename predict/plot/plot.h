@@ -18,8 +18,8 @@ struct dl_plot_parameter { /* a variable of the script: text when there is one, 
 };
 
 struct dl_figure {
-    struct dl_table
-        table; /* first column: number of the group from 1; rows of a group stand together */
+    /* first column: number of the group from 1; rows of a group stand together */
+    struct dl_table table;
     const char *labels[DL_PLOT_GROUPS]; /* of the groups */
     const char *notes[DL_PLOT_GROUPS];  /* a second line under a label; NULL: none */
     int group_count;

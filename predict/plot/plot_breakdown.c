@@ -35,8 +35,8 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_predict
     cells[GROUP].integer = bar->group;
     cells[LABEL].string = bar->label;
     cells[POSITION].number = bar->position;
-    for (int i = 0; i < 9; i++)
-        cells[PIECES + i].number = values[i] > 0 ? values[i] : 0; /* rounding below 0 */
+    /* rounding below 0 */
+    for (int i = 0; i < 9; i++) cells[PIECES + i].number = values[i] > 0 ? values[i] : 0;
     cells[FRAMEWORK].string = r->framework->name;
     cells[NODES].integer = r->plan.nodes;
     return DL_OK;

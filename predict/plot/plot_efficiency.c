@@ -17,17 +17,8 @@ static const struct dl_column columns[] = {
     {"predicted_high_efficiency", "high", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"id", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
-enum {
-    GROUP,
-    LABEL,
-    DEVICES,
-    MEASURED,
-    PREDICTED,
-    LOW,
-    HIGH,
-    ID,
-    SCALING_ID
-}; /* the last: where scaling has its id */
+/* the last: where scaling has its id */
+enum { GROUP, LABEL, DEVICES, MEASURED, PREDICTED, LOW, HIGH, ID, SCALING_ID };
 
 static const union dl_cell *row_of(const struct dl_table *t, int row) {
     return &t->cells[(size_t)row * (size_t)t->column_count];

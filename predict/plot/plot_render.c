@@ -230,8 +230,8 @@ static void describe(struct arguments *a, const struct dl_context *context,
 static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, FILE *messages,
                                 int *status_out, struct dl_err *err) {
     char *words[64];
-    for (int i = 0; i <= a->count; i++)
-        words[i] = (char *)(uintptr_t)a->words[i]; /* posix_spawn does not change them */
+    /* posix_spawn does not change them */
+    for (int i = 0; i <= a->count; i++) words[i] = (char *)(uintptr_t)a->words[i];
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions) != 0)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

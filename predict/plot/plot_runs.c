@@ -126,8 +126,8 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
     out->rows = dl_arena_alloc(context->arena, (size_t)left, sizeof *out->rows);
     if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
-        for (int r = 0; r < chosen[i].row_count && out->count < comparison.count;
-             r++) { /* one compared row a row, in order */
+        /* one compared row a row, in order */
+        for (int r = 0; r < chosen[i].row_count && out->count < comparison.count; r++) {
             struct dl_plot_run *run = &out->rows[out->count];
             run->compared = &comparison.rows[out->count++];
             for (int k = 0; k < DL_KEYS; k++)

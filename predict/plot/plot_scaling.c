@@ -79,8 +79,8 @@ static enum dl_code fill(struct dl_context *context, struct dl_figure *figure,
 
 static bool same_key(const struct dl_plot_run *a, const struct dl_plot_run *b, int key) {
     if (key != DL_KEY_BATCH) return strcmp(a->keys[key], b->keys[key]) == 0;
-    const double x = atof(a->keys[key]),
-                 y = atof(b->keys[key]); /* printed with rounding: equal within 1 % */
+    /* printed with rounding: equal within 1 % */
+    const double x = atof(a->keys[key]), y = atof(b->keys[key]);
     return fabs(x - y) <= 0.01 * fmax(x, y);
 }
 

@@ -13,10 +13,10 @@ struct dl_series_row {
     struct dl_coll_row text;
     struct dl_coll_match match;
     const char *id, *source;
-    int series, machine; /* index of the first row of the series, of the machine; -1: no system,
-                            size or time */
-    int order;           /* of its size in the series */
-    int sizes;           /* of the series */
+    /* index of the first row of the series, of the machine; -1: no system, size or time */
+    int series, machine;
+    int order; /* of its size in the series */
+    int sizes; /* of the series */
 };
 
 struct dl_series {

@@ -31,8 +31,8 @@ void dl_document_facts(struct dl_document *d, const struct dl_fact *facts, int c
 /* Columns without heading are left out. */
 void dl_document_table(struct dl_document *d, const struct dl_table *table, const char *caption);
 void dl_document_code(struct dl_document *d, const char *text);
-void dl_document_item(struct dl_document *d,
-                      const char *text); /* of a list; consecutive ones are one list */
+/* of a list; consecutive ones are one list */
+void dl_document_item(struct dl_document *d, const char *text);
 void dl_document_items_end(struct dl_document *d);
 /* Two drawings of one figure as gnuplot wrote them: for wide screens and paper, and for narrow
  * screens. DL_ERR_SYSTEM when a drawing holds anything but plain shapes and text. */

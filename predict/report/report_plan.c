@@ -155,8 +155,8 @@ static enum dl_code pictures(struct dl_report *r, const struct answer *a,
     struct dl_arena *arena = r->context->arena;
     const char *name = a->best->framework->name;
     const struct dl_plan *plan = &a->best->plan;
-    const bool split = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 ||
-                       plan->ep > 1; /* a device has parts of layers */
+    /* a device has parts of layers */
+    const bool split = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 || plan->ep > 1;
     const struct dl_options best = dl_report_with(options, "framework", name);
     const struct dl_options last =
         dl_report_with(&best, "nodes", dl_arena_printf(arena, "%" PRId64, a->best->plan.nodes));

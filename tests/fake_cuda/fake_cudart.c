@@ -91,8 +91,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
     snprintf(out->name, sizeof out->name, "Fake GPU (synthetic, not a measurement)");
     return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out,
-                                       int device); /* its name in CUDA 12 */
+/* its name in CUDA 12 */
+cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out, int device);
 cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *out, int device) {
     return cudaGetDeviceProperties(out, device);
 }
@@ -154,8 +154,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream) {
     (void)stream;
     bool good = false;
-    static char *scratch; /* a pageable copy goes through memory of the driver: so that it takes the
-                             host some time */
+    /* a pageable copy goes through memory of the driver: so that it takes the host some time */
+    static char *scratch;
     enum { SCRATCH = 1 << 20 };
     if (scratch == NULL) scratch = malloc(SCRATCH);
     if (kind == cudaMemcpyHostToDevice) {

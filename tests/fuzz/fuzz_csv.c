@@ -29,8 +29,8 @@ static void check_written(const struct dl_csv *csv, struct dl_arena *arena) {
     }
     text = dl_table_csv(&table);
     if (text == NULL || dl_table_text(&table) == NULL) return;
-    if (csv->column_count == 1)
-        return; /* a row of one empty cell is written as an empty line, which is none */
+    /* a row of one empty cell is written as an empty line, which is none */
+    if (csv->column_count == 1) return;
     if (dl_csv_parse("written", text, strlen(text), arena, &again, &err) != DL_OK) abort();
     if (again.row_count != csv->row_count || again.column_count != csv->column_count) abort();
     for (int r = 0; r < csv->row_count; r++)

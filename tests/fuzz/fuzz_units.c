@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!isfinite(value)) abort();
         dl_units_format(value, unit, printed, sizeof printed);
         if (strlen(printed) + 1 >= sizeof printed) abort();
-        if (dl_units_parse(printed, unit, &back, &err) ==
-            DL_OK) { /* beyond 2^53 a count is printed short */
+        /* beyond 2^53 a count is printed short */
+        if (dl_units_parse(printed, unit, &back, &err) == DL_OK) {
             if (fabs(value) > 1e-300 && !(fabs(back - value) <= 0.0051 * fabs(value))) abort();
         } else if (fabs(value) < 1e15) {
             abort();

@@ -322,8 +322,8 @@ static void any_plan(void **state) {
         dl_arena_free(&arena);
     }
     print_message("%d predicted (%d too large), %d refused\n", made, too_large, refused);
-    assert_true(made > CASES / 6 && refused > CASES / 20 &&
-                too_large > 20); /* else this tests little */
+    /* else this tests little */
+    assert_true(made > CASES / 6 && refused > CASES / 20 && too_large > 20);
 }
 
 int main(void) {

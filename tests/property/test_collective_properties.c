@@ -153,8 +153,8 @@ static void textbook_rows(void **state) {
             assert_true(row->time_s(&slower, ranks, bytes, segment) >= limit);
             slower = link, slower.beta_s_per_byte *= 2.0;
             assert_true(row->time_s(&slower, ranks, bytes, segment) >= limit);
-            if (row->op == DL_COLL_ALL_REDUCE) { /* lower bounds of any all-reduce, and of one whose
-                                                    sums are made in switches */
+            /* lower bounds of any all-reduce, and of one whose sums are made in switches */
+            if (row->op == DL_COLL_ALL_REDUCE) {
                 bool in_switch = strcmp(row->formula, "F-COLL-COLLNET") == 0 ||
                                  strcmp(row->formula, "F-COLL-NVLS") == 0;
                 double share = in_switch ? 1.0 : 2.0 * (ranks - 1.0) / ranks;

@@ -164,8 +164,8 @@ static void search_it(const struct scene *s, const struct dl_search_request *req
     double elapsed_s;
     (void)s;
     memset(out, 0, sizeof *out);
-    if (dl_search_prepare(request, &arena, &search, &err) !=
-        DL_OK) { /* no arrangement divides: nothing found */
+    /* no arrangement divides: nothing found */
+    if (dl_search_prepare(request, &arena, &search, &err) != DL_OK) {
         assert_int_equal(err.code, DL_ERR_USAGE);
         dl_arena_free(&arena);
         return;

@@ -22,8 +22,8 @@ static void test_round_trip(void **state) {
             struct dl_err err;
             char text[64];
 
-            if (unit == DL_UNIT_COUNT)
-                value = floor(fmin(magnitude, 9007199254740992.0)); /* 2^53: all are doubles */
+            /* 2^53: all are doubles */
+            if (unit == DL_UNIT_COUNT) value = floor(fmin(magnitude, 9007199254740992.0));
             if (check_random(&seed) & 1) value = -value;
             dl_units_format(value, (enum dl_unit)unit, text, sizeof text);
             if (dl_units_parse(text, (enum dl_unit)unit, &back, &err) != DL_OK)

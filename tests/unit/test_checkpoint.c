@@ -41,8 +41,8 @@ static void intervals(void **state) {
         assert_float_equal(dl_checkpoint_daly_s(d, m), rows[i].daly_s, 0.06);
         const double best_s = best_interval_s(d, m),
                      least = dl_checkpoint_stretch_ratio(best_s, d, m, 0);
-        assert_float_equal(best_s, rows[i].best_s,
-                           0.3); /* the minimum is flat, and the table's is of coarser steps */
+        /* the minimum is flat, and the table's is of coarser steps */
+        assert_float_equal(best_s, rows[i].best_s, 0.3);
         assert_true(dl_checkpoint_stretch_ratio(dl_checkpoint_young_s(d, m), d, m, 0) <
                     1.0101 * least);
         assert_true(dl_checkpoint_stretch_ratio(dl_checkpoint_daly_s(d, m), d, m, 0) <
@@ -57,8 +57,8 @@ static void expected_time(void **state) {
     (void)state;
     check_close(dl_checkpoint_stretch_ratio(90, 10, 1000, 0), 1.1685657, 1e-7);
     check_close(dl_checkpoint_stretch_ratio(90, 10, 1000, 100), 1.1685657 * 1.1051709, 1e-7);
-    check_close(dl_checkpoint_stretch_ratio(100, 0, 1e12, 0), 1,
-                1e-9); /* no failures, free checkpoints */
+    /* no failures, free checkpoints */
+    check_close(dl_checkpoint_stretch_ratio(100, 0, 1e12, 0), 1, 1e-9);
 }
 
 static struct dl_prediction prediction = {.iteration_s = 2, .epoch_s = 1000};

@@ -31,8 +31,8 @@ static void pieces_by_hand(void **state) {
     assert_true(isinf(pieces[0].max_bytes) && error < 1e-9);
     for (int i = 10; i < 12; i++) samples[i].time_s += 1e-3;
     assert_int_equal(dl_coll_fit(samples, 12, DL_COLL_FIT_PIECES, pieces, &error), 2);
-    check_close(pieces[0].max_bytes, 1000.0 * 512 * sqrt(2),
-                1e-9); /* half way between samples 9 and 10 */
+    /* half way between samples 9 and 10 */
+    check_close(pieces[0].max_bytes, 1000.0 * 512 * sqrt(2), 1e-9);
     check_close(pieces[0].alpha_s, 10e-6, 1e-9);
     check_close(pieces[1].alpha_s, 1.01e-3, 1e-9);
     check_close(dl_coll_fit_s(pieces, 2, 3e6), 1.01e-3 + 3e-3, 1e-9);
@@ -40,8 +40,8 @@ static void pieces_by_hand(void **state) {
     assert_int_equal(dl_coll_fit(samples, 12, 1, pieces, &error), 1); /* no more than asked for */
     assert_int_equal(dl_coll_fit(samples, 1, 1, pieces, &error), 0);
     assert_true(isnan(error) && isnan(dl_coll_fit_s(pieces, 0, 1)));
-    struct dl_coll_sample falling[] = {at(1, 3e-6),
-                                       at(2, 2e-6)}; /* beta stays 0, alpha not negative */
+    /* beta stays 0, alpha not negative */
+    struct dl_coll_sample falling[] = {at(1, 3e-6), at(2, 2e-6)};
     assert_int_equal(dl_coll_fit(falling, 2, 1, pieces, &error), 1);
     assert_true(pieces[0].beta_s_per_byte >= 0.0 && pieces[0].alpha_s > 0.0);
 }

@@ -146,8 +146,8 @@ static void anchor_corrects_compute(void **state) {
                        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,2,24,,,,,,iteration,0.2,s,\n";
     assert_int_equal(compare_text(rows, false, &arena, &plain, &err), DL_OK);
     assert_int_equal(compare_text(rows, true, &arena, &anchored, &err), DL_OK);
-    assert_true(anchored.rows[0].skipped && anchored.rows[2].skipped &&
-                anchored.rows[3].skipped); /* anchor, alone, other batch */
+    /* anchor, alone, other batch */
+    assert_true(anchored.rows[0].skipped && anchored.rows[2].skipped && anchored.rows[3].skipped);
     assert_false(anchored.rows[1].skipped);
     assert_true(plain.rows[1].error_pct < -20); /* 0.2 s is about twice what the model says */
     check_close(anchored.rows[1].predicted, 0.2, 0.02);

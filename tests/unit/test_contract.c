@@ -197,8 +197,8 @@ static void csv_and_json_carry_the_same(void **state) {
                 assert_string_equal(cell, value->boolean ? "true" : "false");
             if (value->kind == DL_JSON_NULL) assert_string_equal(cell, "");
         }
-        for (const struct dl_json_node *m = r->child; m != NULL;
-             m = m->next) { /* nothing is missing from the CSV */
+        /* nothing is missing from the CSV */
+        for (const struct dl_json_node *m = r->child; m != NULL; m = m->next) {
             const bool nested = m->kind == DL_JSON_OBJECT || m->kind == DL_JSON_ARRAY;
             if (!nested && dl_csv_column(&csv, m->key) < 0)
                 fail_msg("%s is not in the CSV", m->key);

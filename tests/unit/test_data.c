@@ -68,8 +68,8 @@ static int setup(void **state) {
         snprintf(path, sizeof path, "%s/%s", world->second, folders[i]);
         if (dl_file_mkdirs(path, NULL) != DL_OK) return -1;
         snprintf(path, sizeof path, "%s/%s", world->first, folders[i]);
-        if (i < 2 && dl_file_mkdirs(path, NULL) != DL_OK)
-            return -1; /* the first directory lacks the other kinds */
+        /* the first directory lacks the other kinds */
+        if (i < 2 && dl_file_mkdirs(path, NULL) != DL_OK) return -1;
     }
     put(world->second, "devices/alpha.json", device_text(text, sizeof text, "alpha", ""));
     put(world->second, "devices/beta.json",

@@ -180,8 +180,8 @@ static void devices(void **state) {
         for (int i = 0; i < device->surface_count; i++)
             if (device->surfaces[i].source != NULL)
                 check_keys(s, *names, "surfaces", device->surfaces[i].source);
-        if (device->surfaces_from !=
-            NULL) { /* one step only, so the lender must have tables of its own */
+        /* one step only, so the lender must have tables of its own */
+        if (device->surfaces_from != NULL) {
             assert_non_null(device->borrowed);
             assert_null(device->borrowed->surfaces_from);
             assert_true(strcmp(device->borrowed->kind, device->kind) == 0);

@@ -99,12 +99,12 @@ static void horovod_agrees_and_copies(void **state) {
     assert_int_equal(b.exchange.message_count, 2);
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
     check_close(b.exchange.messages[1].ready_s, .017, 1e-12);
-    b.fake.framework.socket_negotiation_s =
-        2e-3; /* for jobs on sockets: by verbs nothing changes */
+    /* for jobs on sockets: by verbs nothing changes */
+    b.fake.framework.socket_negotiation_s = 2e-3;
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
-    b.fake.system.inter.nccl_bandwidth_bytes_per_s =
-        1e9; /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
+    /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
+    b.fake.system.inter.nccl_bandwidth_bytes_per_s = 1e9;
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
     b.request.library = DL_LIB_MPI; /* but MPI can */

@@ -89,8 +89,8 @@ static void test_read_refusals(void **state) {
     check_contains(err.message, "expected a file, got a directory");
     assert_int_equal(dl_file_read("", 100, &arena, &text, &length, &err), DL_ERR_INPUT);
     assert_int_equal(dl_file_read(NULL, 100, &arena, &text, &length, &err), DL_ERR_INPUT);
-    assert_int_equal(dl_file_read("/dev/zero", 100000, &arena, &text, &length, &err),
-                     DL_ERR_INPUT); /* has no end */
+    /* has no end */
+    assert_int_equal(dl_file_read("/dev/zero", 100000, &arena, &text, &length, &err), DL_ERR_INPUT);
     check_contains(err.message, "at most 100000 bytes");
     assert_int_equal(dl_file_read("/dev/null", 100, &arena, &text, &length, &err), DL_OK);
     assert_int_equal(length, 0);

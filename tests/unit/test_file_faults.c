@@ -186,10 +186,13 @@ static void what_is_no_failure(void **state) {
         enum call call;
         int at, reason;
     } harmless[] = {
-        {WRITE, 1, EINTR},                                          /* again */
-        {OPEN, 1, EEXIST},                                          /* another name */
-        {FSYNC, 1, EINVAL}, {FSYNC, 1, ENOTSUP}, {FSYNC, 2, EROFS}, /* no fsync there */
-        {OPEN, 2, EACCES}, /* a directory that cannot be read */
+        {WRITE, 1, EINTR}, /* again */
+        {OPEN, 1, EEXIST}, /* another name */
+        {FSYNC, 1, EINVAL},
+        {FSYNC, 1, ENOTSUP},
+        {FSYNC, 2, EROFS}, /* no fsync there */
+        /* a directory that cannot be read */
+        {OPEN, 2, EACCES},
     };
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         put("old");
@@ -266,8 +269,8 @@ static void names_and_directories(void **state) {
     assert_int_equal(dl_file_mkdirs(inner, &err), DL_ERR_SYSTEM);
     check_contains(err.message, strerror(ENOTDIR));
     snprintf(inner, sizeof inner, "%s/new", folder);
-    set_fault(MKDIR, 1, EROFS,
-              true); /* "/" and the like are there already: no error until the one that is not */
+    /* "/" and the like are there already: no error until the one that is not */
+    set_fault(MKDIR, 1, EROFS, true);
     assert_int_equal(dl_file_mkdirs(inner, &err), DL_ERR_SYSTEM);
     check_contains(err.message, strerror(EROFS));
     fault.at = 0;

@@ -175,8 +175,8 @@ static void device_names(void **state) {
     (void)state;
     assert_string_equal(dl_kernel_match_device("V100"), "v100_sxm2_16");
     assert_string_equal(dl_kernel_match_device("TitanX"), "titanx_maxwell");
-    assert_string_equal(dl_kernel_match_device("h100_sxm"),
-                        "h100_sxm"); /* tables of our own name device files */
+    /* tables of our own name device files */
+    assert_string_equal(dl_kernel_match_device("h100_sxm"), "h100_sxm");
     assert_null(dl_kernel_match_device("AMD_MI25"));
 }
 
@@ -253,9 +253,8 @@ static void published_times(void **state) {
             dl_json_load(doc, &dl_device_schema, &arena, &device, &err) != DL_OK ||
             dl_fit_kernel_files(tables, 2, &device, &arena, &set, &rows, &count, &err) != DL_OK)
             fail_msg("%s: %s", path, err.message);
-        assert_true(count == 4 ||
-                    count ==
-                        8); /* product, and convolution in three passes, in one or two precisions */
+        /* product, and convolution in three passes, in one or two precisions */
+        assert_true(count == 4 || count == 8);
         for (size_t r = 0; r < count; r++) {
             const struct dl_fit_quality *q = &rows[r].quality;
             bool product = rows[r].op == DL_OP_GEMM;

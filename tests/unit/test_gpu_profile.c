@@ -214,8 +214,8 @@ static void load_v100(struct replay *r) {
             fail_msg("%s", err.message);
         for (size_t i = 0; i < count; i++) {
             const struct dl_kernel *k = &part[i].kernel;
-            if (k->op == DL_OP_CONV && k->stride[1] != k->stride[2])
-                continue; /* no shape of the probe */
+            /* no shape of the probe */
+            if (k->op == DL_OP_CONV && k->stride[1] != k->stride[2]) continue;
             r->published[r->count++] = part[i];
             add_sample(r, k->op == DL_OP_GEMM ? "gpu-gemm" : "gpu-conv",
                        shape_text(&r->arena, &part[i]), dl_pass_names[k->pass],
@@ -326,8 +326,8 @@ static void a_v100_replayed(void **state) {
         assert_string_equal(t.origin, "fitted");
         errors[i] = fabs(t.time_s / r.published[i].time_s - 1);
     }
-    assert_true(dl_median(errors, r.count, scratch) <
-                0.05); /* in-sample; the fits' own cross-validation is in `measurement` */
+    /* in-sample; the fits' own cross-validation is in `measurement` */
+    assert_true(dl_median(errors, r.count, scratch) < 0.05);
     const char *const directories[] = {dl_arena_printf(&r.arena, "%s/data", check_root())};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_device *known;
@@ -356,13 +356,13 @@ static void topology_and_collectives(void **state) {
     add_fact(&r, "nic_1", "mlx5_1 infiniband 100 Gb/s SYS");
     add_fact(&r, "nic_2", "eno1 ethernet 1 Gb/s SYS");
     add_fact(&r, "gpudirect", "nvidia_peermem");
-    make_profile(&r,
-                 &profile); /* before any NCCL sample: device 0 has 2 + 1 + 1 links of 20 GB/s */
+    /* before any NCCL sample: device 0 has 2 + 1 + 1 links of 20 GB/s */
+    make_profile(&r, &profile);
     assert_true(profile.intra.assumed);
     check_close(profile.intra.bandwidth_bytes_per_s, 80e9, 1e-9);
     for (int i = 0; i < 4; i++) {
-        static const char *const bytes[] = {"67108864", "8", "65536",
-                                            "1048576"}; /* not in order: --resume */
+        /* not in order: --resume */
+        static const char *const bytes[] = {"67108864", "8", "65536", "1048576"};
         static const double time_s[] = {1e-3, 20e-6, 21e-6, 35e-6};
         add_sample(&r, "nccl-allreduce", dl_arena_printf(&r.arena, "bytes=%s ranks=4", bytes[i]),
                    "gpu", "fp32", time_s[i]);

@@ -86,8 +86,8 @@ static void feeding_one_process(void **state) {
     const struct dl_input_time each =
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(each.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
-    check_close(each.copy_s, 1024 * 4000.0 * 2 / 6e9,
-                1e-12); /* all of it to each of four, two on a link */
+    /* all of it to each of four, two on a link */
+    check_close(each.copy_s, 1024 * 4000.0 * 2 / 6e9, 1e-12);
     dl_arena_free(&f.arena);
 }
 
@@ -124,8 +124,8 @@ static void micro_batches_accumulate(void **state) {
     check_close(parts.iteration_s, 4 * (quarter.iteration_s - quarter.update_s) + quarter.update_s,
                 1e-6);
     check_close(parts.memory.activations_bytes, quarter.memory.activations_bytes, 1e-12);
-    assert_true(parts.iteration_s >
-                whole.iteration_s); /* smaller products are less efficient, launches more */
+    /* smaller products are less efficient, launches more */
+    assert_true(parts.iteration_s > whole.iteration_s);
     f.plan.dp = 0;
     f.plan.micro_batch_samples = 100;
     assert_int_equal(fake_predict(&f, &parts), DL_ERR_USAGE);

@@ -155,8 +155,8 @@ static void the_last_fact_of_a_key_counts(void **state) {
     assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.3", &arena, &err), DL_OK);
     assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.4", &arena, &err), DL_OK);
     assert_int_equal(stat(path, &before), 0);
-    assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.4", &arena, &err),
-                     DL_OK); /* known: no new line */
+    /* known: no new line */
+    assert_int_equal(dl_cal_journal_fact(&journal, "mpi", "4.1.4", &arena, &err), DL_OK);
     assert_int_equal(stat(path, &after), 0);
     assert_int_equal(before.st_size, after.st_size);
     dl_cal_journal_close(&journal, false);

@@ -262,15 +262,15 @@ static void correction_of_a_surface(void **state) {
     surface.domain_high = high;
     surface.length_count = surface.domain_low_count = surface.domain_high_count = 1;
     surface.point_count = surface.weight_count = 2;
-    struct dl_kernel stream =
-        dl_kernel_stream(DL_FORWARD, 0, 256, 256); /* 2048 bytes: 11 octaves */
+    /* 2048 bytes: 11 octaves */
+    struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 256, 256);
     struct dl_kernel_model_shape shape;
     dl_kernel_model_shape_of(&stream, 4, 64, &shape);
     struct dl_kernel_time time;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    dl_kernel_model_eval(&surface, &OWN, &shape,
-                         &time); /* before it is packed: the base, and said so */
+    /* before it is packed: the base, and said so */
+    dl_kernel_model_eval(&surface, &OWN, &shape, &time);
     check_close(time.time_s, 10.004096e-6 * exp(0.05), 1e-9);
     assert_true(time.extrapolated);
     assert_int_equal(dl_kernel_model_pack(&surface, &arena, &err), DL_OK);

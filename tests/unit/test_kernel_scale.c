@@ -79,8 +79,8 @@ static void release(void **state) {
     check_close(dl_kernel_scales(&f.framework, DL_MIXED, &norm).op_scale[DL_OP_STREAM], 4, 0);
     f.framework.mixed_composed_scale = 3;
     check_close(dl_kernel_scales(&f.framework, DL_MIXED, &norm).op_scale[DL_OP_STREAM], 3, 0);
-    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &relu).op_scale[DL_OP_STREAM], 1,
-                0); /* mixed_stream_scale: not given */
+    /* mixed_stream_scale: not given */
+    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &relu).op_scale[DL_OP_STREAM], 1, 0);
     dl_arena_free(&f.arena);
 }
 

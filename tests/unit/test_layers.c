@@ -158,8 +158,8 @@ static void conv_transpose(void **state) {
     check_close(up->forward_macs, 48 * 25, 0);
     struct dl_kernel forward = kernel_of(up, DL_FORWARD, 2.0, 0);
     check_close(forward.flop, 2.0 * 2 * 48 * 25, 1e-12);
-    assert_int_equal(forward.pass,
-                     DL_BACKWARD_DATA); /* executed as the gradient of the convolution 10 -> 5 */
+    /* executed as the gradient of the convolution 10 -> 5 */
+    assert_int_equal(forward.pass, DL_BACKWARD_DATA);
     check_close(forward.in[2], 10, 0);
     check_close(forward.out[2], 5, 0);
     dl_arena_free(&net.arena);
@@ -259,8 +259,8 @@ static void residual_connection(void **state) {
     const struct dl_layer *l = net.w.layers;
     assert_int_equal(l[0].consumers, 2);
     expect_stream(&l[0], DL_BACKWARD_DATA, 2, 0, 2 * 72, 72, 0);
-    assert_int_equal(kernel_count(&l[0], DL_BACKWARD_DATA),
-                     1); /* only the addition: the layer is the first */
+    /* only the addition: the layer is the first */
+    assert_int_equal(kernel_count(&l[0], DL_BACKWARD_DATA), 1);
     expect_stream(&l[2], DL_FORWARD, 2, 0, 144, 72, 0);
     assert_int_equal(kernel_count(&l[2], DL_BACKWARD_DATA), 0);
     check_close(l[1].saved_elements, 0, 0);
@@ -450,8 +450,8 @@ static void dropout_of_zero_is_the_identity(void **state) {
     build(&net, VECTOR(4) "{'kind':'dense','out':4},{'kind':'dropout','dropout':0},"
                           "{'kind':'dense','name':'d','out':4}]}");
     assert_int_equal(kernel_count(&net.w.layers[1], DL_FORWARD), 0);
-    check_close(net.w.layers[0].saved_elements, 4,
-                0); /* what the second dense reads is the first one's output */
+    /* what the second dense reads is the first one's output */
+    check_close(net.w.layers[0].saved_elements, 4, 0);
     check_close(net.w.layers[1].saved_elements + net.w.layers[1].saved_bytes, 0, 0);
     dl_arena_free(&net.arena);
 }

@@ -130,8 +130,8 @@ static void advice_when_it_does_not_fit(void **state) {
     struct dl_fake f;
     fake_make(&f);
     f.plan.dp = 8;
-    assert_null(
-        dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena)); /* fits */
+    /* fits */
+    assert_null(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena));
     struct dl_memory m = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, NULL);
     struct dl_memory half = {0};
@@ -143,8 +143,8 @@ static void advice_when_it_does_not_fit(void **state) {
     const double states = (m.weights_bytes + m.gradients_bytes + m.optimizer_bytes) * 7 / 8;
     struct dl_memory one = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &one, NULL);
-    f.device.memory_bytes =
-        fmin(one.total_bytes, m.total_bytes - states) - 1e6; /* nothing does alone */
+    /* nothing does alone */
+    f.device.memory_bytes = fmin(one.total_bytes, m.total_bytes - states) - 1e6;
     check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena),
                    "no single change is enough");
     dl_arena_free(&f.arena);

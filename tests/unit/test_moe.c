@@ -72,8 +72,8 @@ static void counts(void **state) {
     check_close(g.tf.experts, E, 0);
     check_close(g.tf.routed, 2.5, 0);
     check_close(g.tf.expert_elements[DL_TRANSFORMER_BODY], experts, 0);
-    check_close(g.tf.whole_elements[DL_TRANSFORMER_BODY], norms + 2 * H - H + H * E,
-                0); /* bias of the projection, and the router */
+    /* bias of the projection, and the router */
+    check_close(g.tf.whole_elements[DL_TRANSFORMER_BODY], norms + 2 * H - H + H * E, 0);
     dl_arena_free(&g.f.arena);
 }
 

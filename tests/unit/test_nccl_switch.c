@@ -120,9 +120,9 @@ static void a_memo_changes_nothing(void **state) {
                                               .as_run = dice % 11 == 0};
             struct dl_collective_time t, u;
             struct dl_err one = {0}, two = {0};
+            /* often the same again */
             if (i % 2 == 0)
-                r.nodes = 2, r.ranks_per_node = 4, r.flows_per_adapter = 1,
-                r.concurrent = 0; /* often the same again */
+                r.nodes = 2, r.ranks_per_node = 4, r.flows_per_adapter = 1, r.concurrent = 0;
             const enum dl_code plain = dl_collective_time(system, &r, &t, &one);
             r.memo = &memo;
             assert_int_equal(dl_collective_time(system, &r, &u, &two), plain);

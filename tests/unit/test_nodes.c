@@ -116,8 +116,8 @@ static void a_node_that_is_slow_with_every_partner(void **state) {
     assert_int_equal(dl_cal_slow_nodes(pairs, 9, 4, slow, &arena), 1);
     check_close(slow[2], 16e-3 / 8.05e-3, 1e-12); /* the median of 8, 8, 16 and 8.1 ms is 8.05 */
     assert_true(slow[0] == 0 && slow[1] == 0 && slow[3] == 0);
-    assert_int_equal(dl_cal_slow_nodes(pairs, 1, 2, slow, &arena),
-                     0); /* of two, nobody knows which */
+    /* of two, nobody knows which */
+    assert_int_equal(dl_cal_slow_nodes(pairs, 1, 2, slow, &arena), 0);
     assert_int_equal(dl_cal_slow_nodes(pairs, 0, 4, slow, &arena), 0);
 }
 
@@ -168,8 +168,8 @@ static void what_changed_between_two_profiles(void **state) {
     now.inter.bandwidth_bytes_per_s *= 0.9;
     now.inter.latency_s *= 1.01;
     text = dl_cal_compare(&before, &now, DL_FORMAT_CSV, &arena, &changed);
-    assert_int_equal(changed,
-                     3); /* kernel, bandwidth, products; a load is no property of the machine */
+    /* kernel, bandwidth, products; a load is no property of the machine */
+    assert_int_equal(changed, 3);
     check_contains(text, "kernel,6.1,6.5");
     check_contains(text, "links.inter bandwidth");
     check_contains(text, "time of gemm fwd");

@@ -112,8 +112,8 @@ static void by_hand(void **state) {
                                   .inside = {1, 0.01},
                                   .across = {2, 0.1}};
     const struct dl_paradl_time t = dl_paradl_epoch(&r);
-    assert_true(fabs(t.compute_s - 2 * 4 * (0.5 + 2)) <
-                1e-12); /* 2 iterations, 4 samples a group */
+    /* 2 iterations, 4 samples a group */
+    assert_true(fabs(t.compute_s - 2 * 4 * (0.5 + 2)) < 1e-12);
     assert_true(fabs(t.update_s - 2 * (2 + 1)) < 1e-12);
     assert_true(fabs(t.comm_s - (2 * 3 * 1 * (1 + 4 * 100 * 0.01 / 2) +
                                  2 * 2 * 1 * (2 + 100 * 0.1 / 2))) < 1e-12);

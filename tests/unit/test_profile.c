@@ -125,8 +125,8 @@ static void without_messages_the_network_is_assumed(void **state) {
     drop(&journal, "allreduce");
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
     assert_false(p.has_intra);
-    assert_true(p.has_inter && p.inter.assumed &&
-                p.has_links); /* `predict --nodes 16` answers, and says so */
+    /* `predict --nodes 16` answers, and says so */
+    assert_true(p.has_inter && p.inter.assumed && p.has_links);
     assert_string_equal(p.inter.kind, "ethernet");
     assert_string_equal(p.inter.source, "mem");
     check_close(p.inter.bandwidth_bytes_per_s, 1.175e9, 1e-9); /* 1.25e9 0.94 */
@@ -145,8 +145,8 @@ static void a_profile_needs_a_product_and_bandwidth(void **state) {
     struct dl_err err = {0};
     read_fixture(&arena, &journal);
     drop(&journal, "gemm");
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err),
-                     DL_OK); /* the products of matmul do */
+    /* the products of matmul do */
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
     drop(&journal, "matmul");
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
     check_contains(err.message, "matrix product");
@@ -175,8 +175,8 @@ static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
     choice.only = "read,wirte";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_ERR_USAGE);
     check_contains(err.message, "'write'");
-    choice.only =
-        "read"; /* and what a profile cannot do without: copy, triad, one product by each library */
+    /* and what a profile cannot do without: copy, triad, one product by each library */
+    choice.only = "read";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
     assert_int_equal(b.count, 5);
     dl_arena_free(&arena);

@@ -252,8 +252,8 @@ static void one_library_is_enough(void **state) {
                           no_onednn = without(&journal, "matmul", "conv", &arena);
     struct dl_system a = profile_of(&no_openblas, &arena), b = profile_of(&no_onednn, &arena);
     assert_int_equal(a.profile.surface_count, 4);
-    assert_int_equal(b.profile.surface_count,
-                     1); /* convolutions then run by the model's generic shape */
+    /* convolutions then run by the model's generic shape */
+    assert_int_equal(b.profile.surface_count, 1);
     assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) &&
                 dl_known(dl_device_peak(&b.profile, DL_FP32)));
     dl_arena_free(&arena);

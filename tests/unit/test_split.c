@@ -58,8 +58,8 @@ static void groups(void **state) {
     load_name("resnext50_32x4d", NULL, 0, &arena, &whole);
     const struct dl_split split = {DL_SPLIT_FILTER, 8, {1, 1, 1}},
                           fine = {DL_SPLIT_FILTER, 64, {1, 1, 1}};
-    const struct dl_layer *before =
-        find_layer(&whole, "layer1.0.conv2"); /* 128 filters in 32 groups */
+    /* 128 filters in 32 groups */
+    const struct dl_layer *before = find_layer(&whole, "layer1.0.conv2");
     assert_true(before->groups == 32 && before->in.channels == 128);
     struct dl_workload local = split_of(&whole, &split, &arena, &is_split);
     const struct dl_layer *after = find_layer(&local, "layer1.0.conv2");
@@ -79,17 +79,18 @@ static void halos(void **state) {
     load_name("resnet50", NULL, 0, &arena, &whole);
     const struct dl_split rows = {DL_SPLIT_SPATIAL, 4, {1, 4, 1}},
                           both = {DL_SPLIT_SPATIAL, 4, {1, 2, 2}};
-    const struct dl_layer *conv =
-        find_layer(&whole, "layer1.0.conv2"); /* 3x3, 64 channels, 56x56 */
-    assert_true(dl_split_halo_elements(conv, &rows, 1, false) ==
-                2 * 64 * 56); /* a row up, a row down */
+    /* 3x3, 64 channels, 56x56 */
+    const struct dl_layer *conv = find_layer(&whole, "layer1.0.conv2");
+    /* a row up, a row down */
+    assert_true(dl_split_halo_elements(conv, &rows, 1, false) == 2 * 64 * 56);
     assert_true(dl_split_halo_elements(conv, &rows, 2, false) == 0);
     /* In two dimensions the second carries the corners of the first: formulas.md section 7. */
     const double two = dl_split_halo_elements(conv, &both, 1, false) +
                        dl_split_halo_elements(conv, &both, 2, false);
     assert_true(two == 2 * 64 * (28 + 28) + 4 * 64);
+    /* reach 7, stride 2 */
     assert_true(dl_split_halo_elements(find_layer(&whole, "conv1"), &rows, 1, false) ==
-                5 * 3 * 224); /* reach 7, stride 2 */
+                5 * 3 * 224);
     assert_true(dl_split_halo_elements(find_layer(&whole, "layer1.0.conv1"), &rows, 1, false) == 0);
     struct dl_workload local = split_of(&whole, &rows, &arena, &is_split);
     const struct dl_layer *own = find_layer(&local, "layer1.0.conv2");

@@ -39,8 +39,8 @@ static void test_quantiles(void **state) {
     assert_true(unsorted[0] == 3); /* the input stays as it is */
     check_nan(dl_median((double[]){1, (double)NAN, 3}, 3, scratch));
     check_nan(dl_median(x, 0, scratch));
-    check_close(dl_mad((double[]){1, 1, 2, 2, 10}, 5, scratch), 1,
-                0); /* median 2; deviations 1 1 0 0 8 */
+    /* median 2; deviations 1 1 0 0 8 */
+    check_close(dl_mad((double[]){1, 1, 2, 2, 10}, 5, scratch), 1, 0);
     check_nan(dl_mad((double[]){1, (double)NAN}, 2, scratch));
 }
 
@@ -144,8 +144,8 @@ static void test_normal_expected_max(void **state) {
 
     (void)state;
     check_close(dl_normal_expected_max(1), 0, 1e-15);
-    check_close(dl_normal_expected_max(2), 1 / sqrt(3.14159265358979323846),
-                1e-11); /* closed forms */
+    /* closed forms */
+    check_close(dl_normal_expected_max(2), 1 / sqrt(3.14159265358979323846), 1e-11);
     check_close(dl_normal_expected_max(3), 1.5 / sqrt(3.14159265358979323846), 1e-5);
     check_close(dl_normal_expected_max(5), 1.1629644736405196, 1e-5);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)

@@ -17,8 +17,8 @@ static void excess(void **state) {
                 1e-12);
     check_close(dl_tile_excess(3136, 192, 1, 80, 1.0 / 80, dl_tile_usual), 80 * 8192.0 / 602112,
                 1e-12);
-    check_close(dl_tile_excess(1280, 1024, 1, 80, 1.0 / 80, dl_tile_large), 1,
-                1e-12); /* 10 x 8 tiles: nothing is lost */
+    /* 10 x 8 tiles: nothing is lost */
+    check_close(dl_tile_excess(1280, 1024, 1, 80, 1.0 / 80, dl_tile_large), 1, 1e-12);
     check_close(dl_tile_excess(1, 1, 1, 80, 1.0 / 80, dl_tile_large), 80 * 16384, 1e-12);
     for (double units = 1; units < 5000; units++) /* exactly two waves of any number of units */
         check_close(dl_tile_excess(128 * units, 128, 1, units, 1 / units, dl_tile_usual), 1, 1e-12);

@@ -66,8 +66,8 @@ static void test_csv(void **state) {
                         "nodes,iteration_s,memory.total_bytes,limit,fits,hidden,memory.peak.bytes\n"
                         "1,0.012345,2147483648,\"compute, \"\"all\"\"\",true,0.1,5\n"
                         "1024,12.3456,,,false,,\n");
-    assert_int_equal(dl_csv_parse("t", text, strlen(text), &arena, &csv, &err),
-                     DL_OK); /* our own reader takes it */
+    /* our own reader takes it */
+    assert_int_equal(dl_csv_parse("t", text, strlen(text), &arena, &csv, &err), DL_OK);
     assert_string_equal(csv.rows[0][3], "compute, \"all\"");
     dl_arena_free(&arena);
 }

@@ -150,8 +150,8 @@ static void a_full_lane_sets_the_pace(void **state) {
     message_s = 20;
     run(&b, &t);
     assert_true(t.period_s >= 40);
-    assert_true(t.period_s <=
-                40 + 7 + 1e-9); /* at most the 7 s until the first gradient are not overlapped */
+    /* at most the 7 s until the first gradient are not overlapped */
+    assert_true(t.period_s <= 40 + 7 + 1e-9);
     dl_arena_free(&b.fake.arena);
 }
 

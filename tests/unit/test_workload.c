@@ -158,8 +158,8 @@ static void input_sizes(void **state) {
     struct dl_override tokens[] = {{"input", "seq384", false}};
     load_name("bert_base", tokens, 1, &arena, &w);
     check_close(w.sequence, 384, 0);
-    check_close(w.forward_macs_per_sample, 35.333e9,
-                1e-3); /* model_checks.csv, notes of bert_base */
+    /* model_checks.csv, notes of bert_base */
+    check_close(w.forward_macs_per_sample, 35.333e9, 1e-3);
     dl_arena_free(&arena);
 }
 

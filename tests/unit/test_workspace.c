@@ -90,8 +90,9 @@ static void limits(void **state) {
     f.framework.conv_workspace_bytes = 4096 * MIB;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328,
                 1e-12);
+    /* 14 GiB */
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 4096), 2304,
-                1e-12); /* 14 GiB */
+                1e-12);
     f.framework.name = "horovod-pytorch";
     f.framework.conv_workspace_bytes = NAN;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32),

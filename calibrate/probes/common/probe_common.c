@@ -16,14 +16,14 @@ enum {
     FIRST_CHECK = 10, /* blocks before the interval may end a sample */
     MAX_BLOCKS = 2000,
 };
-static const double PATIENCE =
-    2; /* shares that a sample may take when other programs preempt its blocks */
-static const double TIGHT_FRAC =
-    0.02; /* half width of the median's 95 % interval that is good enough */
+/* shares that a sample may take when other programs preempt its blocks */
+static const double PATIENCE = 2;
+/* half width of the median's 95 % interval that is good enough */
+static const double TIGHT_FRAC = 0.02;
 static const double WARM_S = 2e-3; /* clocks, caches and just-in-time code settle */
 static const double MAX_CALLS = 1e6;
-static const double DRIFT_FRAC =
-    0.03; /* less is the run-to-run spread of a quiet machine: not worth a word */
+/* less is the run-to-run spread of a quiet machine: not worth a word */
+static const double DRIFT_FRAC = 0.03;
 
 double dl_now_s(void) {
     struct timespec t;

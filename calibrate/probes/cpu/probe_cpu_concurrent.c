@@ -164,8 +164,8 @@ static enum dl_code start_others(struct beside *b, int devices, struct dl_err *e
     }
     close(ready[1]);
     int heard = 0;
-    while (heard < devices - 1 && read(ready[0], &byte, 1) == 1)
-        heard++; /* ends when all of them ended */
+    /* ends when all of them ended */
+    while (heard < devices - 1 && read(ready[0], &byte, 1) == 1) heard++;
     close(ready[0]);
     if (heard == devices - 1) return DL_OK;
     end_others(b);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum { MOST_DIMS = 3, ALGORITHMS = 16 };
-static const double WORKSPACE_BYTES = 1024.0 * 1024 * 1024,
-                    WORKSPACE_FRAC = 0.125; /* of the device's memory */
+/* of the device's memory */
+static const double WORKSPACE_BYTES = 1024.0 * 1024 * 1024, WORKSPACE_FRAC = 0.125;
 
 struct conv {
     enum { FORWARD, DATA, WEIGHTS } pass;

@@ -187,8 +187,8 @@ static enum dl_code fill(enum dl_gpu_type type, size_t tiles, struct dl_err *err
 }
 
 enum dl_code dl_gpu_pool(enum dl_gpu_type type, size_t elements, void **out, struct dl_err *err) {
-    const size_t tiles =
-        (elements + TILE - 1) / TILE + 1; /* one more: views that begin inside the first */
+    /* one more: views that begin inside the first */
+    const size_t tiles = (elements + TILE - 1) / TILE + 1;
     if (here.pool == NULL || here.pool_type != type || here.pool_elements < tiles * TILE) {
         drop_pool();
         DL_TRY(dl_gpu_check((int)cudaMalloc(&here.pool, tiles * TILE * dl_gpu_type_bytes(type)),

@@ -17,12 +17,12 @@
 enum dl_gpu_type { DL_GPU_F32, DL_GPU_F16, DL_GPU_BF16, DL_GPU_F8, DL_GPU_TYPES };
 
 struct dl_gpu_precision {
-    const char *name;                        /* as in dl_precision_names */
-    enum dl_gpu_type type, out;              /* of operands and of results */
-    int capability;                          /* 10 major + minor, at least */
-    double input_error_frac, sum_error_frac; /* relative rounding of an operand (0: the type's own)
-                                                and of a sum's terms */
-    double output_error_frac;                /* relative rounding of the result */
+    const char *name;           /* as in dl_precision_names */
+    enum dl_gpu_type type, out; /* of operands and of results */
+    int capability;             /* 10 major + minor, at least */
+    /* relative rounding of an operand (0: the type's own) and of a sum's terms */
+    double input_error_frac, sum_error_frac;
+    double output_error_frac; /* relative rounding of the result */
 };
 /* That of a shape ("prec=mixed"; absent: fp32); NULL: unknown. */
 const struct dl_gpu_precision *dl_gpu_precision_of(const struct dl_point *point);
@@ -63,8 +63,8 @@ enum dl_code dl_gpu_room(size_t bytes, void **out, struct dl_err *err);
 /* Element `index` of an array on the device. */
 enum dl_code dl_gpu_read(enum dl_gpu_type type, const void *array, size_t index, double *value,
                          struct dl_err *err);
-enum dl_code dl_gpu_copy(void *to, const void *from, size_t bytes,
-                         struct dl_err *err); /* on the device */
+/* on the device */
+enum dl_code dl_gpu_copy(void *to, const void *from, size_t bytes, struct dl_err *err);
 /* Sets of operands, `bytes` each, to take in turn so that none is in the cache when it is used
  * again. */
 long dl_gpu_sets(double bytes);
@@ -92,14 +92,12 @@ struct dl_nvml_state {
     double clock_hz, memory_clock_hz, power_w, power_limit_w, busy_frac;
     long temperature_c;                /* 0: unknown */
     bool thermal, brake, power_capped; /* why clocks are low: heat, power supply, the power limit */
-    int processes;  /* on the device, this one among them (in a container it may go by another
-                       number) */
+    /* on the device, this one among them (in a container it may go by another number) */
+    int processes;
     long other_pid; /* one that has not this process's number; 0: none */
 };
-enum {
-    DL_NVML_PROCESSES = 1,
-    DL_NVML_ALL = 2
-}; /* what to ask for besides the reasons of low clocks */
+/* what to ask for besides the reasons of low clocks */
+enum { DL_NVML_PROCESSES = 1, DL_NVML_ALL = 2 };
 bool dl_nvml_read(const char *pci, int what, struct dl_nvml_state *out);
 const char *dl_nvml_driver(void); /* version, or NULL */
 /* Facts "gpu_links", "gpu_link_kind", "gpu_pcie" of all `count` devices with these PCI names. */

@@ -104,9 +104,8 @@ void dl_nic_facts(const char *sys, const char *pci) {
     }
     if (count >= 0) free(names);
     snprintf(path, sizeof path, "%s/class/net", sys);
-    count = index > 0 ? -1
-                      : scandir(path, &names, NULL,
-                                by_name); /* Ethernet matters where there is no verbs adapter */
+    /* Ethernet matters where there is no verbs adapter */
+    count = index > 0 ? -1 : scandir(path, &names, NULL, by_name);
     for (int i = 0; i < count; i++) {
         char speed[32];
         snprintf(path, sizeof path, "%s/class/net/%s/speed", sys, names[i]->d_name);

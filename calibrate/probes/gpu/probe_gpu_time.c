@@ -11,8 +11,8 @@ enum {
     BLOCKER = 64 << 20, /* bytes of one memset */
 };
 static const double FIRST_HIDE_S = 1e-3, MOST_HIDE_S = 0.05;
-static const double HOST_BOUND_FRAC =
-    1.2; /* device time below this much of the host's: the device may have waited */
+/* device time below this much of the host's: the device may have waited */
+static const double HOST_BOUND_FRAC = 1.2;
 static const double WARM_S = 0.3;  /* until clocks have risen */
 static const double LOOK_S = 0.25; /* between two looks at other processes */
 
@@ -78,8 +78,8 @@ static enum dl_code chunk(enum dl_code (*launch)(void *, long, struct dl_err *),
         DL_TRY(dl_gpu_check((int)cudaEventRecord(timer.begin, NULL), "recording an event", err));
         for (long i = 0; i < calls; i++) DL_TRY(launch(state, first + i, err));
         const double queued_s = dl_now_s() - host;
-        const bool drained = cudaEventQuery(timer.begin) ==
-                             cudaSuccess; /* the device began before all were queued */
+        /* the device began before all were queued */
+        const bool drained = cudaEventQuery(timer.begin) == cudaSuccess;
         DL_TRY(elapsed(seconds, err));
         if (!drained || *seconds > HOST_BOUND_FRAC * queued_s || attempt + 1 == ATTEMPTS ||
             timer.hide_s >= MOST_HIDE_S) {

@@ -26,16 +26,16 @@ struct exchange {
     double last_s; /* of the last call; all ranks have the same */
     bool device;
     float *send, *receive; /* as MPI has them */
-    float *host_send,
-        *host_receive; /* in host memory: the same, or what is copied there and from there */
+    /* in host memory: the same, or what is copied there and from there */
+    float *host_send, *host_receive;
 };
 
 /* Ranks leave a barrier at different times, up to a message apart, and the first call behind it
  * waits for the last of them: where that could matter, a call that does not count comes first. */
 static const double SKEWED_BELOW_S = 0.05;
 
-static MPI_Comm current =
-    MPI_COMM_NULL; /* of the point that is measured: preemptions get no state */
+/* of the point that is measured: preemptions get no state */
+static MPI_Comm current = MPI_COMM_NULL;
 
 static const char *unavailable(void) { return NULL; }
 
@@ -334,8 +334,8 @@ int main(int argc, char **argv) {
         dl_mpi_print_hosts();
         status = dl_mpi_survey();
     } else {
-        if (strcmp(what, "--list") == 0)
-            dl_mpi_device_absent(); /* asks all ranks; only rank 0 lists */
+        /* asks all ranks; only rank 0 lists */
+        if (strcmp(what, "--list") == 0) dl_mpi_device_absent();
         status = dl_probe_main(argc, argv, probes, rank != 0, facts);
     }
     if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);

@@ -81,8 +81,8 @@ static enum dl_code join(const struct dl_members *wanted, struct dl_err *err) {
     double here = 1;
     DL_TRY(dl_meet_max(wanted, &here, err));
     signal(SIGALRM, no_communicator);
-    alarm((unsigned)ceil(
-        1.5 * dl_meet_patience_s())); /* before calibrate loses its own patience (cal_run.c) */
+    /* before calibrate loses its own patience (cal_run.c) */
+    alarm((unsigned)ceil(1.5 * dl_meet_patience_s()));
     const enum dl_code code = check(ncclCommInitRank(&world.comm, wanted->nodes * wanted->per_node,
                                                      id, position_of(dl_meeting.rank)),
                                     "joining a communicator", err);
@@ -386,8 +386,7 @@ int main(int argc, char **argv) {
     }
     const int status =
         spawn > 0 ? dl_meeting_spawn(&meeting, spawn, argv) : measure(argc, argv, &meeting);
-    if (status == 0)
-        dl_meeting_end(); /* after a failure the others would never come to it: exit tells the
-                             launcher */
+    /* after a failure the others would never come to it: exit tells the launcher */
+    if (status == 0) dl_meeting_end();
     return status;
 }

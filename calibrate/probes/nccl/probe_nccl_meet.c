@@ -126,8 +126,8 @@ enum dl_code dl_meet(const struct dl_meeting *meeting, struct dl_err *err) {
 }
 
 double dl_meet_patience_s(void) {
-    static const double USUAL_S =
-        40; /* a collective of the largest size over a slow network takes a second or two */
+    /* a collective of the largest size over a slow network takes a second or two */
+    static const double USUAL_S = 40;
     const char *text = getenv("DLMODEL_PATIENCE_S");
     const double wanted_s = text == NULL ? 0 : strtod(text, NULL);
     return wanted_s > 0 ? wanted_s : USUAL_S;
@@ -161,8 +161,8 @@ enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, s
     const double limit_s = dl_meet_patience_s();
     double word = 0;
     if (dl_meeting.rank != 0) {
-        put(connections[0], &word,
-            sizeof word); /* "here I am, waiting too"; who ended now would look dead */
+        /* "here I am, waiting too"; who ended now would look dead */
+        put(connections[0], &word, sizeof word);
         if (!speaks(0, limit_s + VERDICT_S))
             return dl_fail(err, DL_ERR_BACKEND, "rank 0 of %d hangs: %s has not ended after %.0f s",
                            dl_meeting.ranks, what, limit_s);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static const double COPY_S =
-    10e-6; /* one asynchronous copy between devices or from the host, start to end (mem) */
+/* one asynchronous copy between devices or from the host, start to end (mem) */
+static const double COPY_S = 10e-6;
 
 /* Rate of one path between two devices, and of all that leaves one device. */
 struct paths {
@@ -25,15 +25,16 @@ static bool paths_of(const struct dl_system *system, int64_t devices, struct pat
     if (system->has_intra && dl_nccl_graph_build(system, &request, &graph, NULL) == DL_OK) {
         double widest = fmax(graph.channels * graph.ring_bytes_per_s,
                              graph.tree_channels * graph.tree_bytes_per_s);
-        paths.out_bytes_per_s = paths.pair_bytes_per_s =
-            widest; /* a switch or a bus gives a pair all of it */
+        /* a switch or a bus gives a pair all of it */
+        paths.out_bytes_per_s = paths.pair_bytes_per_s = widest;
         const char *kind = system->intra.kind;
         if (system->intra.edge_count > 0 && graph.nvlink)
             paths.pair_bytes_per_s = paths.link_bytes_per_s =
                 fmax(graph.ring_bytes_per_s, graph.tree_bytes_per_s);
         else if (kind != NULL && strncmp(kind, "nvlink", 6) == 0)
             paths.pair_bytes_per_s = widest / (double)(devices - 1); /* full mesh */
-    } else if (!isnan(paths.host_bytes_per_s)) { /* up and down through host memory */
+        /* up and down through host memory */
+    } else if (!isnan(paths.host_bytes_per_s)) {
         paths.pair_bytes_per_s = paths.out_bytes_per_s = paths.host_bytes_per_s;
     }
     *out = paths;
@@ -119,8 +120,8 @@ bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double b
     if (devices <= 1) return true;
     if (!paths_of(system, devices, &paths)) return false;
     double others = (double)devices - 1.0, out_s = others * bytes / paths.out_bytes_per_s;
-    double one_s =
-        bytes / paths.pair_bytes_per_s; /* even with links of their own no copy beats its link */
+    /* even with links of their own no copy beats its link */
+    double one_s = bytes / paths.pair_bytes_per_s;
     if (!isnan(paths.link_bytes_per_s)) {
         double graph_s = bytes * graph_star_s_per_byte(system, devices, &paths);
         if (!isnan(graph_s)) out_s = one_s = graph_s;

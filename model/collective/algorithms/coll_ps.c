@@ -77,8 +77,8 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
 enum dl_code dl_pslite_time(const struct dl_system *system,
                             const struct dl_collective_request *request,
                             struct dl_collective_time *out, struct dl_err *err) {
-    static const double BIG_KEY_BYTES =
-        4e6; /* MXNet slices keys of 1e6 elements and more over all servers */
+    /* MXNet slices keys of 1e6 elements and more over all servers */
+    static const double BIG_KEY_BYTES = 4e6;
     static const double MESSAGE_S = 50e-6; /* one ZeroMQ message, both ends (mem) */
     if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_plain_time(system, request, out, err);
     double nodes = (double)request->nodes;

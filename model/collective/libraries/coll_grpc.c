@@ -5,10 +5,10 @@
 #include "model/collective/coll_parts.h"
 
 static const double RPC_S = 100e-6; /* one unary RPC beyond the wire, both ends (mem) */
-static const double STREAM_BYTES_PER_S =
-    2.5e9; /* serialisation and socket copies of one stream (mem) */
-static const double CHUNK_BYTES =
-    4194304.0; /* ring chunk of TensorFlow's collective executor (mem) */
+/* serialisation and socket copies of one stream (mem) */
+static const double STREAM_BYTES_PER_S = 2.5e9;
+/* ring chunk of TensorFlow's collective executor (mem) */
+static const double CHUNK_BYTES = 4194304.0;
 
 enum dl_code dl_grpc_time(const struct dl_system *system,
                           const struct dl_collective_request *request,

@@ -62,8 +62,8 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi) {
 enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes,
                                                double *below_out) {
     *below_out = 0.0;
-    if (kind == DL_MPI_MPICH || kind == DL_MPI_INTEL) { /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer
-                                                           elements than ranks: doubling */
+    /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks: doubling */
+    if (kind == DL_MPI_MPICH || kind == DL_MPI_INTEL) {
         double threshold = dl_most(2048.0, 4.0 * dl_power(dl_lg_floor(ranks)));
         if (bytes <= threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
@@ -106,9 +106,8 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
 static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, double bytes) {
     double in = dl_lg_floor(links->per_node), out = dl_lg_floor(links->ranks) - in,
            gamma = links->inter.gamma_s_per_byte;
-    double fold = dl_power_of_two(links->ranks)
-                      ? 0.0
-                      : 2.0; /* surplus ranks: to a neighbour before, back after */
+    /* surplus ranks: to a neighbour before, back after */
+    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
     return (struct dl_cost_parts){
@@ -230,9 +229,8 @@ static enum dl_code all_reduce(const struct dl_system *system,
     }
     dl_coll_set(out, cost);
     out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
-    if (broadcast == DL_MPI_LINEAR)
-        out->protocol =
-            "linear broadcast"; /* from the root to all, among trees at smaller and larger sizes */
+    /* from the root to all, among trees at smaller and larger sizes */
+    if (broadcast == DL_MPI_LINEAR) out->protocol = "linear broadcast";
     return DL_OK;
 }
 
@@ -288,8 +286,8 @@ static enum dl_code others(const struct dl_system *system,
 enum dl_code dl_mpi_time(const struct dl_system *system,
                          const struct dl_collective_request *request,
                          struct dl_collective_time *out, struct dl_err *err) {
-    out->sigma_log = 0.35; /* 247 published rows, as nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90
-                              % / 1.645 = 0.25 */
+    /* 247 published rows, as nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90 % / 1.645 = 0.25 */
+    out->sigma_log = 0.35;
     DL_TRY(request->op == DL_COLL_ALL_REDUCE ? all_reduce(system, request, out, err)
                                              : others(system, request, out, err));
     out->limit = request->nodes > 1 ? "inter" : "intra";

@@ -38,7 +38,8 @@ struct shared {
     const double (*hop_us)[3]; /* inside a node, [tree, ring][protocol] */
     double frac;               /* attained / NCCL's own rate of the links */
     double per_node, ll_cap;   /* GB/s */
-    double net_us[2]; /* of the adapter, added to a hop between nodes: once, twice (Simple) */
+    /* of the adapter, added to a hop between nodes: once, twice (Simple) */
+    double net_us[2];
     double ring_steps;
     double ll_hop_scale;
     int version, span;

@@ -50,11 +50,12 @@ struct dl_nccl_graph {
     double channels, tree_channels;
     double ring_bytes_per_s, tree_bytes_per_s; /* of one channel */
     double net_latency_s;                      /* of the adapter, in addition to NCCL's constant */
-    double attained_frac; /* rate of the links that limit / what NCCL takes it for; 0: 1 */
+    /* rate of the links that limit / what NCCL takes it for; 0: 1 */
+    double attained_frac;
     enum dl_nccl_generation generation;
     bool nvlink; /* devices of a node talk over NVLink, else PCIe */
-    bool amd_host, ll128, nvls,
-        collnet;        /* LL128 is safe on all paths; switch reduction; in-network reduction */
+    /* LL128 is safe on all paths; switch reduction; in-network reduction */
+    bool amd_host, ll128, nvls, collnet;
     bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
 };
 

@@ -26,12 +26,12 @@ static const double generation_rate[DL_NCCL_GENERATIONS] = {22.5e9, 19.3e9, 20.6
 /* What NCCL takes a link for (SM70_NVLINK_BW and its like in topo.h; key "nccl-tuning"). */
 static const double assumed_rate[DL_NCCL_GENERATIONS] = {20e9, 20e9, 20.6e9, 40.1e9};
 static const double ASSUMED_PASCAL = 18e9, ASSUMED_VOLTA_BEFORE_2_18 = 21e9;
-static const double ASSUMED_FRAC[2] = {
-    0.8, 1.25}; /* outside: another link than the one that NCCL knows */
+/* outside: another link than the one that NCCL knows */
+static const double ASSUMED_FRAC[2] = {0.8, 1.25};
 static const double VERBS_LATENCY_S =
     1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
-static const double DUPLICATE_BYTES_PER_S =
-    25e9; /* search.cc doubles channels from this intra-node rate on */
+/* search.cc doubles channels from this intra-node rate on */
+static const double DUPLICATE_BYTES_PER_S = 25e9;
 
 static bool starts(const char *text, const char *prefix) {
     if (text == NULL) return false;
@@ -151,8 +151,8 @@ static struct inside inside_edges(const struct dl_system *system,
     bool attained = all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s);
     double rate = attained ? link->bandwidth_bytes_per_s / link->ring_channels[all]
                            : link_rate(link, generation);
-    if (link->channels > 0 && rings > link->channels)
-        rings = (int)link->channels; /* fewer than the links would allow */
+    /* fewer than the links would allow */
+    if (link->channels > 0 && rings > link->channels) rings = (int)link->channels;
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, rate, true};
     double host = host_path(system, link);
     /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves
@@ -172,8 +172,8 @@ static struct inside inside_uniform(const struct dl_system *system,
     const struct dl_link *link = &system->intra;
     int64_t devices = request->ranks_per_node,
             stride = request->group_stride > 1 ? request->group_stride : 1;
-    double groups = request->concurrent > 1 ? (double)request->concurrent
-                                            : 1.0; /* of the same kind in this node */
+    /* of the same kind in this node */
+    double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
     bool nvlink = starts(link->kind, "nv");
     double total = link->bandwidth_bytes_per_s;
     if (isnan(total))

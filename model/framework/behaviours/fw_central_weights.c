@@ -83,8 +83,8 @@ static void describe(const struct home *home, struct dl_message *m, double bytes
     m->bytes = bytes * home->others;
     m->count = 1;
     m->bandwidth_s = m->duration_s = home->way_s_per_byte * bytes;
-    m->sigma_log = 0.2; /* spread of pageable and pinned host copies on shared PCIe links
-                           (hardware.md section 6) */
+    /* spread of pageable and pinned host copies on shared PCIe links (hardware.md section 6) */
+    m->sigma_log = 0.2;
     m->algorithm = home->algorithm;
     m->formula = home->formula;
     m->limit = "intra";

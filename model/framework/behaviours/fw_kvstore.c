@@ -106,8 +106,8 @@ static enum dl_code exchange_server(const struct dl_gradient_sync_request *r,
     const bool gpus = strcmp(r->system->device->kind, "gpu") == 0;
     const double imbalance = key_imbalance(r);
     const double network = dl_gradient_sync_server_s_per_byte(r, imbalance);
-    const bool carried = dl_shared_host_carries(
-        r->system); /* one core: stages do not overlap, nor do they with compute */
+    /* one core: stages do not overlap, nor do they with compute */
+    const bool carried = dl_shared_host_carries(r->system);
     double copy = gpus ? dl_gradient_sync_host_copy_s(r, 1, true) : 0;
     double sum = devices > 1 ? dl_gradient_sync_host_sum_s(r, 1, devices) : 0;
     const double apply =
@@ -115,8 +115,8 @@ static enum dl_code exchange_server(const struct dl_gradient_sync_request *r,
             ? 0
             : (dl_gradient_sync_host_sum_s(r, 1, workers) + dl_gradient_sync_host_sum_s(r, 1, 2)) *
                   imbalance / workers;
-    if (gpus && !r->framework->host_staged &&
-        r->system->has_intra) { /* dist_device_sync: reduce on GPUs, one copy a node */
+    /* dist_device_sync: reduce on GPUs, one copy a node */
+    if (gpus && !r->framework->host_staged && r->system->has_intra) {
         copy = 1 / r->system->host.copy_bandwidth_bytes_per_s;
         sum = 2 * (devices - 1) / devices / r->system->intra.bandwidth_bytes_per_s;
     }
@@ -144,8 +144,8 @@ static enum dl_code exchange_server(const struct dl_gradient_sync_request *r,
         m->formula = "F-FW-KEY-SERVER";
         m->limit = network >= copy && network >= sum ? "inter" : "intra";
     }
-    out->wait_each = out->update_remote =
-        !carried; /* the server's update is one on the same core */
+    /* the server's update is one on the same core */
+    out->wait_each = out->update_remote = !carried;
     out->bound = "parameter-server";
     return DL_OK;
 }

@@ -24,8 +24,8 @@ static double round_robin_imbalance(const struct dl_gradient_sync_request *r) {
     double largest = 0;
     for (int s = 0; s < used; s++) {
         double sum = 0;
-        for (int g = s; g < r->gradient_count;
-             g += used) { /* gradients are in reverse registration order */
+        /* gradients are in reverse registration order */
+        for (int g = s; g < r->gradient_count; g += used) {
             sum += r->gradients[r->gradient_count - 1 - g].bytes;
         }
         largest = fmax(largest, sum);
@@ -50,8 +50,8 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
     memset(rates, 0, sizeof *rates);
     rates->limit = "intra";
     rates->algorithm = "parameter server (host)";
-    if (on_gpu && r->system->has_intra) { /* variables spread over the node's devices: each sends
-                                             its share to the others */
+    /* variables spread over the node's devices: each sends its share to the others */
+    if (on_gpu && r->system->has_intra) {
         rates->local_s_per_byte = (devices - 1) / devices / r->system->intra.bandwidth_bytes_per_s;
         rates->algorithm = "parameter server (gpu)";
     } else if (gpu_device) {
@@ -87,13 +87,13 @@ static void fill(const struct dl_gradient_sync_request *r, const struct rates *r
     /* Between nodes a remote call; inside one, the host queues one copy for each device. */
     m->latency_s = r->plan->nodes > 1 ? r->framework->message_s
                                       : r->framework->replica_s * (double)r->plan->devices_per_node;
-    m->bandwidth_s = slowest_s; /* variables flow through the stages one after the other: the
-                                   slowest sets the pace */
+    /* variables flow through the stages one after the other: the slowest sets the pace */
+    m->bandwidth_s = slowest_s;
     m->duration_s = m->latency_s + m->bandwidth_s;
     m->tail_s = sum_s - slowest_s;
     m->count = 1;
-    m->sigma_log =
-        0.25; /* whole-message copies and RPC costs are not calibrated (frameworks.md 11.1) */
+    /* whole-message copies and RPC costs are not calibrated (frameworks.md 11.1) */
+    m->sigma_log = 0.25;
     m->algorithm = rates->algorithm;
     m->formula = "F-FW-PS";
     m->limit = rates->limit;
@@ -106,8 +106,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
     DL_TRY(find_rates(r, &rates, err));
     const int count = r->gradient_count;
     DL_TRY(dl_gradient_sync_messages(r, 2 * count, out, err));
-    const bool carried =
-        dl_shared_host_carries(r->system); /* one core: messages do not overlap with compute */
+    /* one core: messages do not overlap with compute */
+    const bool carried = dl_shared_host_carries(r->system);
     double tail_s = 0;
     for (int g = 0; g < count; g++) {
         struct dl_message *push = &out->messages[g];
@@ -137,8 +137,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
             pull->latency_s += tail_s + late_s;
         }
     }
-    out->wait_each = out->update_remote =
-        !carried; /* the server's update is one on the same core */
+    /* the server's update is one on the same core */
+    out->wait_each = out->update_remote = !carried;
     out->bound = "parameter-server";
     return DL_OK;
 }

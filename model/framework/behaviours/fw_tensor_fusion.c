@@ -59,8 +59,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
             group->count = g - group->first;
             group->ready_s = tick_s + agreed_s;
             DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, group, err));
-            if (host_copies) { /* the framework brings each tensor to the host and back before and
-                                  after */
+            /* the framework brings each tensor to the host and back before and after */
+            if (host_copies) {
                 const double copies_s = 2 * group->count * r->framework->message_s;
                 group->latency_s += copies_s;
                 group->duration_s += copies_s;
@@ -69,8 +69,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
         }
         tick_s += fmax(cycle_s, agreed_s);
     }
-    out->device_copy_s =
-        dl_gradient_sync_device_stream_s(r, 4 * copied_bytes); /* into the fusion buffer and back */
+    /* into the fusion buffer and back */
+    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
     return DL_OK;
 }
 

@@ -82,11 +82,11 @@ static int dot_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
     struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
     double vectors = layer->tables + 1.0, d = layer->in.channels;
     if (pass == DL_FORWARD) {
-        dl_emit_stream(&emit, 0.0, emit.in_elements, emit.in_elements,
-                       0.0); /* join the vectors into one matrix */
+        /* join the vectors into one matrix */
+        dl_emit_stream(&emit, 0.0, emit.in_elements, emit.in_elements, 0.0);
         dl_emit_gemm(&emit, vectors, vectors, d, batch, true, false);
-        dl_emit_stream(&emit, 0.0, emit.out_elements, emit.out_elements,
-                       0.0); /* pick the distinct products */
+        /* pick the distinct products */
+        dl_emit_stream(&emit, 0.0, emit.out_elements, emit.out_elements, 0.0);
     }
     if (pass == DL_BACKWARD_DATA) {
         dl_emit_stream(&emit, 0.0, emit.out_elements, batch * vectors * vectors, 0.0);

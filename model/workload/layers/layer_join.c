@@ -67,10 +67,10 @@ static int mul_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, n, emit.in_elements, n, 0.0);
     if (pass == DL_BACKWARD_DATA) {
-        dl_emit_stream(&emit, n, emit.in_elements, n,
-                       0.0); /* dy times the second is the gradient of the first */
-        dl_emit_stream(&emit, 2.0 * n, 2.0 * n, emit.in_elements - n,
-                       0.0); /* and the other way round, summed */
+        /* dy times the second is the gradient of the first */
+        dl_emit_stream(&emit, n, emit.in_elements, n, 0.0);
+        /* and the other way round, summed */
+        dl_emit_stream(&emit, 2.0 * n, 2.0 * n, emit.in_elements - n, 0.0);
     }
     return emit.count;
 }

@@ -11,8 +11,8 @@ static enum dl_code batchnorm_infer(struct dl_layer *layer, const struct dl_shap
                                     struct dl_arena *arena, struct dl_err *err) {
     layer->out = inputs[0];
     layer->keeps = DL_KEEPS_INPUT;
-    layer->buffer_elements =
-        2.0 * inputs[0].channels + 1.0; /* running mean, variance, and a counter */
+    /* running mean, variance, and a counter */
+    layer->buffer_elements = 2.0 * inputs[0].channels + 1.0;
     DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
     return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
 }
@@ -22,8 +22,8 @@ static int batchnorm_kernels(const struct dl_layer *layer, enum dl_pass pass, do
     struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 5.0 * n, 2.0 * n, n, 0.0);
-    if (pass == DL_BACKWARD_DATA)
-        dl_emit_stream(&emit, 8.0 * n, 4.0 * n, n, 0.0); /* the weights' gradients with it */
+    /* the weights' gradients with it */
+    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 8.0 * n, 4.0 * n, n, 0.0);
     if (pass == DL_BACKWARD_WEIGHTS && layer->first)
         dl_emit_stream(&emit, 4.0 * n, 2.0 * n, 0.0, 0.0);
     return emit.count;
@@ -44,8 +44,8 @@ static enum dl_code layernorm_infer(struct dl_layer *layer, const struct dl_shap
                                     struct dl_arena *arena, struct dl_err *err) {
     layer->out = inputs[0];
     layer->keeps = DL_KEEPS_INPUT;
-    layer->saved_bytes =
-        8.0 * dl_shape_positions(&inputs[0]); /* mean and deviation of each token, fp32 */
+    /* mean and deviation of each token, fp32 */
+    layer->saved_bytes = 8.0 * dl_shape_positions(&inputs[0]);
     DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
     return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
 }
