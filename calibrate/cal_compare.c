@@ -191,18 +191,8 @@ const char *dl_cal_compare(const struct dl_system *before, const struct dl_syste
     add_samples(&c, before, now);
     *changed_count = c.changed;
     if (c.failed) return NULL;
-    if (format == DL_FORMAT_CSV) return dl_table_csv(&c.table);
-    if (format == DL_FORMAT_TEXT) {
-        const char *rows = dl_table_text(&c.table);
-        return rows == NULL
-                   ? NULL
-                   : dl_arena_printf(arena, "%s%d of these changed since %s\n", rows, c.changed,
-                                     before->measured_at != NULL ? before->measured_at : "then");
-    }
-    struct dl_json_writer w;
-    dl_jw_init(&w, arena, false);
-    dl_jw_array(&w, NULL);
-    dl_table_json(&c.table, &w);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    const char *rows = dl_table_render(&c.table, format);
+    if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
+    return dl_arena_printf(arena, "%s%d of these changed since %s\n", rows, c.changed,
+                           before->measured_at != NULL ? before->measured_at : "then");
 }

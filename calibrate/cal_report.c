@@ -32,21 +32,6 @@ static const struct dl_column sample_columns[] = {
     {"work", "work", "", DL_COLUMN_NUMBER, 0, 0},
 };
 
-static const char *array_text(const struct dl_table *table, struct dl_arena *arena) {
-    struct dl_json_writer w;
-    dl_jw_init(&w, arena, false);
-    dl_jw_array(&w, NULL);
-    dl_table_json(table, &w);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
-}
-
-static const char *render(const struct dl_table *table, enum dl_format format,
-                          struct dl_arena *arena) {
-    if (format == DL_FORMAT_CSV) return dl_table_csv(table);
-    return format == DL_FORMAT_JSON ? array_text(table, arena) : dl_table_text(table);
-}
-
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format,
                               struct dl_arena *arena) {
     struct dl_table table;
@@ -59,7 +44,7 @@ const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format f
         cells[2].string = dl_cal_probes[i].summary;
         cells[3].string = tools->probes[i].unavailable;
     }
-    return render(&table, format, arena);
+    return dl_table_render(&table, format);
 }
 
 const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal_tools *tools,
@@ -86,7 +71,7 @@ const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal
         left++;
         left_s += p->share_s;
     }
-    const char *rows = render(&table, format, arena);
+    const char *rows = dl_table_render(&table, format);
     if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
     return dl_arena_printf(
         arena,

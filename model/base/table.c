@@ -8,36 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/text.h"
+
 enum { CELL_TEXT = 400 }; /* bytes for a number in text: 1e308 without exponent fits */
-
-/* Text that grows in an arena, as the pieces of a table come. */
-struct text {
-    struct dl_arena *arena;
-    char *bytes;
-    size_t length, capacity;
-    bool failed;
-};
-
-static void put(struct text *t, const char *bytes, size_t length) {
-    if (t->failed) return;
-    if (t->bytes == NULL || length >= t->capacity - t->length) {
-        size_t capacity = t->capacity * 2 + length + 256;
-        char *grown = dl_arena_alloc(t->arena, capacity, 1);
-
-        if (grown == NULL) {
-            t->failed = true;
-            return;
-        }
-        if (t->length > 0) memcpy(grown, t->bytes, t->length);
-        t->bytes = grown;
-        t->capacity = capacity;
-    }
-    if (length > 0) memcpy(t->bytes + t->length, bytes, length);
-    t->length += length;
-    t->bytes[t->length] = '\0';
-}
-
-static void put_text(struct text *t, const char *text) { put(t, text, strlen(text)); }
 
 void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
                    int column_count) {
@@ -144,22 +117,22 @@ static size_t width_of(const char *text) {
     return width;
 }
 
-static void put_padded(struct text *t, const char *text, size_t width, bool left) {
+static void put_padded(struct dl_text *t, const char *text, size_t width, bool left) {
     size_t have = width_of(text);
 
-    for (size_t i = have; i < width && !left; i++) put(t, " ", 1);
+    for (size_t i = have; i < width && !left; i++) dl_text_add_bytes(t, " ", 1);
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
-        put(t, c < 0x20 || c == 0x7f ? "?" : text, 1);
+        dl_text_add_bytes(t, c < 0x20 || c == 0x7f ? "?" : text, 1);
     }
-    for (size_t i = have; i < width && left; i++) put(t, " ", 1);
+    for (size_t i = have; i < width && left; i++) dl_text_add_bytes(t, " ", 1);
 }
 
 /* Spaces before a line's end are of no use to anyone. */
-static void end_line(struct text *t) {
+static void end_line(struct dl_text *t) {
     while (t->length > 0 && t->bytes != NULL && t->bytes[t->length - 1] == ' ') t->length--;
-    put(t, "\n", 1);
+    dl_text_add_bytes(t, "\n", 1);
 }
 
 static void unit_text(const struct dl_column *column, char *out, size_t out_size) {
@@ -190,7 +163,8 @@ static size_t column_width(const struct dl_table *table, int c, bool *any_unit) 
 
 enum line { HEADINGS = -2, UNITS = -1 }; /* or the number of a row */
 
-static void put_line(struct text *t, const struct dl_table *table, const size_t *widths, int line) {
+static void put_line(struct dl_text *t, const struct dl_table *table, const size_t *widths,
+                     int line) {
     const char *gap = " ";
 
     for (int c = 0; c < table->column_count; c++) {
@@ -205,7 +179,7 @@ static void put_line(struct text *t, const struct dl_table *table, const size_t 
             unit_text(column, buffer, sizeof buffer);
         else
             text = cell_text(column, cell_at(table, line, c), buffer);
-        put_text(t, gap);
+        dl_text_add(t, gap);
         put_padded(t, text, widths[c],
                    column->type == DL_COLUMN_STRING || column->type == DL_COLUMN_BOOL);
         gap = "  ";
@@ -214,7 +188,7 @@ static void put_line(struct text *t, const struct dl_table *table, const size_t 
 }
 
 char *dl_table_text(const struct dl_table *table) {
-    struct text t = {.arena = table->arena};
+    struct dl_text t = {.arena = table->arena};
     size_t *widths = dl_arena_alloc(table->arena, (size_t)table->column_count, sizeof *widths);
     bool any_unit = false;
 
@@ -226,20 +200,20 @@ char *dl_table_text(const struct dl_table *table) {
     return t.failed ? NULL : t.bytes;
 }
 
-static void put_csv_string(struct text *t, const char *string) {
+static void put_csv_string(struct dl_text *t, const char *string) {
     const bool plain = strpbrk(string, ",\"\r\n") == NULL;
 
     if (plain) {
-        put_text(t, string);
+        dl_text_add(t, string);
         return;
     }
-    put(t, "\"", 1);
+    dl_text_add_bytes(t, "\"", 1);
     for (; *string != '\0'; string++)
-        put(t, *string == '"' ? "\"\"" : string, *string == '"' ? 2 : 1);
-    put(t, "\"", 1);
+        dl_text_add_bytes(t, *string == '"' ? "\"\"" : string, *string == '"' ? 2 : 1);
+    dl_text_add_bytes(t, "\"", 1);
 }
 
-static void put_csv_cell(struct text *t, enum dl_column_type type, const union dl_cell *cell) {
+static void put_csv_cell(struct dl_text *t, enum dl_column_type type, const union dl_cell *cell) {
     char number[DL_NUMBER_TEXT];
 
     switch (type) {
@@ -249,29 +223,29 @@ static void put_csv_cell(struct text *t, enum dl_column_type type, const union d
     case DL_COLUMN_NUMBER:
         if (!isfinite(cell->number)) break;
         dl_number_text(cell->number, number);
-        put_text(t, number);
+        dl_text_add(t, number);
         break;
     case DL_COLUMN_INTEGER:
         if (cell->integer == DL_ABSENT) break;
         snprintf(number, sizeof number, "%" PRId64, cell->integer);
-        put_text(t, number);
+        dl_text_add(t, number);
         break;
-    case DL_COLUMN_BOOL: put_text(t, cell->boolean ? "true" : "false"); break;
+    case DL_COLUMN_BOOL: dl_text_add(t, cell->boolean ? "true" : "false"); break;
     }
 }
 
 char *dl_table_csv(const struct dl_table *table) {
-    struct text t = {.arena = table->arena};
+    struct dl_text t = {.arena = table->arena};
 
     for (int r = -1; r < table->row_count; r++) {
         for (int c = 0; c < table->column_count; c++) {
-            if (c > 0) put(&t, ",", 1);
+            if (c > 0) dl_text_add_bytes(&t, ",", 1);
             if (r < 0)
                 put_csv_string(&t, table->columns[c].key);
             else
                 put_csv_cell(&t, table->columns[c].type, cell_at(table, r, c));
         }
-        put(&t, "\n", 1);
+        dl_text_add_bytes(&t, "\n", 1);
     }
     return t.failed ? NULL : t.bytes;
 }
@@ -333,4 +307,15 @@ void dl_table_json(const struct dl_table *table, struct dl_json_writer *writer) 
         if (table->column_count > 0) json_members(table, r, writer, 0, 0);
         dl_jw_end(writer);
     }
+}
+
+const char *dl_table_render(const struct dl_table *table, enum dl_format format) {
+    if (format == DL_FORMAT_TEXT) return dl_table_text(table);
+    if (format == DL_FORMAT_CSV) return dl_table_csv(table);
+    struct dl_json_writer w;
+    dl_jw_init(&w, table->arena, false);
+    dl_jw_array(&w, NULL);
+    dl_table_json(table, &w);
+    dl_jw_end(&w);
+    return w.failed ? NULL : dl_arena_printf(table->arena, "%s\n", w.text);
 }

@@ -45,6 +45,8 @@ void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct 
 union dl_cell *dl_table_row(struct dl_table *table);
 char *dl_table_text(const struct dl_table *table); /* for people; NULL when out of memory */
 char *dl_table_csv(const struct dl_table *table);
+/* As text, CSV, or a JSON document: the array of its rows. NULL when out of memory. */
+const char *dl_table_render(const struct dl_table *table, enum dl_format format);
 /* What dl_table_text() shows in a cell, in the arena; NULL when out of memory. */
 const char *dl_table_cell_text(const struct dl_table *table, int row, int column,
                                struct dl_arena *arena);

@@ -68,24 +68,6 @@ static const struct topic {
     {NULL, NULL, NULL},
 };
 
-void dl_text_add(struct dl_text *t, const char *more) {
-    const size_t length = strlen(more);
-    if (t->failed) return;
-    if (t->length + length + 1 > t->capacity) {
-        const size_t capacity = 2 * (t->length + length) + 4096;
-        char *grown = dl_arena_alloc(t->arena, capacity, 1);
-        if (grown == NULL) {
-            t->failed = true;
-            return;
-        }
-        if (t->length > 0) memcpy(grown, t->bytes, t->length);
-        t->bytes = grown;
-        t->capacity = capacity;
-    }
-    memcpy(t->bytes + t->length, more, length + 1);
-    t->length += length;
-}
-
 void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
     int column = indent;
     bool first = true;
