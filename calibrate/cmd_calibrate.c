@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "calibrate/cal_compare.h"
-#include "calibrate/cal_kernels.h"
-#include "calibrate/cal_profile.h"
-#include "calibrate/cal_report.h"
-#include "calibrate/cal_run.h"
-#include "calibrate/cal_submit.h"
+#include "calibrate/report/cal_compare.h"
+#include "calibrate/fits/cal_kernels.h"
+#include "calibrate/profile/cal_profile.h"
+#include "calibrate/report/cal_report.h"
+#include "calibrate/run/cal_run.h"
+#include "calibrate/run/cal_submit.h"
 #include "model/cli/command.h"
 #include "model/base/file.h"
 

@@ -1,7 +1,7 @@
 /* cmd_slurm.c - `dlmodel slurm`: the table of subcommands and their options. */
 #include <string.h>
 
-#include "slurm/slurm_parts.h"
+#include "slurm/commands/slurm_parts.h"
 
 static const struct dl_option slurm_options[] = {
     {"framework", 0, "NAME,...", "Runs",

@@ -21,16 +21,19 @@ sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
 
 rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|tests)/' $(sources model))"
-# Folders of model/, each of which may include itself and those before it.
-layers='base hardware workload collective plan framework predict parallel search cli'
-backward=
-later=$layers
-for layer in $layers; do
-    later=${later#"$layer"}
-    later=${later# }
-    [ -z "$later" ] || backward="$backward$(grep -rnE "#include \"model/($(echo "$later" | tr ' ' '|'))/" "model/$layer")"
-done
-rule 'includes of model/ point one way' "$backward"
+# Of these folders, each may include itself and those before it.
+one_way() { # one_way PARENT FOLDER...
+    parent=$1
+    shift
+    while [ $# -gt 1 ]; do
+        layer=$1
+        shift
+        grep -rnE "#include \"$parent/($(echo "$*" | tr ' ' '|'))/" "$parent/$layer"
+    done
+}
+rule 'includes of model/ point one way' "$(one_way model base hardware workload collective plan framework predict parallel search cli)"
+rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits profile report)"
+rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
 rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm)/' $(sources predict))"
 rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm)/' $(sources calibrate))"
 rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate)/' $(sources slurm))"
@@ -81,7 +84,7 @@ else
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
-        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/*.c calibrate/fits slurm dlmodel.c 2>&1)"
+        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm dlmodel.c 2>&1)"
     fi
     if command -v clang-tidy > /dev/null 2>&1; then
         # Left out, each with its reason:

@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/cal_gpu.h"
+#include "calibrate/plan/cal_gpu_plan.h"
+#include "calibrate/profile/cal_gpu.h"
 #include "calibrate/fits/fit_kernel.h"
 #include "model/cli/data.h"
 #include "model/base/stats.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "calibrate/cal_journal.h"
+#include "calibrate/run/cal_journal.h"
 #include "model/base/file.h"
 #include "tests/check.h"
 

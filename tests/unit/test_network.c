@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/cal_journal.h"
+#include "calibrate/run/cal_journal.h"
 #include "calibrate/fits/fit_link.h"
 #include "model/collective/collective.h"
 #include "model/base/file.h"

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/cal_compare.h"
-#include "calibrate/cal_nodes.h"
+#include "calibrate/report/cal_compare.h"
+#include "calibrate/run/cal_nodes.h"
 #include "model/base/file.h"
 #include "model/base/stats.h"
 #include "tests/check.h"

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/cal_profile.h"
-#include "calibrate/cal_report.h"
+#include "calibrate/profile/cal_profile.h"
+#include "calibrate/report/cal_report.h"
 #include "tests/check.h"
 
 static const struct dl_cal_run RUN = {.host = {.name = "node7",

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/cal_profile.h"
+#include "calibrate/profile/cal_profile.h"
 #include "model/collective/collective.h"
 #include "model/cli/data.h"
 #include "model/base/file.h"

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 
 #include "calibrate/probes/common/probe_common.c"
-#include "calibrate/cal_journal.h"
+#include "calibrate/run/cal_journal.h"
 #include "tests/check.h"
 
 /* A call takes call_s (1 + noise N), and every `stall_every`-th block stall_s longer; of

@@ -1,0 +1,83 @@
+/* cal_kernels.c - see the header. */
+#include "calibrate/fits/cal_kernels.h"
+
+#include <string.h>
+
+#include "calibrate/fits/fit_kernel.h"
+#include "model/base/file.h"
+
+static const struct dl_column columns[] = {
+    {"op", "op", "", DL_COLUMN_STRING, 0, 0},
+    {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
+    {"precision", "precision", "", DL_COLUMN_STRING, 0, 0},
+    {"samples", "samples", "", DL_COLUMN_INTEGER, 0, 0},
+    {"folds", "folds", "", DL_COLUMN_INTEGER, 0, 0},
+    {"median_error_frac", "median", "%", DL_COLUMN_NUMBER, 0.01, 3},
+    {"p90_error_frac", "p90", "%", DL_COLUMN_NUMBER, 0.01, 3},
+    {"max_error_frac", "max", "%", DL_COLUMN_NUMBER, 0.01, 3},
+    {"bias_frac", "bias", "%", DL_COLUMN_NUMBER, 0.01, 2},
+    {"one_factor_median_error_frac", "one factor", "%", DL_COLUMN_NUMBER, 0.01, 3},
+    {"one_factor_p90_error_frac", "its p90", "%", DL_COLUMN_NUMBER, 0.01, 3},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row *rows, size_t count,
+                         struct dl_err *err) {
+    for (size_t i = 0; i < count; i++) {
+        const struct dl_fit_quality *q = &rows[i].quality;
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = dl_op_names[rows[i].op];
+        cells[1].string = dl_pass_names[rows[i].pass];
+        cells[2].string = dl_precision_names[rows[i].precision];
+        cells[3].integer = (int64_t)q->samples;
+        cells[4].integer = (int64_t)q->folds;
+        cells[5].number = q->median_ape;
+        cells[6].number = q->p90_ape;
+        cells[7].number = q->max_ape;
+        cells[8].number = q->bias;
+        cells[9].number = q->one_factor_median_ape;
+        cells[10].number = q->one_factor_p90_ape;
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options *options,
+                            enum dl_format format, struct dl_err *err) {
+    const char *name = dl_option_text(options, "device"), *path = dl_option_text(options, "output");
+    const struct dl_device *device;
+    struct dl_kernel_model_set set;
+    struct dl_fit_report_row *rows;
+    size_t count;
+    const char *files[DL_MAX_POSITIONAL + 1];
+    size_t file_count = 0;
+    files[file_count++] = dl_option_text(options, "kernels");
+    for (int i = 0; i < options->positional_count; i++)
+        files[file_count++] = options->positional[i];
+    if (name == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--kernels needs --device NAME; 'dlmodel list devices' shows them");
+    DL_TRY(dl_data_device(&context->data, name, context->arena, &device, err));
+    DL_TRY(
+        dl_fit_kernel_files(files, file_count, device, context->arena, &set, &rows, &count, err));
+    const char *text = dl_json_text(&dl_kernel_model_set_schema, &set, context->arena);
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (path != NULL) DL_TRY(dl_file_write(path, text, strlen(text), err));
+    if (path != NULL && strcmp(path, "-") == 0) return DL_OK;
+    if (format == DL_FORMAT_JSON) return context->output(NULL, text, err);
+    struct dl_table table;
+    dl_table_init(&table, context->arena, columns, COLUMNS);
+    DL_TRY(fill(&table, rows, count, err));
+    if (format == DL_FORMAT_CSV) return context->output(NULL, dl_table_csv(&table), err);
+    const char *shown = dl_table_text(&table);
+    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return context->output(
+        NULL,
+        dl_arena_printf(
+            context->arena,
+            "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw); "
+            "one factor: of a single share of the peak for all\n%s%s%s%s",
+            device->name, shown, path != NULL ? "surfaces: " : "",
+            path != NULL ? path : "no file written; give -o FILE", "\n"),
+        err);
+}

@@ -1,0 +1,21 @@
+/* cal_gpu_plan.h - what to measure on GPUs. Pure. */
+#ifndef DL_CALIBRATE_PLAN_CAL_GPU_PLAN_H
+#define DL_CALIBRATE_PLAN_CAL_GPU_PLAN_H
+
+#include "calibrate/plan/cal_plan.h"
+
+/* Takes a point into the plan; shape NULL: out of memory. */
+struct dl_cal_adder {
+    void *context;
+    struct dl_arena *arena;
+    void (*add)(void *context, const char *probe, const char *shape, const char *pass,
+                enum dl_cal_child child, double weight);
+};
+
+/* Points for a node of choice->gpus devices with choice->capability: products, convolutions and
+ * layers in every precision that the device has, over shapes that fill the space which the
+ * workloads use (Halton's sequence), the exact layers of choice->workload, copies, launches, and
+ * NCCL over every number of devices. */
+void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_adder *adder);
+
+#endif

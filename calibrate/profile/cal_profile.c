@@ -1,0 +1,336 @@
+/* cal_profile.c - see the header. */
+#include "calibrate/profile/cal_profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/profile/cal_gpu.h"
+#include "calibrate/profile/cal_parts.h"
+#include "calibrate/fits/fit_kernel.h"
+
+/* Everything absent: the loader knows how. */
+static const char skeleton[] =
+    "{\"format\": \"dlmodel-system\", \"version\": 1, \"name\": \"local\", \"summary\": \"this "
+    "machine, as calibrate measured "
+    "it\","
+    " \"source\": \"measured\", \"nodes\": 1, \"devices_per_node\": 1,"
+    " \"device_profile\": {\"name\": \"local-cpu\", \"summary\": \"all cores of the node "
+    "together\", \"source\": \"measured\","
+    " \"kind\": \"cpu\", \"memory_bytes\": 1e9, \"memory_bandwidth_bytes_per_s\": 1e9, "
+    "\"memory_efficiency\": 1, \"rates\": "
+    "[]},"
+    " \"host\": {\"source\": \"measured\"},"
+    " \"links\": {\"intra\": {\"kind\": \"shm\", \"source\": \"measured\", \"peer_to_peer\": true},"
+    " \"inter\": {\"kind\": \"loopback\", \"source\": \"measured\", \"adapters_per_node\": 1, "
+    "\"assumed\": true,"
+    " \"comment\": \"TCP between two processes of this node over loopback: one node cannot measure "
+    "a network. Replace it.\"}},"
+    " \"storage\": {\"kind\": \"local\", \"source\": \"measured\", \"comment\": \"One process, one "
+    "file, large blocks; the "
+    "write is"
+    " synced, the read may come from the page cache where the kernel does not drop it.\"}}";
+
+enum { SURFACES_MAX = 32 };
+
+static bool is(const char *text, const char *other) {
+    return text != NULL && strcmp(text, other) == 0;
+}
+
+double dl_cal_work(const struct dl_raw_sample *s) {
+    const double of_gpu = dl_cal_gpu_work(s);
+    if (dl_known(of_gpu)) return of_gpu;
+    if (is(s->probe, "gemm") || is(s->probe, "matmul")) {
+        return 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") *
+               dl_cal_shape_number(s->shape, "k");
+    }
+    const double bytes = dl_cal_shape_number(s->shape, "bytes");
+    if (is(s->probe, "stream")) return bytes * (is(s->pass, "triad") ? 3 : 2);
+    if (is(s->probe, "beside"))
+        return is(s->pass, "copy")
+                   ? 2 * bytes
+                   : 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") *
+                         dl_cal_shape_number(s->shape, "k");
+    if (!is(s->probe, "conv")) return bytes;
+    const double r = dl_cal_shape_number(s->shape, "r"),
+                 stride = dl_cal_shape_number(s->shape, "s");
+    const double side =
+        floor((dl_cal_shape_number(s->shape, "h") + 2 * dl_cal_shape_number(s->shape, "p") - r) /
+              stride) +
+        1;
+    return 2 * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "f") * side *
+           side * dl_cal_shape_number(s->shape, "c") * r * r;
+}
+
+void dl_cal_note(struct dl_cal_maker *m, const char *key, const char *text) {
+    if (key == NULL || text == NULL || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
+    m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){key, text, NAN};
+}
+
+static void note_number(struct dl_cal_maker *m, const char *key, double value) {
+    if (!dl_known(value) || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
+    m->out->measurement[m->out->measurement_count++] =
+        (struct dl_map_entry){key, dl_arena_printf(m->arena, "%.4g", value),
+                              strtod(dl_arena_printf(m->arena, "%.4g", value), NULL)};
+}
+
+static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
+    struct dl_json *doc;
+    DL_TRY(dl_json_parse("profile", skeleton, sizeof skeleton - 1, m->arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, m->arena, m->out, err));
+    m->out->has_storage = m->out->has_intra = m->out->has_inter = m->out->has_links = false;
+    m->out->measurement = dl_arena_alloc(m->arena, DL_CAL_NOTES_MAX, sizeof *m->out->measurement);
+    m->out->collectives =
+        dl_arena_alloc(m->arena, DL_CAL_COLLECTIVES_MAX, sizeof *m->out->collectives);
+    m->out->profile.surfaces =
+        dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.surfaces);
+    m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
+    m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
+    if (m->out->measurement == NULL || m->out->collectives == NULL ||
+        m->out->profile.surfaces == NULL || m->out->profile.rates == NULL || m->kernels == NULL) {
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    m->out->samples = m->journal->samples;
+    m->out->sample_count = (int)m->journal->sample_count;
+    return DL_OK;
+}
+
+/* Best work per second among the samples of a probe; NAN: none. */
+static double best_rate(const struct dl_cal_maker *m, const char *probe) {
+    double best = NAN;
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (is(s->probe, probe)) best = fmax(best, dl_cal_work(s) / s->median_s);
+    }
+    return best;
+}
+
+static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
+    struct dl_device *d = &m->out->profile;
+    const struct dl_cal_host *host = &m->run->host;
+    d->unit_count = m->journal->header.cores > 0 ? m->journal->header.cores
+                    : host->allowed > 0          ? host->allowed
+                                                 : host->cores;
+    d->summary = dl_arena_printf(m->arena, "%s, %lld core%s as one device", host->cpu,
+                                 (long long)d->unit_count, d->unit_count == 1 ? "" : "s");
+    if (dl_known(host->memory_bytes)) d->memory_bytes = host->memory_bytes;
+    d->l2_bytes = host->last_cache_bytes;
+    d->clock_hz = host->clock_hz;
+    d->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
+    const double peak = fmax(best_rate(m, "gemm"), best_rate(m, "matmul"));
+    if (!dl_known(d->memory_bandwidth_bytes_per_s))
+        return dl_fail(err, DL_ERR_BACKEND, "no sample of memory bandwidth: run the probe stream");
+    if (!dl_known(peak)) {
+        return dl_fail(
+            err, DL_ERR_BACKEND,
+            "no sample of a matrix product: dlmodel needs OpenBLAS or oneDNN for it (make deps), "
+            "and the probe gemm or matmul");
+    }
+    d->rates[0] = (struct dl_rate){
+        .precision = DL_FP32, .unit = 0, .peak_flop_per_s = peak, .source = "measured"};
+    d->rate_count = 1;
+    d->comment = "The rate is the best that a measured product attained, not a datasheet's. "
+                 "Bandwidth: STREAM copy or triad. "
+                 "The caller runs each kernel itself: no launch and no gap.";
+    d->kernel_gap_s = 0;
+    d->launch_s = 0;
+    d->context_bytes = 0; /* no device context: the memory is the host's */
+    d->kernel_latency_s = NAN;
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (is(s->probe, "gemm") || is(s->probe, "matmul"))
+            d->kernel_latency_s = fmin(d->kernel_latency_s, s->median_s);
+    }
+    return DL_OK;
+}
+
+static enum dl_pass pass_of(const struct dl_raw_sample *s) {
+    return is(s->pass, "bwd_data")     ? DL_BACKWARD_DATA
+           : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS
+                                       : DL_FORWARD;
+}
+
+static struct dl_kernel convolution(const struct dl_raw_sample *s) {
+    const double h = dl_cal_shape_number(s->shape, "h"), r = dl_cal_shape_number(s->shape, "r");
+    const double stride = dl_cal_shape_number(s->shape, "s"),
+                 pad = dl_cal_shape_number(s->shape, "p");
+    const double in[DL_DIMS] = {1, h, h}, kernel[DL_DIMS] = {1, r, r},
+                 strides[DL_DIMS] = {1, stride, stride}, pads[DL_DIMS] = {0, pad, pad},
+                 dilation[DL_DIMS] = {1, 1, 1};
+    return dl_kernel_conv(pass_of(s), dl_cal_shape_number(s->shape, "n"),
+                          dl_cal_shape_number(s->shape, "c"), dl_cal_shape_number(s->shape, "f"), 1,
+                          in, kernel, strides, pads, dilation);
+}
+
+/* A product has no pass of its own: the three differ in what is transposed, and that is in its
+ * shape. */
+static void gather(struct dl_cal_maker *m) {
+    const char *product = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
+        k->precision = DL_FP32;
+        k->time_s = s->median_s;
+        if (is(s->probe, "conv")) {
+            k->kernel = convolution(s);
+        } else if (is(s->probe, product)) {
+            k->kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_shape_number(s->shape, "m"),
+                                       dl_cal_shape_number(s->shape, "n"),
+                                       dl_cal_shape_number(s->shape, "k"), 1);
+            k->kernel.a_trans = dl_cal_shape_number(s->shape, "ta") > 0;
+            k->kernel.b_trans = dl_cal_shape_number(s->shape, "tb") > 0;
+        } else {
+            continue;
+        }
+        m->kernel_count++;
+    }
+}
+
+static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
+    struct dl_device *d = &m->out->profile;
+    static const struct {
+        enum dl_op op;
+        enum dl_pass pass;
+    } wanted[] = {{DL_OP_GEMM, DL_FORWARD},
+                  {DL_OP_CONV, DL_FORWARD},
+                  {DL_OP_CONV, DL_BACKWARD_DATA},
+                  {DL_OP_CONV, DL_BACKWARD_WEIGHTS}};
+    gather(m);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        size_t there = 0;
+        for (size_t j = 0; j < m->kernel_count; j++) {
+            there += m->kernels[j].kernel.op == wanted[i].op &&
+                     m->kernels[j].kernel.pass == wanted[i].pass;
+        }
+        if (there < 3) continue; /* the peak and the model's generic shape say more */
+        struct dl_fit_quality quality;
+        struct dl_kernel_model *surface = &d->surfaces[d->surface_count];
+        DL_TRY(dl_fit_surface_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
+                                  DL_FP32, m->arena, surface, &quality, err));
+        surface->source = "measured";
+        d->surface_count++;
+        dl_cal_note(
+            m,
+            dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op],
+                            dl_pass_names[wanted[i].pass]),
+            dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%",
+                            quality.samples, quality.folds > 0 ? "cross-validated" : "in-sample",
+                            100 * quality.median_ape, 100 * quality.p90_ape));
+    }
+    return DL_OK;
+}
+
+static void make_storage(struct dl_cal_maker *m) {
+    struct dl_storage *s = &m->out->storage;
+    s->write_bytes_per_s = best_rate(m, "write");
+    s->read_bytes_per_s = best_rate(m, "read");
+    m->out->has_storage = dl_known(s->write_bytes_per_s) || dl_known(s->read_bytes_per_s);
+}
+
+/* "onednn_implementations": each name once. */
+static const char *implementations(const struct dl_cal_maker *m) {
+    char text[1024] = "";
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const char *name = m->journal->samples[i].implementation;
+        if (name == NULL) continue;
+        const char *at = strstr(text, name);
+        const size_t length = strlen(name), used = strlen(text);
+        while (at != NULL && !(at[length] == 0 || at[length] == ',')) at = strstr(at + 1, name);
+        if (at == NULL && used + length + 3 < sizeof text)
+            snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", name);
+    }
+    return text[0] == 0 ? NULL : dl_arena_strdup(m->arena, text);
+}
+
+/* The sample of the probe beside with so many devices, or NULL. */
+static const struct dl_raw_sample *beside(const struct dl_cal_maker *m, const char *pass,
+                                          double devices) {
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (is(s->probe, "beside") && is(s->pass, pass) &&
+            dl_cal_shape_number(s->shape, "devices") == devices)
+            return s;
+    }
+    return NULL;
+}
+
+static double fastest_s(const struct dl_raw_sample *s) {
+    return dl_known(s->min_s) ? s->min_s : s->median_s;
+}
+
+/* What devices of a host take from each other, and virtual nodes. F-SHARED-HOST */
+static void share_host(struct dl_cal_maker *m) {
+    const struct dl_cal_header *h = &m->journal->header;
+    struct dl_device *d = &m->out->profile;
+    const int64_t devices = h->cores > 0 ? m->run->host.cores / h->cores : 1;
+    const struct dl_raw_sample *one = beside(m, "product", 1),
+                               *all = beside(m, "product", (double)devices),
+                               *copies = beside(m, "copy", (double)devices);
+    if (h->virtual_nodes > 0)
+        m->out->nodes = h->virtual_nodes, m->out->nodes_share_host = true;
+    else if (devices > 1 && m->out->has_intra)
+        m->out->devices_per_node = devices;
+    if (devices < 2) return;
+    /* Other guests of a machine slow a core for seconds: the fastest blocks tell what the devices
+     * take from each other. */
+    if (one != NULL && all != NULL) d->together_ratio = fmax(1, fastest_s(all) / fastest_s(one));
+    if (copies == NULL) return;
+    const double together =
+        (double)devices * 2 * dl_cal_shape_number(copies->shape, "bytes") / copies->median_s;
+    m->out->host.memory_bandwidth_bytes_per_s = fmax(together, d->memory_bandwidth_bytes_per_s);
+}
+
+static void describe(struct dl_cal_maker *m) {
+    const struct dl_cal_host *host = &m->run->host;
+    struct dl_host *h = &m->out->host;
+    m->out->summary = dl_arena_printf(m->arena, "%s: %s", host->name, host->cpu);
+    h->cpu = host->cpu;
+    h->sockets = host->sockets;
+    h->cores = host->cores;
+    h->memory_bytes = host->memory_bytes;
+    h->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
+    m->out->has_host = true;
+    m->out->measured_on = host->name;
+    m->out->measured_at = m->run->finished;
+    m->out->mpi = dl_cal_journal_find(m->journal, "mpi");
+    m->out->comment =
+        "Written by dlmodel calibrate. What is measured twice is kept once: see samples.";
+    dl_cal_note(m, "started", m->journal->header.started);
+    dl_cal_note(m, "mode", m->journal->header.quick ? "quick" : "full");
+    note_number(m, "budget_s", m->journal->header.budget_s);
+    note_number(m, "seconds", m->run->seconds);
+    dl_cal_note(m, "resumed", m->run->resumed ? "yes; seconds: of the last part" : NULL);
+    dl_cal_note(m, "cpu", host->cpu);
+    dl_cal_note(m, "kernel", host->kernel);
+    dl_cal_note(m, "load_before", m->journal->header.load);
+    note_number(m, "load_after", m->run->load_after);
+    for (size_t i = 0; i < m->journal->fact_count; i++)
+        dl_cal_note(m, m->journal->facts[i].key, m->journal->facts[i].value);
+    dl_cal_note(m, "implementations", implementations(m));
+}
+
+enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct dl_cal_run *run,
+                            struct dl_arena *arena, struct dl_system *out, struct dl_err *err) {
+    struct dl_cal_maker m = {.journal = journal, .run = run, .arena = arena, .out = out};
+    DL_TRY(start(&m, err));
+    const bool gpu = dl_cal_gpu_measured(journal);
+    if (!gpu) DL_TRY(make_device(&m, err));
+    describe(&m);
+    DL_TRY(gpu ? dl_cal_gpu_device(&m, err) : make_surfaces(&m, err));
+    DL_TRY(dl_cal_network(&m, err));
+    if (gpu) DL_TRY(dl_cal_gpu_links(&m, err));
+    make_storage(&m);
+    if (!gpu) share_host(&m);
+    return DL_OK;
+}
+
+enum dl_code dl_cal_profile_text(const struct dl_system *profile, const char *name,
+                                 struct dl_arena *arena, char **text, struct dl_err *err) {
+    struct dl_json *doc;
+    struct dl_system again;
+    *text = dl_json_text(&dl_system_schema, profile, arena);
+    if (*text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_json_parse(name, *text, strlen(*text), arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, arena, &again, err));
+    return dl_system_check(&again, doc, err);
+}

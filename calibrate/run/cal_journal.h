@@ -1,0 +1,80 @@
+/* cal_journal.h - the journal of a calibration: a header line, then one JSON line for each finished
+ * sample or fact, each on disk before the next begins. A line without its newline (a kill in the
+ * middle of a write) does not count.
+ */
+#ifndef DL_CALIBRATE_RUN_CAL_JOURNAL_H
+#define DL_CALIBRATE_RUN_CAL_JOURNAL_H
+
+#include "calibrate/plan/cal_plan.h"
+#include "model/hardware/system.h"
+
+struct dl_cal_header {
+    const char *plan;         /* hash of the plan, hexadecimal */
+    const char *host;         /* host name and CPU: another machine must not go on */
+    const char *started;      /* date and time */
+    const char *load;         /* load average before the first sample */
+    const char *workload;     /* --workload */
+    int64_t gpus, capability; /* that the plan was made for; absent: none */
+    const char *only, *file_dir;
+    const char *hostfile, *launcher;
+    int64_t ranks, nodes;         /* nodes: DL_ABSENT is 1 */
+    int64_t cores, virtual_nodes; /* --cores, --virtual-nodes; DL_ABSENT: not given */
+    double budget_s;
+    bool quick;
+};
+
+struct dl_cal_fact {
+    const char *key, *value;
+};
+struct dl_cal_report {
+    const char *name, *unavailable;
+}; /* unavailable NULL: the probe can run */
+
+/* One line of a journal or of a probe's output: exactly one of them. */
+struct dl_cal_line {
+    struct dl_cal_header header;
+    struct dl_raw_sample sample;
+    struct dl_cal_fact fact;
+    struct dl_cal_report probe, skipped;
+    bool has_header, has_sample, has_fact, has_probe, has_skipped;
+};
+
+struct dl_cal_journal {
+    const char *path;
+    int fd; /* -1: not open for writing */
+    struct dl_cal_header header;
+    struct dl_raw_sample *samples;
+    size_t sample_count, sample_capacity;
+    struct dl_cal_fact *facts;
+    size_t fact_count, fact_capacity; /* of one key the last counts, and only it is kept */
+    size_t good_bytes;                /* length of the complete lines */
+};
+
+/* DL_ERR_INPUT with FILE:LINE for a line that is not one of those. */
+enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length,
+                               struct dl_arena *arena, struct dl_cal_line *out, struct dl_err *err);
+
+/* All complete lines of a file. DL_ERR_INPUT: no header first, or a bad line. */
+enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena,
+                                 struct dl_cal_journal *out, struct dl_err *err);
+
+/* Start a new one (replacing another), or go on behind the complete lines of one that was read.
+ * Takes a lock, so that two calibrations cannot write the same one. DL_ERR_SYSTEM. */
+enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header,
+                                   struct dl_arena *arena, struct dl_cal_journal *out,
+                                   struct dl_err *err);
+enum dl_code dl_cal_journal_continue(struct dl_cal_journal *journal, struct dl_err *err);
+
+/* Append and fsync; keeps the content in memory too. */
+enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
+                                   const struct dl_raw_sample *sample, struct dl_arena *arena,
+                                   struct dl_err *err);
+enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value,
+                                 struct dl_arena *arena, struct dl_err *err);
+bool dl_cal_journal_has(const struct dl_cal_journal *journal, const struct dl_cal_point *point);
+/* a fact, or NULL */
+const char *dl_cal_journal_find(const struct dl_cal_journal *journal, const char *key);
+
+void dl_cal_journal_close(struct dl_cal_journal *journal, bool remove_file);
+
+#endif

@@ -1,0 +1,15 @@
+/* cal_run.h - running a plan through the probe programs into a journal. */
+#ifndef DL_CALIBRATE_RUN_CAL_RUN_H
+#define DL_CALIBRATE_RUN_CAL_RUN_H
+
+#include "calibrate/run/cal_nodes.h"
+
+/* Measure the points that the journal does not have. launch: the other nodes; NULL: this node
+ * alone. DL_ERR_SYSTEM: interrupted, or the journal cannot be written; DL_ERR_BACKEND: a probe
+ * crashed, or the other nodes cannot be reached. The journal keeps what is finished. */
+enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools *tools,
+                            struct dl_cal_launch *launch, struct dl_cal_journal *journal,
+                            const struct dl_cal_progress *progress, struct dl_arena *arena,
+                            struct dl_err *err);
+
+#endif

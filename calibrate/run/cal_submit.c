@@ -1,0 +1,135 @@
+/* cal_submit.c - see the header. The job runs this program with the same options, in the folder
+ * where it was submitted. Partition and account come from SBATCH_PARTITION and SBATCH_ACCOUNT,
+ * which sbatch reads itself (manual page sbatch(1)). */
+#include "calibrate/run/cal_submit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "calibrate/run/cal_child.h"
+#include "model/base/file.h"
+
+static const double SBATCH_SILENCE_S = 60;
+/* Time limit of the job: a full calibration takes 5 minutes a node set, a quick one 1; four times
+ * that. */
+static const double FULL_S = 1200, QUICK_S = 300, NODES_FACTOR = 2, BUDGET_FACTOR = 2;
+
+/* In single quotes, as a shell reads it back unchanged. NULL: out of memory. */
+static const char *quoted(const char *text, struct dl_arena *arena) {
+    size_t length = 3;
+    for (const char *c = text; *c != 0; c++) length += *c == '\'' ? 4 : 1;
+    char *out = dl_arena_alloc(arena, length, 1), *at = out;
+    if (out == NULL) return NULL;
+    *at++ = '\'';
+    for (const char *c = text; *c != 0; c++) {
+        if (*c == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *c;
+        }
+    }
+    *at++ = '\'';
+    *at = 0;
+    return out;
+}
+
+static bool printable(const char *text) {
+    for (; *text != 0; text++) {
+        if ((unsigned char)*text < ' ' || *text == 127) return false;
+    }
+    return true;
+}
+
+/* The command of the job: all options but those that make it a job. */
+static enum dl_code command_text(const struct dl_context *context, const struct dl_options *options,
+                                 const char *profile, const char **out, struct dl_err *err) {
+    struct dl_arena *arena = context->arena;
+    const char *text =
+        dl_arena_printf(arena, "%s calibrate",
+                        quoted(context->program[0] != 0 ? context->program : "dlmodel", arena));
+    for (int i = 0; i < options->given_count && text != NULL; i++) {
+        const struct dl_option *o = options->given[i].option;
+        const char *value = options->given[i].value;
+        if (strcmp(o->name, "submit") == 0 || strcmp(o->name, "dry-run") == 0 ||
+            strcmp(o->name, "output") == 0)
+            continue;
+        if (value != NULL && !printable(value))
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--%s: a control character cannot go into a job script", o->name);
+        text = value == NULL
+                   ? dl_arena_printf(arena, "%s --%s", text, o->name)
+                   : dl_arena_printf(arena, "%s --%s %s", text, o->name, quoted(value, arena));
+    }
+    *out = text == NULL ? NULL : dl_arena_printf(arena, "%s -o %s", text, quoted(profile, arena));
+    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+static enum dl_code script_text(const struct dl_context *context, const struct dl_options *options,
+                                const char *profile, const char **out, struct dl_err *err) {
+    struct dl_arena *arena = context->arena;
+    const char *command;
+    int64_t nodes = 1, gpus = -1;
+    double budget_s = NAN;
+    DL_TRY(dl_option_integer(options, "nodes", 1, 100000, &nodes, err));
+    DL_TRY(dl_option_integer(options, "gpus", 0, 64, &gpus, err));
+    DL_TRY(dl_option_number(options, "budget", DL_UNIT_S, 0.1, 1e6, &budget_s, err));
+    DL_TRY(command_text(context, options, profile, &command, err));
+    double limit_s =
+        (dl_option_given(options, "quick") ? QUICK_S : FULL_S) * (nodes > 1 ? NODES_FACTOR : 1);
+    if (dl_known(budget_s)) limit_s = fmax(limit_s, BUDGET_FACTOR * budget_s + QUICK_S);
+    const char *devices =
+        gpus > 0 ? dl_arena_printf(arena, "#SBATCH --gpus-per-node=%lld\n", (long long)gpus) : "";
+    *out = dl_arena_printf(arena,
+                           "#!/bin/sh\n#SBATCH --job-name=dlmodel-calibrate\n#SBATCH "
+                           "--nodes=%lld\n#SBATCH --ntasks-per-node=1\n"
+                           "#SBATCH --exclusive\n%s#SBATCH --time=%.0f\n#SBATCH "
+                           "--output=dlmodel-calibrate-%%j.log\nexec %s\n",
+                           (long long)nodes, devices != NULL ? devices : "", ceil(limit_s / 60),
+                           command);
+    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+static enum dl_code hear(void *context, const char *line, size_t length, struct dl_err *err) {
+    (void)err;
+    char *out = context;
+    snprintf(out, 256, "%.*s", (int)(length < 255 ? length : 255), line);
+    return DL_OK;
+}
+
+enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *options,
+                           struct dl_err *err) {
+    struct dl_arena *arena = context->arena;
+    struct dl_cal_ending ending;
+    char answer[256] = "";
+    const char *profile = dl_option_text(options, "output"), *script;
+    if (profile == NULL) profile = context->profile_path;
+    if (profile == NULL || strcmp(profile, "-") == 0)
+        return dl_fail(err, DL_ERR_USAGE, "--submit: give -o FILE, where the job puts the profile");
+    if (!printable(profile))
+        return dl_fail(err, DL_ERR_USAGE, "-o: a control character cannot go into a job script");
+    DL_TRY(script_text(context, options, profile, &script, err));
+    if (dl_option_given(options, "dry-run")) return context->output(NULL, script, err);
+    const char *sbatch = dl_cal_find_program("sbatch", arena);
+    if (sbatch == NULL)
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "--submit: sbatch is not in PATH: run it on a login node of a Slurm "
+                       "cluster, or leave --submit away");
+    const char *path = dl_arena_printf(arena, "%s.sbatch", profile);
+    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_file_write(path, script, strlen(script), err));
+    char *const argv[] = {dl_arena_strdup(arena, sbatch), dl_arena_strdup(arena, "--parsable"),
+                          dl_arena_strdup(arena, path), NULL};
+    if (argv[0] == NULL || argv[1] == NULL || argv[2] == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_cal_child_run(argv, SBATCH_SILENCE_S, hear, answer, &ending, err));
+    if (ending.exit_status != 0)
+        return dl_fail(err, DL_ERR_BACKEND, "sbatch refuses %.200s: %.300s", path,
+                       ending.last_words);
+    return context->output(
+        NULL,
+        dl_arena_printf(arena, "job %s; when it has ended: dlmodel predict --system %s\n", answer,
+                        profile),
+        err);
+}

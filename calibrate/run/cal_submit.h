@@ -1,0 +1,12 @@
+/* cal_submit.h - `calibrate --submit`: the same calibration as a Slurm job. */
+#ifndef DL_CALIBRATE_RUN_CAL_SUBMIT_H
+#define DL_CALIBRATE_RUN_CAL_SUBMIT_H
+
+#include "model/cli/command.h"
+
+/* Writes a job script from the other options and gives it to sbatch; prints the job's number.
+ * --dry-run: prints the script. DL_ERR_BACKEND: no sbatch, or it refuses. */
+enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *options,
+                           struct dl_err *err);
+
+#endif

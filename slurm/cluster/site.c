@@ -1,0 +1,247 @@
+/* site.c - fields of slurm/sites/NAME.json, their checks, and where sites and benchmark programs
+ * are found. */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700 /* realpath */
+#endif
+#include "slurm/cluster/site.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const dl_site_devices[] = {"gpu", "cpu", NULL};
+const char *const dl_site_runtimes[] = {"apptainer", "singularity", NULL};
+
+#define STRING(type_, member, need, text)                                                          \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member),                \
+        .required = need, .help = text                                                             \
+    }
+#define INTEGER(member, low, high, text)                                                           \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_site, member),      \
+        .min = low, .max = high, .unit = DL_UNIT_COUNT, .help = text                               \
+    }
+#define FLAG(member, initial, text)                                                                \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_site, member),         \
+        .has_fallback = true, .fallback = initial, .help = text                                    \
+    }
+#define STRINGS(type_, member, count, text)                                                        \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_STRINGS, .offset = offsetof(type_, member),               \
+        .count_offset = offsetof(type_, count), .help = text                                       \
+    }
+#define MAP(type_, member, count, text)                                                            \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_MAP, .offset = offsetof(type_, member),                   \
+        .count_offset = offsetof(type_, count), .help = text                                       \
+    }
+#define CONTAINER(type_)                                                                           \
+    {                                                                                              \
+        .key = "container", .type = DL_FIELD_OBJECT, .offset = offsetof(type_, container),         \
+        .count_offset = offsetof(type_, has_container), .child = &container_schema,                \
+        .help = "programs run in this image"                                                       \
+    }
+#define END                                                                                        \
+    { .key = NULL }
+
+static const struct dl_field container_fields[] = {
+    {.key = "runtime",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_site_container, runtime),
+     .choices = dl_site_runtimes,
+     .has_fallback = true,
+     .fallback = 0,
+     .help = "program that starts it"},
+    STRING(struct dl_site_container, image, true, "file or address of the image"),
+    STRINGS(struct dl_site_container, options, option_count, "options of exec: --nv"),
+    END,
+};
+static const struct dl_schema container_schema = {.name = "container",
+                                                  .summary = "a container image",
+                                                  .size = sizeof(struct dl_site_container),
+                                                  .fields = container_fields};
+
+static const struct dl_field framework_fields[] = {
+    STRING(struct dl_site_framework, name, true, "framework, or its beginning: pytorch"),
+    STRING(struct dl_site_framework, python, false, "interpreter"),
+    STRING(struct dl_site_framework, mpi, false, "srun --mpi"),
+    STRING(struct dl_site_framework, program, false,
+           "folder or binary of a framework that is no Python package"),
+    STRINGS(struct dl_site_framework, modules, module_count, "more modules to load"),
+    STRINGS(struct dl_site_framework, setup, setup_count, "more files to source"),
+    MAP(struct dl_site_framework, environment, environment_count, "more environment"),
+    CONTAINER(struct dl_site_framework),
+    END,
+};
+static const struct dl_schema framework_schema = {.name = "framework",
+                                                  .summary = "what one framework needs",
+                                                  .size = sizeof(struct dl_site_framework),
+                                                  .fields = framework_fields};
+
+static const struct dl_field site_fields[] = {
+    STRING(struct dl_site, name, true, "name of the file"),
+    STRING(struct dl_site, summary, true, "one line"),
+    STRING(struct dl_site, source, false, "where this was read: a key of SOURCES.md, an address"),
+    STRING(struct dl_site, system, true,
+           "system of dlmodel that these nodes are; written with each run"),
+    STRING(struct dl_site, partition, false, "sbatch --partition"),
+    STRING(struct dl_site, account, false, "sbatch --account"),
+    STRING(struct dl_site, qos, false, "sbatch --qos"),
+    STRING(struct dl_site, constraint, false, "sbatch --constraint: features of the nodes"),
+    STRING(struct dl_site, reservation, false, "sbatch --reservation"),
+    STRING(struct dl_site, gres, false, "sbatch --gres without the count: gpu, gpu:volta"),
+    {.key = "device",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_site, device),
+     .choices = dl_site_devices,
+     .required = true,
+     .help = "what trains"},
+    INTEGER(devices_per_node, 1, 1024, "devices (tasks) of a node"),
+    INTEGER(cores_per_node, 1, 4096, "cores of a node, shared evenly by its tasks"),
+    INTEGER(max_nodes, 1, 1e7, "most nodes of a job"),
+    {.key = "time_limit_s",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_site, time_limit_s),
+     .min = 60,
+     .max = 1e7,
+     .unit = DL_UNIT_S,
+     .has_fallback = true,
+     .fallback = 3600,
+     .help = "of a job"},
+    FLAG(exclusive, 1, "whole nodes: nobody else's work disturbs"),
+    FLAG(accounting, 1, "sacct answers here"),
+    FLAG(login_shell, 0, "the script is a login shell (where modules need that)"),
+    STRING(struct dl_site, mpi, false, "srun --mpi of programs with MPI: pmix, pmi2"),
+    STRING(struct dl_site, python, false, "interpreter; default python3"),
+    STRING(struct dl_site, interface, false, "network interface of Gloo, NCCL and Open MPI: ib0"),
+    STRING(struct dl_site, cpu_bind, false, "srun --cpu-bind: cores"),
+    STRING(struct dl_site, mem_bind, false, "srun --mem-bind: local"),
+    STRING(struct dl_site, gpu_bind, false, "srun --gpu-bind: none, closest"),
+    STRING(struct dl_site, hint, false, "srun --hint: nomultithread"),
+    STRING(struct dl_site, distribution, false, "srun --distribution: block:block"),
+    STRING(struct dl_site, scratch, false,
+           "folder for runs that all nodes see; default dlmodel-runs"),
+    STRINGS(struct dl_site, modules, module_count, "modules to load"),
+    STRINGS(struct dl_site, setup, setup_count, "files to source"),
+    STRINGS(struct dl_site, options, option_count, "more options of sbatch"),
+    MAP(struct dl_site, environment, environment_count, "environment of the programs"),
+    CONTAINER(struct dl_site),
+    {.key = "frameworks",
+     .type = DL_FIELD_LIST,
+     .offset = offsetof(struct dl_site, frameworks),
+     .count_offset = offsetof(struct dl_site, framework_count),
+     .child = &framework_schema,
+     .help = "what single frameworks need"},
+    MAP(struct dl_site, sources, source_count, "member -> where it was read"),
+    STRING(struct dl_site, comment, false, "free text"),
+    END,
+};
+
+const struct dl_schema dl_site_schema = {.name = "dlmodel-site",
+                                         .summary = "how jobs run on a Slurm cluster",
+                                         .size = sizeof(struct dl_site),
+                                         .fields = site_fields,
+                                         .top_level = true};
+
+static bool is_path(const char *name) {
+    const size_t length = strlen(name);
+    return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+}
+
+/* The folder slurm/ lies beside data/, in the source tree as where it is installed. */
+static const char *beside(struct dl_context *context, int i, const char *rest) {
+    return dl_arena_printf(context->arena, "%s/../slurm/%s", context->data.directories[i], rest);
+}
+
+static const char *site_names(struct dl_context *context) {
+    const char *names = "";
+    for (int i = 0; i < context->data.directory_count; i++) {
+        DIR *folder = opendir(beside(context, i, "sites"));
+        if (folder == NULL) continue;
+        for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+            const char *dot = strstr(entry->d_name, ".json");
+            if (dot == NULL || dot == entry->d_name || dot[5] != 0) continue;
+            names = dl_arena_printf(context->arena, "%s%s%.*s", names, *names != 0 ? ", " : "",
+                                    (int)(dot - entry->d_name), entry->d_name);
+        }
+        closedir(folder);
+        break;
+    }
+    return names;
+}
+
+static const char *default_file(struct dl_context *context) {
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME"), *path = NULL;
+    if (xdg != NULL && xdg[0] == '/')
+        path = dl_arena_printf(context->arena, "%s/dlmodel/site.json", xdg);
+    else if (home != NULL && home[0] != 0)
+        path = dl_arena_printf(context->arena, "%s/.config/dlmodel/site.json", home);
+    return path != NULL && access(path, F_OK) == 0 ? path : NULL;
+}
+
+static enum dl_code site_path(struct dl_context *context, const char *name, const char **out,
+                              struct dl_err *err) {
+    const char *given = getenv("DLMODEL_SITE");
+    if (name == NULL && given != NULL && given[0] != 0) name = given;
+    if (name == NULL) name = default_file(context);
+    if (name == NULL) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "which cluster? Give --site NAME|FILE, set DLMODEL_SITE, or write "
+                       "~/.config/dlmodel/site.json (sites that come with dlmodel: %s)",
+                       site_names(context));
+    }
+    if (is_path(name)) {
+        *out = name;
+        return DL_OK;
+    }
+    for (int i = 0; i < context->data.directory_count; i++) {
+        *out = beside(context, i, dl_arena_printf(context->arena, "sites/%s.json", name));
+        if (*out != NULL && access(*out, F_OK) == 0) return DL_OK;
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--site: no site '%.60s'; expected a file or one of %s", name,
+                   site_names(context));
+}
+
+enum dl_code dl_site_load(struct dl_context *context, const char *name, const struct dl_site **out,
+                          struct dl_err *err) {
+    const char *path = NULL;
+    struct dl_json *doc = NULL;
+    DL_TRY(site_path(context, name, &path, err));
+    struct dl_site *site = dl_arena_alloc(context->arena, 1, sizeof *site);
+    if (site == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_json_read(path, context->arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_site_schema, context->arena, site, err));
+    if (site->devices_per_node == DL_ABSENT)
+        return dl_json_fail(doc, "devices_per_node", err, "expected the devices of a node");
+    if (site->python == NULL) site->python = "python3";
+    *out = site;
+    return DL_OK;
+}
+
+const struct dl_site_framework *dl_site_framework_find(const struct dl_site *site,
+                                                       const char *name) {
+    const struct dl_site_framework *best = NULL;
+    for (int i = 0; i < site->framework_count; i++) {
+        const struct dl_site_framework *own = &site->frameworks[i];
+        if (strncmp(own->name, name, strlen(own->name)) != 0) continue;
+        if (best == NULL || strlen(own->name) > strlen(best->name)) best = own;
+    }
+    return best;
+}
+
+enum dl_code dl_site_programs(struct dl_context *context, const char **out, struct dl_err *err) {
+    char resolved[PATH_MAX];
+    for (int i = 0; i < context->data.directory_count; i++) {
+        const char *path = beside(context, i, "frameworks");
+        if (path == NULL || access(path, R_OK) != 0 || realpath(path, resolved) == NULL) continue;
+        *out = dl_arena_strdup(context->arena, resolved);
+        return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    }
+    return dl_fail(err, DL_ERR_SYSTEM,
+                   "the benchmark programs (slurm/frameworks beside the data folder) are not "
+                   "there: install again");
+}

@@ -1,0 +1,83 @@
+/* site.h - what a job script must know of a cluster: slurm/sites/NAME.json ("dlmodel-site"),
+ * written once for each facility.
+ */
+#ifndef DL_SLURM_CLUSTER_SITE_H
+#define DL_SLURM_CLUSTER_SITE_H
+
+#include "model/cli/command.h"
+
+struct dl_site_container {
+    int runtime; /* index of dl_site_runtimes; -1: none */
+    const char *image;
+    const char **options;
+    int option_count; /* of "exec" */
+};
+
+/* What one framework needs beyond the rest of the site; a field that is given replaces the site's,
+ * lists are added to it. */
+struct dl_site_framework {
+    const char *name;
+    const char *python, *mpi;
+    /* where a framework that is a program of its own lies (Megatron's folder, the caffe binary) */
+    const char *program;
+    const char **modules;
+    int module_count;
+    const char **setup;
+    int setup_count;
+    struct dl_map_entry *environment;
+    int environment_count;
+    struct dl_site_container container;
+    bool has_container;
+};
+
+struct dl_site {
+    const char *name, *summary, *source, *system;
+    const char *partition, *account, *qos, *constraint, *reservation;
+    /* "gpu", "gpu:volta": the count of devices is appended. NULL: none is asked for */
+    const char *gres;
+    int device; /* index of dl_site_devices */
+    int64_t devices_per_node, cores_per_node, max_nodes;
+    double time_limit_s;
+    bool exclusive, accounting, login_shell;
+    const char *mpi; /* srun --mpi of programs that use MPI */
+    const char *python;
+    const char *interface; /* network interface for Gloo, NCCL, Open MPI */
+    const char *cpu_bind, *mem_bind, *gpu_bind, *hint, *distribution;
+    const char *scratch; /* folder of runs, when --dir is not given */
+    const char **modules;
+    int module_count;
+    const char **setup;
+    int setup_count; /* files to source */
+    const char **options;
+    int option_count; /* more of sbatch: "--mail-type=NONE" */
+    struct dl_map_entry *environment;
+    int environment_count;
+    struct dl_site_container container;
+    bool has_container;
+    struct dl_site_framework *frameworks;
+    int framework_count;
+    struct dl_map_entry *sources;
+    int source_count;
+    const char *comment;
+};
+
+extern const struct dl_schema dl_site_schema;
+extern const char *const dl_site_devices[];  /* "gpu", "cpu" */
+extern const char *const dl_site_runtimes[]; /* "apptainer", "singularity" */
+enum { DL_SITE_GPU, DL_SITE_CPU };
+
+/* NAME (of slurm/sites beside a data directory) or FILE; NULL: $DLMODEL_SITE, else the file
+ * dlmodel/site.json of $XDG_CONFIG_HOME or
+ * ~/.config. DL_ERR_USAGE lists the names when there is no such site. */
+enum dl_code dl_site_load(struct dl_context *context, const char *name, const struct dl_site **out,
+                          struct dl_err *err);
+
+/* The entry of that framework, or NULL. */
+const struct dl_site_framework *dl_site_framework_find(const struct dl_site *site,
+                                                       const char *name);
+
+/* Folder slurm/frameworks of the benchmark programs, absolute; DL_ERR_SYSTEM when it is not found.
+ */
+enum dl_code dl_site_programs(struct dl_context *context, const char **out, struct dl_err *err);
+
+#endif

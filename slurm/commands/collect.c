@@ -1,0 +1,326 @@
+/* collect.c - `dlmodel slurm collect`: job logs and sacct into a table of runs. The folders are
+ * never changed and the table is made from them alone, so that it can be done again: rows of runs
+ * that are in the file already are made anew, other rows of it stay. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/base/csv.h"
+#include "model/base/file.h"
+#include "slurm/run/runlog.h"
+#include "slurm/commands/slurm_parts.h"
+
+/* The columns of the contract, then ours. */
+#define TEXT_COLUMN(name)                                                                          \
+    { name, name, "", DL_COLUMN_STRING, 0, 0 }
+static const struct dl_column columns[] = {
+    TEXT_COLUMN("id"),
+    TEXT_COLUMN("source"),
+    TEXT_COLUMN("system"),
+    TEXT_COLUMN("framework"),
+    TEXT_COLUMN("strategy"),
+    TEXT_COLUMN("backend"),
+    TEXT_COLUMN("workload"),
+    TEXT_COLUMN("input"),
+    TEXT_COLUMN("precision"),
+    TEXT_COLUMN("optimizer"),
+    TEXT_COLUMN("nodes"),
+    TEXT_COLUMN("devices_per_node"),
+    TEXT_COLUMN("batch_per_device"),
+    TEXT_COLUMN("global_batch"),
+    TEXT_COLUMN("dp"),
+    TEXT_COLUMN("tp"),
+    TEXT_COLUMN("pp"),
+    TEXT_COLUMN("micro_batch"),
+    TEXT_COLUMN("metric"),
+    TEXT_COLUMN("value"),
+    TEXT_COLUMN("unit"),
+    TEXT_COLUMN("notes"),
+    TEXT_COLUMN("job_id"),
+    TEXT_COLUMN("state"),
+    TEXT_COLUMN("steps"),
+    TEXT_COLUMN("outliers"),
+    TEXT_COLUMN("warmup_steps"),
+    TEXT_COLUMN("low_s"),
+    TEXT_COLUMN("high_s"),
+    TEXT_COLUMN("mean_s"),
+    TEXT_COLUMN("disturbed"),
+    TEXT_COLUMN("peak_memory_bytes"),
+    TEXT_COLUMN("elapsed_s"),
+    TEXT_COLUMN("energy_j"),
+    TEXT_COLUMN("versions"),
+    TEXT_COLUMN("quartile_s"),
+    TEXT_COLUMN("core_s"),
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0], OLDEST_COLUMNS = 35, FEWEST_STEPS = 3 };
+
+struct collected {
+    struct dl_table table;
+    int complete, incomplete, empty, open, disturbed, unsubmitted, profiles, told;
+};
+
+static const char *integer_text(struct dl_arena *arena, int64_t value) {
+    return value == DL_ABSENT ? "" : dl_arena_printf(arena, "%" PRId64, value);
+}
+static const char *number_text(struct dl_arena *arena, double value) {
+    return dl_known(value) ? dl_arena_printf(arena, "%.9g", value) : "";
+}
+static const char *or_empty(const char *text) { return text == NULL ? "" : text; }
+
+static void tell(struct dl_context *context, struct collected *c, const char *id,
+                 const char *what) {
+    enum { MOST_LINES = 20 };
+    if (c->told++ < MOST_LINES)
+        context->note(context, "%s: %s", id, what);
+    else if (c->told == MOST_LINES + 1)
+        context->note(context, "and more; dlmodel slurm status lists all runs");
+}
+
+/* Notes carry all that one must know to use the row. */
+static const char *notes_of(const struct dl_run_record *run, const struct dl_runlog *log,
+                            const struct dl_run_summary *sum, const char *state, bool complete,
+                            const char *disturbance, struct dl_arena *arena) {
+    const char *notes = dl_arena_printf(arena, "median of %d steps", sum->kept);
+    if (notes != NULL && sum->outliers > 0)
+        notes = dl_arena_printf(arena, "%s; %d outliers left out", notes, sum->outliers);
+    if (notes != NULL && !complete)
+        notes = dl_arena_printf(arena, "%s; incomplete: %s after %d of %" PRId64 " steps", notes,
+                                state, log->step_count, run->steps);
+    if (notes != NULL && disturbance != NULL)
+        notes = dl_arena_printf(arena, "%s; disturbed: %s", notes, disturbance);
+    if (notes != NULL && log->damaged_lines > 0)
+        notes = dl_arena_printf(arena, "%s; %d damaged log lines", notes, log->damaged_lines);
+    if (notes != NULL && log->looks == 0) notes = dl_arena_printf(arena, "%s; no preflight", notes);
+    if (notes != NULL && run->dataset != NULL)
+        notes = dl_arena_printf(arena, "%s; real input", notes);
+    return notes;
+}
+
+static enum dl_code add_row(struct collected *c, const struct dl_run_record *run,
+                            const struct dl_runlog *log, const struct dl_run_summary *sum,
+                            const struct dl_job_state *job, bool complete, const char *disturbance,
+                            struct dl_arena *arena, struct dl_err *err) {
+    const char *state = job != NULL ? job->state : "unknown",
+               *job_id = run->job_id != NULL ? run->job_id : log->job_id;
+    const int64_t devices = run->nodes * run->devices_per_node;
+    const int64_t batch =
+        log->global_batch != DL_ABSENT ? log->global_batch : devices * run->batch_per_device;
+    const char *const cells[] = {
+        run->id,
+        dl_arena_printf(arena, "dlmodel slurm, site %s", run->site),
+        run->system,
+        run->framework,
+        run->strategy,
+        or_empty(run->backend),
+        run->workload,
+        or_empty(run->input),
+        run->precision,
+        run->optimizer,
+        integer_text(arena, run->nodes),
+        integer_text(arena, run->devices_per_node),
+        integer_text(arena, run->batch_per_device),
+        integer_text(arena, batch),
+        integer_text(arena, run->dp),
+        integer_text(arena, run->tp),
+        integer_text(arena, run->pp),
+        "",
+        "iteration",
+        number_text(arena, sum->median_s),
+        "s",
+        notes_of(run, log, sum, state, complete, disturbance, arena),
+        or_empty(job_id),
+        state,
+        integer_text(arena, sum->kept),
+        integer_text(arena, sum->outliers),
+        integer_text(arena, log->warmup_count),
+        number_text(arena, sum->low_s),
+        number_text(arena, sum->high_s),
+        number_text(arena, sum->mean_s),
+        disturbance != NULL             ? "yes"
+        : log->watches + log->looks > 0 ? "no"
+                                        : "",
+        number_text(arena, log->peak_memory_bytes),
+        number_text(arena, job != NULL ? job->elapsed_s : (double)NAN),
+        number_text(arena, job != NULL ? job->energy_j : (double)NAN),
+        or_empty(log->versions),
+        number_text(arena, sum->quartile_s),
+        number_text(arena, log->core_s),
+    };
+    _Static_assert(sizeof cells / sizeof cells[0] == COLUMNS, "a cell for each column");
+    union dl_cell *row = dl_table_row(&c->table);
+    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < COLUMNS; i++) {
+        if (cells[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        row[i].string = dl_arena_strdup(c->table.arena, cells[i]); /* `arena` dies with this run */
+        if (row[i].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return DL_OK;
+}
+
+/* A run whose job may still write is left for the next time. */
+static enum dl_code collect_run(struct dl_context *context, struct collected *c,
+                                const struct dl_run_record *run, const struct dl_job_state *job,
+                                struct dl_arena *arena, struct dl_err *err) {
+    struct dl_runlog log;
+    struct dl_run_summary sum;
+    DL_TRY(dl_runlog_read(run->folder, arena, &log, err));
+    const bool ended = job != NULL ? dl_slurm_state_final(job->state) : log.exited;
+    const char *state = job != NULL ? job->state : log.exited ? "ended" : "unknown";
+    if (run->job_id == NULL && log.job_id == NULL) {
+        c->unsubmitted++;
+        tell(context, c, run->id, "was never submitted");
+        return DL_OK;
+    }
+    if (!ended) {
+        c->open++;
+        return DL_OK;
+    }
+    if (run->profile) {
+        c->profiles++;
+        return DL_OK;
+    }
+    dl_run_summarize(log.steps, log.step_count, arena, &sum);
+    const bool complete = log.ended && log.step_count >= run->steps;
+    const char *says = log.failure != NULL ? log.failure
+                       : log.files == 0    ? "it wrote no log"
+                                           : "its output is in slurm-*.out of its folder";
+    if (log.step_count < FEWEST_STEPS) {
+        c->empty++;
+        tell(context, c, run->id,
+             dl_arena_printf(arena, "%s, %d measured steps, no row: %.300s", state, log.step_count,
+                             says));
+        return DL_OK;
+    }
+    const char *disturbance = dl_runlog_disturbance(&log, arena);
+    if (complete)
+        c->complete++;
+    else {
+        c->incomplete++;
+        tell(context, c, run->id,
+             dl_arena_printf(arena, "%s after %d of %" PRId64 " steps; those are kept: %.300s",
+                             state, log.step_count, run->steps, says));
+    }
+    if (disturbance != NULL) {
+        c->disturbed++;
+        tell(context, c, run->id, dl_arena_printf(arena, "disturbed: %s", disturbance));
+    }
+    return add_row(c, run, &log, &sum, job, complete, disturbance, arena, err);
+}
+
+/* A device or a pipe holds no rows. */
+static bool is_table(const char *path) {
+    struct stat info;
+    return path != NULL && strcmp(path, "-") != 0 && stat(path, &info) == 0 &&
+           S_ISREG(info.st_mode);
+}
+
+static bool has_row(const struct dl_table *table, const char *id) {
+    for (int r = 0; r < table->row_count; r++) {
+        if (strcmp(table->cells[r * COLUMNS].string, id) == 0) return true;
+    }
+    return false;
+}
+
+/* Rows of the file that are not made anew come first, in their order. */
+static enum dl_code merge(const char *path, const struct dl_table *made, struct dl_table *out,
+                          struct dl_arena *arena, struct dl_err *err) {
+    struct dl_csv old = {.row_count = 0};
+    dl_table_init(out, arena, columns, COLUMNS);
+    if (is_table(path)) {
+        DL_TRY(dl_csv_read(path, arena, &old, err));
+        /* columns that came later are empty in old rows */
+        bool same = old.column_count >= OLDEST_COLUMNS && old.column_count <= COLUMNS;
+        for (int i = 0; same && i < old.column_count; i++)
+            same = strcmp(old.header[i], columns[i].key) == 0;
+        if (!same)
+            return dl_fail_at(
+                err, path, 1, 1, NULL,
+                "expected the columns that collect writes; give another file with -o");
+    }
+    for (int r = 0; r < old.row_count; r++) {
+        if (has_row(made, old.rows[r][0])) continue;
+        union dl_cell *row = dl_table_row(out);
+        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        for (int i = 0; i < COLUMNS; i++)
+            row[i].string = i < old.column_count ? old.rows[r][i] : "";
+    }
+    for (int r = 0; r < made->row_count; r++) {
+        union dl_cell *row = dl_table_row(out);
+        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        memcpy(row, &made->cells[r * COLUMNS], COLUMNS * sizeof *row);
+    }
+    return DL_OK;
+}
+
+/* A file that would not change is not touched. */
+static enum dl_code put(struct dl_context *context, const struct dl_options *options,
+                        const char *path, const char *text, struct dl_err *err) {
+    char *old = NULL;
+    size_t length = 0;
+    struct dl_err none;
+    enum { MOST_BYTES = 64 << 20 };
+    if (text != NULL && is_table(path) &&
+        dl_file_read(path, MOST_BYTES, context->arena, &old, &length, &none) == DL_OK &&
+        length == strlen(text) && memcmp(old, text, length) == 0) {
+        return DL_OK;
+    }
+    return context->output(options, text, err);
+}
+
+static void summary(struct dl_context *context, const struct collected *c) {
+    context->note(context,
+                  "%d runs complete (%d disturbed in all), %d incomplete but kept, %d ended "
+                  "without measured steps, %d not ended yet, "
+                  "%d never submitted, %d profiles",
+                  c->complete, c->disturbed, c->incomplete, c->empty, c->open, c->unsubmitted,
+                  c->profiles);
+}
+
+enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_options *options,
+                              struct dl_err *err) {
+    const struct dl_site *site = NULL;
+    struct dl_run_list runs;
+    struct dl_job_states states;
+    struct collected c = {.complete = 0};
+    struct dl_table all;
+    struct dl_err slurm = {0};
+    const char *path = dl_option_text(options, "output");
+    if (dl_option_given(options, "site"))
+        DL_TRY(dl_site_load(context, dl_option_text(options, "site"), &site, err));
+    DL_TRY(dl_runs_read(dl_slurm_folder(options, site), context->arena, &runs, err));
+    if (runs.unreadable > 0) {
+        char text[2048];
+        dl_err_text(&runs.fault, "dlmodel slurm", text, sizeof text);
+        context->note(context, "warning: %d folders were left out; the first: %s", runs.unreadable,
+                      text);
+    }
+    const enum dl_code asked =
+        dl_slurm_states(&runs, site == NULL || site->accounting, context->arena, &states, &slurm);
+    dl_table_init(&c.table, context->arena, columns, COLUMNS);
+    for (int i = 0; i < runs.count; i++) {
+        struct dl_arena arena = {0};
+        struct dl_runlog log;
+        const char *job_id = runs.runs[i].job_id;
+        enum dl_code code = DL_OK;
+        if (job_id == NULL) { /* submit died before it could write the number; the job knows it */
+            code = dl_runlog_read(runs.runs[i].folder, &arena, &log, err);
+            if (code == DL_OK) job_id = log.job_id;
+        }
+        if (code == DL_OK)
+            code = collect_run(context, &c, &runs.runs[i], dl_slurm_state_of(&states, job_id),
+                               &arena, err);
+        dl_arena_free(&arena);
+        if (code != DL_OK) return code;
+    }
+    DL_TRY(merge(path, &c.table, &all, context->arena, err));
+    DL_TRY(put(context, options, path, dl_table_csv(&all), err));
+    summary(context, &c);
+    if (asked != DL_OK) {
+        *err = slurm;
+        context->note(context, "states of the jobs are unknown; what their logs hold is kept. "
+                               "Collect again when Slurm answers");
+    }
+    return asked;
+}

@@ -1,0 +1,280 @@
+/* job_status.c - what Slurm says of the jobs: `dlmodel slurm status` and `cancel`, and the states
+ * that collect needs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slurm/cluster/client.h"
+#include "slurm/run/runlog.h"
+#include "slurm/commands/slurm_parts.h"
+
+static int by_job(const void *a, const void *b) {
+    return strcmp(((const struct dl_job_state *)a)->job_id,
+                  ((const struct dl_job_state *)b)->job_id);
+}
+
+const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,
+                                             const char *job_id) {
+    if (job_id == NULL || states->count == 0) return NULL;
+    const struct dl_job_state key = {.job_id = job_id};
+    return bsearch(&key, states->jobs, (size_t)states->count, sizeof *states->jobs, by_job);
+}
+
+bool dl_slurm_state_final(const char *state) {
+    static const char *const open_states[] = {
+        "PENDING",      "RUNNING",      "CONFIGURING", "COMPLETING",    "SUSPENDED",
+        "REQUEUED",     "RESIZING",     "STAGE_OUT",   "SIGNALING",     "STOPPED",
+        "SPECIAL_EXIT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", NULL};
+    for (const char *const *s = open_states; *s != NULL; s++) {
+        if (strcmp(*s, state) == 0) return false;
+    }
+    return true;
+}
+
+/* Cuts the next field of a line with '|' between; NULL behind the last. */
+static char *next_field(char **at) {
+    char *field = *at;
+    if (field == NULL) return NULL;
+    char *bar = strchr(field, '|');
+    if (bar != NULL) *bar = 0;
+    *at = bar == NULL ? NULL : bar + 1;
+    return field;
+}
+
+static double number_of(const char *text) {
+    char *end = NULL;
+    const double value = text == NULL ? NAN : strtod(text, &end);
+    return text == NULL || end == text || *end != 0 || !isfinite(value) ? (double)NAN : value;
+}
+
+enum { MOST_JOBS_A_CALL = 2000 };
+
+/* Jobs' numbers with commas between, of runs[from..to). */
+static const char *job_list(const struct dl_run_list *runs, int from, int to,
+                            struct dl_arena *arena) {
+    size_t length = 1;
+    for (int i = from; i < to; i++)
+        length += runs->runs[i].job_id == NULL ? 0 : strlen(runs->runs[i].job_id) + 1;
+    char *list = dl_arena_alloc(arena, length, 1), *at = list;
+    for (int i = from; list != NULL && i < to; i++) {
+        if (runs->runs[i].job_id == NULL) continue;
+        const size_t size = strlen(runs->runs[i].job_id);
+        if (at != list) *at++ = ',';
+        memcpy(at, runs->runs[i].job_id, size);
+        at += size;
+    }
+    return list;
+}
+
+void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting) {
+    for (char *line = text; line != NULL && *line != 0;) {
+        char *newline = strchr(line, '\n'), *at = line;
+        if (newline != NULL) *newline = 0;
+        struct dl_job_state job = {.elapsed_s = NAN, .energy_j = NAN};
+        job.job_id = next_field(&at);
+        char *state = next_field(&at);
+        if (state != NULL && *job.job_id != 0 && out->count < capacity) {
+            state[strcspn(state, " +")] = 0; /* "CANCELLED by 1000" */
+            job.state = state;
+            if (accounting) {
+                job.elapsed_s = number_of(next_field(&at));
+                job.nodes = next_field(&at);
+                job.exit_code = next_field(&at);
+                job.energy_j = number_of(next_field(&at));
+                /* a site without meters says 0 or nothing */
+                if (!(job.energy_j > 0)) job.energy_j = NAN;
+            }
+            out->jobs[out->count++] = job;
+        }
+        line = newline == NULL ? NULL : newline + 1;
+    }
+}
+
+static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, struct dl_arena *arena,
+                              struct dl_job_states *out, struct dl_err *err) {
+    for (int from = 0; from < runs->count; from += MOST_JOBS_A_CALL) {
+        const int to =
+            from + MOST_JOBS_A_CALL < runs->count ? from + MOST_JOBS_A_CALL : runs->count;
+        const char *list = job_list(runs, from, to, arena);
+        struct dl_client_result result;
+        if (list != NULL && *list == 0) continue;
+        const char *jobs = list == NULL ? NULL : dl_arena_printf(arena, "--jobs=%s", list);
+        if (jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        const char *const argv[] = {
+            "sacct",
+            "--allocations",
+            "--parsable2",
+            "--noheader",
+            "--format=JobIDRaw,State,ElapsedRaw,NodeList,ExitCode,ConsumedEnergyRaw",
+            jobs,
+            NULL};
+        DL_TRY(dl_client_run(argv, 120, arena, &result, err));
+        if (result.exit_status != 0) {
+            return dl_fail(err, DL_ERR_BACKEND, "sacct failed: %s",
+                           *result.words != 0 ? result.words : "it did not say why");
+        }
+        const int before = out->count;
+        dl_slurm_take_lines(out, capacity, result.out, true);
+        if (out->count > before) qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
+    }
+    return DL_OK;
+}
+
+/* The queue knows a job at once; the accounting may lag behind. */
+static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
+                               struct dl_err *err) {
+    const char *const argv[] = {"squeue",       "--me",           "--noheader",
+                                "--states=all", "--format=%A|%T", NULL};
+    struct dl_client_result result;
+    struct dl_job_states queue = {
+        .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *queue.jobs)};
+    if (queue.jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_client_run(argv, 120, arena, &result, err));
+    if (result.exit_status != 0) {
+        return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
+                       *result.words != 0 ? result.words : "it did not say why");
+    }
+    dl_slurm_take_lines(&queue, capacity, result.out, false);
+    const int known = out->count;
+    for (int i = 0; i < queue.count && out->count < capacity; i++) {
+        const struct dl_job_states sorted = {.jobs = out->jobs, .count = known};
+        const struct dl_job_state *old = dl_slurm_state_of(&sorted, queue.jobs[i].job_id);
+        if (old == NULL) out->jobs[out->count++] = queue.jobs[i];
+    }
+    qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
+    return DL_OK;
+}
+
+enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
+                             struct dl_arena *arena, struct dl_job_states *out,
+                             struct dl_err *err) {
+    const int capacity = 4 * runs->count + 20000; /* the queue of a user may hold other jobs too */
+    struct dl_err first = {0}, second = {0};
+    *out = (struct dl_job_states){
+        .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
+    if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const enum dl_code code = accounting ? ask_sacct(runs, capacity, arena, out, &first) : DL_OK;
+    bool missing = false;
+    for (int i = 0; i < runs->count; i++) {
+        missing = missing || (runs->runs[i].job_id != NULL &&
+                              dl_slurm_state_of(out, runs->runs[i].job_id) == NULL);
+    }
+    const enum dl_code queue = missing ? ask_squeue(capacity, arena, out, &second) : DL_OK;
+    if (code != DL_OK && err != NULL) *err = first;
+    if (code == DL_OK && queue != DL_OK && err != NULL) *err = second;
+    return code != DL_OK ? code : queue;
+}
+
+static const struct dl_column columns[] = {
+    {"id", "run", "", DL_COLUMN_STRING, 0, 0},
+    {"job_id", "job", "", DL_COLUMN_STRING, 0, 0},
+    {"state", "state", "", DL_COLUMN_STRING, 0, 0},
+    {"elapsed_s", "elapsed", "s", DL_COLUMN_NUMBER, 0, 4},
+    {"warmup_steps", "warmup", "steps", DL_COLUMN_INTEGER, 0, 0},
+    {"steps", "measured", "steps", DL_COLUMN_INTEGER, 0, 0},
+    {"steps_wanted", "of", "steps", DL_COLUMN_INTEGER, 0, 0},
+    {"node_list", "nodes", "", DL_COLUMN_STRING, 0, 0},
+    {"failure", "says", "", DL_COLUMN_STRING, 0, 0},
+};
+
+static enum dl_code read_runs(struct dl_context *context, const struct dl_options *options,
+                              struct dl_run_list *runs, bool *accounting, struct dl_err *err) {
+    const struct dl_site *site = NULL;
+    const char *name = dl_option_text(options, "site");
+    *accounting = true;
+    if (name != NULL) {
+        DL_TRY(dl_site_load(context, name, &site, err));
+        *accounting = site->accounting;
+    }
+    DL_TRY(dl_runs_read(dl_slurm_folder(options, site), context->arena, runs, err));
+    if (runs->unreadable > 0) {
+        char text[2048];
+        dl_err_text(&runs->fault, "dlmodel slurm", text, sizeof text);
+        context->note(context, "warning: %d folders were left out; the first: %s", runs->unreadable,
+                      text);
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
+    struct dl_run_list runs;
+    struct dl_job_states states;
+    struct dl_table table;
+    bool accounting = true;
+    enum dl_format format = DL_FORMAT_TEXT;
+    struct dl_err slurm = {0};
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(read_runs(context, options, &runs, &accounting, err));
+    const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
+    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    for (int i = 0; i < runs.count; i++) {
+        const struct dl_run_record *run = &runs.runs[i];
+        const struct dl_job_state *state = dl_slurm_state_of(&states, run->job_id);
+        struct dl_runlog log;
+        DL_TRY(dl_runlog_read(run->folder, context->arena, &log, err));
+        union dl_cell *cells = dl_table_row(&table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = run->id;
+        cells[1].string = run->job_id;
+        cells[2].string = state != NULL         ? state->state
+                          : run->job_id == NULL ? "not submitted"
+                                                : "unknown";
+        if (state != NULL) cells[3].number = state->elapsed_s;
+        cells[4].integer = log.warmup_count;
+        cells[5].integer = log.step_count;
+        cells[6].integer = run->steps;
+        cells[7].string = state != NULL && state->nodes != NULL ? state->nodes : log.nodes;
+        cells[8].string = log.failure != NULL ? log.failure : "";
+    }
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-slurm-status");
+    dl_jw_array(&w, "runs");
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    DL_TRY(context->output(options,
+                           format == DL_FORMAT_CSV ? dl_table_csv(&table)
+                           : format == DL_FORMAT_TEXT
+                               ? dl_table_text(&table)
+                               : dl_arena_printf(context->arena, "%s\n", w.text),
+                           err));
+    if (asked != DL_OK) *err = slurm;
+    return asked;
+}
+
+/* scancel says nothing of jobs that have ended. Only runs of this folder are touched. */
+enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
+    struct dl_run_list runs;
+    bool accounting = true;
+    DL_TRY(read_runs(context, options, &runs, &accounting, err));
+    const char **argv = dl_arena_alloc(context->arena, (size_t)runs.count + 2, sizeof *argv);
+    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int count = 0, named = 0;
+    argv[count++] = "scancel";
+    for (int i = 0; i < runs.count; i++) {
+        bool wanted = options->positional_count == 1 && dl_option_given(options, "all");
+        for (int k = 1; k < options->positional_count; k++)
+            wanted = wanted || strcmp(options->positional[k], runs.runs[i].id) == 0;
+        named += wanted;
+        if (wanted && runs.runs[i].job_id != NULL) argv[count++] = runs.runs[i].job_id;
+    }
+    if (options->positional_count == 1 && !dl_option_given(options, "all")) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "which runs? Give their names (dlmodel slurm status lists them), or --all");
+    }
+    if (options->positional_count > 1 && named < options->positional_count - 1) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "%d of the named runs are not in %.300s; nothing was cancelled",
+                       options->positional_count - 1 - named, dl_slurm_folder(options, NULL));
+    }
+    if (count == 1) return dl_fail(err, DL_ERR_USAGE, "none of these runs was submitted");
+    struct dl_client_result result;
+    DL_TRY(dl_client_run(argv, 120, context->arena, &result, err));
+    if (result.exit_status != 0)
+        return dl_fail(err, DL_ERR_BACKEND, "scancel failed: %s", result.words);
+    context->note(context, "cancelled the jobs of %d runs; what they measured stays", count - 1);
+    return DL_OK;
+}

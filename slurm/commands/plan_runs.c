@@ -1,0 +1,318 @@
+/* plan_runs.c - from the options of script and submit to the runs that they ask for. Checks here
+ * what would otherwise fail on the cluster. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slurm/run/network.h"
+#include "slurm/script/quote.h"
+#include "slurm/commands/slurm_parts.h"
+
+enum { MOST_RUNS = 4096, MOST_NODES = 128, MOST_NAMES = 64 };
+
+static const char *const precisions[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
+static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
+
+/* What is the same for all runs. */
+struct wanted {
+    struct dl_run_record run;
+    int64_t nodes[MOST_NODES];
+    size_t node_count;
+    int64_t repeats, batch, global_batch;
+    const char *frameworks[MOST_NAMES], *workloads[MOST_NAMES], *name;
+    int framework_count, workload_count;
+};
+
+static enum dl_code split(struct dl_arena *arena, const char *option, const char *list,
+                          const char **names, int *count, struct dl_err *err) {
+    char *copy = dl_arena_strdup(arena, list);
+    if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (*count = 0; copy != NULL;) {
+        char *comma = strchr(copy, ',');
+        if (comma != NULL) *comma = 0;
+        if (*copy == 0 || *count >= MOST_NAMES)
+            return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 to 64 names with commas between",
+                           option);
+        names[(*count)++] = copy;
+        copy = comma == NULL ? NULL : comma + 1;
+    }
+    return DL_OK;
+}
+
+/* A workload may have options of its own with commas ("gpt:layers=2,hidden=64"): then it is one. */
+static enum dl_code read_names(struct dl_arena *arena, const struct dl_options *options,
+                               struct wanted *w, struct dl_err *err) {
+    const char *framework = dl_option_text(options, "framework"),
+               *workload = dl_option_text(options, "workload");
+    if (framework == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "which framework? Give --framework NAME (dlmodel slurm --help lists them)");
+    DL_TRY(split(arena, "framework", framework, w->frameworks, &w->framework_count, err));
+    if (workload == NULL) workload = strcmp(framework, "custom") == 0 ? "custom" : "resnet50";
+    if (strchr(workload, ':') == NULL)
+        return split(arena, "workload", workload, w->workloads, &w->workload_count, err);
+    w->workloads[0] = workload;
+    w->workload_count = 1;
+    return DL_OK;
+}
+
+static enum dl_code read_counts(const struct dl_options *o, const struct dl_site *site,
+                                struct wanted *w, struct dl_err *err) {
+    struct dl_run_record *run = &w->run;
+    run->devices_per_node = run->profile ? 1 : site->devices_per_node;
+    run->steps = run->profile ? 5 : 50;
+    run->warmup_steps = run->profile ? 3 : 10;
+    run->tp = run->pp = run->dp = DL_ABSENT;
+    w->repeats = 1;
+    w->batch = w->global_batch = DL_ABSENT;
+    DL_TRY(dl_option_integer(o, "devices-per-node", 1, 1024, &run->devices_per_node, err));
+    DL_TRY(dl_option_integer(o, "steps", 1, 1000000, &run->steps, err));
+    DL_TRY(dl_option_integer(o, "warmup", 0, 1000000, &run->warmup_steps, err));
+    DL_TRY(dl_option_integer(o, "repeat", 1, 1000, &w->repeats, err));
+    DL_TRY(dl_option_integer(o, "batch-per-device", 1, 1000000000, &w->batch, err));
+    DL_TRY(dl_option_integer(o, "global-batch", 1, 1000000000, &w->global_batch, err));
+    DL_TRY(dl_option_integer(o, "tp", 1, 1000000, &run->tp, err));
+    DL_TRY(dl_option_integer(o, "pp", 1, 1000000, &run->pp, err));
+    if (w->batch != DL_ABSENT && w->global_batch != DL_ABSENT) {
+        return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
+    }
+    if (run->devices_per_node > site->devices_per_node) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--devices-per-node: a node of site '%.60s' has %" PRId64 ", got %" PRId64,
+                       site->name, site->devices_per_node, run->devices_per_node);
+    }
+    const char *nodes = dl_option_text(o, "nodes");
+    DL_TRY(dl_list_parse(nodes != NULL ? nodes : "1", w->nodes, MOST_NODES, &w->node_count, err));
+    if (run->profile && run->devices_per_node != 1) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--profile: measures the layers of one device, or with --nodes above 1 the "
+                       "collectives of one device a node; leave out --devices-per-node");
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_wanted(struct dl_context *context, const struct dl_options *o,
+                                const struct dl_site *site, struct wanted *w, struct dl_err *err) {
+    int precision = 0, optimizer = 0;
+    *w = (struct wanted){.name = dl_option_text(o, "name")};
+    DL_TRY(read_names(context->arena, o, w, err));
+    DL_TRY(dl_option_choice(o, "precision", precisions, &precision, err));
+    DL_TRY(dl_option_choice(o, "optimizer", optimizers, &optimizer, err));
+    w->run.profile = dl_option_given(o, "profile");
+    w->run.precision = precisions[precision];
+    w->run.optimizer = optimizers[optimizer];
+    w->run.input = dl_option_text(o, "input");
+    w->run.dataset = dl_option_text(o, "dataset");
+    w->run.site = site->name;
+    w->run.system = site->system;
+    w->run.dlmodel = dl_version_text;
+    if (o->positional_count > 1) {
+        w->run.command =
+            dl_arena_alloc(context->arena, (size_t)o->positional_count, sizeof *w->run.command);
+        if (w->run.command == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        for (int i = 1; i < o->positional_count; i++)
+            w->run.command[w->run.command_count++] = o->positional[i];
+    }
+    return read_counts(o, site, w, err);
+}
+
+/* 32 samples of an image and 8 of a sequence on a GPU, a quarter on a CPU: what predict takes too.
+ */
+static int64_t default_batch(const struct dl_site *site, const struct dl_workload *workload) {
+    const int64_t full = workload != NULL && strcmp(workload->family, "cnn") != 0 ? 8 : 32;
+    return site->device == DL_SITE_CPU ? full / 4 : full;
+}
+
+static enum dl_code load_workload(struct dl_context *context, const struct wanted *w,
+                                  const char *name, const struct dl_workload **out,
+                                  struct dl_err *err) {
+    const bool sequence = w->run.input != NULL && strncmp(w->run.input, "seq", 3) == 0;
+    struct dl_override input = {.key = sequence ? "seq" : "input",
+                                .value = w->run.input != NULL ? w->run.input + (sequence ? 3 : 0)
+                                                              : NULL};
+    struct dl_data data = context->data;
+    data.overrides = &input;
+    data.override_count = w->run.input != NULL ? 1 : 0;
+    DL_TRY(dl_data_workload(&data, name, context->arena, out, err));
+    if (w->run.input != NULL && !input.used)
+        return dl_fail(err, DL_ERR_USAGE, "--input: %.60s takes no '%.60s'", name, w->run.input);
+    return DL_OK;
+}
+
+static enum dl_code find_launch(const char *name, const struct dl_launch **out,
+                                struct dl_err *err) {
+    *out = dl_launch_find(name);
+    if (*out != NULL) return DL_OK;
+    if (strcmp(name, "ideal") == 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--framework: 'ideal' is a bound, not a program that could run");
+    const char *near = dl_suggest(name, dl_launch_names);
+    return near != NULL
+               ? dl_fail(err, DL_ERR_USAGE, "--framework: no '%.60s'; did you mean '%s'?", name,
+                         near)
+               : dl_fail(err, DL_ERR_USAGE,
+                         "--framework: no '%.60s'; 'dlmodel slurm --help' lists them", name);
+}
+
+static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *plan,
+                            const struct wanted *w, const struct dl_launch *launch,
+                            const struct dl_workload *workload, const char *workload_name,
+                            int64_t nodes, int64_t repeat, const char *network,
+                            struct dl_err *err) {
+    if (plan->count >= MOST_RUNS)
+        return dl_fail(err, DL_ERR_USAGE, "more than %d runs are asked for; submit fewer at once",
+                       MOST_RUNS);
+    struct dl_run_record *run = &plan->runs[plan->count];
+    *run = w->run;
+    const int64_t devices = nodes * run->devices_per_node;
+    run->framework = launch->framework;
+    run->strategy = launch->strategy;
+    run->backend = plan->site->device == DL_SITE_GPU ? launch->backend_gpu : launch->backend_cpu;
+    run->workload = workload_name;
+    run->nodes = nodes;
+    run->repeat = repeat;
+    run->batch_per_device = w->batch != DL_ABSENT ? w->batch : default_batch(plan->site, workload);
+    if (w->global_batch != DL_ABSENT) {
+        if (w->global_batch % devices != 0) {
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--global-batch: %" PRId64 " samples do not divide over %" PRId64
+                           " devices",
+                           w->global_batch, devices);
+        }
+        run->batch_per_device = w->global_batch / devices;
+    }
+    const char *size = run->input == NULL ? "" : dl_arena_printf(context->arena, "-%s", run->input);
+    const char *kind = strcmp(run->precision, "fp32") == 0
+                           ? ""
+                           : dl_arena_printf(context->arena, "-%s", run->precision);
+    const char *id = dl_arena_printf(
+        context->arena, "%s-%s%s%s-n%" PRId64 "x%" PRId64 "-b%" PRId64 "%s-r%" PRId64,
+        run->framework, run->workload, size, kind, nodes, run->devices_per_node,
+        run->batch_per_device, run->profile ? "-profile" : "", repeat);
+    if (id == NULL || size == NULL || kind == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    run->id = dl_sl_tame(context->arena, id);
+    run->job_name = dl_sl_tame(context->arena, w->name != NULL ? w->name : id);
+    plan->launches[plan->count] = launch;
+    plan->networks[plan->count++] = network;
+    return DL_OK;
+}
+
+static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *plan,
+                             const struct wanted *w, const struct dl_launch *launch,
+                             const char *workload_name, struct dl_err *err) {
+    const struct dl_workload *workload = NULL;
+    const char *network = NULL;
+    const bool custom = launch->program == NULL;
+    if (custom && w->run.command_count == 0)
+        return dl_fail(err, DL_ERR_USAGE, "--framework custom: expected -- COMMAND ARGUMENTS...");
+    if (!custom && w->run.command_count > 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "unexpected argument \"%.100s\" (a command of your own needs --framework custom)",
+            w->run.command[0]);
+    }
+    if (!custom) {
+        DL_TRY(load_workload(context, w, workload_name, &workload, err));
+        network = dl_network_text(workload, context->arena);
+        if (network == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    for (size_t n = 0; n < w->node_count; n++) {
+        if (w->nodes[n] > 1 && launch->tasks == DL_TASKS_ONE) {
+            return dl_fail(err, DL_ERR_USAGE, "%s is one process on one node; got --nodes %" PRId64,
+                           launch->framework, w->nodes[n]);
+        }
+        for (int64_t r = 1; r <= w->repeats; r++)
+            DL_TRY(add_run(context, plan, w, launch, workload, workload_name, w->nodes[n], r,
+                           network, err));
+    }
+    return DL_OK;
+}
+
+const char *dl_slurm_folder(const struct dl_options *options, const struct dl_site *site) {
+    const char *given = dl_option_text(options, "dir");
+    if (given != NULL) return given;
+    return site != NULL && site->scratch != NULL ? site->scratch : "dlmodel-runs";
+}
+
+/* The nodes must find the folder from wherever they are. */
+static enum dl_code absolute(struct dl_arena *arena, const char *path, const char **out,
+                             struct dl_err *err) {
+    char here[4096];
+    if (path[0] == 0) return dl_fail(err, DL_ERR_USAGE, "--dir: expected the name of a folder");
+    *out = path;
+    if (path[0] == '/') return DL_OK;
+    if (getcwd(here, sizeof here) == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "the current folder: %s", strerror(errno));
+    *out = dl_arena_printf(arena, "%s/%s", here, path);
+    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+static enum dl_code adapt_site(struct dl_context *context, const struct dl_options *o,
+                               struct dl_slurm_plan *plan, struct dl_err *err) {
+    const struct dl_site *site = NULL;
+    DL_TRY(dl_site_load(context, dl_option_text(o, "site"), &site, err));
+    struct dl_site *own = dl_arena_alloc(context->arena, 1, sizeof *own);
+    if (own == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *own = *site;
+    const struct {
+        const char *name;
+        const char **field;
+    } words[] = {
+        {"partition", &own->partition},   {"account", &own->account},         {"qos", &own->qos},
+        {"constraint", &own->constraint}, {"reservation", &own->reservation},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (dl_option_given(o, words[i].name)) *words[i].field = dl_option_text(o, words[i].name);
+    }
+    plan->time_limit_s = own->time_limit_s;
+    DL_TRY(dl_option_number(o, "time", DL_UNIT_S, 60, 1e7, &plan->time_limit_s, err));
+    plan->site = own;
+    return DL_OK;
+}
+
+enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *o,
+                                struct dl_slurm_plan *plan, struct dl_err *err) {
+    static struct wanted w; /* large; one command a process */
+    *plan = (struct dl_slurm_plan){.count = 0};
+    DL_TRY(adapt_site(context, o, plan, err));
+    DL_TRY(read_wanted(context, o, plan->site, &w, err));
+    DL_TRY(dl_site_programs(context, &plan->programs, err));
+    DL_TRY(absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
+    plan->runs = dl_arena_alloc(context->arena, MOST_RUNS, sizeof *plan->runs);
+    plan->launches = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
+    plan->networks = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
+    if (plan->runs == NULL || plan->launches == NULL || plan->networks == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int f = 0; f < w.framework_count; f++) {
+        const struct dl_launch *launch = NULL;
+        DL_TRY(find_launch(w.frameworks[f], &launch, err));
+        for (int i = 0; i < w.workload_count; i++)
+            DL_TRY(add_runs(context, plan, &w, launch, w.workloads[i], err));
+    }
+    for (int i = 0; i < plan->count; i++) {
+        if (plan->site->max_nodes == DL_ABSENT || plan->runs[i].nodes <= plan->site->max_nodes)
+            continue;
+        context->note(context,
+                      "warning: jobs of site '%s' have at most %" PRId64
+                      " nodes (max_nodes); Slurm may refuse those with more",
+                      plan->site->name, plan->site->max_nodes);
+        break;
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
+                                  const char **out, struct dl_err *err) {
+    const char *folder = dl_arena_printf(arena, "%s/%s", plan->folder, plan->runs[i].id);
+    const struct dl_script script = {.site = plan->site,
+                                     .launch = plan->launches[i],
+                                     .run = &plan->runs[i],
+                                     .run_folder = folder,
+                                     .program_folder = plan->programs,
+                                     .time_limit_s = plan->time_limit_s};
+    if (folder == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_script_text(&script, arena, out, err);
+}

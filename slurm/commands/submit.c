@@ -1,0 +1,184 @@
+/* submit.c - `dlmodel slurm script` and `submit`. A run's folder with all that the job needs is
+ * written before sbatch is called, and the job's number after; the job itself writes its number
+ * too, so that nothing is lost when this process dies in between. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "model/base/file.h"
+#include "slurm/cluster/client.h"
+#include "slurm/commands/slurm_parts.h"
+
+static const struct dl_column columns[] = {
+    {"id", "run", "", DL_COLUMN_STRING, 0, 0},
+    {"framework", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"workload", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+    {"tasks_per_node", "tasks", "/node", DL_COLUMN_INTEGER, 0, 0},
+    {"cores_per_task", "cores", "/task", DL_COLUMN_INTEGER, 0, 0},
+    {"batch_per_device_samples", "batch", "/dev", DL_COLUMN_INTEGER, 0, 0},
+    {"steps", "steps", "", DL_COLUMN_INTEGER, 0, 0},
+    {"job_id", "job", "", DL_COLUMN_STRING, 0, 0},
+    {"folder", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void add_row(struct dl_table *table, const struct dl_slurm_plan *plan, int i,
+                    const char *job_id) {
+    const struct dl_run_record *run = &plan->runs[i];
+    const struct dl_script script = {.site = plan->site, .launch = plan->launches[i], .run = run};
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return;
+    cells[0].string = run->id;
+    cells[1].string = run->framework;
+    cells[2].string = run->workload;
+    cells[3].integer = run->nodes;
+    cells[4].integer = dl_script_tasks(&script);
+    cells[5].integer = dl_script_cores(&script);
+    cells[6].integer = run->batch_per_device;
+    cells[7].integer = run->steps;
+    cells[8].string = job_id;
+    cells[9].string = run->folder;
+}
+
+static enum dl_code print_table(struct dl_context *context, const struct dl_options *options,
+                                const struct dl_table *table, struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
+    struct dl_json_writer w;
+    DL_TRY(dl_output_format(options, &format, err));
+    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(table), err);
+    if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(table), err);
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-slurm-runs");
+    dl_jw_array(&w, "runs");
+    dl_table_json(table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+enum dl_code dl_slurm_script(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
+    struct dl_slurm_plan plan;
+    const char *text = NULL;
+    DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
+    if (plan.count != 1) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "script prints one job, and %d are asked for; give one framework, workload "
+                       "and number of nodes",
+                       plan.count);
+    }
+    DL_TRY(dl_slurm_plan_script(&plan, 0, context->arena, &text, err));
+    return context->output(options, text, err);
+}
+
+/* A new folder for the run; a name that is taken gets "-2", "-3", ... at its end. */
+static enum dl_code make_folder(const struct dl_slurm_plan *plan, struct dl_run_record *run,
+                                struct dl_arena *arena, struct dl_err *err) {
+    const char *base = run->id;
+    for (int attempt = 1; attempt < 100000; attempt++) {
+        if (attempt > 1) run->id = dl_arena_printf(arena, "%s-%d", base, attempt);
+        run->folder = dl_arena_printf(arena, "%s/%s", plan->folder, run->id);
+        if (run->id == NULL || run->folder == NULL)
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (mkdir(run->folder, 0777) == 0) return DL_OK;
+        if (errno != EEXIST)
+            return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot make the folder: %s", run->folder,
+                           strerror(errno));
+    }
+    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: too many runs of this name; give another --dir",
+                   base);
+}
+
+static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
+                                 struct dl_err *err) {
+    struct dl_run_record *run = &plan->runs[i];
+    const char *script = NULL;
+    DL_TRY(make_folder(plan, run, arena, err));
+    DL_TRY(dl_slurm_plan_script(plan, i, arena, &script, err));
+    const char *path = dl_arena_printf(arena, "%s/job.sh", run->folder),
+               *network = dl_arena_printf(arena, "%s/network.json", run->folder);
+    if (path == NULL || network == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (plan->networks[i] != NULL)
+        DL_TRY(dl_file_write(network, plan->networks[i], strlen(plan->networks[i]), err));
+    DL_TRY(dl_file_write(path, script, strlen(script), err));
+    return dl_run_write(run, arena, err);
+}
+
+/* "123" or "123;cluster" */
+static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena,
+                               struct dl_err *err) {
+    struct dl_client_result result;
+    const char *const argv[] = {"sbatch", "--parsable",
+                                dl_arena_printf(arena, "--chdir=%s", run->folder),
+                                dl_arena_printf(arena, "%s/job.sh", run->folder), NULL};
+    if (argv[2] == NULL || argv[3] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_client_run(argv, 120, arena, &result, err));
+    const size_t digits = strspn(result.out, "0123456789");
+    if (result.exit_status != 0 || digits == 0) {
+        return dl_fail(
+            err, DL_ERR_BACKEND, "sbatch refused %.200s: %s", run->id,
+            *result.words != 0
+                ? result.words
+                : dl_arena_printf(arena, "exit status %d and no job number", result.exit_status));
+    }
+    char stamp[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    run->job_id = dl_arena_strndup(arena, result.out, digits);
+    run->submitted_at = dl_arena_strdup(arena, stamp);
+    if (run->job_id == NULL || run->submitted_at == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_run_write(run, arena, err);
+}
+
+enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
+    struct dl_slurm_plan plan;
+    struct dl_table table;
+    enum dl_code code = DL_OK;
+    int submitted = 0;
+    DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
+    dl_table_init(&table, context->arena, columns, COLUMNS);
+    if (dl_option_given(options, "dry-run")) {
+        for (int i = 0; i < plan.count; i++) {
+            const char *script = NULL;
+            /* so that its faults are seen now */
+            DL_TRY(dl_slurm_plan_script(&plan, i, context->arena, &script, err));
+            add_row(&table, &plan, i, NULL);
+        }
+        context->note(
+            context,
+            "%d jobs would be submitted; nothing was written (dlmodel slurm script prints one)",
+            plan.count);
+        return print_table(context, options, &table, err);
+    }
+    DL_TRY(dl_file_mkdirs(plan.folder, err));
+    for (int i = 0; i < plan.count && code == DL_OK; i++) {
+        code = write_folder(&plan, i, context->arena, err);
+        if (code == DL_OK) code = submit_one(&plan.runs[i], context->arena, err);
+        if (plan.runs[i].job_id != NULL) {
+            add_row(&table, &plan, i, plan.runs[i].job_id);
+            submitted++;
+        }
+    }
+    struct dl_err print = {0};
+    const enum dl_code printed =
+        submitted > 0 ? print_table(context, options, &table, &print) : DL_OK;
+    if (code != DL_OK) {
+        context->note(context, "%d of %d jobs were submitted; those stay as they are", submitted,
+                      plan.count);
+        return code;
+    }
+    if (printed != DL_OK) {
+        *err = print;
+        return printed;
+    }
+    context->note(context, "when they have ended: dlmodel slurm collect --dir %s -o runs.csv",
+                  plan.folder);
+    return DL_OK;
+}

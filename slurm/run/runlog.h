@@ -1,0 +1,71 @@
+/* runlog.h - what a job wrote: lines of JSON ("dlmodel-runlog"), one file a writer, all in the
+ * folder of the run. slurm/frameworks/README.md says who writes which event.
+ */
+#ifndef DL_SLURM_RUN_RUNLOG_H
+#define DL_SLURM_RUN_RUNLOG_H
+
+#include "model/base/json.h"
+
+struct dl_runlog_line {
+    const char *event; /* job start warmup step end look watch note exit fail */
+    double time_s;     /* seconds since 1970 */
+    int64_t step, ranks, status, rank;
+    double step_s, samples_per_s, cpu_s, core_s, load_s;
+    double peak_memory_bytes;
+    const char *job_id, *nodes, *node, *text;
+    const char *framework, *network, *backend, *precision;
+    int64_t global_batch, threads, parameters;
+    struct dl_map_entry *versions;
+    int version_count;
+    /* look and watch */
+    double load_average; /* of the last minute */
+    /* of the node's cores, used by processes of no task of this job; watch: since the last line */
+    double others_frac;
+    int64_t gpu_processes; /* of others */
+    double clock_frac;     /* lowest device clock / its highest */
+    double free_memory_bytes;
+    double network_s;         /* one small message to the first node and back */
+    double write_bytes_per_s; /* to the folder of the run */
+    int64_t cores;
+};
+extern const struct dl_schema dl_runlog_schema;
+
+struct dl_runlog {
+    double *steps;
+    int step_count; /* s, in order; warm-up is not among them */
+    int warmup_count, damaged_lines;
+    bool started, ended, exited;
+    int64_t exit_status, ranks, global_batch;
+    const char *job_id, *nodes, *failure; /* last fail or note */
+    double peak_memory_bytes;
+    double *core_readings_s;
+    int core_reading_count; /* of the steps */
+    /* a fixed product of matrices beside the steps, median; NAN: not measured */
+    double core_s;
+    const char *versions; /* "torch 1.13.1, python 3.11.2" */
+    /* interference */
+    double load_before, others_before_frac, others_during_frac, clock_frac, network_s,
+        write_bytes_per_s;
+    int64_t gpu_processes;
+    int looks, watches;
+    int files;
+};
+
+/* Reads all *.jsonl of the folder; a line that cannot be read (the last one of a job that was
+ * killed) is counted. No file at all is DL_OK with files = 0. */
+enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *out,
+                            struct dl_err *err);
+
+/* Measured steps without outliers: those farther than 3.5 robust standard deviations (1.4826 *
+ * median absolute deviation) from the median. */
+struct dl_run_summary {
+    double median_s, quartile_s, mean_s, low_s, high_s, mad_s;
+    int kept, outliers;
+};
+void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
+                      struct dl_run_summary *out);
+
+/* Why the run is not as the ideal one, NULL when nothing was seen. */
+const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena);
+
+#endif

@@ -1,0 +1,58 @@
+/* quote.c - see the header. */
+#include "slurm/script/quote.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* In single quotes nothing has a meaning but the quote itself. */
+const char *dl_sl_quote(struct dl_arena *arena, const char *text) {
+    char *out = dl_arena_alloc(arena, 4 * strlen(text) + 3, 1), *at = out;
+    if (out == NULL) return NULL;
+    *at++ = '\'';
+    for (; *text != 0; text++) {
+        if (*text == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else
+            *at++ = *text;
+    }
+    *at++ = '\'';
+    *at = 0;
+    return out;
+}
+
+const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const char *value) {
+    const char *quoted = dl_sl_quote(arena, value);
+    return quoted == NULL ? NULL : dl_arena_printf(arena, "--%s=%s", key, quoted);
+}
+
+enum dl_code dl_sl_directive(struct dl_arena *arena, const char *what, const char *value,
+                             const char **out, struct dl_err *err) {
+    char *text = dl_arena_alloc(arena, 2 * strlen(value) + 1, 1), *at = text;
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (; *value != 0; value++) {
+        const unsigned char c = (unsigned char)*value;
+        if (c < 0x20 || c == 0x7f)
+            return dl_fail(err, DL_ERR_USAGE, "%s: expected text without control characters", what);
+        if (!is_word(*value) && strchr("_.,:/=+@%-", *value) == NULL) *at++ = '\\';
+        *at++ = *value;
+    }
+    *at = 0;
+    *out = text;
+    return DL_OK;
+}
+
+const char *dl_sl_tame(struct dl_arena *arena, const char *text) {
+    enum { LONGEST = 120 };
+    char *out = dl_arena_strndup(arena, text, strlen(text) < LONGEST ? strlen(text) : LONGEST);
+    if (out == NULL || *out == 0) return "_";
+    for (char *c = out; *c != 0; c++) {
+        if (!is_word(*c) && strchr("._+=-", *c) == NULL) *c = '_';
+    }
+    if (*out == '-' || *out == '.') *out = '_';
+    return out;
+}

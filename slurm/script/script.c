@@ -1,0 +1,307 @@
+/* script.c - the text of a job script. Every value goes through dl_sl_quote, dl_sl_quote_option or
+ * dl_sl_directive; nothing else of users or site files reaches the text. What the script does: 1
+ * says to itself who it is (job.jsonl), 2 sets up modules, files and environment, 3 looks at every
+ * node (preflight) and keeps watching it, 4 starts helpers (parameter servers), 5 starts the
+ * training tasks, 6 ends the helpers and says how it ended.
+ */
+#include "slurm/script/script.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/base/text.h"
+#include "slurm/script/quote.h"
+
+struct builder {
+    const struct dl_script *s;
+    const struct dl_site_framework *own; /* may be NULL */
+    struct dl_arena *arena;
+    struct dl_text out;
+};
+
+static void add(struct builder *b, const char *more) { dl_text_add(&b->out, more); }
+
+static void add_quoted(struct builder *b, const char *before, const char *value,
+                       const char *after) {
+    add(b, before);
+    add(b, dl_sl_quote(b->arena, value));
+    add(b, after);
+}
+
+static void add_integer(struct builder *b, const char *before, int64_t value, const char *after) {
+    dl_text_printf(&b->out, "%s%" PRId64 "%s", before, value, after);
+}
+
+int64_t dl_script_tasks(const struct dl_script *s) {
+    return s->launch->tasks == DL_TASKS_DEVICE ? s->run->devices_per_node : 1;
+}
+
+/* The cores of a node are shared evenly; one core where the site does not say how many there are.
+ */
+int64_t dl_script_cores(const struct dl_script *s) {
+    if (s->site->cores_per_node == DL_ABSENT) return 1;
+    const int64_t share = s->site->cores_per_node / dl_script_tasks(s);
+    return share < 1 ? 1 : share;
+}
+
+static const char *time_text(struct dl_arena *arena, double seconds) {
+    const int64_t whole = (int64_t)seconds;
+    return dl_arena_printf(arena, "%02d:%02d:%02d", (int)(whole / 3600), (int)(whole / 60 % 60),
+                           (int)(whole % 60));
+}
+
+static enum dl_code directive(struct builder *b, const char *key, const char *value,
+                              struct dl_err *err) {
+    const char *inert = NULL;
+    if (value == NULL) return DL_OK;
+    DL_TRY(dl_sl_directive(b->arena, key, value, &inert, err));
+    dl_text_printf(&b->out, "#SBATCH --%s=%s\n", key, inert);
+    return DL_OK;
+}
+
+/* An option of the site file stands as it is, which must be one option: --name or --name=value. */
+static enum dl_code free_option(struct builder *b, const char *option, struct dl_err *err) {
+    const char *inert = NULL;
+    if (strncmp(option, "--", 2) != 0 || strcspn(option, "=") < 3) {
+        return dl_fail(err, DL_ERR_INPUT,
+                       "site '%.60s': options: expected \"--name=value\", got \"%.100s\"",
+                       b->s->site->name, option);
+    }
+    DL_TRY(dl_sl_directive(b->arena, "options of the site", option, &inert, err));
+    dl_text_printf(&b->out, "#SBATCH %s\n", inert);
+    return DL_OK;
+}
+
+static enum dl_code directives(struct builder *b, struct dl_err *err) {
+    const struct dl_site *site = b->s->site;
+    const struct dl_run_record *run = b->s->run;
+    add(b, site->login_shell ? "#!/bin/bash -l\n" : "#!/bin/bash\n");
+    DL_TRY(directive(b, "job-name", dl_sl_tame(b->arena, run->job_name), err));
+    DL_TRY(directive(b, "partition", site->partition, err));
+    DL_TRY(directive(b, "account", site->account, err));
+    DL_TRY(directive(b, "qos", site->qos, err));
+    DL_TRY(directive(b, "constraint", site->constraint, err));
+    DL_TRY(directive(b, "reservation", site->reservation, err));
+    add_integer(b, "#SBATCH --nodes=", run->nodes, "\n");
+    add_integer(b, "#SBATCH --ntasks-per-node=", dl_script_tasks(b->s), "\n");
+    add_integer(b, "#SBATCH --cpus-per-task=", dl_script_cores(b->s), "\n");
+    if (site->gres != NULL) {
+        DL_TRY(directive(
+            b, "gres", dl_arena_printf(b->arena, "%s:%" PRId64, site->gres, run->devices_per_node),
+            err));
+    }
+    if (site->exclusive) add(b, "#SBATCH --exclusive\n");
+    dl_text_printf(&b->out, "#SBATCH --time=%s\n", time_text(b->arena, b->s->time_limit_s));
+    /* A requeued job would measure twice into one folder; the one that was preempted is reported
+     * instead. */
+    add(b, "#SBATCH --no-requeue\n#SBATCH --output=slurm-%j.out\n");
+    for (int i = 0; i < site->option_count; i++) DL_TRY(free_option(b, site->options[i], err));
+    return DL_OK;
+}
+
+static void assignments(struct builder *b) {
+    const struct dl_script *s = b->s;
+    add(b, "# One run of dlmodel slurm; every value is quoted.\nset -u -o pipefail\nexport "
+           "LC_ALL=C\n");
+    add_quoted(b, "run=", s->run_folder, "\n");
+    add_quoted(b, "programs=", s->program_folder, "\n");
+    add(b, "cd -- \"$run\" || exit 5\n"
+           "say() { printf '%s\\n' \"$1\" >> \"$run/job.jsonl\"; }\n"
+           "say \"{\\\"event\\\":\\\"job\\\",\\\"job_id\\\":\\\"${SLURM_JOB_ID:?not under Slurm: "
+           "sbatch job.sh}\\\",\\\"nodes\\\":\\\"$SLURM_JOB_NODELIST\\\","
+           "\\\"time_s\\\":$(date +%s)}\"\n"
+           "watcher='' training='' helpers=()\n"
+           "finish() {\n"
+           "    status=$?\n"
+           "    trap '' TERM\n"
+           "    for p in ${helpers[@]+\"${helpers[@]}\"} $training $watcher; do kill \"$p\" 2> "
+           "/dev/null; done\n"
+           "    for ((i = 0; i < 50; i++)); do [ -n \"$(jobs -rp)\" ] || break; sleep 0.1; done\n"
+           "    say \"{\\\"event\\\":\\\"exit\\\",\\\"status\\\":$status,\\\"time_s\\\":$(date "
+           "+%s)}\"\n"
+           "    exit \"$status\"\n"
+           "}\n"
+           "trap finish EXIT\ntrap 'exit 143' TERM\n");
+}
+
+static void export_map(struct builder *b, const struct dl_map_entry *entries, int count) {
+    for (int i = 0; i < count; i++) {
+        /* A key that is no name of a variable would be a word of its own to bash. */
+        const char *key = entries[i].key;
+        if (strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") !=
+                strlen(key) ||
+            *key == 0)
+            continue;
+        if (*key >= '0' && *key <= '9') continue;
+        dl_text_printf(&b->out, "export %s=", key);
+        add_quoted(b, "", entries[i].text, "\n");
+    }
+}
+
+static void setup(struct builder *b) {
+    const struct dl_site *site = b->s->site;
+    const struct dl_site_framework *own = b->own;
+    for (int i = 0; i < site->module_count; i++)
+        add_quoted(b, "module load ", site->modules[i], " || exit 6\n");
+    for (int i = 0; own != NULL && i < own->module_count; i++)
+        add_quoted(b, "module load ", own->modules[i], " || exit 6\n");
+    /* Files of a site may use unset variables (virtual environments do). */
+    for (int i = 0; i < site->setup_count; i++)
+        add_quoted(b, "set +u; . ", site->setup[i], " || exit 6; set -u\n");
+    for (int i = 0; own != NULL && i < own->setup_count; i++)
+        add_quoted(b, "set +u; . ", own->setup[i], " || exit 6; set -u\n");
+    add(b, "export OMP_NUM_THREADS=\"${SLURM_CPUS_PER_TASK:-1}\" PYTHONUNBUFFERED=1 "
+           "DLMODEL_RUN=\"$run\"\n");
+    if (site->interface != NULL) {
+        static const char *const names[] = {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME",
+                                            "HOROVOD_GLOO_IFACE", "OMPI_MCA_btl_tcp_if_include",
+                                            "DMLC_INTERFACE",     "DLMODEL_INTERFACE"};
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            dl_text_printf(&b->out, "export %s=", names[i]);
+            add_quoted(b, "", site->interface, "\n");
+        }
+    }
+    for (const char *const *e = b->s->launch->environment; e != NULL && *e != NULL; e++) {
+        const int name = (int)strcspn(*e, "=");
+        dl_text_printf(&b->out, "export %.*s=", name, *e);
+        add_quoted(b, "", *e + name + 1, "\n");
+    }
+    export_map(b, site->environment, site->environment_count);
+    if (own != NULL) export_map(b, own->environment, own->environment_count);
+}
+
+/* One look at each node before, and a process on each node that looks on during the run. */
+static void preflight(struct builder *b) {
+    /* What decides speed, and nothing that could be a secret. */
+    add(b, "env | grep -E "
+           "'^(SLURM|OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI|UCX|FI|CUDA|TF|MXNET|DMLC|TORCH|DLMODEL)_|^"
+           "(PATH|LD_LIBRARY_PATH|"
+           "PYTHONPATH|LOADEDMODULES|VIRTUAL_ENV)=' | sort > \"$run/environment.txt\"\n");
+    add(b, "preflight=(python3 \"$programs/preflight.py\" --run=\"$run\")\n"
+           "on_nodes=(srun --overlap --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 "
+           "--cpus-per-task=1 --mem=0 --mpi=none --input=none)\n"
+           "\"${on_nodes[@]}\" \"${preflight[@]}\" --look || say "
+           "'{\"event\":\"note\",\"text\":\"preflight failed\"}'\n"
+           "\"${on_nodes[@]}\" \"${preflight[@]}\" --watch &\nwatcher=$!\n");
+}
+
+static const char *python_of(const struct builder *b) {
+    return b->own != NULL && b->own->python != NULL ? b->own->python : b->s->site->python;
+}
+
+/* The command as an array: container, interpreter, program, its options. */
+static void program(struct builder *b) {
+    const struct dl_script *s = b->s;
+    const struct dl_run_record *run = s->run;
+    const struct dl_site_container *image = b->own != NULL && b->own->has_container
+                                                ? &b->own->container
+                                            : s->site->has_container ? &s->site->container
+                                                                     : NULL;
+    add(b, "program=(\n");
+    if (image != NULL) {
+        add_quoted(b, "    ", dl_site_runtimes[image->runtime], " exec\n");
+        for (int i = 0; i < image->option_count; i++)
+            add_quoted(b, "    ", image->options[i], "\n");
+        add(b, "    --bind \"$run\" --bind \"$programs\" --\n");
+        add_quoted(b, "    ", image->image, "\n");
+    }
+    if (s->launch->program == NULL) {
+        for (int i = 0; i < run->command_count; i++) add_quoted(b, "    ", run->command[i], "\n");
+        add(b, ")\n");
+        return;
+    }
+    add_quoted(b, "    ", python_of(b), " ");
+    add_quoted(b, "\"$programs/\"", s->launch->program, "\n    --run=\"$run\"");
+    const struct {
+        const char *key, *value;
+    } words[] = {
+        {"mode", s->launch->mode},     {"network", "network.json"},
+        {"precision", run->precision}, {"optimizer", run->optimizer},
+        {"dataset", run->dataset},     {"device", dl_site_devices[s->site->device]},
+        {"backend", run->backend},     {"binary", b->own != NULL ? b->own->program : NULL},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].value == NULL) continue;
+        add(b, " ");
+        add(b, dl_sl_quote_option(b->arena, words[i].key, words[i].value));
+    }
+    add_integer(b, "\n    --batch=", run->batch_per_device, "");
+    add_integer(b, " --devices=", run->devices_per_node, "");
+    add_integer(b, " --steps=", run->steps, "");
+    add_integer(b, " --warmup=", run->warmup_steps, "");
+    if (run->tp != DL_ABSENT) add_integer(b, " --tp=", run->tp, "");
+    if (run->pp != DL_ABSENT) add_integer(b, " --pp=", run->pp, "");
+    add(b, run->profile ? " --profile\n)\n" : "\n)\n");
+}
+
+static void binding(struct builder *b) {
+    const struct dl_site *site = b->s->site;
+    const char *mpi = b->own != NULL && b->own->mpi != NULL ? b->own->mpi : site->mpi;
+    const struct {
+        const char *key, *value;
+    } words[] = {
+        {"mpi", b->s->launch->mpi ? mpi : "none"},
+        {"cpu-bind", site->cpu_bind},
+        {"mem-bind", site->mem_bind},
+        {"gpu-bind", site->device == DL_SITE_GPU ? site->gpu_bind : NULL},
+        {"hint", site->hint},
+        {"distribution", site->distribution},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].value == NULL) continue;
+        add(b, " ");
+        add(b, dl_sl_quote_option(b->arena, words[i].key, words[i].value));
+    }
+}
+
+/* Helpers run beside the workers on the same nodes and end with them. When one ends first, the
+ * workers would wait for it until the time limit: unless they end within a minute, the job is
+ * ended. */
+static void helpers(struct builder *b) {
+    if (b->s->run->profile && b->s->run->nodes == 1) return; /* one device, no exchange */
+    if (b->s->launch->helpers != DL_HELPERS_NONE) {
+        add(b, "gone() {\n    sleep 60\n    say \"{\\\"event\\\":\\\"fail\\\",\\\"text\\\":\\\"the "
+               "$1 ended before the workers\\\"}\"\n    kill -TERM $$\n}\n");
+    }
+    switch (b->s->launch->helpers) {
+    case DL_HELPERS_PS:
+        add(b,
+            "{ \"${on_nodes[@]}\" \"${program[@]}\" --role=ps; gone server; } &\nhelpers+=($!)\n");
+        break;
+    case DL_HELPERS_KVSTORE:
+        add(b, "{ srun --overlap --nodes=1 --ntasks=1 --cpus-per-task=1 --mem=0 --mpi=none "
+               "--input=none \"${program[@]}\" --role=scheduler; gone scheduler; } &\n"
+               "helpers+=($!)\n{ \"${on_nodes[@]}\" \"${program[@]}\" --role=server; gone server; "
+               "} &\nhelpers+=($!)\n");
+        break;
+    case DL_HELPERS_NONE: break;
+    }
+}
+
+static void launch(struct builder *b) {
+    const struct dl_script *s = b->s;
+    add(b, "srun --overlap --kill-on-bad-exit=1 --input=none --mem=0");
+    add_integer(b, " --ntasks=", s->run->nodes * dl_script_tasks(s), "");
+    add_integer(b, " --ntasks-per-node=", dl_script_tasks(s), "");
+    add_integer(b, " --cpus-per-task=", dl_script_cores(s), " \\\n   ");
+    binding(b);
+    add(b, " -- \"${program[@]}\" &\n"
+           "training=$!\nwait \"$training\"\n"); /* a signal must not wait for srun */
+}
+
+enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,
+                            const char **out, struct dl_err *err) {
+    struct builder b = {.s = script,
+                        .own = dl_site_framework_find(script->site, script->run->framework),
+                        .arena = arena,
+                        .out = {.arena = arena}};
+    DL_TRY(directives(&b, err));
+    assignments(&b);
+    setup(&b);
+    program(&b);
+    preflight(&b);
+    helpers(&b);
+    launch(&b);
+    *out = dl_text_string(&b.out);
+    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}

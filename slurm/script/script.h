@@ -1,0 +1,26 @@
+/* script.h - the job script of a run: text from the site, the framework's row and the run. */
+#ifndef DL_SLURM_SCRIPT_SCRIPT_H
+#define DL_SLURM_SCRIPT_SCRIPT_H
+
+#include "slurm/launch.h"
+#include "slurm/run/run_record.h"
+#include "slurm/cluster/site.h"
+
+struct dl_script {
+    const struct dl_site *site;
+    const struct dl_launch *launch;
+    const struct dl_run_record *run;
+    const char *run_folder;     /* absolute; everything the job writes goes there */
+    const char *program_folder; /* absolute */
+    double time_limit_s;
+};
+
+/* Tasks of the training step on one node, and cores of each. */
+int64_t dl_script_tasks(const struct dl_script *script);
+int64_t dl_script_cores(const struct dl_script *script);
+
+/* The text. DL_ERR_USAGE or DL_ERR_INPUT for what no #SBATCH line can hold. */
+enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,
+                            const char **out, struct dl_err *err);
+
+#endif
