@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "calibrate/report/cal_compare.h"
@@ -95,12 +94,6 @@ struct job {
     struct dl_cal_launch launch;
     struct dl_cal_journal journal;
 };
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static const char *directory_of(const char *path, struct dl_arena *arena) {
     char *copy = dl_arena_strdup(arena, path);
@@ -329,7 +322,7 @@ static enum dl_code finish(struct job *job, struct dl_err *err) {
 }
 
 static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
-    const double start = seconds();
+    const double start = dl_cal_now_s();
     const struct dl_cal_progress progress = {job, show_sample, show_warning};
     struct dl_arena *arena = job->context->arena;
     DL_TRY(open_journal(job, go_on, err));
@@ -338,7 +331,7 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
         dl_cal_measure(&job->plan, &job->tools, job->plan.choice.nodes > 1 ? &job->launch : NULL,
                        &job->journal, &progress, arena, err);
     dl_cal_signals_end();
-    job->run.seconds = seconds() - start;
+    job->run.seconds = dl_cal_now_s() - start;
     job->run.resumed = go_on;
     if (code == DL_OK) code = finish(job, err);
     /* A journal that cannot become a profile stays: more probes can be added to it by hand or the

@@ -1,7 +1,6 @@
 /* fit_base.c - the physical base of a kernel-time surface from samples: attained rate and
  * bandwidth, latency, half-rate sides, gains. Formula id F-KERNEL-MODEL (see
- * model/hardware/kernel_model.h). Not here: the correction (fit_process.c).
- */
+ * model/hardware/kernel_model.h). Not here: the correction (fit_process.c). */
 #include "calibrate/fits/fit_parts.h"
 
 #include <gsl/gsl_blas.h>
@@ -232,8 +231,8 @@ enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *s
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, rows, problem.count);
     gsl_vector *start = gsl_vector_alloc(problem.count);
     if (work == NULL || start == NULL) {
-        if (work != NULL) gsl_multifit_nlinear_free(work);
-        if (start != NULL) gsl_vector_free(start);
+        gsl_multifit_nlinear_free(work);
+        gsl_vector_free(start);
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     }
     for (size_t i = 0; i < problem.count; i++) {

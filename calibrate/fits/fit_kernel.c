@@ -1,7 +1,6 @@
 /* fit_kernel.c - one kernel-time surface from samples, and how well it does on shapes that it did
  * not see. Not here: the steps of the fit (fit_base.c, fit_process.c), reading samples
- * (fit_samples.c).
- */
+ * (fit_samples.c). */
 #include "calibrate/fits/fit_kernel.h"
 
 #include <gsl/gsl_errno.h>
@@ -164,9 +163,25 @@ static void fill_quality(const struct dl_fit_set *set, const double *log_predict
 }
 
 /* Fits without the samples of `fold`, predicts them. */
+/* Fits to `training`, and predicts the samples of `set` in fold `left_out` (fold NULL: all). */
+static enum dl_code fit_and_predict(const struct dl_fit_set *training, const struct dl_fit_set *set,
+                                    const size_t *fold, size_t left_out, struct dl_arena *arena,
+                                    double *log_predicted, struct dl_err *err) {
+    static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+    struct dl_kernel_model surface = {.op = (int)set->op, .pass = (int)set->pass};
+    DL_TRY(fit_set(training, arena, &surface, err));
+    for (size_t i = 0; i < set->count; i++) {
+        if (fold != NULL && fold[i] != left_out) continue;
+        struct dl_kernel_time time;
+        dl_kernel_model_eval(&surface, &own, &set->shapes[i], &time);
+        log_predicted[i] = log(time.time_s);
+    }
+    return DL_OK;
+}
+
+/* Fits without the samples of `fold`, predicts them. */
 static enum dl_code leave_out(const struct dl_fit_set *set, const size_t *fold, size_t left_out,
                               struct dl_arena *arena, double *log_predicted, struct dl_err *err) {
-    static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
     struct dl_kernel_model_shape *shapes = dl_arena_alloc(arena, set->count, sizeof *shapes);
     double *log_times = dl_arena_alloc(arena, set->count, sizeof *log_times);
     if (shapes == NULL || log_times == NULL)
@@ -181,14 +196,20 @@ static enum dl_code leave_out(const struct dl_fit_set *set, const size_t *fold, 
         log_times[rest.count++] = set->log_times[i];
     }
     if (rest.count == 0) return DL_OK; /* one shape only: its in-sample prediction stays */
-    struct dl_kernel_model surface = {.op = (int)set->op, .pass = (int)set->pass};
-    DL_TRY(fit_set(&rest, arena, &surface, err));
-    for (size_t i = 0; i < set->count; i++) {
-        if (fold[i] != left_out) continue;
-        struct dl_kernel_time time;
-        dl_kernel_model_eval(&surface, &own, &set->shapes[i], &time);
-        log_predicted[i] = log(time.time_s);
-    }
+    return fit_and_predict(&rest, set, fold, left_out, arena, log_predicted, err);
+}
+
+/* Predictions of all samples, each by a fit that did not see its shape. */
+static enum dl_code predict_folds(const struct dl_fit_set *set, size_t folds,
+                                  struct dl_arena *arena, double *log_predicted,
+                                  struct dl_err *err) {
+    size_t n = set->count, *fold = dl_arena_alloc(arena, n, sizeof *fold),
+           *shape = dl_arena_alloc(arena, n, sizeof *shape),
+           *order = dl_arena_alloc(arena, n, sizeof *order);
+    if (fold == NULL || shape == NULL || order == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    deal_folds(set, folds, fold, shape, order);
+    for (size_t f = 0; f < folds; f++) DL_TRY(leave_out(set, fold, f, arena, log_predicted, err));
     return DL_OK;
 }
 
@@ -197,35 +218,19 @@ static enum dl_code cross_validate(const struct dl_fit_set *set, size_t folds,
                                    double *sigma_log, struct dl_err *err) {
     struct dl_arena arena = {0};
     size_t n = set->count;
-    size_t *fold = dl_arena_alloc(&arena, n, sizeof *fold),
-           *shape = dl_arena_alloc(&arena, n, sizeof *shape);
-    size_t *order = dl_arena_alloc(&arena, n, sizeof *order);
     double *scratch = dl_arena_alloc(&arena, n, sizeof *scratch),
            *errors = dl_arena_alloc(&arena, n, sizeof *errors);
     enum dl_code code =
-        fold != NULL && shape != NULL && order != NULL && scratch != NULL && errors != NULL
+        scratch != NULL && errors != NULL
             ? DL_OK
             : dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     *quality = (struct dl_fit_quality){.samples = n, .base_only = n < DL_FIT_SURFACE_MIN_SAMPLES};
-    /* With too few samples there is one in-sample fit: every sample is in fold 0, none is left out
-     * of it. */
+    /* Too few samples to leave any out: the errors are those of one fit to all of them. */
     bool in_sample = n < DL_FIT_SURFACE_MIN_SAMPLES || folds < 2;
-    if (code == DL_OK && in_sample) {
-        static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
-        struct dl_kernel_model surface = {.op = (int)set->op, .pass = (int)set->pass};
-        code = fit_set(set, &arena, &surface, err);
-        for (size_t i = 0; code == DL_OK && i < n; i++) {
-            struct dl_kernel_time time;
-            dl_kernel_model_eval(&surface, &own, &set->shapes[i], &time);
-            log_predicted[i] = log(time.time_s);
-        }
-    }
-    if (code == DL_OK && !in_sample) {
-        quality->folds = folds;
-        deal_folds(set, folds, fold, shape, order);
-        for (size_t f = 0; code == DL_OK && f < folds; f++)
-            code = leave_out(set, fold, f, &arena, log_predicted, err);
-    }
+    if (!in_sample) quality->folds = folds;
+    if (code == DL_OK)
+        code = in_sample ? fit_and_predict(set, set, NULL, 0, &arena, log_predicted, err)
+                         : predict_folds(set, folds, &arena, log_predicted, err);
     if (code == DL_OK) {
         for (size_t i = 0; i < n; i++) errors[i] = log_predicted[i] - set->log_times[i];
         if (sigma_log != NULL) *sigma_log = sigma_of(errors, n, scratch);

@@ -77,11 +77,11 @@ static int solve(const struct dl_link_sample *samples, size_t n, double scale,
         line->beta_variance = n > 2 ? gsl_matrix_get(covariance, 1, 1) / (scale * scale) : NAN;
         line->covariance = n > 2 ? gsl_matrix_get(covariance, 0, 1) / scale : NAN;
     }
-    if (work != NULL) gsl_multifit_linear_free(work);
-    if (x != NULL) gsl_matrix_free(x);
-    if (covariance != NULL) gsl_matrix_free(covariance);
-    if (y != NULL) gsl_vector_free(y);
-    if (c != NULL) gsl_vector_free(c);
+    gsl_multifit_linear_free(work);
+    gsl_matrix_free(x);
+    gsl_matrix_free(covariance);
+    gsl_vector_free(y);
+    gsl_vector_free(c);
     return status;
 }
 

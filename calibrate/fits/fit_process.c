@@ -1,9 +1,8 @@
-/* fit_process.c - Gaussian process on the logarithm of (time / base).
- * Covariance signal^2 / (1 + d) + noise^2 [x = x'], d the sum of ((x - x') / length)^2 (rational
- * quadratic with alpha = 1, Rasmussen and Williams 2006, section 4.2.1) or of |x - x'| / length (a
- * mixture of exponential covariances: times that change in steps); hyperparameters by maximum a
- * posteriori (section 5.4.1) with BFGS.
- */
+/* fit_process.c - Gaussian process on the logarithm of (time / base). Covariance signal^2 / (1 + d)
+ * + noise^2 [x = x'], d the sum of ((x - x') / length)^2 (rational quadratic with alpha = 1,
+ * Rasmussen and Williams 2006, section 4.2.1) or of |x - x'| / length (a mixture of exponential
+ * covariances: times that change in steps); hyperparameters by maximum a posteriori (section 5.4.1)
+ * with BFGS. */
 #include "calibrate/fits/fit_parts.h"
 
 #include <gsl/gsl_blas.h>
@@ -279,16 +278,21 @@ static double outlier_bound(const double *residuals, size_t n, double middle, do
     return DEVIATIONS / Q90 * dl_quantile_sorted(scratch, n, 0.9);
 }
 
-enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
-                            struct dl_arena *arena, struct dl_kernel_model *surface,
-                            struct dl_err *err) {
-    size_t n = set->count;
+static bool surface_alloc(struct dl_kernel_model *surface, size_t n, struct dl_arena *arena) {
     surface->features = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *surface->features);
     surface->lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
     surface->domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
     surface->domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
     surface->points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
     surface->weights = dl_arena_alloc(arena, n, sizeof(double));
+    return surface->features != NULL && surface->lengths != NULL && surface->domain_low != NULL &&
+           surface->domain_high != NULL && surface->points != NULL && surface->weights != NULL;
+}
+
+enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
+                            struct dl_arena *arena, struct dl_kernel_model *surface,
+                            struct dl_err *err) {
+    size_t n = set->count;
     double *y = dl_arena_alloc(arena, n, sizeof(double)),
            *features = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
     struct process p = {.n = n, .features = features, .y = y};
@@ -296,11 +300,8 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
     p.shape_part = gsl_matrix_alloc(n, n);
     p.alpha = gsl_vector_calloc(n);
     gsl_vector *theta = gsl_vector_alloc(DL_FEATURES_MAX + 2);
-    bool ready = surface->features != NULL && surface->lengths != NULL &&
-                 surface->domain_low != NULL && surface->domain_high != NULL &&
-                 surface->points != NULL && surface->weights != NULL && y != NULL &&
-                 features != NULL && p.covariance != NULL && p.shape_part != NULL &&
-                 p.alpha != NULL && theta != NULL;
+    bool ready = surface_alloc(surface, n, arena) && y != NULL && features != NULL &&
+                 p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
     if (ready) {
         double mean = 0.0;
         for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
@@ -310,10 +311,10 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
             y[i] = fmax(-bound, fmin(residuals[i] - surface->offset, bound));
         fit_forms(&p, set, features, theta, surface);
     }
-    if (p.covariance != NULL) gsl_matrix_free(p.covariance);
-    if (p.shape_part != NULL) gsl_matrix_free(p.shape_part);
-    if (p.alpha != NULL) gsl_vector_free(p.alpha);
-    if (theta != NULL) gsl_vector_free(theta);
+    gsl_matrix_free(p.covariance);
+    gsl_matrix_free(p.shape_part);
+    gsl_vector_free(p.alpha);
+    gsl_vector_free(theta);
     if (!ready) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     return dl_kernel_model_pack(surface, arena, err);
 }

@@ -297,26 +297,36 @@ static void add_messages(const struct drawer *d) {
     }
 }
 
+static const char *const less_frequent[] = {"nccl-reducescatter", "nccl-allgather",
+                                            "nccl-broadcast", "nccl-alltoall"};
+
+static void add_less_frequent(const struct drawer *d, int64_t ranks, int64_t nodes,
+                              enum dl_cal_child child) {
+    const long factor = d->choice->quick ? 8 : 4;
+    for (size_t i = 0; i < sizeof less_frequent / sizeof *less_frequent; i++)
+        add_sizes(d, less_frequent[i], ranks, nodes, factor, child);
+    add_sizes(d, "nccl-sendrecv", 2, nodes > 1 ? 2 : 1, 4, child);
+}
+
+/* Between the GPUs of one node. */
 static void add_collectives(const struct drawer *d) {
-    static const char *const others[] = {"nccl-reducescatter", "nccl-allgather", "nccl-broadcast",
-                                         "nccl-alltoall"};
-    const int64_t gpus = d->choice->gpus, nodes = d->choice->nodes;
+    const int64_t gpus = d->choice->gpus;
     const bool quick = d->choice->quick;
     for (int64_t ranks = 2; ranks <= gpus; ranks++) {
         if (!quick || ranks == 2 || ranks == gpus || ranks == 4)
             add_sizes(d, "nccl-allreduce", ranks, 1, quick ? 4 : 2, DL_CAL_NCCL);
     }
-    for (size_t i = 0; i < 4 && gpus > 1; i++)
-        add_sizes(d, others[i], gpus, 1, quick ? 8 : 4, DL_CAL_NCCL);
-    if (gpus > 1) add_sizes(d, "nccl-sendrecv", 2, 1, 4, DL_CAL_NCCL);
+    if (gpus > 1) add_less_frequent(d, gpus, 1, DL_CAL_NCCL);
+}
+
+static void add_collectives_between_nodes(const struct drawer *d) {
+    const int64_t gpus = d->choice->gpus, nodes = d->choice->nodes;
     for (int64_t n = 2; n <= nodes; n = n < 4 ? n + 1 : 2 * n) {
-        add_sizes(d, "nccl-allreduce", n * gpus, n, quick ? 4 : 2, DL_CAL_NCCL_NET);
+        add_sizes(d, "nccl-allreduce", n * gpus, n, d->choice->quick ? 4 : 2, DL_CAL_NCCL_NET);
         /* one device of each node */
         if (gpus > 1) add_sizes(d, "nccl-allreduce", n, n, 4, DL_CAL_NCCL_NET);
     }
-    for (size_t i = 0; i < 4 && nodes > 1; i++)
-        add_sizes(d, others[i], nodes * gpus, nodes, quick ? 8 : 4, DL_CAL_NCCL_NET);
-    if (nodes > 1) add_sizes(d, "nccl-sendrecv", 2, 2, 4, DL_CAL_NCCL_NET);
+    if (nodes > 1) add_less_frequent(d, nodes * gpus, nodes, DL_CAL_NCCL_NET);
 }
 
 void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_adder *adder) {
@@ -328,5 +338,6 @@ void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_a
     add_layers(&d);
     add_workload(&d);
     add_collectives(&d);
+    add_collectives_between_nodes(&d);
     add_messages(&d);
 }

@@ -55,7 +55,7 @@ double dl_cal_gpu_attention_flop(const struct dl_raw_sample *sample) {
 }
 
 /* What the surfaces say of a sample; they know of no kinds yet. */
-static double surface_time_s(const struct dl_device *device, const struct dl_raw_sample *s) {
+static double model_time_s(const struct dl_device *device, const struct dl_raw_sample *s) {
     struct dl_kernel parts[PARTS];
     double sum = 0;
     int count = 1;
@@ -71,6 +71,25 @@ static double surface_time_s(const struct dl_device *device, const struct dl_raw
     return sum;
 }
 
+static bool is_of(const struct dl_raw_sample *s, const char *probe, enum dl_pass pass,
+                  enum dl_precision precision) {
+    return s->probe != NULL && s->pass != NULL && strcmp(s->probe, probe) == 0 &&
+           strcmp(s->pass, dl_pass_names[pass]) == 0 && dl_cal_gpu_precision(s) == precision;
+}
+
+/* Logarithms of measured / modelled time of the samples of a probe, pass and precision. */
+static size_t ratios(const struct dl_cal_maker *m, const char *probe, enum dl_pass pass,
+                     enum dl_precision precision, double *logs) {
+    size_t count = 0;
+    for (size_t i = 0; i < m->journal->sample_count; i++) {
+        const struct dl_raw_sample *s = &m->journal->samples[i];
+        if (!is_of(s, probe, pass, precision)) continue;
+        const double ratio = s->median_s / model_time_s(&m->out->profile, s);
+        if (ratio > 0 && isfinite(ratio)) logs[count++] = log(ratio);
+    }
+    return count;
+}
+
 enum dl_code dl_cal_gpu_works(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     enum { ROWS = DL_WORKS * 2 * DL_PRECISIONS };
@@ -84,24 +103,15 @@ enum dl_code dl_cal_gpu_works(struct dl_cal_maker *m, struct dl_err *err) {
     for (size_t kind = 0; kind < sizeof probes / sizeof *probes; kind++) {
         for (int c = 0; c < 2 * DL_PRECISIONS; c++) {
             const enum dl_pass pass = c < DL_PRECISIONS ? DL_FORWARD : DL_BACKWARD_DATA;
-            size_t count = 0;
-            for (size_t i = 0; i < m->journal->sample_count; i++) {
-                const struct dl_raw_sample *s = &m->journal->samples[i];
-                if (s->probe == NULL || s->pass == NULL ||
-                    strcmp(s->probe, probes[kind].probe) != 0 ||
-                    strcmp(s->pass, dl_pass_names[pass]) != 0 ||
-                    (int)dl_cal_gpu_precision(s) != c % DL_PRECISIONS)
-                    continue;
-                const double ratio = s->median_s / surface_time_s(d, s);
-                if (ratio > 0 && isfinite(ratio)) logs[count++] = log(ratio);
-            }
+            const enum dl_precision precision = (enum dl_precision)(c % DL_PRECISIONS);
+            const size_t count = ratios(m, probes[kind].probe, pass, precision, logs);
             if (count < LEAST_SAMPLES) continue;
             const double factor = fmin(fmax(exp(dl_median(logs, count, scratch)), 0.01), 100);
             rows[row_count++] = (struct dl_work_factor){(int)probes[kind].work, (int)pass,
-                                                        c % DL_PRECISIONS, factor, "measured"};
+                                                        (int)precision, factor, "measured"};
         }
     }
-    d->works = rows; /* only now: surface_time_s must not see them */
+    d->works = rows; /* only now: model_time_s must not see them */
     d->work_count = row_count;
     return DL_OK;
 }

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calibrate/run/cal_host.h"
+
 static volatile sig_atomic_t interrupted; /* set by a handler: cannot be anything but global */
 static struct sigaction old_int, old_term;
 
@@ -46,12 +48,6 @@ const char *dl_cal_find_program(const char *name, struct dl_arena *arena) {
         if (*path == ':') path++;
     }
     return NULL;
-}
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Where the system allows it (root), so that other programs take the cores in turn less often.
@@ -125,13 +121,13 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
                               void *context, struct dl_cal_ending *ending, struct dl_err *err) {
     struct pollfd fds[2] = {{.fd = out, .events = POLLIN}, {.fd = err_out, .events = POLLIN}};
     struct reader reader = {.length = 0};
-    double heard_s = now_s();
+    double heard_s = dl_cal_now_s();
     while (fds[0].fd >= 0 || fds[1].fd >= 0) {
         const int ready = poll(fds, 2, 200);
         if (dl_cal_interrupted()) return dl_fail(err, DL_ERR_SYSTEM, "interrupted");
         if (ready < 0 && errno != EINTR)
             return dl_fail(err, DL_ERR_SYSTEM, "poll: %s", strerror(errno));
-        if (now_s() - heard_s > silence_s)
+        if (dl_cal_now_s() - heard_s > silence_s)
             return dl_fail(err, DL_ERR_BACKEND, "no answer for %.0f s", silence_s);
         for (int i = 0; i < 2 && ready > 0; i++) {
             char buffer[4096];
@@ -143,7 +139,7 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
             else if (i == 1)
                 remember(ending, buffer, (size_t)got);
             else {
-                heard_s = now_s();
+                heard_s = dl_cal_now_s();
                 DL_TRY(take(&reader, buffer, (size_t)got, on_line, context, err));
             }
         }

@@ -81,6 +81,12 @@ void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out) {
     out->last_cache_bytes = last_cache();
 }
 
+double dl_cal_now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 double dl_cal_load(void) {
     FILE *file = fopen("/proc/loadavg", "r");
     double load = NAN;

@@ -17,6 +17,7 @@ struct dl_cal_host {
 
 /* The strings are never NULL. */
 void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out);
+double dl_cal_now_s(void);                            /* monotonic */
 double dl_cal_load(void);                             /* load average of a minute; NAN: unknown */
 const char *dl_cal_time_text(struct dl_arena *arena); /* now, UTC: 2024-01-31T12:00:00Z */
 

@@ -23,6 +23,27 @@ struct survey {
     size_t count, capacity;
 };
 
+static bool first_of_size(const struct dl_cal_pair *pairs, size_t index) {
+    for (size_t i = 0; i < index; i++) {
+        if (pairs[i].bytes == pairs[index].bytes) return false;
+    }
+    return true;
+}
+
+/* Shortest time of each node with any partner, for messages of one size. */
+static void best_times(const struct dl_cal_pair *pairs, size_t pair_count, double bytes,
+                       size_t nodes, double *best) {
+    for (size_t i = 0; i < nodes; i++) best[i] = INFINITY;
+    for (size_t i = 0; i < pair_count; i++) {
+        const struct dl_cal_pair *p = &pairs[i];
+        if (p->bytes != bytes || p->from < 0 || p->to < 0 || (size_t)p->from >= nodes ||
+            (size_t)p->to >= nodes)
+            continue;
+        best[p->from] = fmin(best[p->from], p->time_s);
+        best[p->to] = fmin(best[p->to], p->time_s);
+    }
+}
+
 size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, size_t nodes,
                          double *slow_frac, struct dl_arena *arena) {
     size_t slow = 0;
@@ -31,19 +52,10 @@ size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, siz
     for (size_t i = 0; i < nodes; i++) slow_frac[i] = 0;
     if (best == NULL || scratch == NULL || nodes < 3) return 0;
     for (size_t k = 0; k < pair_count; k++) {
-        const double bytes = pairs[k].bytes;
-        bool first = true;
-        for (size_t j = 0; j < k; j++) first = first && pairs[j].bytes != bytes;
-        if (!first) continue; /* each size once */
-        for (size_t i = 0; i < nodes; i++) best[i] = INFINITY;
-        for (size_t j = 0; j < pair_count; j++) {
-            if (pairs[j].bytes != bytes || pairs[j].from < 0 || pairs[j].to < 0) continue;
-            if ((size_t)pairs[j].from >= nodes || (size_t)pairs[j].to >= nodes) continue;
-            best[pairs[j].from] = fmin(best[pairs[j].from], pairs[j].time_s);
-            best[pairs[j].to] = fmin(best[pairs[j].to], pairs[j].time_s);
-        }
+        if (!first_of_size(pairs, k)) continue;
+        best_times(pairs, pair_count, pairs[k].bytes, nodes, best);
         const double usual = dl_median(best, nodes, scratch);
-        const double limit = bytes < SHORT_BYTES ? SHORT_SLOW_FACTOR : SLOW_FACTOR;
+        const double limit = pairs[k].bytes < SHORT_BYTES ? SHORT_SLOW_FACTOR : SLOW_FACTOR;
         for (size_t i = 0; i < nodes; i++) {
             if (isfinite(best[i]) && best[i] > limit * usual)
                 slow_frac[i] = fmax(slow_frac[i], best[i] / usual);

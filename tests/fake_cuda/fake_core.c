@@ -23,16 +23,6 @@ bool (*fake_pending)(void);
 
 size_t fake_bytes(enum fake_type type) { return type == FAKE_F32 ? 4 : type == FAKE_F8 ? 1 : 2; }
 
-bool fake_plays(const char *scene) {
-    const char *played = getenv("FAKE_CUDA");
-    return played != NULL && strcmp(played, scene) == 0;
-}
-
-int fake_number(const char *variable, int fallback) {
-    const char *text = getenv(variable);
-    return text == NULL ? fallback : atoi(text);
-}
-
 int fake_capability(void) { return fake_number("FAKE_CUDA_CAPABILITY", 70); }
 
 static void fields(enum fake_type type, int *exponent, int *fraction) {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fake_cuda/fake_scene.h"
+
 int cuInit(unsigned flags);
 int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);
@@ -19,11 +21,10 @@ static const int NO_DEVICE = 100, OUT_OF_MEMORY = 2;
 
 int cuInit(unsigned flags) {
     (void)flags;
-    const char *played = getenv("FAKE_CUDA");
-    return played != NULL && strcmp(played, "nodevice") == 0 ? NO_DEVICE : 0;
+    return fake_plays("nodevice") ? NO_DEVICE : 0;
 }
 int cuDeviceGetCount(int *count) {
-    *count = getenv("FAKE_CUDA_COUNT") == NULL ? 1 : atoi(getenv("FAKE_CUDA_COUNT"));
+    *count = fake_number("FAKE_CUDA_COUNT", 1);
     return 0;
 }
 int cuDeviceGet(int *device, int ordinal) {

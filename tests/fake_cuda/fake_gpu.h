@@ -2,16 +2,7 @@
  * runs. Each call moves a clock by the time that a simple machine would take (see fake_kernel), and
  * is remembered as a rule for the elements of its result; an element is computed when it is copied
  * to the host. So layers of any size cost nothing, and a probe that passes wrong sizes, pointers or
- * strides gets wrong numbers, as on a real device.
- *
- * What it plays is chosen by the environment:
- *   FAKE_CUDA             nodriver, nodevice, exclusive, busy (a process is there), shared (one
- * comes), hot (throttled), wrong (every result is), small (128 MiB of memory), die (NCCL: rank
- * FAKE_RANK is killed at its FAKE_CALL-th collective), mute (that rank never answers), late (nor
- * joins), stopped (hangs before that) FAKE_CUDA_COUNT       devices (1)       FAKE_CUDA_CAPABILITY
- * 70 (default), 80, 90 FAKE_CUDA_LINKS       mesh (NVLink 2 between all, default for more than one
- * device), switch, none
- */
+ * strides gets wrong numbers, as on a real device. */
 #ifndef TESTS_FAKE_CUDA_FAKE_GPU_H
 #define TESTS_FAKE_CUDA_FAKE_GPU_H
 
@@ -19,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/fake_cuda/fake_scene.h"
+
 enum fake_type { FAKE_F32, FAKE_F16, FAKE_BF16, FAKE_F8 };
 size_t fake_bytes(enum fake_type type);
 double fake_decode(enum fake_type type, const void *in);
 void fake_encode(enum fake_type type, double value, void *out);
 
-bool fake_plays(const char *scene);
-int fake_number(const char *variable, int fallback);
 int fake_capability(void);
 
 /* Result of one call: `count` elements at `out`. value() may use the operands as they were before

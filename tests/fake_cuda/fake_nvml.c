@@ -6,20 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-struct process {
-    unsigned pid;
-    unsigned long long memory;
-    unsigned gpu_instance, compute_instance;
-};
-struct utilization {
-    unsigned gpu, memory;
-};
-struct pci {
-    char legacy[16];
-    unsigned domain, bus, device, id, subsystem;
-    char name[32];
-};
-enum { FIRST_BUS = 0x3b, NOT_FOUND = 6, NOT_SUPPORTED = 3, LINKS_A_PEER = 2 };
+#include "calibrate/probes/gpu/nvml_abi.h"
+#include "tests/fake_cuda/fake_scene.h"
+
+enum { FIRST_BUS = 0x3b, LINKS_A_PEER = 2 };
 
 /* Declared here: there is no header of it. */
 int nvmlInit_v2(void);
@@ -30,22 +20,16 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned *mw);
 int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
-int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list);
-int nvmlDeviceGetUtilizationRates(void *device, struct utilization *out);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                            struct dl_nvml_process *list);
+int nvmlDeviceGetUtilizationRates(void *device, struct dl_nvml_utilization *out);
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *active);
 int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version);
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out);
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct dl_nvml_pci *out);
 int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type);
 int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *generation);
 int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *width);
 
-static bool plays(const char *scene) {
-    const char *played = getenv("FAKE_CUDA");
-    return played != NULL && strcmp(played, scene) == 0;
-}
-static int count_of_devices(void) {
-    return getenv("FAKE_CUDA_COUNT") == NULL ? 1 : atoi(getenv("FAKE_CUDA_COUNT"));
-}
 static const char *links(void) {
     return getenv("FAKE_CUDA_LINKS") == NULL ? "mesh" : getenv("FAKE_CUDA_LINKS");
 }
@@ -61,14 +45,14 @@ int nvmlSystemGetDriverVersion(char *out, unsigned size) {
 int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **out) {
     unsigned domain = 0, bus = 0;
     if (sscanf(name, "%x:%x:", &domain, &bus) != 2 || bus < FIRST_BUS ||
-        bus - FIRST_BUS >= (unsigned)count_of_devices())
-        return NOT_FOUND;
+        bus - FIRST_BUS >= (unsigned)fake_number("FAKE_CUDA_COUNT", 1))
+        return DL_NVML_NOT_FOUND;
     *out = &devices[bus - FIRST_BUS];
     return 0;
 }
 int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz) {
     (void)device;
-    *mhz = which == 2 ? 877 : plays("hot") ? 765 : 1530;
+    *mhz = which == 2 ? 877 : fake_plays("hot") ? 765 : 1530;
     return 0;
 }
 int nvmlDeviceGetPowerUsage(void *device, unsigned *mw) {
@@ -84,32 +68,35 @@ int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw) {
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) {
     (void)device;
     (void)sensor;
-    *celsius = plays("hot") ? 90 : 55;
+    *celsius = fake_plays("hot") ? 90 : 55;
     return 0;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) {
     (void)device;
-    *reasons = plays("hot") ? 0x40 : 0x4; /* heat; or the power limit, which is usual */
+    *reasons = fake_plays("hot") ? 0x40 : 0x4; /* heat; or the power limit, which is usual */
     return 0;
 }
 
 /* The own process once it has a context; "busy": another before it; "shared": another once the
  * first two questions, before any measurement, were answered. */
-int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list) {
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                            struct dl_nvml_process *list) {
     static int asked;
     unsigned n = 0;
     (void)device;
     asked++;
-    if (plays("busy") && *count > n) list[n++] = (struct process){.pid = 4242, .memory = 1 << 30};
+    if (fake_plays("busy") && *count > n)
+        list[n++] = (struct dl_nvml_process){.pid = 4242, .memory = 1 << 30};
     if (getenv("FAKE_CUDA_CONTEXT") != NULL && *count > n)
-        list[n++] = (struct process){.pid = (unsigned)getpid()};
-    if (plays("shared") && asked > 2 && *count > n) list[n++] = (struct process){.pid = 4343};
+        list[n++] = (struct dl_nvml_process){.pid = (unsigned)getpid()};
+    if (fake_plays("shared") && asked > 2 && *count > n)
+        list[n++] = (struct dl_nvml_process){.pid = 4343};
     *count = n;
     return 0;
 }
-int nvmlDeviceGetUtilizationRates(void *device, struct utilization *out) {
+int nvmlDeviceGetUtilizationRates(void *device, struct dl_nvml_utilization *out) {
     (void)device;
-    *out = (struct utilization){plays("loaded") ? 60 : 0, 0};
+    *out = (struct dl_nvml_utilization){fake_plays("loaded") ? 60 : 0, 0};
     return 0;
 }
 
@@ -119,11 +106,13 @@ static int peer_of(int device, unsigned link) {
     return peer >= device ? peer + 1 : peer;
 }
 static bool has_link(int device, unsigned link) {
-    if (count_of_devices() < 2 || strcmp(links(), "none") == 0) return false;
-    return strcmp(links(), "switch") == 0 ? link < 12 : peer_of(device, link) < count_of_devices();
+    if (fake_number("FAKE_CUDA_COUNT", 1) < 2 || strcmp(links(), "none") == 0) return false;
+    return strcmp(links(), "switch") == 0
+               ? link < 12
+               : peer_of(device, link) < fake_number("FAKE_CUDA_COUNT", 1);
 }
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *active) {
-    if (link >= 18) return NOT_SUPPORTED;
+    if (link >= 18) return DL_NVML_NOT_SUPPORTED;
     *active = has_link(number_of(device), link);
     return 0;
 }
@@ -133,9 +122,9 @@ int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version) {
     *version = strcmp(links(), "switch") == 0 ? 4 : 2;
     return 0;
 }
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out) {
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct dl_nvml_pci *out) {
     memset(out, 0, sizeof *out);
-    if (!has_link(number_of(device), link)) return NOT_SUPPORTED;
+    if (!has_link(number_of(device), link)) return DL_NVML_NOT_SUPPORTED;
     snprintf(out->name, sizeof out->name, "00000000:%02X:00.0",
              strcmp(links(), "switch") == 0
                  ? 0xc0u

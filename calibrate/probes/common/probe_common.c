@@ -261,6 +261,26 @@ static int list(const struct dl_probe *const *probes, void (*facts)(void)) {
     return 0;
 }
 
+/* The exit status: 0 also for a point that this machine refuses. */
+static int measure_named(const struct dl_probe *const *probes, const char *name,
+                         const struct dl_point *point, double share_s) {
+    struct dl_err err = {0};
+    enum dl_code code = DL_OK;
+    const struct dl_probe *probe = find(probes, name);
+    const char *reason = probe == NULL ? "no such probe" : probe->unavailable();
+    if (reason == NULL) {
+        code = measure(probe, point, share_s, &err);
+        if (code == DL_ERR_SYSTEM) reason = err.message;
+    }
+    if (reason != NULL) {
+        if (!point->silent) print_pair("skipped", "name", name, "unavailable", reason);
+        return 0;
+    }
+    if (code == DL_OK) return 0;
+    fprintf(stderr, "%s, %s, %s: %s\n", name, point->shape, point->pass, err.message);
+    return DL_ERR_BACKEND;
+}
+
 int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, bool silent,
                   void (*facts)(void)) {
     struct dl_point point = {.directory = ".", .silent = silent};
@@ -279,22 +299,10 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
     }
     if (!silent) facts();
     for (i++; i + 3 < argc; i += 4) {
-        struct dl_err err = {0};
-        const struct dl_probe *probe = find(probes, argv[i]);
-        const char *reason = probe == NULL ? "no such probe" : probe->unavailable();
         point.shape = argv[i + 1];
         point.pass = argv[i + 2];
-        enum dl_code code = DL_OK;
-        if (reason == NULL) {
-            code = measure(probe, &point, strtod(argv[i + 3], NULL), &err);
-            if (code == DL_ERR_SYSTEM) reason = err.message;
-        }
-        if (reason != NULL) {
-            if (!silent) print_pair("skipped", "name", argv[i], "unavailable", reason);
-        } else if (code != DL_OK) {
-            fprintf(stderr, "%s, %s, %s: %s\n", argv[i], point.shape, point.pass, err.message);
-            return DL_ERR_BACKEND;
-        }
+        const int status = measure_named(probes, argv[i], &point, strtod(argv[i + 3], NULL));
+        if (status != 0) return status;
     }
     if (!silent) facts(); /* what happened meanwhile */
     return 0;

@@ -130,52 +130,43 @@ static size_t at(dnnl_dim_t a, dnnl_dim_t b, dnnl_dim_t y, dnnl_dim_t x, dnnl_di
     return (size_t)(((a * channels + b) * side + y) * side + x);
 }
 
-static double naive_forward(const struct conv *c, dnnl_dim_t n, dnnl_dim_t f, dnnl_dim_t y,
-                            dnnl_dim_t x, double *terms) {
-    double sum = 0;
-    for (dnnl_dim_t k = 0; k < c->c; k++) {
-        for (dnnl_dim_t i = 0; i < c->r; i++) {
-            for (dnnl_dim_t j = 0; j < c->r; j++) {
-                const dnnl_dim_t v = y * c->s + i - c->p, u = x * c->s + j - c->p;
-                if (v < 0 || u < 0 || v >= c->h || u >= c->h) continue;
-                sum += (double)c->op.plain[0][at(n, k, v, u, c->c, c->h)] *
-                       (double)c->op.plain[1][at(f, k, i, j, c->c, c->r)];
-                *terms += 1;
-            }
-        }
+/* One term of the sum for element (a, b, y, x) of the result: operands as plain[] holds them.
+ * false: padding, or a position that the stride skips. `outer` counts what the sum runs over
+ * besides the positions (i, j): channels, filters or samples. */
+static bool term(const struct conv *c, const dnnl_dim_t e[4], dnnl_dim_t outer, dnnl_dim_t i,
+                 dnnl_dim_t j, double *value) {
+    const float *first = c->op.plain[0], *second = c->op.plain[1];
+    if (c->pass == DATA) { /* dx = sum of dy w over filters and taps */
+        const dnnl_dim_t y = e[2] + c->p - i, x = e[3] + c->p - j;
+        if (y < 0 || x < 0 || y % c->s != 0 || x % c->s != 0 || y / c->s >= c->out ||
+            x / c->s >= c->out)
+            return false;
+        *value = (double)first[at(e[0], outer, y / c->s, x / c->s, c->f, c->out)] *
+                 (double)second[at(outer, e[1], i, j, c->c, c->r)];
+        return true;
     }
-    return sum;
+    /* forward: taps (i, j) of output (y, x); weights: outputs (i, j) of tap (y, x) */
+    const bool forward = c->pass == FORWARD;
+    const dnnl_dim_t v = (forward ? e[2] * c->s + i : i * c->s + e[2]) - c->p,
+                     u = (forward ? e[3] * c->s + j : j * c->s + e[3]) - c->p;
+    if (v < 0 || u < 0 || v >= c->h || u >= c->h) return false;
+    const size_t left = forward ? at(e[0], outer, v, u, c->c, c->h)
+                                : at(outer, e[1], v, u, c->c, c->h),
+                 right = forward ? at(e[1], outer, i, j, c->c, c->r)
+                                 : at(outer, e[0], i, j, c->f, c->out);
+    *value = (double)first[left] * (double)second[right];
+    return true;
 }
 
-static double naive_data(const struct conv *c, dnnl_dim_t n, dnnl_dim_t k, dnnl_dim_t v,
-                         dnnl_dim_t u, double *terms) {
-    double sum = 0;
-    for (dnnl_dim_t f = 0; f < c->f; f++) {
-        for (dnnl_dim_t i = 0; i < c->r; i++) {
-            for (dnnl_dim_t j = 0; j < c->r; j++) {
-                const dnnl_dim_t y = v + c->p - i, x = u + c->p - j;
-                if (y < 0 || x < 0 || y % c->s != 0 || x % c->s != 0 || y / c->s >= c->out ||
-                    x / c->s >= c->out)
-                    continue;
-                sum += (double)c->op.plain[0][at(n, f, y / c->s, x / c->s, c->f, c->out)] *
-                       (double)c->op.plain[1][at(f, k, i, j, c->c, c->r)];
-                *terms += 1;
-            }
-        }
-    }
-    return sum;
-}
-
-static double naive_weights(const struct conv *c, dnnl_dim_t f, dnnl_dim_t k, dnnl_dim_t i,
-                            dnnl_dim_t j, double *terms) {
-    double sum = 0;
-    for (dnnl_dim_t n = 0; n < c->n; n++) {
-        for (dnnl_dim_t y = 0; y < c->out; y++) {
-            for (dnnl_dim_t x = 0; x < c->out; x++) {
-                const dnnl_dim_t v = y * c->s + i - c->p, u = x * c->s + j - c->p;
-                if (v < 0 || u < 0 || v >= c->h || u >= c->h) continue;
-                sum += (double)c->op.plain[0][at(n, k, v, u, c->c, c->h)] *
-                       (double)c->op.plain[1][at(n, f, y, x, c->f, c->out)];
+static double naive_sum(const struct conv *c, const dnnl_dim_t e[4], double *terms) {
+    const dnnl_dim_t outer[] = {[FORWARD] = c->c, [DATA] = c->f, [WEIGHTS] = c->n};
+    const dnnl_dim_t side = c->pass == WEIGHTS ? c->out : c->r;
+    double sum = 0, value;
+    for (dnnl_dim_t o = 0; o < outer[c->pass]; o++) {
+        for (dnnl_dim_t i = 0; i < side; i++) {
+            for (dnnl_dim_t j = 0; j < side; j++) {
+                if (!term(c, e, o, i, j, &value)) continue;
+                sum += value;
                 *terms += 1;
             }
         }
@@ -196,9 +187,7 @@ static enum dl_code conv_verify(void *state, struct dl_err *err) {
         const dnnl_dim_t y = (dnnl_dim_t)(dl_random_next(&random) % (uint64_t)side);
         const dnnl_dim_t x = (dnnl_dim_t)(dl_random_next(&random) % (uint64_t)side);
         double terms = 0;
-        const double expected = c->pass == FORWARD ? naive_forward(c, a, b, y, x, &terms)
-                                : c->pass == DATA  ? naive_data(c, a, b, y, x, &terms)
-                                                   : naive_weights(c, a, b, y, x, &terms);
+        const double expected = naive_sum(c, (const dnnl_dim_t[]){a, b, y, x}, &terms);
         const double got = (double)c->op.plain[2][at(a, b, y, x, inner, side)];
         /* Sums in another order: 1e-4 of the sum's spread is far above their rounding, far below a
          * wrong index. */

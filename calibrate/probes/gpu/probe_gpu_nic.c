@@ -84,45 +84,61 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-void dl_nic_facts(const char *sys, const char *pci) {
-    char path[PATH_SIZE], gpu[PATH_SIZE] = "", nic[PATH_SIZE], layer[32] = "", place[32];
+struct adapters {
+    const char *sys, *gpu; /* real path of the GPU; "": unknown */
+    int count;
+};
+
+static void add_adapter(struct adapters *found, const char *class, const char *name,
+                        const char *kind, double gbit_per_s) {
+    char nic[PATH_SIZE];
+    if (gbit_per_s > 0 && found->count < MOST && device_path(found->sys, class, name, nic))
+        print_nic(found->count++, name, kind, gbit_per_s, found->gpu, nic);
+}
+
+static void add_verbs(struct adapters *found, const char *name) {
+    char layer[32] = "";
+    const double rate = verbs_rate(found->sys, name, layer, sizeof layer);
+    add_adapter(found, "infiniband", name, strcmp(layer, "InfiniBand") == 0 ? "infiniband" : "roce",
+                rate);
+}
+
+static void add_ethernet(struct adapters *found, const char *name) {
+    char path[PATH_SIZE], speed[32];
+    snprintf(path, sizeof path, "%s/class/net/%s/speed", found->sys, name);
+    const double mbit = read_line(path, speed, sizeof speed) ? strtod(speed, NULL) : 0;
+    add_adapter(found, "net", name, "ethernet", mbit / 1000);
+}
+
+/* Adapters of one class, in the order of their names. */
+static void scan(struct adapters *found, const char *class,
+                 void (*add)(struct adapters *, const char *)) {
+    char path[PATH_SIZE];
     struct dirent **names = NULL;
-    int index = 0;
+    snprintf(path, sizeof path, "%s/class/%s", found->sys, class);
+    const int count = scandir(path, &names, NULL, by_name);
+    for (int i = 0; i < count; i++) {
+        if (names[i]->d_name[0] != '.') add(found, names[i]->d_name);
+        free(names[i]);
+    }
+    if (count >= 0) free(names);
+}
+
+void dl_nic_facts(const char *sys, const char *pci) {
+    static const char *const modules[] = {"nvidia_peermem", "nv_peer_mem"};
+    char path[PATH_SIZE], gpu[PATH_SIZE] = "", place[32];
     snprintf(place, sizeof place, "%.31s", pci);
     for (char *c = place; *c != 0; c++) *c = (char)tolower((unsigned char)*c);
     snprintf(path, sizeof path, "%s/bus/pci/devices/%s", sys, place);
     if (realpath(path, gpu) == NULL) gpu[0] = 0;
-    snprintf(path, sizeof path, "%s/class/infiniband", sys);
-    int count = scandir(path, &names, NULL, by_name);
-    for (int i = 0; i < count; i++) {
-        const double rate =
-            names[i]->d_name[0] == '.' ? 0 : verbs_rate(sys, names[i]->d_name, layer, sizeof layer);
-        if (rate > 0 && index < MOST && device_path(sys, "infiniband", names[i]->d_name, nic))
-            print_nic(index++, names[i]->d_name,
-                      strcmp(layer, "InfiniBand") == 0 ? "infiniband" : "roce", rate, gpu, nic);
-        free(names[i]);
-    }
-    if (count >= 0) free(names);
-    snprintf(path, sizeof path, "%s/class/net", sys);
-    /* Ethernet matters where there is no verbs adapter */
-    count = index > 0 ? -1 : scandir(path, &names, NULL, by_name);
-    for (int i = 0; i < count; i++) {
-        char speed[32];
-        snprintf(path, sizeof path, "%s/class/net/%s/speed", sys, names[i]->d_name);
-        const double mbit = names[i]->d_name[0] != '.' && read_line(path, speed, sizeof speed)
-                                ? strtod(speed, NULL)
-                                : 0;
-        if (mbit > 0 && index < MOST && device_path(sys, "net", names[i]->d_name, nic))
-            print_nic(index++, names[i]->d_name, "ethernet", mbit / 1000, gpu, nic);
-        free(names[i]);
-    }
-    if (count >= 0) free(names);
-    static const char *const modules[] = {"nvidia_peermem", "nv_peer_mem"};
+    struct adapters found = {.sys = sys, .gpu = gpu};
+    scan(&found, "infiniband", add_verbs);
+    /* Ethernet matters only where no verbs adapter is up. */
+    if (found.count == 0) scan(&found, "net", add_ethernet);
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/module/%s", sys, modules[i]);
-        if (access(path, F_OK) == 0) {
-            dl_print_fact("gpudirect", modules[i]);
-            break;
-        }
+        if (access(path, F_OK) != 0) continue;
+        dl_print_fact("gpudirect", modules[i]);
+        break;
     }
 }

@@ -1,7 +1,7 @@
-/* probe_gpu_nvml.c - clocks, power, heat, other processes and links, from NVML where its library is
- * there. The few declarations needed are written here: their layout is part of the library's
- * interface (nvml.h, "_v2" and "_v3" names). */
+/* probe_gpu_nvml.c - clocks, power, temperature, other processes and links, from NVML where its
+ * library is installed. */
 #include "calibrate/probes/gpu/probe_gpu.h"
+#include "calibrate/probes/gpu/nvml_abi.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -11,24 +11,7 @@
 #include <unistd.h>
 
 typedef void *device;
-enum { OK = 0, TOO_SMALL = 7, CLOCK_SM = 1, CLOCK_MEMORY = 2, MOST_LINKS = 36, MOST_GPUS = 16 };
-/* why clocks are below the highest */
-enum { POWER_CAP = 0x4, HARDWARE = 0x8, SOFT_HEAT = 0x20, HARD_HEAT = 0x40, POWER_BRAKE = 0x80 };
-enum { REMOTE_SWITCH = 2 };
-
-struct process {
-    unsigned pid;
-    unsigned long long memory;
-    unsigned gpu_instance, compute_instance;
-};
-struct utilization {
-    unsigned gpu, memory;
-};
-struct pci {
-    char legacy[16];
-    unsigned domain, bus, device, id, subsystem;
-    char name[32];
-};
+enum { MOST_LINKS = 36, MOST_GPUS = 16 };
 
 static struct {
     void *library;
@@ -39,11 +22,11 @@ static struct {
     int (*power_limit)(device, unsigned *);
     int (*temperature)(device, int, unsigned *);
     int (*reasons)(device, unsigned long long *);
-    int (*processes)(device, unsigned *, struct process *);
-    int (*busy)(device, struct utilization *);
+    int (*processes)(device, unsigned *, struct dl_nvml_process *);
+    int (*busy)(device, struct dl_nvml_utilization *);
     int (*link_state)(device, unsigned, int *);
     int (*link_version)(device, unsigned, unsigned *);
-    int (*link_remote)(device, unsigned, struct pci *);
+    int (*link_remote)(device, unsigned, struct dl_nvml_pci *);
     int (*link_remote_type)(device, unsigned, int *);
     int (*pcie_generation)(device, unsigned *);
     int (*pcie_width)(device, unsigned *);
@@ -83,12 +66,12 @@ static bool load(void) {
     find(&nvml.link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType", NULL);
     find(&nvml.pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration", NULL);
     find(&nvml.pcie_width, "nvmlDeviceGetCurrPcieLinkWidth", NULL);
-    if (init == NULL || nvml.by_pci == NULL || init() != OK) {
+    if (init == NULL || nvml.by_pci == NULL || init() != DL_NVML_OK) {
         dlclose(nvml.library);
         nvml.library = NULL;
         return false;
     }
-    if (driver == NULL || driver(nvml.driver, sizeof nvml.driver) != OK) nvml.driver[0] = 0;
+    if (driver == NULL || driver(nvml.driver, sizeof nvml.driver) != DL_NVML_OK) nvml.driver[0] = 0;
     return true;
 }
 
@@ -96,44 +79,56 @@ const char *dl_nvml_driver(void) { return load() && nvml.driver[0] != 0 ? nvml.d
 
 static void read_processes(device gpu, struct dl_nvml_state *out) {
     enum { MOST = 64 };
-    struct process list[MOST];
+    struct dl_nvml_process list[MOST];
     unsigned count = MOST;
     const int code = nvml.processes == NULL ? -1 : nvml.processes(gpu, &count, list);
-    if (code != OK && code != TOO_SMALL) return;
+    if (code != DL_NVML_OK && code != DL_NVML_TOO_SMALL) return;
     out->processes = (int)count;
-    for (unsigned i = 0; code == OK && i < count && i < MOST; i++) {
+    for (unsigned i = 0; code == DL_NVML_OK && i < count && i < MOST; i++) {
         if (list[i].pid != (unsigned)getpid()) out->other_pid = (long)list[i].pid;
     }
 }
 
+/* A value of the device in SI units; NAN when this NVML or this device does not report it. */
+static double quantity(int (*query)(device, unsigned *), device gpu, double unit) {
+    unsigned value = 0;
+    return query != NULL && query(gpu, &value) == DL_NVML_OK ? unit * value : NAN;
+}
+
+static double clock_of(device gpu, int which) {
+    unsigned mhz = 0;
+    return nvml.clock != NULL && nvml.clock(gpu, which, &mhz) == DL_NVML_OK ? 1e6 * mhz : NAN;
+}
+
+static void read_reasons(device gpu, struct dl_nvml_state *out) {
+    unsigned long long reasons = 0;
+    if (nvml.reasons == NULL || nvml.reasons(gpu, &reasons) != DL_NVML_OK) return;
+    out->thermal = (reasons & (DL_NVML_SOFT_HEAT | DL_NVML_HARD_HEAT)) != 0;
+    out->brake = (reasons & DL_NVML_POWER_BRAKE) != 0 ||
+                 ((reasons & DL_NVML_HARDWARE) != 0 && (reasons & DL_NVML_HARD_HEAT) == 0);
+    out->power_capped = (reasons & DL_NVML_POWER_CAP) != 0;
+}
+
 bool dl_nvml_read(const char *pci, int what, struct dl_nvml_state *out) {
     device gpu = NULL;
-    unsigned value = 0;
-    unsigned long long reasons = 0;
-    struct utilization busy;
+    unsigned celsius = 0;
+    struct dl_nvml_utilization busy;
     *out = (struct dl_nvml_state){.clock_hz = NAN,
                                   .memory_clock_hz = NAN,
                                   .power_w = NAN,
                                   .power_limit_w = NAN,
                                   .busy_frac = NAN};
-    if (!load() || nvml.by_pci(pci, &gpu) != OK) return false;
-    if (nvml.reasons != NULL && nvml.reasons(gpu, &reasons) == OK) {
-        out->thermal = (reasons & (SOFT_HEAT | HARD_HEAT)) != 0;
-        out->brake = (reasons & POWER_BRAKE) != 0 ||
-                     ((reasons & HARDWARE) != 0 && (reasons & HARD_HEAT) == 0);
-        out->power_capped = (reasons & POWER_CAP) != 0;
-    }
-    if (nvml.clock != NULL && nvml.clock(gpu, CLOCK_SM, &value) == OK) out->clock_hz = 1e6 * value;
-    if (nvml.power != NULL && nvml.power(gpu, &value) == OK) out->power_w = 1e-3 * value;
+    if (!load() || nvml.by_pci(pci, &gpu) != DL_NVML_OK) return false;
+    read_reasons(gpu, out);
+    out->clock_hz = clock_of(gpu, DL_NVML_CLOCK_SM);
+    out->power_w = quantity(nvml.power, gpu, 1e-3);
     if (what & (DL_NVML_PROCESSES | DL_NVML_ALL)) read_processes(gpu, out);
     if (!(what & DL_NVML_ALL)) return true;
-    if (nvml.clock != NULL && nvml.clock(gpu, CLOCK_MEMORY, &value) == OK)
-        out->memory_clock_hz = 1e6 * value;
-    if (nvml.power_limit != NULL && nvml.power_limit(gpu, &value) == OK)
-        out->power_limit_w = 1e-3 * value;
-    if (nvml.temperature != NULL && nvml.temperature(gpu, 0, &value) == OK)
-        out->temperature_c = (long)value;
-    if (nvml.busy != NULL && nvml.busy(gpu, &busy) == OK) out->busy_frac = 0.01 * busy.gpu;
+    out->memory_clock_hz = clock_of(gpu, DL_NVML_CLOCK_MEMORY);
+    out->power_limit_w = quantity(nvml.power_limit, gpu, 1e-3);
+    if (nvml.temperature != NULL && nvml.temperature(gpu, 0, &celsius) == DL_NVML_OK)
+        out->temperature_c = (long)celsius;
+    if (nvml.busy != NULL && nvml.busy(gpu, &busy) == DL_NVML_OK) out->busy_frac = 0.01 * busy.gpu;
     return true;
 }
 
@@ -155,28 +150,38 @@ struct links {
     unsigned version;
 };
 
+/* Device at the other end of a link, or -1. */
+static int peer_of(device gpu, unsigned link, const char (*pci)[32], int count) {
+    struct dl_nvml_pci remote = {.name = ""};
+    if (nvml.link_remote == NULL || nvml.link_remote(gpu, link, &remote) != DL_NVML_OK) return -1;
+    int peer = -1;
+    for (int i = 0; i < count; i++) {
+        if (same_place(remote.name, pci[i])) peer = i;
+    }
+    return peer;
+}
+
+/* A link of unknown type that ends at no visible GPU ends at a switch. */
+static bool may_end_at_switch(device gpu, unsigned link) {
+    int type = -1;
+    const bool typed =
+        nvml.link_remote_type != NULL && nvml.link_remote_type(gpu, link, &type) == DL_NVML_OK;
+    return !typed || type == DL_NVML_REMOTE_SWITCH;
+}
+
 static void read_links(device gpu, int from, const char (*pci)[32], int count, struct links *out) {
     for (unsigned link = 0; link < MOST_LINKS; link++) {
-        int active = 0, type = -1;
+        int active = 0;
         unsigned version = 0;
-        struct pci remote = {.name = ""};
-        if (nvml.link_state == NULL || nvml.link_state(gpu, link, &active) != OK || !active)
+        if (nvml.link_state == NULL || nvml.link_state(gpu, link, &active) != DL_NVML_OK || !active)
             continue;
-        if (nvml.link_version != NULL && nvml.link_version(gpu, link, &version) == OK &&
+        if (nvml.link_version != NULL && nvml.link_version(gpu, link, &version) == DL_NVML_OK &&
             version > out->version)
             out->version = version;
-        const bool typed =
-            nvml.link_remote_type != NULL && nvml.link_remote_type(gpu, link, &type) == OK;
-        int to = -1;
-        if (nvml.link_remote != NULL && nvml.link_remote(gpu, link, &remote) == OK) {
-            for (int i = 0; i < count; i++) {
-                if (same_place(remote.name, pci[i])) to = i;
-            }
-        }
+        const int to = peer_of(gpu, link, pci, count);
         if (to >= 0)
             out->between[from][to]++;
-        else if (typed ? type == REMOTE_SWITCH
-                       : true) /* neither a GPU that is visible here nor typed: a switch's port */
+        else if (may_end_at_switch(gpu, link))
             out->to_switch[from]++;
     }
 }
@@ -201,7 +206,7 @@ void dl_nvml_link_facts(const char (*pci)[32], int count) {
     device gpu = NULL;
     if (!load() || count > MOST_GPUS) return;
     for (int i = 0; i < count; i++) {
-        if (nvml.by_pci(pci[i], &gpu) == OK) read_links(gpu, i, pci, count, &found);
+        if (nvml.by_pci(pci[i], &gpu) == DL_NVML_OK) read_links(gpu, i, pci, count, &found);
     }
     if (found.version > 0) {
         /* NVML counts 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0 */
@@ -214,9 +219,9 @@ void dl_nvml_link_facts(const char (*pci)[32], int count) {
         snprintf(text, sizeof text, "%d", found.to_switch[0]);
         dl_print_fact("gpu_switch_links", text);
     }
-    if (nvml.by_pci(pci[0], &gpu) == OK && nvml.pcie_generation != NULL &&
-        nvml.pcie_width != NULL && nvml.pcie_generation(gpu, &generation) == OK &&
-        nvml.pcie_width(gpu, &width) == OK) {
+    if (nvml.by_pci(pci[0], &gpu) == DL_NVML_OK && nvml.pcie_generation != NULL &&
+        nvml.pcie_width != NULL && nvml.pcie_generation(gpu, &generation) == DL_NVML_OK &&
+        nvml.pcie_width(gpu, &width) == DL_NVML_OK) {
         snprintf(text, sizeof text, "pcie%u x%u", generation, width);
         dl_print_fact("gpu_pcie", text);
     }

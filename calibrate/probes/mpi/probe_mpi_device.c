@@ -62,19 +62,26 @@ static int rank_on_node(void) {
 static const char *start(int local) {
     int (*init)(unsigned) = NULL, (*count_of)(int *) = NULL, (*device_of)(int *, int) = NULL,
         (*retain)(void **, int) = NULL, (*use)(void *) = NULL;
+    const struct {
+        const char *name;
+        void *out;
+    } functions[] = {{"cuInit", &init},
+                     {"cuDeviceGetCount", &count_of},
+                     {"cuDeviceGet", &device_of},
+                     {"cuDevicePrimaryCtxRetain", &retain},
+                     {"cuCtxSetCurrent", &use},
+                     {"cuMemAlloc_v2", &driver.allocate},
+                     {"cuMemFree_v2", &driver.release},
+                     {"cuMemcpyHtoD_v2", &driver.put},
+                     {"cuMemcpyDtoH_v2", &driver.get},
+                     {"cuGetErrorString", &driver.words}};
     int count = 0, device = 0;
     void *context = NULL, *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return "no NVIDIA driver here (libcuda.so.1)";
-    if (!find(library, "cuInit", &init) || !find(library, "cuDeviceGetCount", &count_of) ||
-        !find(library, "cuDeviceGet", &device_of) ||
-        !find(library, "cuDevicePrimaryCtxRetain", &retain) ||
-        !find(library, "cuCtxSetCurrent", &use) ||
-        !find(library, "cuMemAlloc_v2", &driver.allocate) ||
-        !find(library, "cuMemFree_v2", &driver.release) ||
-        !find(library, "cuMemcpyHtoD_v2", &driver.put) ||
-        !find(library, "cuMemcpyDtoH_v2", &driver.get) ||
-        !find(library, "cuGetErrorString", &driver.words))
-        return "the NVIDIA driver lacks functions (too old?)";
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (!find(library, functions[i].name, functions[i].out))
+            return "the NVIDIA driver lacks functions (too old?)";
+    }
     if (init(0) != 0 || count_of(&count) != 0 || count < 1)
         return "no GPU is visible to MPI's ranks";
     if (device_of(&device, local % count) != 0 || retain(&context, device) != 0 ||
