@@ -69,6 +69,22 @@ static const char *const examples[] = {
     NULL,
 };
 
+enum dl_code dl_slurm_print(struct dl_context *context, const struct dl_options *options,
+                            enum dl_format format, const char *kind, const struct dl_table *table,
+                            struct dl_err *err) {
+    struct dl_json_writer w;
+    if (format != DL_FORMAT_JSON)
+        return context->output(options, dl_table_render(table, format), err);
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, kind);
+    dl_jw_array(&w, "runs");
+    dl_table_json(table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
 static const struct action {
     const char *name;
     dl_slurm_action *run;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "calibrate/profile/cal_gpu.h"
-#include "calibrate/fits/fit_link.h"
 #include "model/collective/collective.h"
 
 static const struct {
@@ -17,59 +16,18 @@ static const struct {
                    {"nccl-alltoall", "all_to_all"},  {"nccl-sendrecv", "p2p"}};
 enum { KINDS = sizeof collectives / sizeof *collectives, MOST_RANKS = 4096, MOST_EDGES = 256 };
 
-static bool is(const char *text, const char *other) {
-    return text != NULL && strcmp(text, other) == 0;
-}
-
-struct messages {
-    struct dl_coll_sample *samples;
-    size_t count;
-};
-
-static int64_t nodes_of(const struct dl_raw_sample *s) {
-    const double nodes = dl_cal_shape_number(s->shape, "nodes");
-    return dl_known(nodes) ? (int64_t)nodes : 1;
-}
-
-/* Samples of a probe over a rank set, ascending in bytes; each size once. */
-static enum dl_code collect(const struct dl_cal_maker *m, const char *probe, int64_t ranks,
-                            int64_t nodes, struct messages *out, struct dl_err *err) {
-    out->count = 0;
-    out->samples = dl_arena_alloc(m->arena, m->journal->sample_count + 1, sizeof *out->samples);
-    if (out->samples == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < m->journal->sample_count && out->count < DL_LINK_SAMPLES_MAX; i++) {
-        const struct dl_raw_sample *s = &m->journal->samples[i];
-        const double bytes = dl_cal_shape_number(s->shape, "bytes");
-        if (!is(s->probe, probe) || (int64_t)dl_cal_shape_number(s->shape, "ranks") != ranks ||
-            nodes_of(s) != nodes)
-            continue;
-        size_t at = out->count;
-        bool twice = false;
-        for (size_t j = 0; j < out->count; j++) twice = twice || out->samples[j].bytes == bytes;
-        if (twice) continue;
-        for (; at > 0 && out->samples[at - 1].bytes > bytes; at--)
-            out->samples[at] = out->samples[at - 1];
-        out->samples[at] = (struct dl_coll_sample){bytes, s->median_s, s->low_s, s->high_s};
-        out->count++;
-    }
-    return DL_OK;
-}
-
-static enum dl_code fit(struct dl_cal_maker *m, const struct messages *got,
+static enum dl_code fit(struct dl_cal_maker *m, const struct dl_cal_messages *got,
                         struct dl_piece **pieces, int *count, struct dl_err *err) {
-    struct dl_link_sample *points = dl_arena_alloc(m->arena, got->count + 1, sizeof *points);
     *pieces = dl_arena_alloc(m->arena, DL_LINK_PIECES, sizeof **pieces);
-    if (points == NULL || *pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < got->count; i++)
-        points[i] = (struct dl_link_sample){got->samples[i].bytes, got->samples[i].time_s};
-    return dl_fit_pieces(points, got->count, *pieces, NULL, count, err);
+    if (*pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_fit_pieces(got->points, got->count, *pieces, NULL, count, err);
 }
 
 static enum dl_code add_collective(struct dl_cal_maker *m, int kind, int64_t ranks, int64_t nodes,
                                    struct dl_err *err) {
-    struct messages got;
+    struct dl_cal_messages got;
     if (m->out->collective_count == DL_CAL_COLLECTIVES_MAX) return DL_OK;
-    DL_TRY(collect(m, collectives[kind].probe, ranks, nodes, &got, err));
+    DL_TRY(dl_cal_messages(m, collectives[kind].probe, NULL, ranks, nodes, &got, err));
     if (got.count < 2) return DL_OK;
     struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
     *c = (struct dl_coll_measured){.library = "nccl",
@@ -88,13 +46,14 @@ static enum dl_code add_collectives(struct dl_cal_maker *m, struct dl_err *err) 
     for (int kind = 0; kind < KINDS; kind++) {
         for (size_t i = 0; i < m->journal->sample_count; i++) {
             const struct dl_raw_sample *s = &m->journal->samples[i];
-            const int64_t ranks = (int64_t)dl_cal_shape_number(s->shape, "ranks"),
-                          nodes = nodes_of(s);
-            bool known = !is(s->probe, collectives[kind].probe) || ranks < 2 || ranks > MOST_RANKS;
+            const int64_t ranks = (int64_t)dl_cal_number(s, "ranks"), nodes = dl_cal_nodes_of(s);
+            bool known =
+                !dl_cal_is(s->probe, collectives[kind].probe) || ranks < 2 || ranks > MOST_RANKS;
             for (int j = 0; j < m->out->collective_count && !known; j++) {
                 const struct dl_coll_measured *c = &m->out->collectives[j];
-                known = is(c->library, "nccl") && is(c->operation, collectives[kind].operation) &&
-                        c->ranks == ranks && c->nodes == nodes;
+                known = dl_cal_is(c->library, "nccl") &&
+                        dl_cal_is(c->operation, collectives[kind].operation) && c->ranks == ranks &&
+                        c->nodes == nodes;
             }
             if (!known) DL_TRY(add_collective(m, kind, ranks, nodes, err));
         }
@@ -108,8 +67,8 @@ static double ring_bandwidth(const struct dl_cal_maker *m, int64_t ranks, int64_
     double most = NAN;
     for (int i = 0; i < m->out->collective_count; i++) {
         const struct dl_coll_measured *c = &m->out->collectives[i];
-        if (!is(c->library, "nccl") || !is(c->operation, "all_reduce") || c->ranks != ranks ||
-            c->nodes != nodes)
+        if (!dl_cal_is(c->library, "nccl") || !dl_cal_is(c->operation, "all_reduce") ||
+            c->ranks != ranks || c->nodes != nodes)
             continue;
         const double factor = 2 * (double)(ranks - 1) / (double)ranks;
         for (int j = 0; j < c->sample_count; j++)
@@ -164,12 +123,12 @@ static void assume_intra(struct dl_cal_maker *m, struct dl_link *link) {
 
 static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_link *link = &m->out->intra;
-    struct messages pairs;
+    struct dl_cal_messages pairs;
     const int64_t gpus = m->out->devices_per_node;
     const char *kind = dl_cal_journal_find(m->journal, "gpu_link_kind"),
                *pcie = dl_cal_journal_find(m->journal, "gpu_pcie");
     if (gpus < 2) return DL_OK;
-    DL_TRY(collect(m, "nccl-sendrecv", 2, 1, &pairs, err));
+    DL_TRY(dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 1, &pairs, err));
     const double ring = ring_bandwidth(m, gpus, 1);
     /* Not what MPI's messages through host memory said. */
     link->source = "measured";
@@ -183,8 +142,8 @@ static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
         link->kind = kind;
     else
         link->kind = pcie != NULL ? dl_arena_strndup(m->arena, pcie, strcspn(pcie, " ")) : "pcie3";
-    if (!is(link->kind, "nvswitch")) DL_TRY(read_edges(m, link, err));
-    link->peer_to_peer = !is(dl_cal_journal_find(m->journal, "gpu_peer_access"), "no");
+    if (!dl_cal_is(link->kind, "nvswitch")) DL_TRY(read_edges(m, link, err));
+    link->peer_to_peer = !dl_cal_is(dl_cal_journal_find(m->journal, "gpu_peer_access"), "no");
     if (pairs.count > 1) {
         DL_TRY(fit(m, &pairs, &link->pieces, &link->piece_count, err));
         link->latency_s = pairs.samples[0].time_s;
@@ -232,10 +191,10 @@ static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
     /* one small message through two adapters and a switch (mem) */
     static const double RDMA_LATENCY_S = 2e-6;
     struct dl_link *link = &m->out->inter;
-    struct messages pairs;
+    struct dl_cal_messages pairs;
     struct nic nic;
     const int adapters = read_nics(m, &nic);
-    DL_TRY(collect(m, "nccl-sendrecv", 2, 2, &pairs, err));
+    DL_TRY(dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 2, &pairs, err));
     if (adapters > 0) {
         const bool verbs = strcmp(nic.kind, "ethernet") != 0;
         link->kind = verbs && strcmp(nic.kind, "infiniband") == 0 ? "infiniband" : "ethernet";

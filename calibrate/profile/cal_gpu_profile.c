@@ -6,92 +6,61 @@
 #include <string.h>
 
 #include "calibrate/profile/cal_gpu.h"
-#include "calibrate/fits/fit_kernel.h"
 
 /* of a surface: below, the peak and the model's generic shape say more */
 static const int LEAST_SAMPLES = 3;
-
-static bool is(const char *text, const char *other) {
-    return text != NULL && strcmp(text, other) == 0;
-}
-static double number(const struct dl_raw_sample *s, const char *key) {
-    return dl_cal_shape_number(s->shape, key);
-}
-static double number_or(const struct dl_raw_sample *s, const char *key, double fallback) {
-    const double value = number(s, key);
-    return dl_known(value) ? value : fallback;
-}
 
 static double fact(const struct dl_cal_maker *m, const char *key) {
     const char *text = dl_cal_journal_find(m->journal, key);
     return text == NULL ? NAN : strtod(text, NULL);
 }
 
-static enum dl_pass pass_of(const struct dl_raw_sample *s) {
-    return is(s->pass, "bwd_data")     ? DL_BACKWARD_DATA
-           : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS
-                                       : DL_FORWARD;
-}
-
 enum dl_precision dl_cal_gpu_precision(const struct dl_raw_sample *s) {
     for (int i = 0; i < DL_PRECISIONS; i++) {
-        if (is(s->precision, dl_precision_names[i])) return (enum dl_precision)i;
+        if (dl_cal_is(s->precision, dl_precision_names[i])) return (enum dl_precision)i;
     }
     return DL_FP32;
 }
 
-static struct dl_kernel convolution(const struct dl_raw_sample *s) {
-    const double depth = number_or(s, "d", 1), h = number(s, "h"), r = number(s, "r"),
-                 stride = number_or(s, "s", 1), pad = number_or(s, "p", 0),
-                 dilation = number_or(s, "e", 1);
-    const bool deep = depth > 1;
-    const double in[DL_DIMS] = {depth, h, number_or(s, "w", h)},
-                 kernel[DL_DIMS] = {deep ? number_or(s, "z", r) : 1, r, number_or(s, "q", r)},
-                 strides[DL_DIMS] = {deep ? stride : 1, stride, stride},
-                 pads[DL_DIMS] = {deep ? pad : 0, pad, number_or(s, "t", pad)},
-                 dilations[DL_DIMS] = {deep ? dilation : 1, dilation, dilation};
-    return dl_kernel_conv(pass_of(s), number(s, "n"), number(s, "c"), number(s, "f"),
-                          number_or(s, "g", 1), in, kernel, strides, pads, dilations);
-}
-
 /* Elements as the layers of model/ count them: layer_norm.c, layer_act.c, layer_pool.c, cost.c. */
 static bool streamed(const struct dl_raw_sample *s, struct dl_kernel *out) {
-    const bool backward = is(s->pass, "bwd_data");
+    const bool backward = dl_cal_is(s->pass, "bwd_data");
     const enum dl_pass pass = backward ? DL_BACKWARD_DATA : DL_FORWARD;
-    const double n = number(s, "n") * number(s, "c") * number_or(s, "h", 1) * number_or(s, "h", 1);
-    const double words = number(s, "bytes") / 4;
-    if (is(s->probe, "gpu-norm"))
+    const double n = dl_cal_number(s, "n") * dl_cal_number(s, "c") * dl_cal_number_or(s, "h", 1) *
+                     dl_cal_number_or(s, "h", 1);
+    const double words = dl_cal_number(s, "bytes") / 4;
+    if (dl_cal_is(s->probe, "gpu-norm"))
         *out = dl_kernel_stream(pass, 5 * n, backward ? 4 * n : 2 * n, n);
-    else if (is(s->probe, "gpu-act") || is(s->probe, "gpu-softmax"))
+    else if (dl_cal_is(s->probe, "gpu-act") || dl_cal_is(s->probe, "gpu-softmax"))
         *out = dl_kernel_stream(pass, n, backward ? 2 * n : n, n);
-    else if (is(s->probe, "gpu-layernorm")) {
+    else if (dl_cal_is(s->probe, "gpu-layernorm")) {
         *out = dl_kernel_stream(pass, 8 * n, backward ? 2 * n : n, n);
-        out->extra_bytes = 8 * number(s, "n");
-    } else if (is(s->probe, "gpu-update"))
+        out->extra_bytes = 8 * dl_cal_number(s, "n");
+    } else if (dl_cal_is(s->probe, "gpu-update"))
         *out = dl_kernel_stream(DL_UPDATE, 2 * words, 4 * words,
                                 2 * words); /* two calls: four arrays read, two written */
-    else if (is(s->probe, "gpu-pool")) {
-        const double side = floor((number(s, "h") - 1) / 2) + 1,
-                     pooled = number(s, "n") * number(s, "c") * side * side;
+    else if (dl_cal_is(s->probe, "gpu-pool")) {
+        const double side = floor((dl_cal_number(s, "h") - 1) / 2) + 1,
+                     pooled = dl_cal_number(s, "n") * dl_cal_number(s, "c") * side * side;
         *out = dl_kernel_stream(pass, n, backward ? pooled : n, backward ? n : pooled);
         out->extra_bytes = 8 * pooled;
-    } else if (is(s->probe, "gpu-copy"))
-        *out = dl_kernel_stream(pass, 0, words * (is(s->pass, "axpy") ? 2 : 1), words);
+    } else if (dl_cal_is(s->probe, "gpu-copy"))
+        *out = dl_kernel_stream(pass, 0, words * (dl_cal_is(s->pass, "axpy") ? 2 : 1), words);
     else
         return false;
     return true;
 }
 
 bool dl_cal_gpu_kernel(const struct dl_raw_sample *s, struct dl_kernel *out) {
-    if (is(s->probe, "gpu-gemm") || is(s->probe, "gpu-batch")) {
-        *out = dl_kernel_gemm(DL_FORWARD, number(s, "m"), number(s, "n"), number(s, "k"),
-                              number_or(s, "b", 1));
-        out->a_trans = number_or(s, "ta", 0) > 0;
-        out->b_trans = number_or(s, "tb", 0) > 0;
+    if (dl_cal_is(s->probe, "gpu-gemm") || dl_cal_is(s->probe, "gpu-batch")) {
+        *out = dl_kernel_gemm(DL_FORWARD, dl_cal_number(s, "m"), dl_cal_number(s, "n"),
+                              dl_cal_number(s, "k"), dl_cal_number_or(s, "b", 1));
+        out->a_trans = dl_cal_number_or(s, "ta", 0) > 0;
+        out->b_trans = dl_cal_number_or(s, "tb", 0) > 0;
         return true;
     }
-    if (!is(s->probe, "gpu-conv")) return streamed(s, out);
-    *out = convolution(s);
+    if (!dl_cal_is(s->probe, "gpu-conv")) return streamed(s, out);
+    *out = dl_cal_convolution(s);
     return true;
 }
 
@@ -99,9 +68,9 @@ double dl_cal_gpu_work(const struct dl_raw_sample *s) {
     struct dl_kernel kernel;
     if (s->probe == NULL) return NAN;
     if (strncmp(s->probe, "gpu-", 4) != 0)
-        return strncmp(s->probe, "nccl-", 5) == 0 ? number(s, "bytes") : NAN;
-    if (is(s->probe, "gpu-host")) return number(s, "bytes");
-    if (is(s->probe, "gpu-attention")) return dl_cal_gpu_attention_flop(s);
+        return strncmp(s->probe, "nccl-", 5) == 0 ? dl_cal_number(s, "bytes") : NAN;
+    if (dl_cal_is(s->probe, "gpu-host")) return dl_cal_number(s, "bytes");
+    if (dl_cal_is(s->probe, "gpu-attention")) return dl_cal_gpu_attention_flop(s);
     if (!dl_cal_gpu_kernel(s, &kernel)) return NAN;
     if (kernel.op != DL_OP_STREAM) return kernel.flop;
     return (kernel.read_elements + kernel.write_elements) *
@@ -111,7 +80,7 @@ double dl_cal_gpu_work(const struct dl_raw_sample *s) {
 
 bool dl_cal_gpu_measured(const struct dl_cal_journal *journal) {
     for (size_t i = 0; i < journal->sample_count; i++) {
-        if (is(journal->samples[i].probe, "gpu-gemm")) return true;
+        if (dl_cal_is(journal->samples[i].probe, "gpu-gemm")) return true;
     }
     return false;
 }
@@ -122,8 +91,8 @@ static double best(const struct dl_cal_maker *m, const char *probe, const char *
     double most = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (!is(s->probe, probe) || (pass != NULL && !is(s->pass, pass)) ||
-            (precision != NULL && !is(s->precision, precision)))
+        if (!dl_cal_is(s->probe, probe) || (pass != NULL && !dl_cal_is(s->pass, pass)) ||
+            (precision != NULL && !dl_cal_is(s->precision, precision)))
             continue;
         most = fmax(most, dl_cal_gpu_work(s) / s->median_s);
     }
@@ -133,7 +102,7 @@ static double best(const struct dl_cal_maker *m, const char *probe, const char *
 static double median_of(const struct dl_cal_maker *m, const char *probe, const char *pass) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (is(s->probe, probe) && is(s->pass, pass)) return s->median_s;
+        if (dl_cal_is(s->probe, probe) && dl_cal_is(s->pass, pass)) return s->median_s;
     }
     return NAN;
 }
@@ -232,7 +201,7 @@ static void gather(struct dl_cal_maker *m) {
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
         /* Rows that are summed are no plain streams: they have a factor over the surface
          * (cal_gpu_work.c), and no part in it. */
-        if (is(s->probe, "gpu-layernorm") || is(s->probe, "gpu-softmax") ||
+        if (dl_cal_is(s->probe, "gpu-layernorm") || dl_cal_is(s->probe, "gpu-softmax") ||
             !dl_cal_gpu_kernel(s, &k->kernel))
             continue;
         k->precision = dl_cal_gpu_precision(s);
@@ -276,13 +245,10 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
                               surface, &quality, err));
         surface->source = "measured";
         d->surface_count++;
-        dl_cal_note(
-            m,
-            dl_arena_printf(m->arena, "fit_%s_%s_%s", dl_op_names[op], dl_pass_names[pass],
-                            dl_precision_names[precision]),
-            dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%",
-                            quality.samples, quality.folds > 0 ? "cross-validated" : "in-sample",
-                            100 * quality.median_ape, 100 * quality.p90_ape));
+        dl_cal_note_fit(m,
+                        dl_arena_printf(m->arena, "fit_%s_%s_%s", dl_op_names[op],
+                                        dl_pass_names[pass], dl_precision_names[precision]),
+                        &quality);
     }
     return dl_cal_gpu_works(m, err);
 }

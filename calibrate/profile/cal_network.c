@@ -5,51 +5,8 @@
 #include <string.h>
 
 #include "calibrate/profile/cal_parts.h"
-#include "calibrate/fits/fit_link.h"
 
-static bool is(const char *text, const char *other) {
-    return text != NULL && strcmp(text, other) == 0;
-}
-
-struct messages {
-    struct dl_link_sample points[DL_LINK_SAMPLES_MAX];
-    struct dl_coll_sample *samples;
-    int64_t ranks;
-    size_t count;
-};
-
-/* Samples of one probe over one transport, ascending in bytes (the order of the plan, unless they
- * were resumed). ranks 0: of any rank set. */
-static enum dl_code collect(const struct dl_cal_maker *m, const char *probe, const char *transport,
-                            int64_t ranks, struct messages *out, struct dl_err *err) {
-    out->count = 0;
-    out->samples = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *out->samples);
-    if (out->samples == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < m->journal->sample_count; i++) {
-        const struct dl_raw_sample *s = &m->journal->samples[i];
-        const double bytes = dl_cal_shape_number(s->shape, "bytes");
-        if (!is(s->probe, probe) || !is(s->pass, transport) || out->count == DL_LINK_SAMPLES_MAX)
-            continue;
-        const double taking_part = dl_cal_shape_number(s->shape, "ranks");
-        if (!(taking_part >= 2) || (ranks > 0 && taking_part != (double)ranks)) continue;
-        size_t at = out->count;
-        for (; at > 0 && out->samples[at - 1].bytes > bytes; at--)
-            out->samples[at] = out->samples[at - 1];
-        if (at > 0 && out->samples[at - 1].bytes == bytes) {
-            /* measured twice: the first counts */
-            for (; at < out->count; at++) out->samples[at] = out->samples[at + 1];
-            continue;
-        }
-        out->samples[at] = (struct dl_coll_sample){bytes, s->median_s, s->low_s, s->high_s};
-        out->ranks = (int64_t)taking_part;
-        out->count++;
-    }
-    for (size_t i = 0; i < out->count; i++)
-        out->points[i] = (struct dl_link_sample){out->samples[i].bytes, out->samples[i].time_s};
-    return DL_OK;
-}
-
-static enum dl_code fit_messages(struct dl_cal_maker *m, const struct messages *got,
+static enum dl_code fit_messages(struct dl_cal_maker *m, const struct dl_cal_messages *got,
                                  const char *key, struct dl_piece **pieces, int *count,
                                  struct dl_err *err) {
     struct dl_link_line lines[DL_LINK_PIECES];
@@ -72,8 +29,8 @@ static enum dl_code fit_messages(struct dl_cal_maker *m, const struct messages *
 
 static enum dl_code make_link(struct dl_cal_maker *m, const char *transport, struct dl_link *link,
                               bool *present, struct dl_err *err) {
-    struct messages got;
-    DL_TRY(collect(m, "pingpong", transport, 0, &got, err));
+    struct dl_cal_messages got;
+    DL_TRY(dl_cal_messages(m, "pingpong", transport, 0, 0, &got, err));
     if (got.count < 2) return DL_OK;
     DL_TRY(fit_messages(m, &got, dl_arena_printf(m->arena, "pingpong_%s", transport), &link->pieces,
                         &link->piece_count, err));
@@ -113,8 +70,8 @@ static void note_pairs(struct dl_cal_maker *m) {
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < m->journal->sample_count; i++) {
             const struct dl_raw_sample *s = &m->journal->samples[i];
-            const double bytes = dl_cal_shape_number(s->shape, "bytes");
-            if (!is(s->probe, "pair")) continue;
+            const double bytes = dl_cal_number(s, "bytes");
+            if (!dl_cal_is(s->probe, "pair")) continue;
             if (pass == 0) largest = fmax(largest, bytes);
             if (pass == 0 || bytes != largest) continue;
             least = fmin(least, s->median_s);
@@ -151,8 +108,8 @@ static bool there(const struct dl_cal_maker *m, const char *operation, int64_t n
                   int64_t ranks) {
     for (int i = 0; i < m->out->collective_count; i++) {
         const struct dl_coll_measured *c = &m->out->collectives[i];
-        if (is(c->library, "mpi") && is(c->operation, operation) && c->nodes == nodes &&
-            (ranks == 0 || c->ranks == ranks))
+        if (dl_cal_is(c->library, "mpi") && dl_cal_is(c->operation, operation) &&
+            c->nodes == nodes && (ranks == 0 || c->ranks == ranks))
             return true;
     }
     return false;
@@ -163,9 +120,9 @@ static bool there(const struct dl_cal_maker *m, const char *operation, int64_t n
 static enum dl_code make_collective(struct dl_cal_maker *m, const char *probe,
                                     const char *operation, const char *transport, int64_t nodes,
                                     int64_t ranks, struct dl_err *err) {
-    struct messages got;
+    struct dl_cal_messages got;
     if (there(m, operation, nodes, ranks)) return DL_OK;
-    DL_TRY(collect(m, probe, transport, ranks, &got, err));
+    DL_TRY(dl_cal_messages(m, probe, transport, ranks, 0, &got, err));
     if (got.count < 2 || m->out->collective_count == DL_CAL_COLLECTIVES_MAX) return DL_OK;
     struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
     *c = (struct dl_coll_measured){.library = "mpi",
@@ -188,8 +145,10 @@ static size_t rank_sets(const struct dl_cal_maker *m, const char *probe, int64_t
     size_t count = 0;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        const double ranks = dl_cal_shape_number(s->shape, "ranks");
-        if (!is(s->probe, probe) || !is(s->pass, "net") || !(ranks >= 2 && ranks < 1e6)) continue;
+        const double ranks = dl_cal_number(s, "ranks");
+        if (!dl_cal_is(s->probe, probe) || !dl_cal_is(s->pass, "net") ||
+            !(ranks >= 2 && ranks < 1e6))
+            continue;
         size_t at = count;
         while (at > 0 && sets[at - 1] > (int64_t)ranks) at--;
         if ((at > 0 && sets[at - 1] == (int64_t)ranks) || count == room) continue;

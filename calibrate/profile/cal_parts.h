@@ -2,6 +2,8 @@
 #ifndef DL_CALIBRATE_PROFILE_CAL_PARTS_H
 #define DL_CALIBRATE_PROFILE_CAL_PARTS_H
 
+#include "calibrate/fits/fit_kernel.h"
+#include "calibrate/fits/fit_link.h"
 #include "calibrate/profile/cal_profile.h"
 #include "model/hardware/kernel.h"
 
@@ -18,6 +20,30 @@ struct dl_cal_maker {
 
 /* A line of "measurement"; nothing when the key or the text is NULL, or the list is full. */
 void dl_cal_note(struct dl_cal_maker *m, const char *key, const char *text);
+void dl_cal_note_fit(struct dl_cal_maker *m, const char *key, const struct dl_fit_quality *quality);
+
+/* Equal texts; NULL equals nothing. */
+bool dl_cal_is(const char *text, const char *other);
+/* Number at `key` of a sample's shape; the other form gives `fallback` where it is absent, not NAN.
+ */
+double dl_cal_number(const struct dl_raw_sample *sample, const char *key);
+double dl_cal_number_or(const struct dl_raw_sample *sample, const char *key, double fallback);
+/* The convolution that a sample of "conv" or "gpu-conv" measured. */
+struct dl_kernel dl_cal_convolution(const struct dl_raw_sample *sample);
+
+/* Samples of one probe over one rank set, ascending in bytes, each size once (the first sample
+ * counts). */
+struct dl_cal_messages {
+    struct dl_link_sample points[DL_LINK_SAMPLES_MAX];
+    struct dl_coll_sample *samples;
+    int64_t ranks;
+    size_t count;
+};
+/* pass NULL, ranks 0, nodes 0: any. */
+enum dl_code dl_cal_messages(const struct dl_cal_maker *m, const char *probe, const char *pass,
+                             int64_t ranks, int64_t nodes, struct dl_cal_messages *out,
+                             struct dl_err *err);
+int64_t dl_cal_nodes_of(const struct dl_raw_sample *sample); /* 1 where the shape names none */
 
 /* cal_network.c: links.intra and links.inter, and the collectives, from the samples of messages. */
 enum dl_code dl_cal_network(struct dl_cal_maker *m, struct dl_err *err);

@@ -7,7 +7,6 @@
 
 #include "calibrate/profile/cal_gpu.h"
 #include "calibrate/profile/cal_parts.h"
-#include "calibrate/fits/fit_kernel.h"
 
 /* Everything absent: the loader knows how. */
 static const char skeleton[] =
@@ -33,38 +32,23 @@ static const char skeleton[] =
 
 enum { SURFACES_MAX = 32 };
 
-static bool is(const char *text, const char *other) {
-    return text != NULL && strcmp(text, other) == 0;
-}
-
 double dl_cal_work(const struct dl_raw_sample *s) {
     const double of_gpu = dl_cal_gpu_work(s);
     if (dl_known(of_gpu)) return of_gpu;
-    if (is(s->probe, "gemm") || is(s->probe, "matmul")) {
-        return 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") *
-               dl_cal_shape_number(s->shape, "k");
+    if (dl_cal_is(s->probe, "gemm") || dl_cal_is(s->probe, "matmul")) {
+        return 2 * dl_cal_number(s, "m") * dl_cal_number(s, "n") * dl_cal_number(s, "k");
     }
-    const double bytes = dl_cal_shape_number(s->shape, "bytes");
-    if (is(s->probe, "stream")) return bytes * (is(s->pass, "triad") ? 3 : 2);
-    if (is(s->probe, "beside"))
-        return is(s->pass, "copy")
+    const double bytes = dl_cal_number(s, "bytes");
+    if (dl_cal_is(s->probe, "stream")) return bytes * (dl_cal_is(s->pass, "triad") ? 3 : 2);
+    if (dl_cal_is(s->probe, "beside"))
+        return dl_cal_is(s->pass, "copy")
                    ? 2 * bytes
-                   : 2 * dl_cal_shape_number(s->shape, "m") * dl_cal_shape_number(s->shape, "n") *
-                         dl_cal_shape_number(s->shape, "k");
-    if (!is(s->probe, "conv")) return bytes;
-    const double r = dl_cal_shape_number(s->shape, "r"),
-                 stride = dl_cal_shape_number(s->shape, "s");
-    const double side =
-        floor((dl_cal_shape_number(s->shape, "h") + 2 * dl_cal_shape_number(s->shape, "p") - r) /
-              stride) +
-        1;
-    return 2 * dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "f") * side *
-           side * dl_cal_shape_number(s->shape, "c") * r * r;
-}
-
-void dl_cal_note(struct dl_cal_maker *m, const char *key, const char *text) {
-    if (key == NULL || text == NULL || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
-    m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){key, text, NAN};
+                   : 2 * dl_cal_number(s, "m") * dl_cal_number(s, "n") * dl_cal_number(s, "k");
+    if (!dl_cal_is(s->probe, "conv")) return bytes;
+    const double r = dl_cal_number(s, "r"), stride = dl_cal_number(s, "s");
+    const double side = floor((dl_cal_number(s, "h") + 2 * dl_cal_number(s, "p") - r) / stride) + 1;
+    return 2 * dl_cal_number(s, "n") * dl_cal_number(s, "f") * side * side * dl_cal_number(s, "c") *
+           r * r;
 }
 
 static void note_number(struct dl_cal_maker *m, const char *key, double value) {
@@ -100,7 +84,7 @@ static double best_rate(const struct dl_cal_maker *m, const char *probe) {
     double best = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (is(s->probe, probe)) best = fmax(best, dl_cal_work(s) / s->median_s);
+        if (dl_cal_is(s->probe, probe)) best = fmax(best, dl_cal_work(s) / s->median_s);
     }
     return best;
 }
@@ -138,28 +122,10 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     d->kernel_latency_s = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (is(s->probe, "gemm") || is(s->probe, "matmul"))
+        if (dl_cal_is(s->probe, "gemm") || dl_cal_is(s->probe, "matmul"))
             d->kernel_latency_s = fmin(d->kernel_latency_s, s->median_s);
     }
     return DL_OK;
-}
-
-static enum dl_pass pass_of(const struct dl_raw_sample *s) {
-    return is(s->pass, "bwd_data")     ? DL_BACKWARD_DATA
-           : is(s->pass, "bwd_filter") ? DL_BACKWARD_WEIGHTS
-                                       : DL_FORWARD;
-}
-
-static struct dl_kernel convolution(const struct dl_raw_sample *s) {
-    const double h = dl_cal_shape_number(s->shape, "h"), r = dl_cal_shape_number(s->shape, "r");
-    const double stride = dl_cal_shape_number(s->shape, "s"),
-                 pad = dl_cal_shape_number(s->shape, "p");
-    const double in[DL_DIMS] = {1, h, h}, kernel[DL_DIMS] = {1, r, r},
-                 strides[DL_DIMS] = {1, stride, stride}, pads[DL_DIMS] = {0, pad, pad},
-                 dilation[DL_DIMS] = {1, 1, 1};
-    return dl_kernel_conv(pass_of(s), dl_cal_shape_number(s->shape, "n"),
-                          dl_cal_shape_number(s->shape, "c"), dl_cal_shape_number(s->shape, "f"), 1,
-                          in, kernel, strides, pads, dilation);
 }
 
 /* A product has no pass of its own: the three differ in what is transposed, and that is in its
@@ -171,14 +137,13 @@ static void gather(struct dl_cal_maker *m) {
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
         k->precision = DL_FP32;
         k->time_s = s->median_s;
-        if (is(s->probe, "conv")) {
-            k->kernel = convolution(s);
-        } else if (is(s->probe, product)) {
-            k->kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_shape_number(s->shape, "m"),
-                                       dl_cal_shape_number(s->shape, "n"),
-                                       dl_cal_shape_number(s->shape, "k"), 1);
-            k->kernel.a_trans = dl_cal_shape_number(s->shape, "ta") > 0;
-            k->kernel.b_trans = dl_cal_shape_number(s->shape, "tb") > 0;
+        if (dl_cal_is(s->probe, "conv")) {
+            k->kernel = dl_cal_convolution(s);
+        } else if (dl_cal_is(s->probe, product)) {
+            k->kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_number(s, "m"), dl_cal_number(s, "n"),
+                                       dl_cal_number(s, "k"), 1);
+            k->kernel.a_trans = dl_cal_number(s, "ta") > 0;
+            k->kernel.b_trans = dl_cal_number(s, "tb") > 0;
         } else {
             continue;
         }
@@ -209,13 +174,10 @@ static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
                                   DL_FP32, m->arena, surface, &quality, err));
         surface->source = "measured";
         d->surface_count++;
-        dl_cal_note(
-            m,
-            dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op],
-                            dl_pass_names[wanted[i].pass]),
-            dl_arena_printf(m->arena, "%zu samples, %s: median error %.1f %%, 90 %% below %.1f %%",
-                            quality.samples, quality.folds > 0 ? "cross-validated" : "in-sample",
-                            100 * quality.median_ape, 100 * quality.p90_ape));
+        dl_cal_note_fit(m,
+                        dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op],
+                                        dl_pass_names[wanted[i].pass]),
+                        &quality);
     }
     return DL_OK;
 }
@@ -247,8 +209,8 @@ static const struct dl_raw_sample *beside(const struct dl_cal_maker *m, const ch
                                           double devices) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (is(s->probe, "beside") && is(s->pass, pass) &&
-            dl_cal_shape_number(s->shape, "devices") == devices)
+        if (dl_cal_is(s->probe, "beside") && dl_cal_is(s->pass, pass) &&
+            dl_cal_number(s, "devices") == devices)
             return s;
     }
     return NULL;

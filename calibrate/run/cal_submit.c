@@ -9,31 +9,12 @@
 
 #include "calibrate/run/cal_child.h"
 #include "model/base/file.h"
+#include "model/base/text.h"
 
 static const double SBATCH_SILENCE_S = 60;
 /* Time limit of the job: a full calibration takes 5 minutes a node set, a quick one 1; four times
  * that. */
 static const double FULL_S = 1200, QUICK_S = 300, NODES_FACTOR = 2, BUDGET_FACTOR = 2;
-
-/* In single quotes, as a shell reads it back unchanged. NULL: out of memory. */
-static const char *quoted(const char *text, struct dl_arena *arena) {
-    size_t length = 3;
-    for (const char *c = text; *c != 0; c++) length += *c == '\'' ? 4 : 1;
-    char *out = dl_arena_alloc(arena, length, 1), *at = out;
-    if (out == NULL) return NULL;
-    *at++ = '\'';
-    for (const char *c = text; *c != 0; c++) {
-        if (*c == '\'') {
-            memcpy(at, "'\\''", 4);
-            at += 4;
-        } else {
-            *at++ = *c;
-        }
-    }
-    *at++ = '\'';
-    *at = 0;
-    return out;
-}
 
 static bool printable(const char *text) {
     for (; *text != 0; text++) {
@@ -46,9 +27,9 @@ static bool printable(const char *text) {
 static enum dl_code command_text(const struct dl_context *context, const struct dl_options *options,
                                  const char *profile, const char **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
-    const char *text =
-        dl_arena_printf(arena, "%s calibrate",
-                        quoted(context->program[0] != 0 ? context->program : "dlmodel", arena));
+    const char *text = dl_arena_printf(
+        arena, "%s calibrate",
+        dl_shell_quote(arena, context->program[0] != 0 ? context->program : "dlmodel"));
     for (int i = 0; i < options->given_count && text != NULL; i++) {
         const struct dl_option *o = options->given[i].option;
         const char *value = options->given[i].value;
@@ -58,11 +39,12 @@ static enum dl_code command_text(const struct dl_context *context, const struct 
         if (value != NULL && !printable(value))
             return dl_fail(err, DL_ERR_USAGE,
                            "--%s: a control character cannot go into a job script", o->name);
-        text = value == NULL
-                   ? dl_arena_printf(arena, "%s --%s", text, o->name)
-                   : dl_arena_printf(arena, "%s --%s %s", text, o->name, quoted(value, arena));
+        text = value == NULL ? dl_arena_printf(arena, "%s --%s", text, o->name)
+                             : dl_arena_printf(arena, "%s --%s %s", text, o->name,
+                                               dl_shell_quote(arena, value));
     }
-    *out = text == NULL ? NULL : dl_arena_printf(arena, "%s -o %s", text, quoted(profile, arena));
+    *out = text == NULL ? NULL
+                        : dl_arena_printf(arena, "%s -o %s", text, dl_shell_quote(arena, profile));
     return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 

@@ -202,8 +202,8 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
     struct dl_job_states states;
     struct dl_table table;
     bool accounting = true;
-    enum dl_format format = DL_FORMAT_TEXT;
     struct dl_err slurm = {0};
+    enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_runs(context, options, &runs, &accounting, err));
     const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
@@ -227,19 +227,7 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
         cells[7].string = state != NULL && state->nodes != NULL ? state->nodes : log.nodes;
         cells[8].string = log.failure != NULL ? log.failure : "";
     }
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-slurm-status");
-    dl_jw_array(&w, "runs");
-    dl_table_json(&table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    DL_TRY(context->output(options,
-                           format == DL_FORMAT_CSV ? dl_table_csv(&table)
-                           : format == DL_FORMAT_TEXT
-                               ? dl_table_text(&table)
-                               : dl_arena_printf(context->arena, "%s\n", w.text),
-                           err));
+    DL_TRY(dl_slurm_print(context, options, format, "dlmodel-slurm-status", &table, err));
     if (asked != DL_OK) *err = slurm;
     return asked;
 }

@@ -1,6 +1,5 @@
 /* slurm_parts.h - the subcommands of `dlmodel slurm`, one file each, and the options that they
- * share.
- */
+ * share. */
 #ifndef DL_SLURM_COMMANDS_SLURM_PARTS_H
 #define DL_SLURM_COMMANDS_SLURM_PARTS_H
 
@@ -33,6 +32,11 @@ enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struc
 
 /* Folder of runs: positional 1, --dir, the site's scratch, "dlmodel-runs". */
 const char *dl_slurm_folder(const struct dl_options *options, const struct dl_site *site);
+
+/* Prints a table of runs; `kind` is the format of the JSON document. */
+enum dl_code dl_slurm_print(struct dl_context *context, const struct dl_options *options,
+                            enum dl_format format, const char *kind, const struct dl_table *table,
+                            struct dl_err *err);
 
 /* What Slurm says of the jobs. */
 struct dl_job_state {

@@ -43,23 +43,6 @@ static void add_row(struct dl_table *table, const struct dl_slurm_plan *plan, in
     cells[9].string = run->folder;
 }
 
-static enum dl_code print_table(struct dl_context *context, const struct dl_options *options,
-                                const struct dl_table *table, struct dl_err *err) {
-    enum dl_format format = DL_FORMAT_TEXT;
-    struct dl_json_writer w;
-    DL_TRY(dl_output_format(options, &format, err));
-    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(table), err);
-    if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(table), err);
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-slurm-runs");
-    dl_jw_array(&w, "runs");
-    dl_table_json(table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
-}
-
 enum dl_code dl_slurm_script(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
     struct dl_slurm_plan plan;
@@ -142,6 +125,8 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     struct dl_table table;
     enum dl_code code = DL_OK;
     int submitted = 0;
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err)); /* before any job is submitted */
     DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
     dl_table_init(&table, context->arena, columns, COLUMNS);
     if (dl_option_given(options, "dry-run")) {
@@ -155,7 +140,7 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
             context,
             "%d jobs would be submitted; nothing was written (dlmodel slurm script prints one)",
             plan.count);
-        return print_table(context, options, &table, err);
+        return dl_slurm_print(context, options, format, "dlmodel-slurm-runs", &table, err);
     }
     DL_TRY(dl_file_mkdirs(plan.folder, err));
     for (int i = 0; i < plan.count && code == DL_OK; i++) {
@@ -168,7 +153,9 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     }
     struct dl_err print = {0};
     const enum dl_code printed =
-        submitted > 0 ? print_table(context, options, &table, &print) : DL_OK;
+        submitted > 0
+            ? dl_slurm_print(context, options, format, "dlmodel-slurm-runs", &table, &print)
+            : DL_OK;
     if (code != DL_OK) {
         context->note(context, "%d of %d jobs were submitted; those stay as they are", submitted,
                       plan.count);

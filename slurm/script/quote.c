@@ -4,29 +4,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "model/base/text.h"
+
 static bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* In single quotes nothing has a meaning but the quote itself. */
-const char *dl_sl_quote(struct dl_arena *arena, const char *text) {
-    char *out = dl_arena_alloc(arena, 4 * strlen(text) + 3, 1), *at = out;
-    if (out == NULL) return NULL;
-    *at++ = '\'';
-    for (; *text != 0; text++) {
-        if (*text == '\'') {
-            memcpy(at, "'\\''", 4);
-            at += 4;
-        } else
-            *at++ = *text;
-    }
-    *at++ = '\'';
-    *at = 0;
-    return out;
-}
-
 const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const char *value) {
-    const char *quoted = dl_sl_quote(arena, value);
+    const char *quoted = dl_shell_quote(arena, value);
     return quoted == NULL ? NULL : dl_arena_printf(arena, "--%s=%s", key, quoted);
 }
 

@@ -1,15 +1,11 @@
 /* quote.h - text of users and files made inert for bash, for #SBATCH lines and for names of
- * folders.
- */
+ * folders. */
 #ifndef DL_SLURM_SCRIPT_QUOTE_H
 #define DL_SLURM_SCRIPT_QUOTE_H
 
 #include "model/base/arena.h"
 #include "model/base/status.h"
 
-/* 'text' as one word of bash, whatever bytes it holds; a word that needs no quotes is quoted too.
- * NULL: out of memory. */
-const char *dl_sl_quote(struct dl_arena *arena, const char *text);
 /* "--key='value'": the value cannot become an option of its own, for it is glued to the key. */
 const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const char *value);
 /* The value as Slurm's parser of #SBATCH lines reads it back: a backslash before all but letters,

@@ -1,9 +1,8 @@
-/* script.c - the text of a job script. Every value goes through dl_sl_quote, dl_sl_quote_option or
- * dl_sl_directive; nothing else of users or site files reaches the text. What the script does: 1
+/* script.c - the text of a job script. Every value goes through dl_shell_quote, dl_sl_quote_option
+ * or dl_sl_directive; nothing else of users or site files reaches the text. What the script does: 1
  * says to itself who it is (job.jsonl), 2 sets up modules, files and environment, 3 looks at every
  * node (preflight) and keeps watching it, 4 starts helpers (parameter servers), 5 starts the
- * training tasks, 6 ends the helpers and says how it ended.
- */
+ * training tasks, 6 ends the helpers and says how it ended. */
 #include "slurm/script/script.h"
 
 #include <inttypes.h>
@@ -24,7 +23,7 @@ static void add(struct builder *b, const char *more) { dl_text_add(&b->out, more
 static void add_quoted(struct builder *b, const char *before, const char *value,
                        const char *after) {
     add(b, before);
-    add(b, dl_sl_quote(b->arena, value));
+    add(b, dl_shell_quote(b->arena, value));
     add(b, after);
 }
 

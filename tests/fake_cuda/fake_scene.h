@@ -5,6 +5,7 @@
  *   nodriver, nodevice, exclusive
  *   busy      a process uses the device from the beginning
  *   shared    a process comes during the samples
+ *   loaded    the device is 60 % busy, though no process is listed
  *   hot       clocks are throttled
  *   wrong     every result is wrong
  *   small     128 MiB of memory
@@ -12,10 +13,9 @@
  *   mute      that rank never answers
  *   late      that rank never joins
  *   stopped   that rank hangs before it joins
- * FAKE_CUDA_COUNT: devices, default 1.
- * FAKE_CUDA_CAPABILITY: 70 (default), 80 or 90.
+ * FAKE_CUDA_COUNT: devices, default 1. FAKE_CUDA_CAPABILITY: 70 (default), 80 or 90.
  * FAKE_CUDA_LINKS: mesh (NVLink 2 between all; default with several devices), switch or none.
- */
+ * FAKE_CUDA_CONTEXT: set by the fake runtime once this process uses the device. */
 #ifndef TESTS_FAKE_CUDA_FAKE_SCENE_H
 #define TESTS_FAKE_CUDA_FAKE_SCENE_H
 
