@@ -1,63 +1,13 @@
-/* coll_match.c - see coll_match.h. The table below is the whole knowledge: words of a row -> a
- * system file. */
+/* coll_match.c - see coll_match.h. */
 #include "model/collective/coll_match.h"
 
 #include <math.h>
 #include <string.h>
 
-/* All given parts must occur in the row. NULL system: known not to be described, with the reason.
- */
-struct rule {
-    const char *library, *words, *network, *file, *mpi, *why;
-    bool one_process, device_buffers;
-    const char *algorithm;    /* that the row's library runs; NULL: its choice */
-    const char *nccl_version; /* of the row's time, where the row gives none; NULL: the system's */
-};
-static const char DEEPBENCH[] = "deepbench";
-static const struct rule rules[] = {
-    /* -g 8 */
-    {"NCCL", "hybrid cube-mesh", "NVLink", "dgx1-v100", NULL, NULL, true, false, NULL, NULL},
-    {"NCCL", "OCI BM.GPU3.8", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, NULL},
-    /* its container has torch 2.0.1, hence NCCL 2.14.3 (key "vtrain") */
-    {"NCCL", "v100 single node", "NVLink", "dgx1-v100", NULL, NULL, false, false, NULL, "2.14.3"},
-    {"NCCL", "DGX-1 cluster (4 EDR", "InfiniBand", "dgx1-v100", NULL, NULL, false, false, NULL,
-     NULL},
-    {"NCCL", "4 servers x 8 V100 (2 NVLinks), one EDR", "InfiniBand", "v100-8x-edr", NULL, NULL,
-     false, false, NULL, NULL},
-    {"NCCL", "2 nodes x 4 V100, 2x EDR", "InfiniBand", "abci-v100", NULL, NULL, false, false, NULL,
-     NULL},
-    {"NCCL", "p3dn", "", "aws-p3dn-24xlarge", NULL, NULL, false, false, NULL, NULL},
-    {"NCCL", "4 machines x 8 V100-32G", "TCP", "v100-8x-100gbe", NULL, NULL, false, false, NULL,
-     NULL},
-    {"NCCL", "GCP", "TCP", "gcp-v100", NULL, NULL, false, false, NULL, NULL},
-    /* runs of 2023 and later: Open MPI 4.1 or 5 */
-    /* "host" and "device" rows of this one agree to a few percent at 26 us a step, in the node too:
-       both staged */
-    {"OSU", "ND40rs_v2, CycleCloud", "InfiniBand EDR", "v100-8x-edr", "hpcx-2.18", NULL, false,
-     true, NULL, NULL},
-    {"OSU", "ND40rs_v2", "InfiniBand EDR", "v100-8x-edr", "hpcx", NULL, false, false, NULL,
-     NULL}, /* Azure's images carry HPC-X (mem) */
-    {"OSU", "p3dn", "", "aws-p3dn-24xlarge", "openmpi-5.0", NULL, false, false, NULL, NULL},
-    /* runs with and without the flag for device buffers cost the same */
-    {"OSU", "Google", "TCP", "gcp-v100", "openmpi-5.0", NULL, false, false, NULL, NULL},
-    {"MLSL", "7250", "OPA", "stampede2-knl", NULL, NULL, false, false, NULL, NULL},
-    /* DeepBench: one server for each of its devices, found by the table deepbench below */
-    {"Baidu", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, "ring", NULL},
-    {"OSU", "Motherboard", "", DEEPBENCH, NULL, NULL, false, true, NULL, NULL},
-    {"NCCL", "Motherboard", "", DEEPBENCH, NULL, NULL, false, false, NULL, NULL}};
+/* A row that gives its bus bandwidth alone is taken as a message of this size. */
+static const double LARGE_BYTES = 1073741824.0;
 
-/* The sheets of DeepBench tell the device in a column of its own. */
-static const struct {
-    const char *device, *file;
-} deepbench[] = {{"1080Ti", "deepbench-1080ti"},
-                 {"M40", "deepbench-m40"},
-                 {"P100", "deepbench-p100"},
-                 {"TitanX", "deepbench-titanx"},
-                 {"TitanX_Pascal", "deepbench-titanx-pascal"}};
-
-static bool has(const char *text, const char *part) {
-    return part[0] == '\0' || (text != NULL && strstr(text, part) != NULL);
-}
+static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
 
 double dl_collective_bus_factor(enum dl_collective_op op, double ranks) {
     switch (op) {
@@ -69,6 +19,8 @@ double dl_collective_bus_factor(enum dl_collective_op op, double ranks) {
     }
 }
 
+/* Tables name libraries as people do: "Intel MLSL", "OSU Open MPI/UCX" (OSU's benchmarks time an
+ * MPI), "Baidu ring-allreduce" (which runs on MPI). -1: none of them. */
 static int library_of(const char *name) {
     static const struct {
         const char *part;
@@ -76,100 +28,138 @@ static int library_of(const char *name) {
     } names[] = {{"MLSL", DL_LIB_MLSL}, {"NCCL", DL_LIB_NCCL}, {"nccl", DL_LIB_NCCL},
                  {"OSU", DL_LIB_MPI},   {"MPI", DL_LIB_MPI},   {"Baidu", DL_LIB_MPI},
                  {"mlsl", DL_LIB_MLSL}, {"Gloo", DL_LIB_GLOO}};
+    if (name == NULL) return -1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (has(name, names[i].part)) return (int)names[i].library;
-    return name != NULL ? dl_library_find(name) : -1;
+        if (strstr(name, names[i].part) != NULL) return (int)names[i].library;
+    return dl_library_find(name);
+}
+
+/* Whether the text is an MPI release as system files write them: "openmpi-5.0", "hpcx". */
+static bool is_mpi_release(const char *text) {
+    static const char *const families[] = {"openmpi-", "hpcx", "mpich", "mvapich", "intel", "cray"};
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (strncmp(text, families[i], strlen(families[i])) == 0) return true;
+    return false;
+}
+
+static void take_version(const char *version, struct dl_coll_match *match) {
+    const enum dl_library library = match->request.library;
+    if (!given(version)) return;
+    if (library == DL_LIB_NCCL && version[0] == '2' && version[1] == '.')
+        match->nccl_version = version;
+    else if (library == DL_LIB_MPI && is_mpi_release(version))
+        match->mpi = version;
+    else
+        match->version_ignored = library == DL_LIB_NCCL || library == DL_LIB_MPI;
+}
+
+/* Size and time of the row, or those of a large message; NULL, or why there are none. */
+static const char *take_measurement(const struct dl_coll_row *row, struct dl_coll_match *match) {
+    double bytes = row->size_bytes, measured_s = row->time_s;
+    if (isnan(bytes) && isnan(measured_s) && row->bus_bytes_per_s > 0.0) {
+        bytes = LARGE_BYTES;
+        measured_s =
+            bytes * dl_collective_bus_factor(match->request.op, row->ranks) / row->bus_bytes_per_s;
+    }
+    if (!(bytes >= 0.0) || !(measured_s > 0.0)) return "no size or time";
+    match->request.bytes = bytes;
+    match->measured_s = measured_s;
+    return NULL;
+}
+
+/* NULL, or why the row asks for nothing that the model knows. */
+static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
+    const int library = library_of(row->library),
+              op = row->collective != NULL ? dl_collective_op_find(row->collective) : -1;
+    if (library < 0) return "library not known";
+    if (op < 0) return "collective not known";
+    if (!(row->nodes >= 1.0) || !(row->ranks >= row->nodes) || fmod(row->ranks, row->nodes) != 0.0)
+        return "nodes and ranks are not given";
+    match->request = (struct dl_collective_request){
+        .op = (enum dl_collective_op)op,
+        .library = (enum dl_library)library,
+        .nodes = (int64_t)row->nodes,
+        .ranks_per_node = (int64_t)(row->ranks / row->nodes),
+        .flows_per_adapter = 1.0,
+        .device_buffers = row->buffers != NULL && strcmp(row->buffers, "device") == 0,
+        .algorithm = given(row->algorithm) ? row->algorithm : NULL};
+    return take_measurement(row, match);
 }
 
 struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
     struct dl_coll_match match = {.measured_s = NAN};
-    int library = library_of(row->library),
-        op = row->collective != NULL ? dl_collective_op_find(row->collective) : -1;
-    match.why = "no system file matches this description";
-    if (library < 0 || op < 0) {
-        match.why = library < 0 ? "library not known" : "collective not known";
-        return match;
-    }
-    if (!(row->nodes >= 1.0) || !(row->ranks >= row->nodes) ||
-        fmod(row->ranks, row->nodes) != 0.0) {
-        match.why = "nodes and ranks are not given";
-        return match;
-    }
-    double bytes = row->size_bytes, measured_s = row->time_s;
-    enum dl_collective_op operation = (enum dl_collective_op)op;
-    if (isnan(bytes) && isnan(measured_s) && row->bus_bytes_per_s > 0.0) {
-        bytes = 1073741824.0;
-        measured_s = bytes * dl_collective_bus_factor(operation, row->ranks) / row->bus_bytes_per_s;
-    }
-    if (!(bytes >= 0.0) || !(measured_s > 0.0)) {
-        match.why = "no size or time";
-        return match;
-    }
-    match.request =
-        (struct dl_collective_request){.op = operation,
-                                       .library = (enum dl_library)library,
-                                       .bytes = bytes,
-                                       .nodes = (int64_t)row->nodes,
-                                       .ranks_per_node = (int64_t)(row->ranks / row->nodes),
-                                       .flows_per_adapter = 1.0};
-    match.measured_s = measured_s;
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        const struct rule *rule = &rules[i];
-        if (!has(row->library, rule->library) || !has(row->system, rule->words) ||
-            !has(row->network, rule->network))
-            continue;
-        match.system = rule->file, match.mpi = rule->mpi, match.why = rule->why;
-        if (rule->file == DEEPBENCH) {
-            match.system = NULL, match.why = "no system file of this server";
-            for (size_t d = 0; d < sizeof deepbench / sizeof deepbench[0] && row->device != NULL;
-                 d++)
-                if (strcmp(row->device, deepbench[d].device) == 0) match.system = deepbench[d].file;
-        }
-        match.request.algorithm = rule->algorithm, match.nccl_version = rule->nccl_version;
-        match.request.device_buffers = rule->device_buffers;
-        match.launches = rule->one_process ? (int)match.request.ranks_per_node : 0;
-        break;
-    }
-    /* "2.4.7ms0"; words such as "NGC TF 24.06" are not versions */
-    const char *version = row->lib_version;
-    if (match.system != NULL && version != NULL && version[0] == '2' && version[1] == '.')
-        match.nccl_version = version;
+    match.why = take_request(row, &match);
+    if (match.why == NULL && !given(row->system)) match.why = "no system is given";
+    if (match.why != NULL) return match;
+    match.system = row->system;
+    take_version(row->lib_version, &match);
+    if (row->devices_per_process > 1.0) match.launches = (int)row->devices_per_process;
     return match;
+}
+
+#define TEXT(member, need, text)                                                                   \
+    {                                                                                              \
+        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_coll_row, member),   \
+        .required = need, .help = text                                                             \
+    }
+#define NUMBER(name, member, need, measure, text)                                                  \
+    {                                                                                              \
+        .key = name, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_coll_row, member),      \
+        .required = need, .unit = measure, .help = text                                            \
+    }
+/* A required column must be in the header; its cells may be empty. */
+static const struct dl_field columns[] = {
+    TEXT(library, true, "collective library: NCCL, MPI, MLSL or Gloo; longer names hold one"),
+    TEXT(lib_version, true,
+         "its release: 2.18.3 of NCCL, openmpi-5.0 or hpcx-2.18 of MPI; empty: the system's"),
+    TEXT(collective, true, "a row of `list collectives`"),
+    TEXT(device, true, "as published"),
+    TEXT(system, true, "file of data/systems; a row that names none is not predicted"),
+    NUMBER("nodes", nodes, true, DL_UNIT_COUNT, "nodes that take part"),
+    NUMBER("ranks", ranks, true, DL_UNIT_COUNT, "ranks on all nodes together"),
+    TEXT(network, true, "as published"),
+    NUMBER("size_bytes", size_bytes, true, DL_UNIT_BYTE, "message size"),
+    NUMBER("time_us", time_s, true, DL_UNIT_NONE, "measured time, us"),
+    NUMBER("busbw_GBs", bus_bytes_per_s, true, DL_UNIT_NONE,
+           "bus bandwidth, GB/s; used where size and time are empty"),
+    TEXT(buffers, false, "memory that MPI was given: host (also when empty) or device"),
+    TEXT(algorithm, false, "that the library was made to run; empty: the library's choice"),
+    NUMBER("devices_per_process", devices_per_process, false, DL_UNIT_COUNT,
+           "devices that one host thread drives (nccl-tests -g N); empty: one"),
+    TEXT(series, false,
+         "name of the measurement campaign, where one machine and library release have several"),
+    {.key = NULL},
+};
+
+const struct dl_schema dl_coll_row_schema = {
+    .name = "dlmodel-collectives",
+    .summary = "columns of a table of measured collectives; others are kept and ignored",
+    .size = sizeof(struct dl_coll_row),
+    .fields = columns,
+};
+
+/* Numbers of a table come in the units of its column names. */
+static double si_factor(const char *column) {
+    if (strcmp(column, "time_us") == 0) return 1e-6;
+    return strcmp(column, "busbw_GBs") == 0 ? 1e9 : 1.0;
 }
 
 enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_row *out,
                               struct dl_err *err) {
-    struct dl_coll_row read = {0};
-    struct {
-        const char *column;
-        const char **text;
-    } texts[] = {{"library", &read.library},
-                 {"lib_version", &read.lib_version},
-                 {"collective", &read.collective},
-                 {"device", &read.device},
-                 {"system", &read.system},
-                 {"network", &read.network},
-                 {"notes", &read.notes}};
-    struct {
-        const char *column;
-        double scale, *number;
-    } numbers[] = {{"nodes", 1.0, &read.nodes},
-                   {"ranks", 1.0, &read.ranks},
-                   {"size_bytes", 1.0, &read.size_bytes},
-                   {"time_us", 1e-6, &read.time_s},
-                   {"busbw_GBs", 1e9, &read.bus_bytes_per_s}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        int column = dl_csv_column(csv, texts[i].column);
-        if (column < 0)
-            return dl_fail_at(err, csv->name, 1, 1, texts[i].column, "expected this column");
-        *texts[i].text = csv->rows[row][column];
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        int column = dl_csv_column(csv, numbers[i].column);
-        if (column < 0)
-            return dl_fail_at(err, csv->name, 1, 1, numbers[i].column, "expected this column");
-        DL_TRY(dl_csv_number(csv, row, column, numbers[i].number, err));
-        *numbers[i].number *= numbers[i].scale;
+    struct dl_coll_row read = {.devices_per_process = NAN};
+    for (const struct dl_field *field = columns; field->key != NULL; field++) {
+        const int column = dl_csv_column(csv, field->key);
+        void *member = (char *)&read + field->offset;
+        if (column < 0 && field->required)
+            return dl_fail_at(err, csv->name, 1, 1, field->key, "expected this column");
+        if (column < 0) continue;
+        if (field->type == DL_FIELD_STRING) {
+            *(const char **)member = csv->rows[row][column];
+        } else {
+            double *number = member;
+            DL_TRY(dl_csv_number(csv, row, column, number, err));
+            *number *= si_factor(field->key);
+        }
     }
     *out = read;
     return DL_OK;

@@ -1,33 +1,42 @@
-/* coll_match.h - rows of a published collectives table (the CSV of the contract) to a system file
- * and a request.
+/* coll_match.h - a row of a collectives table (the CSV of the contract) as a request to the model.
  *
- * Tables name systems in words. A row is matched only where data/systems has that machine or its
- * class; the reason why not is told otherwise. Pure: text in, names out.
+ * The columns alone decide. `system` names a file of data/systems; whether it is there, the caller
+ * finds out. Pure: text in, names out.
  */
 #ifndef DL_MODEL_COLLECTIVE_COLL_MATCH_H
 #define DL_MODEL_COLLECTIVE_COLL_MATCH_H
 
-#include "model/collective/collective.h"
 #include "model/base/csv.h"
+#include "model/base/json.h"
+#include "model/collective/collective.h"
 
 /* As in the file; NULL or "": unknown. Numbers NAN when empty. */
 struct dl_coll_row {
-    const char *library, *lib_version, *collective, *device, *system, *network, *notes;
+    const char *library, *lib_version, *collective, *device, *system, *network;
+    /* columns that a table may leave out */
+    const char *buffers;   /* "device": MPI was given device memory */
+    const char *algorithm; /* that the library was made to run */
+    const char *series;    /* tells apart what the other columns do not */
     double nodes, ranks, size_bytes, time_s;
-    double bus_bytes_per_s; /* published bus bandwidth, for rows that give only it */
+    double bus_bytes_per_s;     /* published bus bandwidth, for rows that give only it */
+    double devices_per_process; /* nccl-tests -g N */
 };
 
 struct dl_coll_match {
-    const char *system; /* file in data/systems; NULL: none */
+    const char *system; /* as the row names it; NULL: the row cannot be predicted */
     const char *why;    /* reason when system is NULL */
     struct dl_collective_request request;
     /* for rows without size and time: of a 1 GiB message at the published bus bandwidth */
     double measured_s;
     const char *nccl_version, *mpi; /* to put in place of the system's own; NULL: keep */
+    bool version_ignored;           /* lib_version is given, but is no release of its library */
     /* kernels that one host thread starts for each call (nccl-tests -g N): add this many times the
      * device's launch_s; 0: one process per device */
     int launches;
 };
+
+/* The columns of a table of collectives, for `dlmodel schema collectives`. */
+extern const struct dl_schema dl_coll_row_schema;
 
 /* F-COLL-BUS: bus bandwidth / algorithm bandwidth for `ranks`: 2(n-1)/n all-reduce, (n-1)/n
  * all-gather, reduce-scatter, all-to-all; else 1. */

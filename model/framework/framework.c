@@ -5,6 +5,7 @@
 
 #include "model/collective/collective.h"
 #include "model/framework/gradient_sync.h"
+#include "model/framework/release.h"
 #include "model/parallel/strategy.h"
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack,
@@ -58,12 +59,18 @@ static const struct dl_field release_fields[] = {
      .offset = RELEASE(source),
      .required = true,
      .help = "key of SOURCES.md of its constants"},
-    {.key = "words",
+    {.key = "versions",
      .type = DL_FIELD_STRINGS,
-     .offset = RELEASE(words),
-     .count_offset = RELEASE(word_count),
+     .offset = RELEASE(versions),
+     .count_offset = RELEASE(version_count),
      .required = true,
-     .help = "a run whose source or notes hold one of these is of this release"},
+     .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
+    {.key = "where",
+     .type = DL_FIELD_MAP,
+     .offset = RELEASE(where),
+     .count_offset = RELEASE(where_count),
+     .help = "column of a run (workload, layout) -> value, or several between commas: of these "
+             "versions it covers such runs alone"},
     {.key = "set",
      .type = DL_FIELD_MAP,
      .offset = RELEASE(set),
@@ -88,6 +95,11 @@ static const struct dl_field framework_fields[] = {
     STRING(summary, true, "one line"),
     STRING(source, true, "key of SOURCES.md for every number without its own"),
     STRING(release, true, "release whose constants these are"),
+    {.key = "versions",
+     .type = DL_FIELD_STRINGS,
+     .offset = offsetof(struct dl_framework, versions),
+     .count_offset = offsetof(struct dl_framework, version_count),
+     .help = "further values of framework_version that the members of this file cover"},
     STRING(behaviour, true, "how gradients are exchanged: a row of `list behaviours`"),
     STRING(library, true, "collective library on GPUs: nccl, mpi, gloo, grpc, ps-lite, copy, mlsl"),
     STRING(copy_pattern, false,
@@ -244,17 +256,6 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
     return NULL;
 }
 
-const struct dl_framework_release *dl_framework_release_match(const struct dl_framework *framework,
-                                                              const char *text) {
-    for (int i = 0; i < framework->release_count; i++) {
-        for (int w = 0; w < framework->releases[i].word_count; w++) {
-            if (strstr(text, framework->releases[i].words[w]) != NULL)
-                return &framework->releases[i];
-        }
-    }
-    return NULL;
-}
-
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err) {
@@ -320,6 +321,7 @@ enum dl_code dl_framework_check(const struct dl_framework *framework, const stru
     if (dl_framework_behaviour_find(framework->behaviour) == NULL) {
         return dl_json_fail(doc, "behaviour", err, "no such behaviour '%s'", framework->behaviour);
     }
+    DL_TRY(dl_framework_release_check(framework, doc, err));
     DL_TRY(check_library(doc, "library", framework->library, err));
     DL_TRY(check_library(doc, "cpu_library", framework->cpu_library, err));
     if (framework->strategy != NULL && dl_strategy_find(framework->strategy) == NULL) {

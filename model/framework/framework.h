@@ -6,12 +6,14 @@
 
 #include "model/base/json.h"
 
-/* Constants of one release where they differ from the file's. A run belongs to a release when one
- * of its words stands in what its source says (container, version, commit). */
+/* Constants of one release where they differ from the file's. release.h says which runs it covers.
+ */
 struct dl_framework_release {
     const char *name, *source;
-    const char **words;
-    int word_count;
+    const char **versions; /* each a framework_version or the beginning of one */
+    int version_count;
+    struct dl_map_entry *where; /* column of a run -> value; all must hold */
+    int where_count;
     struct dl_map_entry *set;
     int set_count; /* member -> value, as --set takes them */
     /* name -> how this release builds that network */
@@ -21,6 +23,8 @@ struct dl_framework_release {
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
+    const char **versions; /* further ones that the file's own constants cover */
+    int version_count;
     const char *behaviour; /* row of dl_framework_behaviours */
     /* collective library: "nccl", "mpi", "gloo", "grpc", "ps-lite", "copy", "mlsl" */
     const char *library;
@@ -142,10 +146,6 @@ extern const struct dl_schema dl_framework_schema;
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* The first release one of whose words stands in `text` (what a source says of its software); NULL:
- * none. */
-const struct dl_framework_release *dl_framework_release_match(const struct dl_framework *framework,
-                                                              const char *text);
 /* Sets the release's constants in the framework's document, which is then to be loaded again. */
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,

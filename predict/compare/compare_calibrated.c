@@ -1,13 +1,13 @@
 /* compare_calibrated.c - published collectives, predicted from other samples of the same machine as
- * a calibrated profile would: five folds over the sizes of each series (series.h), or every rank
- * count from the others. */
+ * a calibrated profile would predict them: five folds over the sizes of each series (series.h), or
+ * each rank count from the others. */
 #include <math.h>
 #include <string.h>
 
 #include "predict/compare/compare.h"
 #include "predict/plot/series.h"
 
-enum { FEWEST = 5 }; /* series with fewer sizes are not parted */
+enum { FEWEST = 5 }; /* series with fewer sizes are not split into folds */
 
 /* What the profile of this fold would hold: *count rank sets, 0 with the reason. */
 static enum dl_code profile_of(const struct dl_series *series, const struct dl_series_row *row,
@@ -50,7 +50,9 @@ static enum dl_code predict_row(const struct dl_data *data, const struct dl_seri
     DL_TRY(profile_of(series, row, mode, &sets, &count, &out->why, err));
     out->skipped = count == 0;
     if (out->skipped) return DL_OK;
-    DL_TRY(dl_series_system(data, row, series->arena, &system, err));
+    DL_TRY(dl_series_system(data, row, series->arena, &system, &out->why, err));
+    out->skipped = out->why != NULL;
+    if (out->skipped) return DL_OK;
     system.collectives = sets, system.collective_count = count;
     if (dl_collective_time(&system, &row->match.request, &t, &inner) != DL_OK) {
         out->skipped = true;
@@ -85,7 +87,7 @@ enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_c
         *compared = (struct dl_compared){
             .id = row->id,
             .source = row->source,
-            .system = row->match.system != NULL ? row->match.system : row->text.system,
+            .system = row->text.system,
             .framework = row->text.library,
             .unit = "s",
             .measured = row->text.time_s,

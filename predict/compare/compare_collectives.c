@@ -4,41 +4,49 @@
 
 #include "model/collective/coll_match.h"
 #include "predict/compare/compare.h"
+#include "predict/compare/row_system.h"
 
+/* A system file is read once; one that is not there is remembered with the reason. */
 struct system_cache {
-    const char *name;
-    const struct dl_system *system;
+    struct {
+        const char *name, *why;
+        const struct dl_system *system;
+    } entries[64];
+    int count;
 };
 
-static enum dl_code find_system(const struct dl_data *data, struct system_cache *cache, int *count,
+static enum dl_code find_system(const struct dl_data *data, struct system_cache *cache,
                                 const char *name, struct dl_arena *arena,
-                                const struct dl_system **out, struct dl_err *err) {
-    for (int i = 0; i < *count; i++) {
-        if (strcmp(cache[i].name, name) == 0) {
-            *out = cache[i].system;
+                                const struct dl_system **out, const char **why_out,
+                                struct dl_err *err) {
+    for (int i = 0; i < cache->count; i++) {
+        if (strcmp(cache->entries[i].name, name) == 0) {
+            *out = cache->entries[i].system;
+            *why_out = cache->entries[i].why;
             return DL_OK;
         }
     }
-    DL_TRY(dl_data_system(data, name, arena, out, err));
-    if (*count < 64) cache[(*count)++] = (struct system_cache){name, *out};
+    DL_TRY(dl_row_system(data, name, arena, out, why_out, err));
+    if (cache->count < (int)(sizeof cache->entries / sizeof cache->entries[0])) {
+        cache->entries[cache->count].name = name;
+        cache->entries[cache->count].why = *why_out;
+        cache->entries[cache->count++].system = *out;
+    }
     return DL_OK;
 }
 
-/* Rows that `import` wrote name the system itself. */
-static bool is_system(const struct dl_data *data, const char *name, struct dl_arena *arena) {
-    struct dl_err ignored = {.code = DL_OK};
-    const char *path;
-    return name != NULL && name[0] != 0 &&
-           dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, &ignored) == DL_OK;
+static bool same_text(const char *a, const char *b) {
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
                                 struct dl_compared *out, struct dl_arena *arena) {
-    struct dl_system as_run = *system; /* the library's release of the row, where it is given */
+    struct dl_system as_run = *system; /* with the library's release that the row gives */
     if (match->nccl_version != NULL) as_run.nccl_version = match->nccl_version;
     if (match->mpi != NULL) as_run.mpi = match->mpi;
-    /* of another release */
-    if (as_run.nccl_version != system->nccl_version || as_run.mpi != system->mpi)
+    /* samples of the system are of its own release */
+    if (!same_text(as_run.nccl_version, system->nccl_version) ||
+        !same_text(as_run.mpi, system->mpi))
         as_run.collective_count = 0;
     struct dl_collective_time t;
     struct dl_err inner = {0};
@@ -59,21 +67,18 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
 
 enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv,
                                     struct dl_comparison *out, struct dl_err *err) {
-    struct system_cache cache[64];
-    int cached = 0;
+    struct system_cache cache = {.count = 0};
     const int source = dl_csv_column(csv, "source");
     for (int r = 0; r < csv->row_count; r++) {
         struct dl_coll_row row;
         DL_TRY(dl_coll_row_read(csv, r, &row, err));
         struct dl_coll_match match = dl_coll_match(&row);
-        if (match.system == NULL && match.measured_s > 0 && is_system(data, row.system, out->arena))
-            match.system = row.system;
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){
             .id = dl_arena_printf(out->arena, "%s:%d", csv->name, csv->row_lines[r]),
             .source = source < 0 ? "" : csv->rows[r][source],
-            .system = match.system != NULL ? match.system : row.system,
+            .system = row.system,
             .framework = row.library,
             .unit = "s",
             .measured = match.measured_s > 0 ? match.measured_s : row.time_s,
@@ -83,13 +88,18 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
             .high = NAN,
             .devices = dl_known(row.ranks) ? (int64_t)row.ranks : 0,
         };
-        if (match.system == NULL || !(compared->measured > 0)) {
-            compared->skipped = true;
-            compared->why = match.system == NULL ? match.why : "no measured time";
-            continue;
-        }
-        const struct dl_system *system;
-        DL_TRY(find_system(data, cache, &cached, match.system, out->arena, &system, err));
+        const struct dl_system *system = NULL;
+        compared->why = match.why;
+        if (match.system != NULL)
+            DL_TRY(
+                find_system(data, &cache, match.system, out->arena, &system, &compared->why, err));
+        compared->skipped = system == NULL;
+        if (system == NULL) continue;
+        if (match.version_ignored)
+            compared->remark = dl_arena_printf(
+                out->arena,
+                "lib_version \"%s\" is no release of the library: the system's is taken",
+                row.lib_version);
         DL_TRY(predict_row(system, &match, compared, out->arena));
     }
     return DL_OK;

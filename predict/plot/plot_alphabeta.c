@@ -164,9 +164,15 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
             const struct dl_series_row *row = &series.rows[r];
             if (row->series != r || row->sizes < 2) continue;
             if (*count == DL_PLOT_CURVES) return too_many(err);
-            struct curve *curve = &curves[(*count)++];
+            struct curve *curve = &curves[*count];
+            const char *why;
             DL_TRY(dl_series_measured(&series, r, -1, &curve->measured, err));
-            DL_TRY(dl_series_system(&data, row, context->arena, &curve->system, err));
+            DL_TRY(dl_series_system(&data, row, context->arena, &curve->system, &why, err));
+            if (why != NULL) {
+                context->note(context, "%s: not drawn: %s", row->id, why);
+                continue;
+            }
+            ++*count;
             curve->request = row->match.request;
             const double launch_s = curve->system.device->launch_s;
             curve->launches_s = dl_known(launch_s) ? row->match.launches * launch_s : 0;

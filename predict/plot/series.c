@@ -1,26 +1,14 @@
 /* series.c - see series.h. */
 #include "predict/plot/series.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "predict/compare/row_system.h"
+
 static bool same_text(const char *a, const char *b) {
     return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
-}
-
-/* "median of 5 runs buffers host" and "median of 12 runs buffers host" are one way of measuring. */
-static bool same_words(const char *a, const char *b) {
-    if (a == NULL) a = "";
-    if (b == NULL) b = "";
-    for (;;) {
-        while (isdigit((unsigned char)*a)) a++;
-        while (isdigit((unsigned char)*b)) b++;
-        if (*a != *b) return false;
-        if (*a == '\0') return true;
-        a++, b++;
-    }
 }
 
 static bool same_machine(const struct dl_series_row *a, const struct dl_series_row *b) {
@@ -29,7 +17,7 @@ static bool same_machine(const struct dl_series_row *a, const struct dl_series_r
            same_text(a->text.library, b->text.library) &&
            same_text(a->text.lib_version, b->text.lib_version) &&
            same_text(a->text.system, b->text.system) && same_text(a->text.device, b->text.device) &&
-           same_words(a->text.notes, b->text.notes);
+           same_text(a->text.series, b->text.series);
 }
 
 static bool same_ranks(const struct dl_series_row *a, const struct dl_series_row *b) {
@@ -114,9 +102,11 @@ enum dl_code dl_series_measured(const struct dl_series *series, int first, int f
 }
 
 enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series_row *row,
-                              struct dl_arena *arena, struct dl_system *out, struct dl_err *err) {
+                              struct dl_arena *arena, struct dl_system *out, const char **why_out,
+                              struct dl_err *err) {
     const struct dl_system *loaded;
-    DL_TRY(dl_data_system(data, row->match.system, arena, &loaded, err));
+    DL_TRY(dl_row_system(data, row->match.system, arena, &loaded, why_out, err));
+    if (loaded == NULL) return DL_OK;
     *out = *loaded;
     if (row->match.nccl_version != NULL) out->nccl_version = row->match.nccl_version;
     if (row->match.mpi != NULL) out->mpi = row->match.mpi;

@@ -1,7 +1,7 @@
 /* series.h - rows of a table of collectives as series: what was measured in one way.
  *
- * One series: machine, library and release, operation, nodes and ranks, notes but for their
- * numbers. Series that differ in nodes and ranks alone are one machine with several rank counts.
+ * One series: system, device, library and release, operation, nodes and ranks, and the column
+ * `series`. Series that differ in nodes and ranks alone are one machine with several rank counts.
  */
 #ifndef DL_PREDICT_PLOT_SERIES_H
 #define DL_PREDICT_PLOT_SERIES_H
@@ -35,8 +35,10 @@ enum dl_code dl_series_read(const struct dl_csv *csv, struct dl_arena *arena, st
 enum dl_code dl_series_measured(const struct dl_series *series, int first, int fold,
                                 struct dl_coll_measured *out, struct dl_err *err);
 
-/* The system of a row with the library's release that the row gives, without samples. */
+/* The system of a row with the library's release that the row gives, without samples. *why_out: the
+ * reason where there is no such system; *out is untouched then. */
 enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series_row *row,
-                              struct dl_arena *arena, struct dl_system *out, struct dl_err *err);
+                              struct dl_arena *arena, struct dl_system *out, const char **why_out,
+                              struct dl_err *err);
 
 #endif

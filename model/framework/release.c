@@ -1,0 +1,89 @@
+/* release.c - see release.h. */
+#include "model/framework/release.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+/* "20.03" covers "20.03", "20.03-py3" and "20.03 (gluon)", not "20.031": `name` is the version or
+ * its beginning up to a character that cannot continue a number or word. */
+static bool covers(const char *name, const char *version) {
+    const size_t length = strlen(name);
+    return length > 0 && strncmp(version, name, length) == 0 &&
+           !isalnum((unsigned char)version[length]);
+}
+
+static bool covers_one_of(const char **names, int count, const char *version) {
+    for (int i = 0; i < count; i++) {
+        if (covers(names[i], version)) return true;
+    }
+    return false;
+}
+
+static const struct {
+    const char *column;
+    size_t offset;
+} where_columns[] = {
+    {"workload", offsetof(struct dl_release_facts, workload)},
+    {"layout", offsetof(struct dl_release_facts, layout)},
+};
+enum { WHERE_COLUMNS = sizeof where_columns / sizeof where_columns[0] };
+
+/* NULL: no such column. */
+static const char *const *fact_of(const struct dl_release_facts *facts, const char *column) {
+    for (int i = 0; i < WHERE_COLUMNS; i++) {
+        if (strcmp(where_columns[i].column, column) == 0)
+            return (const void *)((const char *)facts + where_columns[i].offset);
+    }
+    return NULL;
+}
+
+/* Whether `value` is one of several between commas. */
+static bool is_listed(const char *list, const char *value) {
+    const size_t length = strlen(value);
+    for (const char *at = list; length > 0; at++) {
+        const size_t item = strcspn(at, ",");
+        if (item == length && strncmp(at, value, length) == 0) return true;
+        at += item;
+        if (*at == '\0') break;
+    }
+    return false;
+}
+
+static bool applies(const struct dl_framework_release *release,
+                    const struct dl_release_facts *facts) {
+    for (int i = 0; i < release->where_count; i++) {
+        const char *const *fact = fact_of(facts, release->where[i].key);
+        if (fact == NULL || *fact == NULL || !is_listed(release->where[i].text, *fact))
+            return false;
+    }
+    return covers_one_of(release->versions, release->version_count, facts->version);
+}
+
+const struct dl_framework_release *dl_framework_release_of(const struct dl_framework *framework,
+                                                           const struct dl_release_facts *facts,
+                                                           bool *covered_out) {
+    const char *version = facts->version != NULL ? facts->version : "";
+    *covered_out = true;
+    for (int i = 0; version[0] != '\0' && i < framework->release_count; i++) {
+        if (applies(&framework->releases[i], facts)) return &framework->releases[i];
+    }
+    *covered_out = framework->release_count == 0 || covers(framework->release, version) ||
+                   covers_one_of(framework->versions, framework->version_count, version);
+    return NULL;
+}
+
+enum dl_code dl_framework_release_check(const struct dl_framework *framework,
+                                        const struct dl_json *doc, struct dl_err *err) {
+    static const struct dl_release_facts none = {0};
+    for (int i = 0; i < framework->release_count; i++) {
+        const struct dl_framework_release *release = &framework->releases[i];
+        for (int k = 0; k < release->where_count; k++) {
+            if (fact_of(&none, release->where[k].key) != NULL) continue;
+            return dl_json_fail(doc, "releases", err,
+                                "release %s: where names column '%s', expected workload or layout",
+                                release->name, release->where[k].key);
+        }
+    }
+    return DL_OK;
+}

@@ -1,0 +1,89 @@
+/* compare_runs_group.c - runs that differ in the number of devices alone, and what they tell about
+ * one that falls short. */
+#include <math.h>
+#include <string.h>
+
+#include "predict/compare/compare_cause.h"
+#include "predict/compare/compare_runs.h"
+
+/* Equal within 1 %: batches are printed with rounding. */
+static bool same_batch(double a, double b) {
+    return a > 0 && b > 0 && fabs(a - b) <= 0.01 * fmax(a, b);
+}
+
+/* The same run and release but for the number of devices. More devices either get the batch that
+ * each had (weak scaling) or divide the batch that there was (`whole`: strong scaling). */
+static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
+    const struct dl_run_row *all = r->rows;
+    static const enum dl_run_column same[] = {
+        DL_RUN_SOURCE,   DL_RUN_SYSTEM, DL_RUN_FRAMEWORK,  DL_RUN_STRATEGY,  DL_RUN_BACKEND,
+        DL_RUN_WORKLOAD, DL_RUN_INPUT,  DL_RUN_PRECISION,  DL_RUN_OPTIMIZER, DL_RUN_METRIC,
+        DL_RUN_TP,       DL_RUN_PP,     DL_RUN_MICRO_BATCH};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        if (strcmp(dl_run_cell(r, a, same[i]), dl_run_cell(r, b, same[i])) != 0) return false;
+    }
+    if (all[a].framework != all[b].framework) return false;
+    if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
+    return same_batch(all[a].plan.batch_per_device_samples, all[b].plan.batch_per_device_samples);
+}
+
+static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, int row) {
+    const struct dl_run_row *all = r->rows;
+    struct dl_run_group group = {.whole = whole, .anchor = -1};
+    int64_t fewest = INT64_MAX, most = 0;
+    int repeats = 0;
+    for (int i = 0; i < r->csv->row_count; i++) {
+        const int64_t devices = dl_run_devices(&all[i]);
+        if (all[i].why != NULL || !same_group(r, whole, i, row)) continue;
+        if (devices < fewest) fewest = devices, group.anchor = i, group.measured = 0, repeats = 0;
+        if (devices == fewest) group.measured += (all[i].measured - group.measured) / ++repeats;
+        if (devices > most) most = devices;
+    }
+    if (most <= fewest) group.anchor = -1;
+    return group;
+}
+
+struct dl_run_group dl_run_group_of(const struct dl_run_rows *r, int row) {
+    const struct dl_run_group weak = group_with(r, false, row);
+    return weak.anchor >= 0 ? weak : group_with(r, true, row);
+}
+
+/* Measured / predicted iteration of a row; NAN when it was not predicted. */
+static double ratio_of(const struct dl_run_row *run, const struct dl_compared *row) {
+    if (row->skipped || !dl_known(row->predicted)) return NAN;
+    return run->throughput ? row->predicted / row->measured : row->measured / row->predicted;
+}
+
+/* What the runs of its group with fewer devices tell about run `row`. */
+static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struct dl_compared *rows,
+                                        int row) {
+    const struct dl_run_row *all = r->rows;
+    const int64_t devices = dl_run_devices(&all[row]);
+    const bool whole = dl_run_group_of(r, row).whole;
+    struct dl_shortfall s = {
+        .plan = &all[row].plan, .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
+    int64_t base = devices, node = 0, fewer = 0;
+    for (int k = 0; k < r->csv->row_count; k++) {
+        const double other = ratio_of(&all[k], &rows[k]);
+        const int64_t n = dl_run_devices(&all[k]);
+        if (!dl_known(other) || n >= devices || !same_group(r, whole, row, k)) continue;
+        if (n < base) base = n, s.base_ratio = other, s.base_devices = n;
+        if (all[k].plan.nodes == 1 && n > node && all[row].plan.nodes > 1)
+            node = n, s.node_ratio = other;
+        if (n > fewer) fewer = n, s.fewer_ratio = other;
+    }
+    return s;
+}
+
+void dl_run_find_causes(const struct dl_run_rows *r, const struct dl_prediction *kept,
+                        struct dl_compared *rows) {
+    for (int i = 0; i < r->csv->row_count; i++) {
+        const double ratio = ratio_of(&r->rows[i], &rows[i]);
+        if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
+        struct dl_shortfall s = shortfall_of(r, rows, i);
+        s.prediction = &kept[i];
+        s.measured_s = ratio * kept[i].iteration_s;
+        rows[i].cause = r->rows[i].host_remark != NULL ? r->rows[i].host_remark
+                                                       : dl_compare_cause(&s, r->arena);
+    }
+}

@@ -1,0 +1,437 @@
+/* compare_runs_read.c - each row of a table of runs becomes a plan on a system, or the reason why
+ * not. */
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/layer_times.h"
+#include "model/framework/release.h"
+#include "model/framework/shared_host.h"
+#include "model/parallel/strategy.h"
+#include "predict/compare/compare_runs.h"
+#include "predict/compare/row_system.h"
+#include "predict/inputs/inputs.h"
+
+#define COLUMN(name, kind, need, text)                                                             \
+    { .key = name, .type = kind, .required = need, .help = text }
+#define TEXT(name, need, text) COLUMN(name, DL_FIELD_STRING, need, text)
+#define COUNT(name, need, text) COLUMN(name, DL_FIELD_INTEGER, need, text)
+#define NUMBER(name, need, text) COLUMN(name, DL_FIELD_NUMBER, need, text)
+static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
+    [DL_RUN_ID] = TEXT("id", true, "name of the row, once in a table"),
+    [DL_RUN_SOURCE] = TEXT("source", true, "publication, in words; errors are summarized by it"),
+    [DL_RUN_SYSTEM] = TEXT("system", true, "file of data/systems"),
+    [DL_RUN_FRAMEWORK] = TEXT("framework", true, "file of data/frameworks"),
+    [DL_RUN_FRAMEWORK_VERSION] =
+        TEXT("framework_version", false,
+             "version or container of the framework; selects its release, see `versions` in "
+             "data/frameworks"),
+    [DL_RUN_STRATEGY] = TEXT("strategy", false, "a row of `list strategies`; empty: data"),
+    [DL_RUN_BACKEND] = TEXT("backend", false,
+                            "collective library (mpi, nccl, gloo), or where a parameter server "
+                            "keeps its variables (cpu, gpu)"),
+    [DL_RUN_WORKLOAD] = TEXT("workload", true, "file of data/workloads, with its parameters"),
+    [DL_RUN_INPUT] = TEXT("input", false,
+                          "input size (224x224, seq128), or where samples come from (real, "
+                          "synthetic)"),
+    [DL_RUN_LAYOUT] = TEXT("layout", false,
+                           "memory order of activations where the source prints it: nchw or nhwc; "
+                           "a release may cover one of them"),
+    [DL_RUN_PRECISION] = TEXT("precision", false, "as --precision; empty: fp32"),
+    [DL_RUN_OPTIMIZER] = TEXT("optimizer", false, "as --optimizer; empty: the workload's"),
+    [DL_RUN_NODES] = COUNT("nodes", true, "nodes of the job"),
+    [DL_RUN_DEVICES_PER_NODE] = COUNT("devices_per_node", true, "devices used on each node"),
+    [DL_RUN_BATCH_PER_DEVICE] = NUMBER("batch_per_device", false, "samples"),
+    [DL_RUN_GLOBAL_BATCH] =
+        NUMBER("global_batch", false, "samples; used where batch_per_device is empty"),
+    [DL_RUN_DP] = COUNT("dp", false, "data-parallel replicas; empty: from the devices"),
+    [DL_RUN_TP] = COUNT("tp", false, "tensor-parallel devices of a replica"),
+    [DL_RUN_PP] = COUNT("pp", false, "pipeline stages"),
+    [DL_RUN_MICRO_BATCH] = NUMBER("micro_batch", false, "samples of a micro-batch"),
+    [DL_RUN_METRIC] = TEXT("metric", true, "throughput (of the whole job) or iteration"),
+    [DL_RUN_VALUE] = NUMBER("value", true, "measured value, in `unit`"),
+    [DL_RUN_UNIT] = TEXT("unit", false, "samples/s of throughput; s, ms or us of iteration"),
+    [DL_RUN_CORE_S] = NUMBER("core_s", false,
+                             "time of a fixed matrix multiplication next to the steps: how fast "
+                             "the core was"),
+};
+
+const struct dl_schema dl_run_row_schema = {
+    .name = "dlmodel-runs",
+    .summary = "columns of a table of measured training runs; others are kept and ignored",
+    .fields = columns,
+};
+
+struct dl_loaded_file {
+    const char *key;
+    const void *object;
+};
+
+const char *dl_run_cell(const struct dl_run_rows *r, int row, enum dl_run_column column) {
+    return r->columns[column] < 0 ? "" : r->csv->rows[row][r->columns[column]];
+}
+
+int64_t dl_run_devices(const struct dl_run_row *run) {
+    return run->plan.nodes * run->plan.devices_per_node;
+}
+
+static const void *cached(const struct dl_run_rows *r, const char *key) {
+    for (int i = 0; i < r->cache_count; i++) {
+        if (strcmp(r->cache[i].key, key) == 0) return r->cache[i].object;
+    }
+    return NULL;
+}
+
+enum { NEW_A_ROW = 4 }; /* objects that one row can bring: the cache has room for them */
+
+static void remember(struct dl_run_rows *r, const char *key, const void *object) {
+    r->cache[r->cache_count++] = (struct dl_loaded_file){key, object};
+}
+
+static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const char *input,
+                                  const struct dl_workload **out, struct dl_err *err) {
+    const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
+    *out = cached(r, key);
+    if (*out != NULL) return DL_OK;
+    struct dl_data data = *r->data;
+    const int given = data.override_count;
+    data.training = true;
+    data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
+    if (key == NULL || data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
+    if (input[0] != 0)
+        data.overrides[data.override_count++] =
+            (struct dl_override){.key = "input", .value = input};
+    DL_TRY(dl_data_workload(&data, name, r->arena, out, err));
+    for (int i = 0; i < given; i++) r->data->overrides[i].used |= data.overrides[i].used;
+    if (input[0] != 0 && !data.overrides[given].used) {
+        return dl_fail(err, DL_ERR_USAGE, "workload %s has no input \"%s\"", name, input);
+    }
+    remember(r, key, *out);
+    return DL_OK;
+}
+
+/* That the constants are a fallback; NULL: they are not. */
+static const char *release_remark(const struct dl_run_rows *r, const struct dl_framework *framework,
+                                  const char *version, bool covered) {
+    if (covered) return NULL;
+    return version[0] == '\0'
+               ? dl_arena_printf(r->arena,
+                                 "framework_version is empty: constants of %s's default release %s",
+                                 framework->name, framework->release)
+               : dl_arena_printf(r->arena,
+                                 "no release of %s covers framework_version \"%s\": constants of "
+                                 "its default release %s",
+                                 framework->name, version, framework->release);
+}
+
+/* The framework's file as it is, with the release that the run used. */
+static enum dl_code load_release(struct dl_run_rows *r, int row,
+                                 const struct dl_framework **plain_out,
+                                 const struct dl_framework_release **release_out,
+                                 struct dl_run_row *run, struct dl_err *err) {
+    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK);
+    const char *key = dl_arena_printf(r->arena, "framework %s", name);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_framework *plain = cached(r, key);
+    if (plain == NULL) {
+        struct dl_data data = *r->data;
+        data.release = NULL;
+        DL_TRY(dl_data_framework(&data, name, r->arena, &plain, err));
+        remember(r, key, plain);
+    }
+    *plain_out = plain;
+    if (r->data->release != NULL) {
+        *release_out = dl_framework_release_find(plain, r->data->release);
+        return DL_OK;
+    }
+    const struct dl_release_facts facts = {
+        .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+        .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
+        .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
+    };
+    bool covered;
+    *release_out = dl_framework_release_of(plain, &facts, &covered);
+    run->release_remark = release_remark(r, plain, facts.version, covered);
+    return DL_OK;
+}
+
+/* The framework with the constants of the run's release, and the workload as that builds it. */
+static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                                   const char **workload, struct dl_err *err) {
+    const struct dl_framework_release *release = NULL;
+    const struct dl_framework *plain = NULL;
+    DL_TRY(load_release(r, row, &plain, &release, run, err));
+    *workload = dl_framework_workload(plain, release, dl_run_cell(r, row, DL_RUN_WORKLOAD));
+    run->framework = plain;
+    if (release == NULL) return DL_OK;
+    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK);
+    const char *key = dl_arena_printf(r->arena, "framework %s release %s", name, release->name);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    run->framework = cached(r, key);
+    if (run->framework != NULL) return DL_OK;
+    struct dl_data data = *r->data;
+    data.release = release->name;
+    DL_TRY(dl_data_framework(&data, name, r->arena, &run->framework, err));
+    remember(r, key, run->framework);
+    return DL_OK;
+}
+
+/* "real" and "synthetic" say where the samples came from, not how large they are. */
+static bool names_data(const char *input) {
+    return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
+}
+
+static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                                struct dl_err *err) {
+    const char *name = dl_run_cell(r, row, DL_RUN_SYSTEM);
+    const char *key = dl_arena_printf(r->arena, "system %s", name);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    run->system = cached(r, key);
+    if (run->system != NULL) return DL_OK;
+    DL_TRY(dl_row_system(r->data, name, r->arena, &run->system, &run->why, err));
+    if (run->system != NULL) remember(r, key, run->system);
+    return DL_OK;
+}
+
+static enum dl_code load_all(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                             struct dl_err *err) {
+    const char *workload = NULL, *input = dl_run_cell(r, row, DL_RUN_INPUT);
+    DL_TRY(load_system(r, row, run, err));
+    if (run->why != NULL) return DL_OK;
+    DL_TRY(load_framework(r, row, run, &workload, err));
+    return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
+}
+
+/* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
+static int choice(const char *word, const char *const *choices, int fallback) {
+    if (word[0] == 0) return fallback;
+    for (int i = 0; choices[i] != NULL; i++) {
+        if (strcmp(choices[i], word) == 0) return i;
+    }
+    return -1;
+}
+
+/* "unknown precision "amp"; expected fp32, tf32, ..." */
+static const char *unknown(const struct dl_run_rows *r, int row, enum dl_run_column column,
+                           const char *const *choices) {
+    const char *text = dl_arena_printf(r->arena, "unknown %s \"%s\"; expected", columns[column].key,
+                                       dl_run_cell(r, row, column));
+    for (int i = 0; text != NULL && choices[i] != NULL; i++) {
+        text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
+    }
+    return text != NULL ? text : "out of memory";
+}
+
+static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
+                           double *out, struct dl_err *err) {
+    *out = NAN;
+    return r->columns[column] < 0 ? DL_OK
+                                  : dl_csv_number(r->csv, row, r->columns[column], out, err);
+}
+
+/* A cell that is empty (0) or a whole number from 1 to 10^9. */
+static enum dl_code count(const struct dl_run_rows *r, int row, enum dl_run_column column,
+                          int64_t *out, struct dl_err *err) {
+    double value;
+    *out = 0;
+    DL_TRY(number(r, row, column, &value, err));
+    if (!dl_known(value)) return DL_OK;
+    if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
+        return dl_csv_fault(r->csv, row, r->columns[column], err,
+                            "expected a whole number from 1 to 1000000000, got \"%.60s\"",
+                            dl_run_cell(r, row, column));
+    }
+    *out = (int64_t)value;
+    return DL_OK;
+}
+
+/* A cell that is empty (0) or a number above 0. */
+static enum dl_code positive(const struct dl_run_rows *r, int row, enum dl_run_column column,
+                             double *out, struct dl_err *err) {
+    DL_TRY(number(r, row, column, out, err));
+    if (!dl_known(*out))
+        *out = 0;
+    else if (*out <= 0) {
+        return dl_csv_fault(r->csv, row, r->columns[column], err,
+                            "expected a number above 0, got \"%.60s\"",
+                            dl_run_cell(r, row, column));
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_counts(const struct dl_run_rows *r, int row, struct dl_run_row *run,
+                                struct dl_err *err) {
+    struct dl_plan *plan = &run->plan;
+    double global;
+    DL_TRY(count(r, row, DL_RUN_NODES, &plan->nodes, err));
+    DL_TRY(count(r, row, DL_RUN_DEVICES_PER_NODE, &plan->devices_per_node, err));
+    DL_TRY(count(r, row, DL_RUN_DP, &plan->dp, err));
+    DL_TRY(count(r, row, DL_RUN_TP, &plan->tp, err));
+    DL_TRY(count(r, row, DL_RUN_PP, &plan->pp, err));
+    DL_TRY(positive(r, row, DL_RUN_BATCH_PER_DEVICE, &plan->batch_per_device_samples, err));
+    DL_TRY(positive(r, row, DL_RUN_GLOBAL_BATCH, &global, err));
+    DL_TRY(positive(r, row, DL_RUN_MICRO_BATCH, &plan->micro_batch_samples, err));
+    DL_TRY(positive(r, row, DL_RUN_VALUE, &run->measured, err));
+    plan->global_batch_samples = plan->batch_per_device_samples > 0 ? 0 : global;
+    run->global_batch_samples = global > 0 ? global
+                                           : plan->batch_per_device_samples *
+                                                 (double)(plan->nodes * plan->devices_per_node);
+    if (plan->nodes == 0 || plan->devices_per_node == 0)
+        run->why = "nodes or devices_per_node is not given";
+    else if (plan->batch_per_device_samples <= 0 && global <= 0)
+        run->why = "no batch size is given";
+    if (run->measured <= 0) {
+        run->measured = NAN;
+        run->why = "no measured value";
+    }
+    return DL_OK;
+}
+
+/* Times of its layers that a profiler measured; NULL: none. */
+static const struct dl_layer_times *layers_for(const struct dl_data *data,
+                                               const struct dl_run_row *run) {
+    for (int i = 0; i < data->layer_times_count; i++) {
+        const struct dl_layer_times *t = data->layer_times[i];
+        const bool fits = dl_layer_times_fit(t, run->workload, run->framework, run->system->device,
+                                             run->plan.precision);
+        if (fits && dl_layer_times_known(t, run->workload) > 0) return t;
+    }
+    return NULL;
+}
+
+/* Values in seconds or samples per second, whatever the table's unit is; NULL, or why the row
+ * cannot be used. */
+static const char *convert_unit(const struct dl_run_rows *r, int row, struct dl_run_row *run) {
+    static const struct {
+        const char *name;
+        bool throughput;
+        double factor;
+    } units[] = {
+        {"", true, 1},       {"samples/s", true, 1},   {"images/s", true, 1},
+        {"img/s", true, 1},  {"sequences/s", true, 1}, {"sentences/s", true, 1},
+        {"", false, 1},      {"s", false, 1},          {"ms", false, 1e-3},
+        {"us", false, 1e-6},
+    };
+    const char *unit = r->columns[DL_RUN_UNIT] < 0 ? "" : dl_run_cell(r, row, DL_RUN_UNIT);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].throughput != run->throughput || strcmp(units[i].name, unit) != 0) continue;
+        run->measured *= units[i].factor;
+        return NULL;
+    }
+    return dl_arena_printf(r->arena, "unit \"%.40s\" of %s: expected %s", unit,
+                           run->throughput ? "throughput" : "iteration",
+                           run->throughput ? "samples/s" : "s, ms or us");
+}
+
+/* Strategy and what it runs on; NULL, or why the row cannot be predicted. */
+static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl_plan *plan) {
+    const char *strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
+               *backend = dl_run_cell(r, row, DL_RUN_BACKEND);
+    if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0)
+        plan->library = backend;
+    plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
+    /* the ranks of a row decide: tensor parallelism with replicas is data+tensor */
+    if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) strategy = "data+tensor";
+    plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
+    if (plan->strategy == NULL)
+        return dl_arena_printf(
+            r->arena, "unknown strategy \"%s\"; `dlmodel list strategies` shows those there are",
+            strategy);
+    return plan->strategy->predict != NULL
+               ? NULL
+               : dl_arena_printf(r->arena, "strategy %s is not in this version",
+                                 plan->strategy->name);
+}
+
+/* Metric and unit; NULL, or why the value cannot be used. */
+static const char *read_metric(const struct dl_run_rows *r, int row, struct dl_run_row *run) {
+    const char *metric = dl_run_cell(r, row, DL_RUN_METRIC);
+    run->throughput = strcmp(metric, "iteration") != 0;
+    if (run->throughput && strcmp(metric, "throughput") != 0)
+        return "metric is neither throughput nor iteration";
+    return convert_unit(r, row, run);
+}
+
+/* Precision and optimizer, `*optimizer` DL_OPTIMIZERS where none is given; NULL, or what is wrong.
+ */
+static const char *read_choices(const struct dl_run_rows *r, int row, struct dl_plan *plan,
+                                int *optimizer) {
+    const int precision =
+        choice(dl_run_cell(r, row, DL_RUN_PRECISION), dl_precision_names, DL_FP32);
+    *optimizer = choice(dl_run_cell(r, row, DL_RUN_OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
+    if (*optimizer < 0) return unknown(r, row, DL_RUN_OPTIMIZER, dl_optimizer_names);
+    if (precision < 0) return unknown(r, row, DL_RUN_PRECISION, dl_precision_names);
+    plan->precision = (enum dl_precision)precision;
+    plan->optimizer = (enum dl_optimizer) * optimizer;
+    return NULL;
+}
+
+/* Of several reasons one is told: strategy before choices, metric and counts. */
+static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                             struct dl_err *err) {
+    struct dl_plan *plan = &run->plan;
+    int optimizer = DL_OPTIMIZERS;
+    plan->synthetic_input = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
+    plan->recompute_open = true;
+    DL_TRY(read_counts(r, row, run, err));
+    const char *metric = read_metric(r, row, run),
+               *choices = read_choices(r, row, plan, &optimizer),
+               *strategy = read_strategy(r, row, plan);
+    run->why = strategy != NULL  ? strategy
+               : choices != NULL ? choices
+               : metric != NULL  ? metric
+                                 : run->why;
+    if (run->why != NULL) return DL_OK;
+    struct dl_err inner = {0};
+    const enum dl_code code = load_all(r, row, run, &inner);
+    if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
+    if (code != DL_OK && code != DL_ERR_USAGE) {
+        *err = inner;
+        return code;
+    }
+    if (run->why != NULL) return DL_OK;
+    plan->layer_times = layers_for(r->data, run);
+    if (optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
+    return DL_OK;
+}
+
+/* The time of one matrix multiplication during the steps of the run / (during those of the profile
+ * x the predicted cost of sharing the host). NAN where one of them is not known. */
+static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct dl_run_row *run,
+                                    struct dl_err *err) {
+    double core_s;
+    DL_TRY(number(r, row, DL_RUN_CORE_S, &core_s, err));
+    run->core_ratio = NAN;
+    if (run->why != NULL || run->plan.layer_times == NULL || !(core_s > 0)) return DL_OK;
+    const double profile_s =
+        dl_layer_times_core_s(run->plan.layer_times, run->plan.batch_per_device_samples);
+    run->core_ratio =
+        core_s / (profile_s * dl_shared_host(run->system, &run->plan).arithmetic_ratio);
+    return DL_OK;
+}
+
+static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
+    for (int c = 0; c < DL_RUN_COLUMNS; c++) {
+        r->columns[c] = dl_csv_column(r->csv, columns[c].key);
+        if (r->columns[c] < 0 && columns[c].required)
+            return dl_fail_at(err, r->csv->name, 1, 1, columns[c].key,
+                              "a table of runs needs this column");
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,
+                              struct dl_arena *arena, struct dl_run_rows *out, struct dl_err *err) {
+    const size_t count = (size_t)csv->row_count;
+    *out = (struct dl_run_rows){.data = data, .csv = csv, .arena = arena};
+    DL_TRY(find_columns(out, err));
+    out->cache = dl_arena_alloc(arena, count * NEW_A_ROW + 1, sizeof *out->cache);
+    out->rows = dl_arena_alloc(arena, count, sizeof *out->rows);
+    if (out->cache == NULL || out->rows == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int row = 0; row < csv->row_count; row++) {
+        DL_TRY(read_run(out, row, &out->rows[row], err));
+        DL_TRY(read_core_ratio(out, row, &out->rows[row], err));
+    }
+    return DL_OK;
+}
