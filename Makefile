@@ -59,7 +59,7 @@ LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
 CONFIG := $(BUILD)/config.mk
-BARE_GOALS := help deps features check check-fast demo format lint cov fuzz dist uninstall clean
+BARE_GOALS := formulas help deps features check check-fast demo format lint cov fuzz dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
 FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
@@ -104,7 +104,7 @@ LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
 API_OBJECTS := $(filter $(BUILD)/model/%.o $(BUILD)/predict/%.o,$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests quick-tests fuzzers bench validate validate-net validate-gpu demo valgrind format lint cov fuzz plots install uninstall clean golden-accept accuracy dist
+.PHONY: all help deps features check check-fast tests quick-tests fuzzers bench validate validate-net validate-gpu demo valgrind format lint cov fuzz plots install uninstall clean golden-accept accuracy formulas dist
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -153,7 +153,7 @@ $(BUILD)/predict/import/onnx.pb-c.c: predict/import/onnx.proto
 $(ONNX_OBJECT): $(BUILD)/predict/import/onnx.pb-c.c $(BUILD)/flags
 	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(@D) $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
-$(BUILD)/predict/manual/theory_text.c: predict/manual/theory.awk docs/theory.md model/README.md
+$(BUILD)/predict/manual/theory_text.c: predict/manual/theory.awk docs/theory.md docs/formulas.md
 	$(Q)mkdir -p $(@D)
 	$(call say,AWK,$@) awk -f $^ > $@
 $(THEORY_OBJECT): $(BUILD)/predict/manual/theory_text.c $(BUILD)/flags
@@ -265,9 +265,13 @@ demo: ## set up, build, and do the main job on this machine
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
 	$(Q)BUILD=$(BUILD) sh docs/demo.sh
 
-accuracy: all ## print the accuracy table, and put it into README.md
-	$(Q)sh tests/accuracy.sh $(BUILD)/dlmodel README.md
-	$(Q)sh tests/cpu_accuracy.sh $(BUILD)/dlmodel README.md
+accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
+	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
+
+formulas: ## write docs/formulas.md, the index of formulas
+	$(Q)sh docs/formulas.sh
 
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept

@@ -1,4 +1,4 @@
-# theory.awk - makes a C file of the theory manual and the rows of the index of formulas: awk -f theory.awk docs/theory.md model/README.md
+# theory.awk - makes a C file of the theory manual and the rows of the index of formulas: awk -f theory.awk docs/theory.md docs/formulas.md
 function quote(text) { gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text); gsub(/\?/, "\\?", text); return "    \"" text "\"," }
 BEGIN { print "/* made by predict/manual/theory.awk; do not edit */\n#include \"predict/manual/theory.h\"\n\nconst char *const dl_theory_lines[] = {" }
 FNR == 1 { file++ }

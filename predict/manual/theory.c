@@ -190,11 +190,13 @@ enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_er
         if (!speaks_of(line, id)) continue;
         dl_text_add(out, "\n");
         if (is_row(line)) {
-            for (int c = 1; c < column_count && cell(out->arena, line, c)[0] != 0; c++) {
-                add_plain(
-                    out,
-                    dl_arena_printf(out->arena, "  %-8s %s", columns[c], cell(out->arena, line, c)),
-                    LABEL);
+            for (int c = 1; c < column_count; c++) {
+                const char *text = cell(out->arena, line, c);
+                /* the first lines have what and source */
+                if (text[0] == 0 || strcmp(columns[c], "what") == 0 ||
+                    strcmp(columns[c], "source") == 0)
+                    continue;
+                add_plain(out, dl_arena_printf(out->arena, "  %-8s %s", columns[c], text), LABEL);
             }
             continue;
         }

@@ -1,5 +1,5 @@
-/* theory.h - the theory manual (docs/theory.md) and the index of formulas (model/README.md), as the
- * build put them into the program, and looking up a formula in them.
+/* theory.h - the theory manual (docs/theory.md) and the index of formulas
+ * (docs/formulas.md) that the build put into the program, and the lookup of a formula in them.
  */
 #ifndef DL_PREDICT_MANUAL_THEORY_H
 #define DL_PREDICT_MANUAL_THEORY_H
@@ -8,12 +8,11 @@
 
 /* of docs/theory.md, NULL-terminated; made by predict/manual/theory.awk */
 extern const char *const dl_theory_lines[];
-/* rows of the index: "| id, id | what | where | source |" */
+/* rows of the index: "| id | what | where | source |" */
 extern const char *const dl_formula_lines[];
 
-/* The whole manual; with an id (F-NCCL, nccl) what it is, where it stands in the code, its source,
- * and every paragraph and row of the manual that speaks of it. DL_ERR_USAGE with a suggestion for
- * an id that there is not. */
+/* The whole manual; with an id (F-NCCL, nccl): its meaning, files and source, and every paragraph
+ * and row of the manual that mentions it. DL_ERR_USAGE with a suggestion for an unknown id. */
 enum dl_code dl_theory_help(struct dl_text *out, const char *id, struct dl_err *err);
 
 #endif
