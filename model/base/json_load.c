@@ -104,12 +104,8 @@ static enum dl_code load_choice(const struct load *l, const struct dl_json_node 
     const char *near;
 
     if (node->kind != DL_JSON_STRING) return wrong_value(l, node, field, path);
-    for (int i = 0; field->choices[i] != NULL; i++) {
-        if (strcmp(field->choices[i], node->string) == 0) {
-            *out = i;
-            return DL_OK;
-        }
-    }
+    *out = dl_field_choice(field, node->string);
+    if (*out >= 0) return DL_OK;
     near = dl_suggest(node->string, field->choices);
     if (near == NULL) return wrong_value(l, node, field, path);
     dl_field_expected(field, expected, sizeof expected);
@@ -375,6 +371,10 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
             dl_schema_field(schema, member->key, strlen(member->key), false, &unused);
 
         if (field != NULL) {
+            if (strcmp(dl_field_key_in(node, field), member->key) != 0)
+                return fault(l, member->key_place, &part,
+                             "the older name of %s, which the file gives as well; remove one",
+                             field->key);
             DL_TRY(load_field(l, member, field, &part, out));
         } else if (strcmp(member->key, "comment") == 0) {
             if (member->kind != DL_JSON_STRING)
@@ -386,8 +386,9 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
     }
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
         const struct dl_json_path part = {path, f->key, 0};
+        const char *key = dl_field_key_in(node, f);
 
-        if (f->required && dl_json_member(node, f->key, strlen(f->key)) == NULL)
+        if (f->required && dl_json_member(node, key, strlen(key)) == NULL)
             return fault(l, node->place, &part, "required, missing: %s",
                          f->help != NULL ? f->help : "");
     }
