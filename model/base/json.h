@@ -79,7 +79,8 @@ struct dl_field {
 };
 
 struct dl_schema {
-    const char *name; /* "dlmodel-system", or "link" for a nested one */
+    const char *name;  /* "dlmodel-system", or "link" for a nested one */
+    const char *alias; /* top_level: its "format" in the release before, still read; NULL: none */
     const char *summary;
     size_t size; /* sizeof the struct */
     const struct dl_field *fields;

@@ -311,6 +311,11 @@ static void set_absent(const struct dl_schema *schema, char *out) {
     }
 }
 
+static bool is_format(const struct dl_schema *schema, const char *name) {
+    return strcmp(name, schema->name) == 0 ||
+           (schema->alias != NULL && strcmp(name, schema->alias) == 0);
+}
+
 /* "format" and "version" of a file. */
 static enum dl_code check_format(const struct load *l, const struct dl_json_node *node,
                                  const struct dl_schema *schema, const struct dl_json_path *path) {
@@ -324,7 +329,7 @@ static enum dl_code check_format(const struct load *l, const struct dl_json_node
         return fault(l, node->place, &format_path, "required, missing: expected \"%s\"",
                      schema->name);
     got_text(format, got, sizeof got);
-    if (format->kind != DL_JSON_STRING || strcmp(format->string, schema->name) != 0)
+    if (format->kind != DL_JSON_STRING || !is_format(schema, format->string))
         return fault(l, format->place, &format_path, "expected \"%s\", got %s", schema->name, got);
     if (version == NULL)
         return fault(l, node->place, &version_path, "required, missing: expected 1");

@@ -33,8 +33,8 @@ static const struct dl_field inner_fields[] = {
      .required = true},
     {.key = NULL},
 };
-static const struct dl_schema inner_schema = {"inner", "a rate", sizeof(struct inner), inner_fields,
-                                              false};
+static const struct dl_schema inner_schema = {
+    .name = "inner", .summary = "a rate", .size = sizeof(struct inner), .fields = inner_fields};
 static const char *const colors[] = {"red", "green", NULL};
 static const char *const older_colors[] = {NULL, "verdant"};
 static const struct dl_field fields[] = {
@@ -61,8 +61,11 @@ static const struct dl_field fields[] = {
      .child = &inner_schema},
     {.key = NULL},
 };
-static const struct dl_schema schema = {"dlmodel-renamed", "renamed keys", sizeof(struct renamed),
-                                        fields, true};
+static const struct dl_schema schema = {.name = "dlmodel-renamed",
+                                        .summary = "renamed keys",
+                                        .size = sizeof(struct renamed),
+                                        .fields = fields,
+                                        .top_level = true};
 
 #define HEAD "{\"format\": \"dlmodel-renamed\", \"version\": 1, "
 static const char new_names[] = HEAD "\"delay_s\": 1, \"color\": \"green\","
