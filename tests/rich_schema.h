@@ -70,8 +70,10 @@ static const struct dl_field rich_item_fields[] = {
      .help = "samples"},
     {.type = DL_FIELD_END},
 };
-static const struct dl_schema rich_item_schema = {"item", "one item", sizeof(struct rich_item),
-                                                  rich_item_fields, false};
+static const struct dl_schema rich_item_schema = {.name = "item",
+                                                  .summary = "one item",
+                                                  .size = sizeof(struct rich_item),
+                                                  .fields = rich_item_fields};
 
 static const struct dl_field rich_link_fields[] = {
     {.key = "latency_s",
@@ -95,8 +97,10 @@ static const struct dl_field rich_link_fields[] = {
      .help = "in use"},
     {.type = DL_FIELD_END},
 };
-static const struct dl_schema rich_link_schema = {"link", "one link", sizeof(struct rich_link),
-                                                  rich_link_fields, false};
+static const struct dl_schema rich_link_schema = {.name = "link",
+                                                  .summary = "one link",
+                                                  .size = sizeof(struct rich_link),
+                                                  .fields = rich_link_fields};
 
 /* "links" has no struct of its own: its members lie in struct rich. */
 static const struct dl_field rich_links_fields[] = {
@@ -113,8 +117,8 @@ static const struct dl_field rich_links_fields[] = {
      .help = "between nodes"},
     {.type = DL_FIELD_END},
 };
-static const struct dl_schema rich_links_schema = {"links", "links", sizeof(struct rich),
-                                                   rich_links_fields, false};
+static const struct dl_schema rich_links_schema = {
+    .name = "links", .summary = "links", .size = sizeof(struct rich), .fields = rich_links_fields};
 
 static const struct dl_field rich_fields[] = {
     {.key = "ratio", .type = DL_FIELD_NUMBER, .offset = RICH(ratio), .help = "any finite number"},
@@ -220,7 +224,10 @@ static const struct dl_field rich_fields[] = {
      .help = "the other twin"},
     {.type = DL_FIELD_END},
 };
-static const struct dl_schema rich_schema = {"dlmodel-rich", "every type of field",
-                                             sizeof(struct rich), rich_fields, true};
+static const struct dl_schema rich_schema = {.name = "dlmodel-rich",
+                                             .summary = "every type of field",
+                                             .size = sizeof(struct rich),
+                                             .fields = rich_fields,
+                                             .top_level = true};
 
 #endif

@@ -96,8 +96,8 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
     *set = (struct dl_kernel_model_set){.device = device->name,
                                         .library = library,
                                         .source = SOURCE,
-                                        .surfaces = surfaces,
-                                        .surface_count = count};
+                                        .kernel_models = surfaces,
+                                        .kernel_model_count = count};
     *rows = report;
     *row_count = (size_t)count;
     return DL_OK;

@@ -240,11 +240,11 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
         }
         if (there < LEAST_SAMPLES) continue;
         struct dl_fit_quality quality;
-        struct dl_kernel_model *surface = &d->surfaces[d->surface_count];
+        struct dl_kernel_model *surface = &d->kernel_models[d->kernel_model_count];
         DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, &bare, op, pass, precision, m->arena,
                               surface, &quality, err));
         surface->source = "measured";
-        d->surface_count++;
+        d->kernel_model_count++;
         dl_cal_note_fit(m,
                         dl_arena_printf(m->arena, "fit_%s_%s_%s", dl_op_names[op],
                                         dl_pass_names[pass], dl_precision_names[precision]),

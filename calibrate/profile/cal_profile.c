@@ -66,12 +66,13 @@ static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
     m->out->measurement = dl_arena_alloc(m->arena, DL_CAL_NOTES_MAX, sizeof *m->out->measurement);
     m->out->collectives =
         dl_arena_alloc(m->arena, DL_CAL_COLLECTIVES_MAX, sizeof *m->out->collectives);
-    m->out->profile.surfaces =
-        dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.surfaces);
+    m->out->profile.kernel_models =
+        dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.kernel_models);
     m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
     m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
     if (m->out->measurement == NULL || m->out->collectives == NULL ||
-        m->out->profile.surfaces == NULL || m->out->profile.rates == NULL || m->kernels == NULL) {
+        m->out->profile.kernel_models == NULL || m->out->profile.rates == NULL ||
+        m->kernels == NULL) {
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     m->out->samples = m->journal->samples;
@@ -169,11 +170,11 @@ static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
         }
         if (there < 3) continue; /* the peak and the model's generic shape say more */
         struct dl_fit_quality quality;
-        struct dl_kernel_model *surface = &d->surfaces[d->surface_count];
+        struct dl_kernel_model *surface = &d->kernel_models[d->kernel_model_count];
         DL_TRY(dl_fit_surface_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
                                   DL_FP32, m->arena, surface, &quality, err));
         surface->source = "measured";
-        d->surface_count++;
+        d->kernel_model_count++;
         dl_cal_note_fit(m,
                         dl_arena_printf(m->arena, "fit_%s_%s", dl_op_names[wanted[i].op],
                                         dl_pass_names[wanted[i].pass]),

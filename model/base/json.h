@@ -56,6 +56,9 @@ struct dl_schema;
 
 struct dl_field {
     const char *key;
+    /* The key's name in the release before: read and settable, never written or listed. NULL: none.
+     * A file that gives both names is refused. */
+    const char *alias;
     enum dl_field_type type;
     size_t offset; /* offsetof the member */
     /* offsetof the int count of a list, or the bool presence of an object. 0: an object has no
@@ -63,6 +66,9 @@ struct dl_field {
     size_t count_offset;
     const struct dl_schema *child;
     const char *const *choices; /* NULL-terminated */
+    /* as many as choices, each the older name of the choice at the same index or NULL; NULL: none
+     */
+    const char *const *choice_aliases;
     /* inclusive, also for each element of NUMBERS; both 0: any finite number */
     double min, max;
     enum dl_unit unit; /* also how --set reads it */
@@ -73,7 +79,8 @@ struct dl_field {
 };
 
 struct dl_schema {
-    const char *name; /* "dlmodel-system", or "link" for a nested one */
+    const char *name;  /* "dlmodel-system", or "link" for a nested one */
+    const char *alias; /* top_level: its "format" in the release before, still read; NULL: none */
     const char *summary;
     size_t size; /* sizeof the struct */
     const struct dl_field *fields;
@@ -107,8 +114,8 @@ enum dl_code dl_json_set(struct dl_json *doc, const struct dl_schema *schema,
                          struct dl_override *overrides, int override_count, struct dl_err *err);
 
 /* How the keys of dl_json_set resolve: parts are separated by dots; a part names a member exactly,
- * the last one also without its unit suffix when only one member fits. Elements of lists are
- * numbers from 0 and must exist
+ * by its key or its alias, the last one also without its unit suffix when only one member fits.
+ * Elements of lists are numbers from 0 and must exist
  * ("rates.0.peak"); all that follows a MAP is one key. Missing objects are made. NUMBERS take
  * "1,2,3" or one element
  * ("domain_low.1"). A key that does not resolve is left unused: the caller reports what no document

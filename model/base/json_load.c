@@ -104,12 +104,8 @@ static enum dl_code load_choice(const struct load *l, const struct dl_json_node 
     const char *near;
 
     if (node->kind != DL_JSON_STRING) return wrong_value(l, node, field, path);
-    for (int i = 0; field->choices[i] != NULL; i++) {
-        if (strcmp(field->choices[i], node->string) == 0) {
-            *out = i;
-            return DL_OK;
-        }
-    }
+    *out = dl_field_choice(field, node->string);
+    if (*out >= 0) return DL_OK;
     near = dl_suggest(node->string, field->choices);
     if (near == NULL) return wrong_value(l, node, field, path);
     dl_field_expected(field, expected, sizeof expected);
@@ -315,6 +311,11 @@ static void set_absent(const struct dl_schema *schema, char *out) {
     }
 }
 
+static bool is_format(const struct dl_schema *schema, const char *name) {
+    return strcmp(name, schema->name) == 0 ||
+           (schema->alias != NULL && strcmp(name, schema->alias) == 0);
+}
+
 /* "format" and "version" of a file. */
 static enum dl_code check_format(const struct load *l, const struct dl_json_node *node,
                                  const struct dl_schema *schema, const struct dl_json_path *path) {
@@ -328,7 +329,7 @@ static enum dl_code check_format(const struct load *l, const struct dl_json_node
         return fault(l, node->place, &format_path, "required, missing: expected \"%s\"",
                      schema->name);
     got_text(format, got, sizeof got);
-    if (format->kind != DL_JSON_STRING || strcmp(format->string, schema->name) != 0)
+    if (format->kind != DL_JSON_STRING || !is_format(schema, format->string))
         return fault(l, format->place, &format_path, "expected \"%s\", got %s", schema->name, got);
     if (version == NULL)
         return fault(l, node->place, &version_path, "required, missing: expected 1");
@@ -375,6 +376,10 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
             dl_schema_field(schema, member->key, strlen(member->key), false, &unused);
 
         if (field != NULL) {
+            if (strcmp(dl_field_key_in(node, field), member->key) != 0)
+                return fault(l, member->key_place, &part,
+                             "the older name of %s, which the file gives as well; remove one",
+                             field->key);
             DL_TRY(load_field(l, member, field, &part, out));
         } else if (strcmp(member->key, "comment") == 0) {
             if (member->kind != DL_JSON_STRING)
@@ -386,8 +391,9 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
     }
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
         const struct dl_json_path part = {path, f->key, 0};
+        const char *key = dl_field_key_in(node, f);
 
-        if (f->required && dl_json_member(node, f->key, strlen(f->key)) == NULL)
+        if (f->required && dl_json_member(node, key, strlen(key)) == NULL)
             return fault(l, node->place, &part, "required, missing: %s",
                          f->help != NULL ? f->help : "");
     }

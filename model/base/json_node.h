@@ -64,11 +64,18 @@ size_t dl_json_skip_scalar(const char *text, size_t length, size_t at);
 /* Bytes of the UTF-8 character at `text`, 0 when it is not valid there. */
 size_t dl_utf8_bytes(const char *text, size_t length);
 
-/* The field with that key; with `loose` also by its key without unit suffix. *ambiguous: two fields
- * fit. */
+/* The field with that key or alias; with `loose` also without its unit suffix, keys before aliases.
+ * NULL: none. *ambiguous: a second field that fits as well. */
 const struct dl_field *dl_schema_field(const struct dl_schema *schema, const char *part,
                                        size_t length, bool loose,
                                        const struct dl_field **ambiguous);
+
+/* The name under which the object holds the field: the alias where it holds that alone, else the
+ * key. object may be NULL. */
+const char *dl_field_key_in(const struct dl_json_node *object, const struct dl_field *field);
+
+/* Index of the choice with that name or older name, -1: none. */
+int dl_field_choice(const struct dl_field *field, const char *name);
 
 /* Length of a key without its unit suffix; the whole length when it has none. */
 size_t dl_key_stem(const char *key);

@@ -37,21 +37,47 @@ size_t dl_key_stem(const char *key) {
     return length;
 }
 
+static bool is_part(const char *name, size_t name_length, const char *part, size_t length) {
+    return name_length == length && memcmp(name, part, length) == 0;
+}
+
 const struct dl_field *dl_schema_field(const struct dl_schema *schema, const char *part,
                                        size_t length, bool loose,
                                        const struct dl_field **ambiguous) {
-    const struct dl_field *found = NULL;
+    const struct dl_field *found = NULL, *by_alias = NULL;
 
     *ambiguous = NULL;
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++)
-        if (strlen(f->key) == length && memcmp(f->key, part, length) == 0) return f;
+        if (is_part(f->key, strlen(f->key), part, length) ||
+            (f->alias != NULL && is_part(f->alias, strlen(f->alias), part, length)))
+            return f;
     if (!loose) return NULL;
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
-        if (dl_key_stem(f->key) != length || memcmp(f->key, part, length) != 0) continue;
+        if (f->alias != NULL && is_part(f->alias, dl_key_stem(f->alias), part, length))
+            by_alias = f;
+        if (!is_part(f->key, dl_key_stem(f->key), part, length)) continue;
         if (found != NULL) *ambiguous = f;
         found = found != NULL ? found : f;
     }
-    return found;
+    return found != NULL ? found : by_alias;
+}
+
+const char *dl_field_key_in(const struct dl_json_node *object, const struct dl_field *field) {
+    if (object != NULL && field->alias != NULL &&
+        dl_json_member(object, field->key, strlen(field->key)) == NULL &&
+        dl_json_member(object, field->alias, strlen(field->alias)) != NULL)
+        return field->alias;
+    return field->key;
+}
+
+int dl_field_choice(const struct dl_field *field, const char *name) {
+    for (int i = 0; field->choices[i] != NULL; i++) {
+        const char *older = field->choice_aliases != NULL ? field->choice_aliases[i] : NULL;
+
+        if (strcmp(field->choices[i], name) == 0) return i;
+        if (older != NULL && strcmp(older, name) == 0) return i;
+    }
+    return -1;
 }
 
 bool dl_field_in_range(const struct dl_field *field, double value) {

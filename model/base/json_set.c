@@ -91,8 +91,7 @@ static int check_choice(const struct set *s, const struct dl_field *field) {
     char expected[400];
     const char *near;
 
-    for (int i = 0; field->choices[i] != NULL; i++)
-        if (strcmp(field->choices[i], s->value) == 0) return DL_OK;
+    if (dl_field_choice(field, s->value) >= 0) return DL_OK;
     dl_field_expected(field, expected, sizeof expected);
     near = dl_suggest(s->value, field->choices);
     if (near != NULL)
@@ -240,13 +239,13 @@ static int set_in_list(const struct set *s, const struct dl_field *field,
 /* `after` follows the dot behind the field's name. */
 static int set_below(const struct set *s, const struct dl_field *field, struct dl_json_node *object,
                      const char *after, int depth) {
-    struct dl_json_node *node =
-        object != NULL ? dl_json_member(object, field->key, strlen(field->key)) : NULL;
+    const char *key = dl_field_key_in(object, field);
+    struct dl_json_node *node = object != NULL ? dl_json_member(object, key, strlen(key)) : NULL;
     const bool makes = field->type == DL_FIELD_OBJECT || field->type == DL_FIELD_MAP;
 
     if (*after == '\0') return UNRESOLVED;
     if (s->doc != NULL && node == NULL && makes) {
-        node = append(s, object, field->key, strlen(field->key), DL_JSON_OBJECT);
+        node = append(s, object, key, strlen(key), DL_JSON_OBJECT);
         if (node == NULL) return no_memory(s);
     }
     /* dl_json_load will refuse the file */
@@ -266,6 +265,7 @@ static int set_member(const struct set *s, const struct dl_schema *schema,
     const bool last = rest[length] == '\0';
     const struct dl_field *ambiguous,
         *field = dl_schema_field(schema, rest, length, last, &ambiguous);
+    const char *key;
 
     if (field == NULL || depth > DL_JSON_DEPTH) return UNRESOLVED;
     /* dl_json_load will refuse the file */
@@ -279,7 +279,8 @@ static int set_member(const struct set *s, const struct dl_schema *schema,
                       dl_field_type_name(field->type),
                       field->type == DL_FIELD_LIST ? "an element and its member (.0.KEY)"
                                                    : "a member (.KEY)");
-    return put_value(s, field, object, field->key, strlen(field->key));
+    key = dl_field_key_in(object, field);
+    return put_value(s, field, object, key, strlen(key));
 }
 
 /* The command line may hold any bytes; a document may not. */

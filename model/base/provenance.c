@@ -23,7 +23,9 @@ bool dl_provenance_unverified(const char *source) {
 
 static bool has_member(const struct dl_schema *schema, const char *key) {
     for (const struct dl_field *field = schema->fields; field->key != NULL; field++)
-        if (strcmp(field->key, key) == 0) return true;
+        if (strcmp(field->key, key) == 0 ||
+            (field->alias != NULL && strcmp(field->alias, key) == 0))
+            return true;
     return false;
 }
 

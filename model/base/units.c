@@ -81,42 +81,76 @@ static const struct spelling spellings[] = {
     {DL_UNIT_SAMPLE_PER_S, "samples/s", 0, 1, 1},
 };
 
-/* What to tell someone who wrote something else. */
-static const char *const wanted[DL_UNITS] = {
-    [DL_UNIT_NONE] = "a number such as 0.5 or 50%",
-    [DL_UNIT_COUNT] = "a whole number such as 16 or 64k",
-    [DL_UNIT_S] = "a time such as 1.5us, 20ms or 3 (seconds)",
-    [DL_UNIT_BYTE] = "a size such as 64MiB, 25MB or 4096 (bytes)",
-    [DL_UNIT_BYTE_PER_S] = "a bandwidth such as 25GB/s, 100Gb/s or 2.5e10 (byte/s)",
-    [DL_UNIT_S_PER_BYTE] = "a time per byte such as 40ps/B or 4e-11 (s/byte)",
-    [DL_UNIT_FLOP] = "an amount of work such as 4.1GFLOP or 4.1e9 (flop)",
-    [DL_UNIT_FLOP_PER_S] = "a rate such as 15.7TFLOP/s or 1.57e13 (flop/s)",
-    [DL_UNIT_HZ] = "a frequency such as 1.53GHz or 1.53e9 (Hz)",
-    [DL_UNIT_W] = "a power such as 300W or 300",
-    [DL_UNIT_J] = "an energy such as 5kJ or 5000 (J)",
-    [DL_UNIT_SAMPLE] = "a number of samples such as 256 or 1.28M",
-    [DL_UNIT_SAMPLE_PER_S] = "a throughput such as 1200samples/s or 1200",
+struct step {
+    double from; /* use this prefix for magnitudes that round to at least this */
+    double size;
+    const char *prefix;
 };
 
-const char *dl_unit_name(enum dl_unit unit) {
-    static const char *const names[DL_UNITS] = {
-        [DL_UNIT_NONE] = "",
-        [DL_UNIT_COUNT] = "",
-        [DL_UNIT_S] = "s",
-        [DL_UNIT_BYTE] = "byte",
-        [DL_UNIT_BYTE_PER_S] = "byte/s",
-        [DL_UNIT_S_PER_BYTE] = "s/byte",
-        [DL_UNIT_FLOP] = "flop",
-        [DL_UNIT_FLOP_PER_S] = "flop/s",
-        [DL_UNIT_HZ] = "Hz",
-        [DL_UNIT_W] = "W",
-        [DL_UNIT_J] = "J",
-        [DL_UNIT_SAMPLE] = "sample",
-        [DL_UNIT_SAMPLE_PER_S] = "sample/s",
-    };
+static const struct step time_steps[] = {
+    {7200, 3600, "h"},       {999.5, 60, "min"},      {0.9995, 1, "s"}, {0.9995e-3, 1e-3, "ms"},
+    {0.9995e-6, 1e-6, "us"}, {0.9995e-9, 1e-9, "ns"}, {0, 1e-12, "ps"}, {0, 0, NULL},
+};
+static const struct step per_byte_steps[] = {
+    {0.9995, 1, ""},        {0.9995e-3, 1e-3, "m"}, {0.9995e-6, 1e-6, "u"},
+    {0.9995e-9, 1e-9, "n"}, {0, 1e-12, "p"},        {0, 0, NULL},
+};
+static const struct step decimal_steps[] = {
+    {0.9995e18, 1e18, "E"},
+    {0.9995e15, 1e15, "P"},
+    {0.9995e12, 1e12, "T"},
+    {0.9995e9, 1e9, "G"},
+    {0.9995e6, 1e6, "M"},
+    {0.9995e3, 1e3, "k"},
+    {0, 1, ""},
+    {0, 0, NULL},
+};
+static const struct step binary_steps[] = {
+    {1023.5 * 1099511627776.0, 1125899906842624.0, "Pi"},
+    {1023.5 * 1073741824.0, 1099511627776.0, "Ti"},
+    {1023.5 * 1048576.0, 1073741824.0, "Gi"},
+    {1023.5 * 1024.0, 1048576.0, "Mi"},
+    {1023.5, 1024.0, "Ki"},
+    {0, 1, ""},
+    {0, 0, NULL},
+};
 
-    return (int)unit < 0 || unit >= DL_UNITS ? "" : names[unit];
+/* A unit: its name, what to ask for where something else was written, and how values are printed:
+ * in steps of prefixes before the suffix, or plainly (steps NULL). */
+struct unit {
+    const char *name, *wanted;
+    const struct step *steps;
+    const char *suffix;
+};
+
+/* clang-format off */
+static const struct unit units[DL_UNITS] = {
+    [DL_UNIT_NONE] = {"", "a number such as 0.5 or 50%", NULL, ""},
+    [DL_UNIT_COUNT] = {"", "a whole number such as 16 or 64k", NULL, ""},
+    [DL_UNIT_S] = {"s", "a time such as 1.5us, 20ms or 3 (seconds)", time_steps, ""},
+    [DL_UNIT_BYTE] = {"byte", "a size such as 64MiB, 25MB or 4096 (bytes)", binary_steps, "B"},
+    [DL_UNIT_BYTE_PER_S] = {"byte/s", "a bandwidth such as 25GB/s, 100Gb/s or 2.5e10 (byte/s)",
+                            decimal_steps, "B/s"},
+    [DL_UNIT_S_PER_BYTE] = {"s/byte", "a time per byte such as 40ps/B or 4e-11 (s/byte)",
+                            per_byte_steps, "s/B"},
+    [DL_UNIT_FLOP] = {"flop", "an amount of work such as 4.1GFLOP or 4.1e9 (flop)",
+                      decimal_steps, "flop"},
+    [DL_UNIT_FLOP_PER_S] = {"flop/s", "a rate such as 15.7TFLOP/s or 1.57e13 (flop/s)",
+                            decimal_steps, "flop/s"},
+    [DL_UNIT_HZ] = {"Hz", "a frequency such as 1.53GHz or 1.53e9 (Hz)", decimal_steps, "Hz"},
+    [DL_UNIT_W] = {"W", "a power such as 300W or 300", decimal_steps, "W"},
+    [DL_UNIT_J] = {"J", "an energy such as 5kJ or 5000 (J)", decimal_steps, "J"},
+    [DL_UNIT_SAMPLE] = {"sample", "a number of samples such as 256 or 1.28M", NULL, "samples"},
+    [DL_UNIT_SAMPLE_PER_S] = {"sample/s", "a throughput such as 1200samples/s or 1200",
+                              NULL, "samples/s"},
+};
+/* clang-format on */
+
+static const struct unit *unit_of(enum dl_unit unit) {
+    return &units[(int)unit < 0 || unit >= DL_UNITS ? DL_UNIT_NONE : unit];
 }
+
+const char *dl_unit_name(enum dl_unit unit) { return unit_of(unit)->name; }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -202,14 +236,14 @@ static double apply(const char *number, const struct factor *factor) {
 
 enum dl_code dl_units_parse(const char *text, enum dl_unit unit, double *value_out,
                             struct dl_err *err) {
-    const char *start = text, *end;
+    const char *start = text, *end, *wanted = unit_of(unit)->wanted;
     char number[64], suffix[32];
     size_t length, rest;
     struct factor factor;
     double value;
 
     if ((int)unit < 0 || unit >= DL_UNITS) unit = DL_UNIT_NONE;
-    if (text == NULL) return dl_fail(err, DL_ERR_USAGE, "expected %s, got nothing", wanted[unit]);
+    if (text == NULL) return dl_fail(err, DL_ERR_USAGE, "expected %s, got nothing", wanted);
     while (*start == ' ') start++;
     end = start + strlen(start);
     while (end > start && end[-1] == ' ') end--;
@@ -226,13 +260,12 @@ enum dl_code dl_units_parse(const char *text, enum dl_unit unit, double *value_o
     if (!match_suffix(suffix, unit, &factor)) goto wrong;
     value = apply(number, &factor);
     if (!isfinite(value))
-        return dl_fail(err, DL_ERR_USAGE, "expected %s, got \"%.80s\": too large", wanted[unit],
-                       text);
+        return dl_fail(err, DL_ERR_USAGE, "expected %s, got \"%.80s\": too large", wanted, text);
     if (unit == DL_UNIT_COUNT && (value != floor(value) || fabs(value) > MAX_COUNT)) goto wrong;
     *value_out = value;
     return DL_OK;
 wrong:
-    return dl_fail(err, DL_ERR_USAGE, "expected %s, got \"%.80s\"", wanted[unit], text);
+    return dl_fail(err, DL_ERR_USAGE, "expected %s, got \"%.80s\"", wanted, text);
 }
 
 /* Three significant digits without an exponent where that is readable. */
@@ -249,12 +282,6 @@ static void format_plain(double value, const char *suffix, char *out, size_t out
         snprintf(out, out_size, "%.*f%s%s", decimals, value, space, suffix);
 }
 
-struct step {
-    double from; /* use this prefix for magnitudes that round to at least this */
-    double size;
-    const char *prefix;
-};
-
 static void format_steps(double value, const struct step *steps, const char *unit, char *out,
                          size_t out_size) {
     char suffix[32];
@@ -264,73 +291,22 @@ static void format_steps(double value, const struct step *steps, const char *uni
     format_plain(value / steps->size, suffix, out, out_size);
 }
 
-static const struct step time_steps[] = {
-    {7200, 3600, "h"},       {999.5, 60, "min"},      {0.9995, 1, "s"}, {0.9995e-3, 1e-3, "ms"},
-    {0.9995e-6, 1e-6, "us"}, {0.9995e-9, 1e-9, "ns"}, {0, 1e-12, "ps"}, {0, 0, NULL},
-};
-static const struct step per_byte_steps[] = {
-    {0.9995, 1, ""},        {0.9995e-3, 1e-3, "m"}, {0.9995e-6, 1e-6, "u"},
-    {0.9995e-9, 1e-9, "n"}, {0, 1e-12, "p"},        {0, 0, NULL},
-};
-static const struct step decimal_steps[] = {
-    {0.9995e18, 1e18, "E"},
-    {0.9995e15, 1e15, "P"},
-    {0.9995e12, 1e12, "T"},
-    {0.9995e9, 1e9, "G"},
-    {0.9995e6, 1e6, "M"},
-    {0.9995e3, 1e3, "k"},
-    {0, 1, ""},
-    {0, 0, NULL},
-};
-static const struct step binary_steps[] = {
-    {1023.5 * 1099511627776.0, 1125899906842624.0, "Pi"},
-    {1023.5 * 1073741824.0, 1099511627776.0, "Ti"},
-    {1023.5 * 1048576.0, 1073741824.0, "Gi"},
-    {1023.5 * 1024.0, 1048576.0, "Mi"},
-    {1023.5, 1024.0, "Ki"},
-    {0, 1, ""},
-    {0, 0, NULL},
-};
-
 void dl_units_format(double value, enum dl_unit unit, char *out, size_t out_size) {
+    const struct unit *u = unit_of(unit);
+
     if (out_size == 0) return;
-    if (isnan(value)) {
+    if (isnan(value))
         snprintf(out, out_size, "unknown");
-        return;
-    }
-    if (isinf(value)) {
+    else if (isinf(value))
         snprintf(out, out_size, "%sinfinite", value < 0 ? "-" : "");
-        return;
-    }
-    if (value == 0) {
-        format_plain(0,
-                     unit == DL_UNIT_BYTE         ? "B"
-                     : unit == DL_UNIT_BYTE_PER_S ? "B/s"
-                                                  : dl_unit_name(unit),
-                     out, out_size);
-        return;
-    }
-    switch (unit) {
-    case DL_UNIT_S: format_steps(value, time_steps, "", out, out_size); break;
-    case DL_UNIT_BYTE: format_steps(value, binary_steps, "B", out, out_size); break;
-    case DL_UNIT_BYTE_PER_S: format_steps(value, decimal_steps, "B/s", out, out_size); break;
-    case DL_UNIT_S_PER_BYTE: format_steps(value, per_byte_steps, "s/B", out, out_size); break;
-    case DL_UNIT_FLOP: format_steps(value, decimal_steps, "flop", out, out_size); break;
-    case DL_UNIT_FLOP_PER_S: format_steps(value, decimal_steps, "flop/s", out, out_size); break;
-    case DL_UNIT_HZ: format_steps(value, decimal_steps, "Hz", out, out_size); break;
-    case DL_UNIT_W: format_steps(value, decimal_steps, "W", out, out_size); break;
-    case DL_UNIT_J: format_steps(value, decimal_steps, "J", out, out_size); break;
-    case DL_UNIT_COUNT:
+    else if (u->steps != NULL && value != 0)
+        format_steps(value, u->steps, u->suffix, out, out_size);
+    else if (unit == DL_UNIT_COUNT)
         snprintf(out, out_size, fabs(value) <= MAX_COUNT ? "%.0f" : "%.6g", value);
-        break;
-    case DL_UNIT_SAMPLE:
-        format_plain(value, fabs(value) == 1 ? "sample" : "samples", out, out_size);
-        break;
-    case DL_UNIT_SAMPLE_PER_S: format_plain(value, "samples/s", out, out_size); break;
-    case DL_UNIT_NONE:
-    case DL_UNITS:
-    default: format_plain(value, "", out, out_size); break;
-    }
+    else if (unit == DL_UNIT_SAMPLE && fabs(value) == 1)
+        format_plain(value, u->name, out, out_size);
+    else /* 0 has no prefix: the unit alone */
+        format_plain(value, unit == DL_UNIT_S ? u->name : u->suffix, out, out_size);
 }
 
 enum { LIST_LIMIT = 1000000000 }; /* largest value in a list */

@@ -230,20 +230,20 @@ static const char *kernels_path(const char *device_path, const char *name, struc
                            name, SUFFIX);
 }
 
-static enum dl_code take_surfaces(struct dl_kernel_model *surfaces, int count,
-                                  const struct dl_json *doc, const char *prefix,
-                                  struct dl_arena *arena, struct dl_err *err) {
+static enum dl_code take_kernel_models(struct dl_kernel_model *models, int count,
+                                       const struct dl_json *doc, const char *prefix,
+                                       struct dl_arena *arena, struct dl_err *err) {
     for (int i = 0; i < count; i++) {
         const char *where = dl_arena_printf(arena, "%ssurfaces[%d]", prefix, i);
         if (where == NULL) return no_memory(err);
-        DL_TRY(dl_kernel_model_check(&surfaces[i], doc, where, err));
-        DL_TRY(dl_kernel_model_pack(&surfaces[i], arena, err));
+        DL_TRY(dl_kernel_model_check(&models[i], doc, where, err));
+        DL_TRY(dl_kernel_model_pack(&models[i], arena, err));
     }
     return DL_OK;
 }
 
-static enum dl_code load_surfaces(struct dl_device *device, const char *device_path,
-                                  struct dl_arena *arena, struct dl_err *err) {
+static enum dl_code load_kernel_models(struct dl_device *device, const char *device_path,
+                                       struct dl_arena *arena, struct dl_err *err) {
     const char *path = kernels_path(device_path, device->name, arena);
     if (path == NULL) return no_memory(err);
     if (!exists(path)) return DL_OK;
@@ -255,21 +255,22 @@ static enum dl_code load_surfaces(struct dl_device *device, const char *device_p
     if (strcmp(set->device, device->name) != 0)
         return dl_json_fail(doc, "device", err, "expected \"%s\", as the file is named",
                             device->name);
-    DL_TRY(take_surfaces(set->surfaces, set->surface_count, doc, "", arena, err));
-    device->surfaces = set->surfaces;
-    device->surface_count = set->surface_count;
+    DL_TRY(take_kernel_models(set->kernel_models, set->kernel_model_count, doc, "", arena, err));
+    device->kernel_models = set->kernel_models;
+    device->kernel_model_count = set->kernel_model_count;
     return DL_OK;
 }
 
-/* The device as its file has it, with its own surfaces; nothing is borrowed and nothing set. */
+/* The device as its file has it, with its own models; nothing is borrowed and nothing set. */
 static enum dl_code load_device(const char *path, struct dl_json *doc, struct dl_arena *arena,
                                 struct dl_device **out, struct dl_err *err) {
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
     if (device == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_device_schema, arena, device, err));
     DL_TRY(dl_device_check(device, doc, err));
-    DL_TRY(take_surfaces(device->surfaces, device->surface_count, doc, "", arena, err));
-    if (device->surface_count == 0) DL_TRY(load_surfaces(device, path, arena, err));
+    DL_TRY(
+        take_kernel_models(device->kernel_models, device->kernel_model_count, doc, "", arena, err));
+    if (device->kernel_model_count == 0) DL_TRY(load_kernel_models(device, path, arena, err));
     *out = device;
     return DL_OK;
 }
@@ -278,10 +279,11 @@ static enum dl_code load_device(const char *path, struct dl_json *doc, struct dl
 static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *device,
                                   const struct dl_json *doc, const char *key,
                                   struct dl_arena *arena, struct dl_err *err) {
-    if (device->surfaces_from == NULL) return DL_OK;
+    if (device->kernel_models_from == NULL) return DL_OK;
     const char *path = NULL;
     struct dl_err unknown;
-    if (dl_data_path(data, DL_DATA_DEVICE, device->surfaces_from, arena, &path, &unknown) != DL_OK)
+    if (dl_data_path(data, DL_DATA_DEVICE, device->kernel_models_from, arena, &path, &unknown) !=
+        DL_OK)
         return dl_json_fail(doc, key, err, "%s", unknown.message);
     struct dl_json *borrowed_doc = NULL;
     DL_TRY(dl_json_read(path, arena, &borrowed_doc, err));
@@ -307,10 +309,10 @@ static bool speed_differs(const struct dl_device *a, const struct dl_device *b) 
 /* After --set: fitted times hold for the device as measured, so they are borrowed from it and
  * scaled. */
 static void keep_measured_times(struct dl_device *device, const struct dl_device *measured) {
-    if (device->surface_count == 0 || !speed_differs(device, measured)) return;
-    device->surfaces = NULL;
-    device->surface_count = 0;
-    device->surfaces_from = measured->name;
+    if (device->kernel_model_count == 0 || !speed_differs(device, measured)) return;
+    device->kernel_models = NULL;
+    device->kernel_model_count = 0;
+    device->kernel_models_from = measured->name;
     device->borrowed = measured;
 }
 
@@ -322,7 +324,7 @@ enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct
     DL_TRY(dl_json_read(path, arena, &doc, err));
     struct dl_device *measured = NULL, *device = NULL;
     DL_TRY(load_device(path, doc, arena, &measured, err));
-    DL_TRY(load_borrowed(data, measured, doc, "surfaces_from", arena, err));
+    DL_TRY(load_borrowed(data, measured, doc, "kernel_models_from", arena, err));
     struct selection selection;
     DL_TRY(select_overrides(data, DL_DATA_DEVICE, "", false, arena, &selection, err));
     if (selection.count == 0) {
@@ -332,7 +334,7 @@ enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct
     DL_TRY(dl_json_set(doc, &dl_device_schema, selection.list, selection.count, err));
     mark_used(&selection);
     DL_TRY(load_device(path, doc, arena, &device, err));
-    DL_TRY(load_borrowed(data, device, doc, "surfaces_from", arena, err));
+    DL_TRY(load_borrowed(data, device, doc, "kernel_models_from", arena, err));
     keep_measured_times(device, measured);
     *out = device;
     return DL_OK;
@@ -348,9 +350,9 @@ static enum dl_code profile_device(const struct dl_data *data, struct dl_system 
                                    const struct dl_json *doc, const struct dl_device *measured,
                                    struct dl_arena *arena, struct dl_err *err) {
     struct dl_device *profile = &system->profile;
-    DL_TRY(take_surfaces(profile->surfaces, profile->surface_count, doc, "device_profile.", arena,
-                         err));
-    DL_TRY(load_borrowed(data, profile, doc, "device_profile.surfaces_from", arena, err));
+    DL_TRY(take_kernel_models(profile->kernel_models, profile->kernel_model_count, doc,
+                              "device_profile.", arena, err));
+    DL_TRY(load_borrowed(data, profile, doc, "device_profile.kernel_models_from", arena, err));
     keep_measured_times(profile, measured);
     system->device = profile;
     return DL_OK;

@@ -71,7 +71,7 @@ static const struct dl_field work_fields[] = {
      .max = 100,
      .unit = DL_UNIT_NONE,
      .required = true,
-     .help = "time of such kernels over what the surface of all kinds says"},
+     .help = "measured time of such kernels / time from the model that all kinds share"},
     {.key = "source",
      .type = DL_FIELD_STRING,
      .offset = offsetof(struct dl_work_factor, source),
@@ -81,7 +81,7 @@ static const struct dl_field work_fields[] = {
 
 static const struct dl_schema work_schema = {
     .name = "work",
-    .summary = "how much longer one kind of work takes than its surface says",
+    .summary = "correction of the kernel-time model for one kind of work",
     .size = sizeof(struct dl_work_factor),
     .fields = work_fields,
 };
@@ -139,19 +139,24 @@ static const struct dl_field device_fields[] = {
      .child = &rate_schema,
      .required = true,
      .help = "peak arithmetic rates"},
-    {.key = "surfaces",
+    {.key = "kernel_models",
+     .alias = "surfaces",
      .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_device, surfaces),
-     .count_offset = offsetof(struct dl_device, surface_count),
+     .offset = offsetof(struct dl_device, kernel_models),
+     .count_offset = offsetof(struct dl_device, kernel_model_count),
      .child = &dl_kernel_model_schema,
-     .help = "fitted kernel times; absent: those of kernels/NAME.json, if there"},
+     .help = "fitted kernel-time models; absent: those of kernels/NAME.json, if any"},
     {.key = "works",
      .type = DL_FIELD_LIST,
      .offset = offsetof(struct dl_device, works),
      .count_offset = offsetof(struct dl_device, work_count),
      .child = &work_schema,
-     .help = "kinds of work that were measured by themselves"},
-    STRING(surfaces_from, false, "device whose kernel times are borrowed, scaled by the peaks"),
+     .help = "kinds of work that were measured separately"},
+    {.key = "kernel_models_from",
+     .alias = "surfaces_from",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_device, kernel_models_from),
+     .help = "device whose kernel-time models are borrowed, scaled by the ratio of the peaks"},
     NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
            "time of convolutions without a fast algorithm (1x1, strided, unequal sides) / by "
            "borrowed kernel times"),
@@ -219,7 +224,8 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
         return dl_json_fail(doc, where, err, "expected \"gpu\" or \"cpu\", found \"%s\"",
                             device->kind);
     }
-    if (device->surfaces_from != NULL && strcmp(device->surfaces_from, device->name) == 0) {
+    if (device->kernel_models_from != NULL &&
+        strcmp(device->kernel_models_from, device->name) == 0) {
         snprintf(where, sizeof where, "%ssurfaces_from", prefix);
         return dl_json_fail(doc, where, err, "a device cannot borrow from itself");
     }

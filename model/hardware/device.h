@@ -45,20 +45,20 @@ struct dl_device {
     double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;
     int rate_count;
-    struct dl_kernel_model *surfaces;
-    int surface_count; /* fitted; ordered as in the file */
+    struct dl_kernel_model *kernel_models;
+    int kernel_model_count; /* fitted; ordered as in the file */
     /* kinds of work that a calibration measured by themselves */
     struct dl_work_factor *works;
     int work_count;
     /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
-    const char *surfaces_from;
+    const char *kernel_models_from;
     /* time of convolutions without a fast algorithm / by borrowed surfaces; NAN: 1. F-DIRECT-CONV
      */
     double direct_conv_scale;
     /* time of batch normalisations by libraries of the device's time / by bandwidth; NAN: 1.
      * F-DEVICE-NORM */
     double norm_scale;
-    const struct dl_device *borrowed; /* loaded from surfaces_from (not in the file) */
+    const struct dl_device *borrowed; /* loaded from kernel_models_from (not in the file) */
     struct dl_map_entry *sources;
     int source_count;    /* key -> source of single members */
     const char *comment; /* choices between sources that disagree; free text */

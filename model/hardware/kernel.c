@@ -131,7 +131,7 @@ static const double GENERIC_BANDWIDTH_FRAC = 0.8;
 static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (mem) */
 /* Times outside the pass, precision or device that was measured are uncertain by this much more
  * (log scale). Devices: 90th percentile of |log error| / 1.645 of one device's published times from
- * another's surface, 0.1 to 0.2 within one architecture (GTX 1080 Ti and Titan Xp, M40 and Titan
+ * another's model, 0.1 to 0.2 within one architecture (GTX 1080 Ti and Titan Xp, M40 and Titan
  * X), 0.2 to 0.6 across; the first two are estimates (mem). */
 static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.2;
 static const double SAME_ARCHITECTURE_SIGMA = 0.12, OTHER_ARCHITECTURE_SIGMA = 0.35;
@@ -200,13 +200,12 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
     return of_fp32;
 }
 
-static const struct dl_kernel_model *find_surface(const struct dl_device *device, enum dl_op op,
-                                                  enum dl_pass pass, enum dl_precision precision) {
-    for (int i = 0; i < device->surface_count; i++) {
-        const struct dl_kernel_model *surface = &device->surfaces[i];
-        if (surface->op == (int)op && surface->pass == (int)pass &&
-            surface->precision == (int)precision)
-            return surface;
+static const struct dl_kernel_model *find_model(const struct dl_device *device, enum dl_op op,
+                                                enum dl_pass pass, enum dl_precision precision) {
+    for (int i = 0; i < device->kernel_model_count; i++) {
+        const struct dl_kernel_model *model = &device->kernel_models[i];
+        if (model->op == (int)op && model->pass == (int)pass && model->precision == (int)precision)
+            return model;
     }
     return NULL;
 }
@@ -217,10 +216,10 @@ static const struct dl_kernel_model *choose(const struct dl_device *device,
                                             enum dl_precision precision,
                                             const struct dl_kernel *kernel) {
     for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++) {
-        const struct dl_kernel_model *surface = find_surface(device, kernel->op, kernel->pass, *p);
-        if (surface == NULL && kernel->op != DL_OP_STREAM)
-            surface = find_surface(device, kernel->op, DL_FORWARD, *p);
-        if (surface != NULL) return surface;
+        const struct dl_kernel_model *model = find_model(device, kernel->op, kernel->pass, *p);
+        if (model == NULL && kernel->op != DL_OP_STREAM)
+            model = find_model(device, kernel->op, DL_FORWARD, *p);
+        if (model != NULL) return model;
     }
     return NULL;
 }
@@ -235,10 +234,10 @@ static bool same_architecture(const struct dl_device *a, const struct dl_device 
            strcmp(a->architecture, b->architecture) == 0;
 }
 
-static void surface_time(const struct dl_device *device, const struct dl_device *owner,
-                         const struct dl_kernel_model *surface, enum dl_precision precision,
-                         const struct dl_kernel *kernel, struct dl_kernel_time *out) {
-    enum dl_precision fitted = (enum dl_precision)surface->precision;
+static void model_time(const struct dl_device *device, const struct dl_device *owner,
+                       const struct dl_kernel_model *model, enum dl_precision precision,
+                       const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    enum dl_precision fitted = (enum dl_precision)model->precision;
     struct dl_kernel_model_scale scale = {1.0, 1.0, 1.0, 1.0};
     if (owner != device || fitted != precision) {
         if (kernel->op != DL_OP_STREAM)
@@ -249,15 +248,14 @@ static void surface_time(const struct dl_device *device, const struct dl_device 
     }
     struct dl_kernel_model_shape shape;
     dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
-    dl_kernel_model_eval(surface, &scale, &shape, out);
+    dl_kernel_model_eval(model, &scale, &shape, out);
     out->formula = "F-KERNEL-MODEL";
     out->origin = "fitted";
     out->origin_device = device->name;
     bool mixed_fp16 = (fitted == DL_MIXED || fitted == DL_FP16) &&
                       (precision == DL_MIXED || precision == DL_FP16);
     if (fitted != precision && !mixed_fp16) widen(out, OTHER_PRECISION_SIGMA);
-    if (kernel->op == DL_OP_CONV && surface->pass != (int)kernel->pass)
-        widen(out, OTHER_PASS_SIGMA);
+    if (kernel->op == DL_OP_CONV && model->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
     if (owner != device) {
         widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
                                                     : OTHER_ARCHITECTURE_SIGMA);
@@ -321,15 +319,15 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         out->extrapolated = true;
         return;
     }
-    const struct dl_kernel_model *surface = choose(device, precision, kernel);
+    const struct dl_kernel_model *model = choose(device, precision, kernel);
     const struct dl_device *owner = device;
     /* Streams are not borrowed: the datasheet's bandwidth says more than a relative's samples. */
-    if (surface == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
+    if (model == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
         owner = device->borrowed;
-        surface = choose(owner, precision, kernel);
+        model = choose(owner, precision, kernel);
     }
-    if (surface != NULL)
-        surface_time(device, owner, surface, precision, kernel, out);
+    if (model != NULL)
+        model_time(device, owner, model, precision, kernel, out);
     else if (kernel->op == DL_OP_STREAM)
         stream_time(device, kernel, bytes, 1.0, out);
     else
@@ -346,17 +344,17 @@ double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precis
                                   const struct dl_kernel *kernel, double limit_bytes) {
     if (!(dl_kernel_workspace_bytes(kernel, dl_precision_bytes(precision)) > limit_bytes))
         return 1.0;
-    const struct dl_kernel_model *surface = choose(device, precision, kernel);
-    if (surface == NULL && device->borrowed != NULL)
-        surface = choose(device->borrowed, precision, kernel);
-    if (surface == NULL) return 1.0;
-    if (surface->partial_waves > 0.0) {
+    const struct dl_kernel_model *model = choose(device, precision, kernel);
+    if (model == NULL && device->borrowed != NULL)
+        model = choose(device->borrowed, precision, kernel);
+    if (model == NULL) return 1.0;
+    if (model->partial_waves > 0.0) {
         static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
         struct dl_kernel_model_shape shape;
         dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
-        const double granted_s = dl_kernel_model_base(surface, &own, &shape, NULL);
+        const double granted_s = dl_kernel_model_base(model, &own, &shape, NULL);
         shape.winograd_tiles = 0.0;
-        return fmax(dl_kernel_model_base(surface, &own, &shape, NULL) / granted_s, 1.0);
+        return fmax(dl_kernel_model_base(model, &own, &shape, NULL) / granted_s, 1.0);
     }
-    return surface->gain_3x3 > 1.0 ? surface->gain_3x3 : 1.0;
+    return model->gain_3x3 > 1.0 ? model->gain_3x3 : 1.0;
 }

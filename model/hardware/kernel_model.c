@@ -20,7 +20,7 @@
 
 static const char *const distance_names[] = {"squares", "magnitudes", NULL};
 
-static const struct dl_field surface_fields[] = {
+static const struct dl_field model_fields[] = {
     {.key = "op",
      .type = DL_FIELD_CHOICE,
      .offset = offsetof(struct dl_kernel_model, op),
@@ -138,10 +138,10 @@ static const struct dl_field surface_fields[] = {
 };
 
 const struct dl_schema dl_kernel_model_schema = {
-    .name = "surface",
+    .name = "kernel-time model",
     .summary = "times of one operation, pass and precision on one device",
     .size = sizeof(struct dl_kernel_model),
-    .fields = surface_fields,
+    .fields = model_fields,
 };
 
 static const struct dl_field set_fields[] = {
@@ -159,10 +159,11 @@ static const struct dl_field set_fields[] = {
      .offset = offsetof(struct dl_kernel_model_set, source),
      .required = true,
      .help = "key of data/SOURCES.md"},
-    {.key = "surfaces",
+    {.key = "kernel_models",
+     .alias = "surfaces",
      .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_kernel_model_set, surfaces),
-     .count_offset = offsetof(struct dl_kernel_model_set, surface_count),
+     .offset = offsetof(struct dl_kernel_model_set, kernel_models),
+     .count_offset = offsetof(struct dl_kernel_model_set, kernel_model_count),
      .child = &dl_kernel_model_schema,
      .required = true,
      .help = "one for each operation, pass and precision"},
@@ -170,8 +171,9 @@ static const struct dl_field set_fields[] = {
 };
 
 const struct dl_schema dl_kernel_model_set_schema = {
-    .name = "dlmodel-surfaces",
-    .summary = "kernel-time surfaces of one device",
+    .name = "dlmodel-kernel-models",
+    .alias = "dlmodel-surfaces",
+    .summary = "kernel-time models of one device",
     .size = sizeof(struct dl_kernel_model_set),
     .fields = set_fields,
     .top_level = true,
@@ -183,51 +185,50 @@ static int axis_of(int op, const char *name) {
     return -1;
 }
 
-enum dl_code dl_kernel_model_check(const struct dl_kernel_model *surface, const struct dl_json *doc,
+enum dl_code dl_kernel_model_check(const struct dl_kernel_model *model, const struct dl_json *doc,
                                    const char *path, struct dl_err *err) {
-    int axes = surface->length_count;
+    int axes = model->length_count;
     if (axes > DL_FEATURES_MAX)
         return dl_json_fail(doc, path, err, "at most %d lengths are known, found %d",
                             DL_FEATURES_MAX, axes);
-    if (surface->point_count != axes * surface->weight_count)
+    if (model->point_count != axes * model->weight_count)
         return dl_json_fail(doc, path, err,
                             "points has %d numbers, expected lengths x weights = %d x %d",
-                            surface->point_count, axes, surface->weight_count);
-    if (surface->domain_low_count != surface->domain_high_count ||
-        (axes > 0 && surface->domain_low_count != axes))
+                            model->point_count, axes, model->weight_count);
+    if (model->domain_low_count != model->domain_high_count ||
+        (axes > 0 && model->domain_low_count != axes))
         return dl_json_fail(doc, path, err,
                             "domain_low, domain_high and lengths must have the same count");
     for (int f = 0; f < axes; f++)
-        if (!(surface->lengths[f] > 0.0))
+        if (!(model->lengths[f] > 0.0))
             return dl_json_fail(doc, path, err, "lengths must be positive, found %g",
-                                surface->lengths[f]);
-    if (surface->feature_count > 0 && surface->feature_count != axes)
+                                model->lengths[f]);
+    if (model->feature_count > 0 && model->feature_count != axes)
         return dl_json_fail(doc, path, err, "features and lengths must have the same count");
-    for (int f = 0; f < surface->feature_count; f++)
-        if (axis_of(surface->op, surface->features[f]) < 0)
+    for (int f = 0; f < model->feature_count; f++)
+        if (axis_of(model->op, model->features[f]) < 0)
             return dl_json_fail(doc, path, err, "no feature of %s is called \"%.40s\"",
-                                dl_op_names[surface->op], surface->features[f]);
+                                dl_op_names[model->op], model->features[f]);
     return DL_OK;
 }
 
 /* Axes of files without names: those of the first releases, the first ones but for gradients of
  * weights. */
-static int unnamed_axis(const struct dl_kernel_model *surface, int f) {
+static int unnamed_axis(const struct dl_kernel_model *model, int f) {
     static const int of_weights[] = {0, 1, 2, 3, 4, 6};
-    return surface->op == DL_OP_CONV && surface->pass == DL_BACKWARD_WEIGHTS && f < 6
-               ? of_weights[f]
-               : f;
+    return model->op == DL_OP_CONV && model->pass == DL_BACKWARD_WEIGHTS && f < 6 ? of_weights[f]
+                                                                                  : f;
 }
 
-enum dl_code dl_kernel_model_pack(struct dl_kernel_model *surface, struct dl_arena *arena,
+enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena *arena,
                                   struct dl_err *err) {
     static const float FAR = 1e6F; /* its covariance with anything vanishes */
     /* octaves outside the samples' box that are no extrapolation yet */
     static const double DOMAIN_MARGIN = 1.0;
     static const uintptr_t ALIGNMENT = 64; /* bytes */
     enum { WIDTH = DL_KERNEL_MODEL_WIDTH };
-    int n = surface->weight_count, axes = surface->length_count, blocks = (n + WIDTH - 1) / WIDTH;
-    surface->packed = NULL;
+    int n = model->weight_count, axes = model->length_count, blocks = (n + WIDTH - 1) / WIDTH;
+    model->packed = NULL;
     if (n == 0) return DL_OK;
     char *room = dl_arena_alloc(
         arena, (size_t)blocks * (size_t)(axes + 1) * WIDTH * sizeof(float) + ALIGNMENT, 1);
@@ -235,26 +236,24 @@ enum dl_code dl_kernel_model_pack(struct dl_kernel_model *surface, struct dl_are
     float *packed = (float *)(void *)(room + (ALIGNMENT - (uintptr_t)room % ALIGNMENT) % ALIGNMENT);
     /* one that is no feature is 0 over any length, and so within the domain */
     for (int axis = 0; axis < DL_AXES; axis++) {
-        surface->axes[axis] = 0;
-        surface->per_length[axis] = surface->low[axis] = surface->high[axis] = 0.0F;
+        model->axes[axis] = 0;
+        model->per_length[axis] = model->low[axis] = model->high[axis] = 0.0F;
     }
     for (int f = 0; f < axes; f++) {
-        const int axis = surface->feature_count > 0 ? axis_of(surface->op, surface->features[f])
-                                                    : unnamed_axis(surface, f);
-        surface->axes[f] = axis;
-        surface->per_length[axis] = (float)(1.0 / surface->lengths[f]);
-        surface->low[axis] =
-            (float)((surface->domain_low[f] - DOMAIN_MARGIN) / surface->lengths[f]);
-        surface->high[axis] =
-            (float)((surface->domain_high[f] + DOMAIN_MARGIN) / surface->lengths[f]);
+        const int axis = model->feature_count > 0 ? axis_of(model->op, model->features[f])
+                                                  : unnamed_axis(model, f);
+        model->axes[f] = axis;
+        model->per_length[axis] = (float)(1.0 / model->lengths[f]);
+        model->low[axis] = (float)((model->domain_low[f] - DOMAIN_MARGIN) / model->lengths[f]);
+        model->high[axis] = (float)((model->domain_high[f] + DOMAIN_MARGIN) / model->lengths[f]);
     }
     for (int i = 0; i < blocks * WIDTH; i++) {
         float *block = packed + i / WIDTH * (axes + 1) * WIDTH + i % WIDTH;
         for (int f = 0; f < axes; f++)
-            block[f * WIDTH] = i < n ? (float)surface->points[f * n + i] : FAR;
-        block[axes * WIDTH] = i < n ? (float)surface->weights[i] : 0.0F;
+            block[f * WIDTH] = i < n ? (float)model->points[f * n + i] : FAR;
+        block[axes * WIDTH] = i < n ? (float)model->weights[i] : 0.0F;
     }
-    surface->packed = packed;
-    surface->block_count = blocks;
+    model->packed = packed;
+    model->block_count = blocks;
     return DL_OK;
 }

@@ -134,12 +134,12 @@ struct dl_kernel_model_set {
     const char *device;  /* name of the device file */
     const char *library; /* as the source names it, with versions */
     const char *source;  /* key of data/SOURCES.md */
-    struct dl_kernel_model *surfaces;
-    int surface_count;
+    struct dl_kernel_model *kernel_models;
+    int kernel_model_count;
 };
 
 extern const struct dl_schema dl_kernel_model_schema;
-extern const struct dl_schema dl_kernel_model_set_schema; /* "dlmodel-surfaces" */
+extern const struct dl_schema dl_kernel_model_set_schema; /* "dlmodel-kernel-models" */
 
 /* What a surface sees of a kernel. */
 struct dl_kernel_model_shape {
@@ -177,22 +177,22 @@ struct dl_kernel_model_scale {
 
 /* Time of the base alone, in seconds; *limit (may be NULL): the largest of the three terms.
  * NAN when a needed scale is NAN. */
-double dl_kernel_model_base(const struct dl_kernel_model *surface,
+double dl_kernel_model_base(const struct dl_kernel_model *model,
                             const struct dl_kernel_model_scale *scale,
                             const struct dl_kernel_model_shape *shape, enum dl_limit *limit);
 
 /* Base and correction: fills time_s, sigma_log, limit and extrapolated of *out. */
-void dl_kernel_model_eval(const struct dl_kernel_model *surface,
+void dl_kernel_model_eval(const struct dl_kernel_model *model,
                           const struct dl_kernel_model_scale *scale,
                           const struct dl_kernel_model_shape *shape, struct dl_kernel_time *out);
 
 /* Derives what the evaluation reads (axes, per_length, packed) from the file's members, which
  * dl_kernel_model_check passed. */
-enum dl_code dl_kernel_model_pack(struct dl_kernel_model *surface, struct dl_arena *arena,
+enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena *arena,
                                   struct dl_err *err);
 
 /* Counts that must agree, and names of features. `path` ("surfaces[3]") is for the error. */
-enum dl_code dl_kernel_model_check(const struct dl_kernel_model *surface, const struct dl_json *doc,
+enum dl_code dl_kernel_model_check(const struct dl_kernel_model *model, const struct dl_json *doc,
                                    const char *path, struct dl_err *err);
 
 #endif

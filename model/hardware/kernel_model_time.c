@@ -15,77 +15,76 @@ DL_INLINE double padded_to(double size, double multiple) {
 }
 
 /* Octaves by which the powers lower the rate. */
-DL_INLINE double slower_octaves(const struct dl_kernel_model *surface,
+DL_INLINE double slower_octaves(const struct dl_kernel_model *model,
                                 const struct dl_kernel_model_shape *shape) {
     static const double REFERENCE = 8.0; /* 256 channels */
     const float *log2s = shape->features;
     double stride_exponent =
-        surface->stride_exponent +
-        surface->stride_channels_exponent * ((double)log2s[DL_AXIS_CHANNELS] - REFERENCE) +
-        surface->stride_filters_exponent * ((double)log2s[DL_AXIS_FILTERS] - REFERENCE);
-    return surface->batch_exponent_3x3 * (double)log2s[DL_AXIS_BATCH_PADDING] +
+        model->stride_exponent +
+        model->stride_channels_exponent * ((double)log2s[DL_AXIS_CHANNELS] - REFERENCE) +
+        model->stride_filters_exponent * ((double)log2s[DL_AXIS_FILTERS] - REFERENCE);
+    return model->batch_exponent_3x3 * (double)log2s[DL_AXIS_BATCH_PADDING] +
            stride_exponent * (double)log2s[DL_AXIS_STRIDE] +
-           surface->wave_exponent * (double)log2s[DL_AXIS_STEPS];
+           model->wave_exponent * (double)log2s[DL_AXIS_STEPS];
 }
 
 /* Octaves by which whole tiles, of the best size, are slower than the smooth loss of the sides. */
-DL_INLINE double tile_octaves(const struct dl_kernel_model *surface,
+DL_INLINE double tile_octaves(const struct dl_kernel_model *model,
                               const struct dl_kernel_model_shape *shape, double smooth) {
-    double best = dl_smaller(shape->tile_excess[0],
-                             dl_smaller(shape->tile_excess[1] / surface->tile_64_gain,
-                                        shape->tile_excess[2] / surface->tile_32_gain));
+    double best =
+        dl_smaller(shape->tile_excess[0], dl_smaller(shape->tile_excess[1] / model->tile_64_gain,
+                                                     shape->tile_excess[2] / model->tile_32_gain));
     return dl_log2_near(best / smooth);
 }
 
-DL_INLINE double gain_of(const struct dl_kernel_model *surface,
+DL_INLINE double gain_of(const struct dl_kernel_model *model,
                          const struct dl_kernel_model_shape *shape) {
     double gain = 1.0;
-    if (shape->unaligned) gain *= surface->unaligned_gain;
-    if (shape->m_trans) gain *= surface->m_trans_gain;
-    if (shape->n_trans) gain *= surface->n_trans_gain;
-    if (shape->fast_3x3) gain *= surface->gain_3x3;
-    if (shape->fast_5x5) gain *= surface->gain_5x5;
-    if (shape->narrow) gain *= surface->narrow_gain;
-    if (shape->pointwise) gain *= surface->pointwise_gain;
-    if (shape->grouped) gain *= surface->grouped_gain;
-    if (shape->pointwise && shape->padded) gain *= surface->padded_pointwise_gain;
+    if (shape->unaligned) gain *= model->unaligned_gain;
+    if (shape->m_trans) gain *= model->m_trans_gain;
+    if (shape->n_trans) gain *= model->n_trans_gain;
+    if (shape->fast_3x3) gain *= model->gain_3x3;
+    if (shape->fast_5x5) gain *= model->gain_5x5;
+    if (shape->narrow) gain *= model->narrow_gain;
+    if (shape->pointwise) gain *= model->pointwise_gain;
+    if (shape->grouped) gain *= model->grouped_gain;
+    if (shape->pointwise && shape->padded) gain *= model->padded_pointwise_gain;
     return gain;
 }
 
-DL_INLINE double compute_time(const struct dl_kernel_model *surface,
+DL_INLINE double compute_time(const struct dl_kernel_model *model,
                               const struct dl_kernel_model_scale *scale,
                               const struct dl_kernel_model_shape *shape) {
     /* Inverse efficiency: products and sums of half / size, so that time never falls as a side
      * grows; over one denominator. */
     double tile = dl_tile_usual.m * dl_tile_usual.n;
     double sides =
-        (shape->m + surface->half_m * scale->half) * (shape->n + surface->half_n * scale->half) +
-        surface->half_waves * tile * shape->units /
-            shape->count; /* half_waves / waves, times m n */
-    double above = sides * (shape->k + surface->half_k * scale->half),
+        (shape->m + model->half_m * scale->half) * (shape->n + model->half_n * scale->half) +
+        model->half_waves * tile * shape->units / shape->count; /* half_waves / waves, times m n */
+    double above = sides * (shape->k + model->half_k * scale->half),
            below = shape->m * shape->n * shape->k;
     if (shape->op == DL_OP_CONV) {
-        double slower = slower_octaves(surface, shape);
-        if (surface->tile_exponent != 0.0)
-            slower += surface->tile_exponent *
-                      tile_octaves(surface, shape, sides / (shape->m * shape->n));
+        double slower = slower_octaves(model, shape);
+        if (model->tile_exponent != 0.0)
+            slower +=
+                model->tile_exponent * tile_octaves(model, shape, sides / (shape->m * shape->n));
         if (slower != 0.0) above *= dl_exp2_near(slower);
-        if (surface->channel_multiple > 1.0) {
-            above *= padded_to(shape->channels, surface->channel_multiple) *
-                     padded_to(shape->filters, surface->channel_multiple);
+        if (model->channel_multiple > 1.0) {
+            above *= padded_to(shape->channels, model->channel_multiple) *
+                     padded_to(shape->filters, model->channel_multiple);
             below *= shape->channels * shape->filters;
         }
     }
     return shape->flop * above /
-           (below * surface->rate_flop_per_s * scale->rate * gain_of(surface, shape));
+           (below * model->rate_flop_per_s * scale->rate * gain_of(model, shape));
 }
 
 /* Whole tiles of the best size, of `more` times the rows, and `partial_waves`, over the points of
  * the result; by the half-rate summed side. */
-DL_INLINE double product_in_tiles(const struct dl_kernel_model *surface,
+DL_INLINE double product_in_tiles(const struct dl_kernel_model *model,
                                   const struct dl_kernel_model_scale *scale, double units, double m,
                                   double n, double k, double count, double more) {
-    const double partial = surface->partial_waves * scale->half * units,
+    const double partial = model->partial_waves * scale->half * units,
                  rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
     const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) *
                          (dl_tile_large.m * dl_tile_large.n);
@@ -93,9 +92,9 @@ DL_INLINE double product_in_tiles(const struct dl_kernel_model *surface,
                          (dl_tile_usual.m * dl_tile_usual.n);
     const double narrow = (rows * dl_whole_up(n * (1.0 / dl_tile_narrow.n)) + partial) *
                           (dl_tile_narrow.m * dl_tile_narrow.n);
-    const double best = dl_smaller(
-        large, dl_smaller(usual / surface->tile_64_gain, narrow / surface->tile_32_gain));
-    return best * (k + surface->half_k * scale->half) / (m * n * count * k);
+    const double best =
+        dl_smaller(large, dl_smaller(usual / model->tile_64_gain, narrow / model->tile_32_gain));
+    return best * (k + model->half_k * scale->half) / (m * n * count * k);
 }
 
 /* The better of two, smoothly: (a^-4 + b^-4)^(-1/4). */
@@ -105,47 +104,47 @@ DL_INLINE double better(double a, double b) {
 }
 
 /* Time of the algorithms of a GPU's library. */
-DL_INLINE double algorithm_time(const struct dl_kernel_model *surface,
+DL_INLINE double algorithm_time(const struct dl_kernel_model *model,
                                 const struct dl_kernel_model_scale *scale,
                                 const struct dl_kernel_model_shape *s) {
     enum { TRANSFORMED = 36, TILE_POINTS = 16 };
-    const double units = s->units, rate = surface->rate_flop_per_s * scale->rate;
+    const double units = s->units, rate = model->rate_flop_per_s * scale->rate;
     if (s->winograd_tiles > 0.0) {
         const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
         const double padded =
-            dl_exp2_near(surface->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]);
-        const double product = product_in_tiles(surface, scale, units, s->winograd_tiles, s->n,
+            dl_exp2_near(model->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]);
+        const double product = product_in_tiles(model, scale, units, s->winograd_tiles, s->n,
                                                 s->k / s->taps, TRANSFORMED, padded);
         const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
-        return flop * product / (rate * surface->winograd_gain) +
-               moved / (surface->transform_bytes_per_s * scale->bandwidth);
+        return flop * product / (rate * model->winograd_gain) +
+               moved / (model->transform_bytes_per_s * scale->bandwidth);
     }
-    const double plain_s = s->flop / (rate * gain_of(surface, s)),
+    const double plain_s = s->flop / (rate * gain_of(model, s)),
                  whole_s = plain_s *
-                           product_in_tiles(surface, scale, units, s->m, s->n, s->k, s->count, 1.0);
-    if (surface->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
+                           product_in_tiles(model, scale, units, s->m, s->n, s->k, s->count, 1.0);
+    if (model->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
         const double columns = s->channels * s->taps;
         const double gathered_s =
-            plain_s / surface->gather_gain *
-                product_in_tiles(surface, scale, units, s->out_positions, columns, s->filters,
+            plain_s / model->gather_gain *
+                product_in_tiles(model, scale, units, s->out_positions, columns, s->filters,
                                  s->count, 1.0) +
             (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) /
-                (surface->gather_bytes_per_s * scale->bandwidth);
-        return better(whole_s * s->stride_area / surface->spread_gain, gathered_s);
+                (model->gather_bytes_per_s * scale->bandwidth);
+        return better(whole_s * s->stride_area / model->spread_gain, gathered_s);
     }
-    const double slower = surface->stride_exponent * (double)s->features[DL_AXIS_STRIDE];
+    const double slower = model->stride_exponent * (double)s->features[DL_AXIS_STRIDE];
     return slower != 0.0 ? whole_s * dl_exp2_near(slower) : whole_s;
 }
 
-DL_INLINE double base_of(const struct dl_kernel_model *surface,
+DL_INLINE double base_of(const struct dl_kernel_model *model,
                          const struct dl_kernel_model_scale *scale,
                          const struct dl_kernel_model_shape *shape, enum dl_limit *limit) {
-    double latency_s = surface->latency_s * scale->latency * shape->launches;
-    double memory_s = shape->bytes / (surface->bandwidth_bytes_per_s * scale->bandwidth);
+    double latency_s = model->latency_s * scale->latency * shape->launches;
+    double memory_s = shape->bytes / (model->bandwidth_bytes_per_s * scale->bandwidth);
     double compute_s = 0.0;
-    if (surface->op != DL_OP_STREAM && shape->flop > 0.0)
-        compute_s = surface->partial_waves > 0.0 ? algorithm_time(surface, scale, shape)
-                                                 : compute_time(surface, scale, shape);
+    if (model->op != DL_OP_STREAM && shape->flop > 0.0)
+        compute_s = model->partial_waves > 0.0 ? algorithm_time(model, scale, shape)
+                                               : compute_time(model, scale, shape);
     if (limit != NULL) {
         *limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
         if (latency_s > dl_larger(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;
@@ -157,11 +156,11 @@ DL_INLINE double base_of(const struct dl_kernel_model *surface,
     return latency_s + longer_s * dl_cube_root_near(1.0 + ratio * ratio * ratio);
 }
 
-DL_WIDE double dl_kernel_model_base(const struct dl_kernel_model *surface,
+DL_WIDE double dl_kernel_model_base(const struct dl_kernel_model *model,
                                     const struct dl_kernel_model_scale *scale,
                                     const struct dl_kernel_model_shape *shape,
                                     enum dl_limit *limit) {
-    return base_of(surface, scale, shape, limit);
+    return base_of(model, scale, shape, limit);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -197,14 +196,14 @@ DL_INLINE void keep_smaller(dl_lanes *least, const dl_lanes *value) {
     *least = (dl_lanes)(((dl_lane_bits)*value & smaller) | ((dl_lane_bits)*least & ~smaller));
 }
 
-DL_INLINE struct sums sum_weights(const struct dl_kernel_model *surface, const float *x, int axes,
+DL_INLINE struct sums sum_weights(const struct dl_kernel_model *model, const float *x, int axes,
                                   bool magnitudes) {
     const dl_lanes one = (dl_lanes){0} + 1.0F;
     dl_lanes sum_a = {0}, sum_b = {0}, least = one * 1e30F;
     float at[DL_AXES];
-    for (int f = 0; f < axes; f++) at[f] = x[surface->axes[f]];
-    const dl_lanes_row *row = (const dl_lanes_row *)(const void *)surface->packed,
-                       *end = row + 2 * surface->block_count * (axes + 1);
+    for (int f = 0; f < axes; f++) at[f] = x[model->axes[f]];
+    const dl_lanes_row *row = (const dl_lanes_row *)(const void *)model->packed,
+                       *end = row + 2 * model->block_count * (axes + 1);
     for (; row < end; row += 2 * (axes + 1)) {
         dl_lanes a = one, b = one;
         UNROLL for (int f = 0; f < axes; f++) {
@@ -222,28 +221,28 @@ DL_INLINE struct sums sum_weights(const struct dl_kernel_model *surface, const f
 
 /* One loop for each usual number of features, which the compiler can then unroll. x: by axis. */
 #define BY_AXES(magnitudes)                                                                        \
-    switch (surface->length_count) {                                                               \
-    case 6: return sum_weights(surface, x, 6, magnitudes);                                         \
-    case 7: return sum_weights(surface, x, 7, magnitudes);                                         \
-    case 8: return sum_weights(surface, x, 8, magnitudes);                                         \
-    case 9: return sum_weights(surface, x, 9, magnitudes);                                         \
-    default: return sum_weights(surface, x, surface->length_count, magnitudes);                    \
+    switch (model->length_count) {                                                                 \
+    case 6: return sum_weights(model, x, 6, magnitudes);                                           \
+    case 7: return sum_weights(model, x, 7, magnitudes);                                           \
+    case 8: return sum_weights(model, x, 8, magnitudes);                                           \
+    case 9: return sum_weights(model, x, 9, magnitudes);                                           \
+    default: return sum_weights(model, x, model->length_count, magnitudes);                        \
     }
 
-DL_INLINE struct sums correction(const struct dl_kernel_model *surface, const float *x) {
-    if (surface->distance == DL_DISTANCE_MAGNITUDES) BY_AXES(true)
+DL_INLINE struct sums correction(const struct dl_kernel_model *model, const float *x) {
+    if (model->distance == DL_DISTANCE_MAGNITUDES) BY_AXES(true)
     BY_AXES(false)
 }
 
 /* Scales the features; is any out of the samples' box? */
-DL_INLINE bool place(const struct dl_kernel_model *surface, const float *features, float *x) {
+DL_INLINE bool place(const struct dl_kernel_model *model, const float *features, float *x) {
     dl_lane_bits outside = {0};
     UNROLL for (int i = 0; i < DL_AXES; i += DL_LANES) {
         const dl_lanes at = *(const dl_lanes_in_memory *)(features + i) *
-                            *(const dl_lanes_in_memory *)(surface->per_length + i);
+                            *(const dl_lanes_in_memory *)(model->per_length + i);
         *(dl_lanes_in_memory *)(x + i) = at;
-        outside |= (at < *(const dl_lanes_in_memory *)(surface->low + i)) |
-                   (at > *(const dl_lanes_in_memory *)(surface->high + i));
+        outside |= (at < *(const dl_lanes_in_memory *)(model->low + i)) |
+                   (at > *(const dl_lanes_in_memory *)(model->high + i));
     }
     uint64_t words[4];
     memcpy(words, &outside, sizeof words);
@@ -251,28 +250,28 @@ DL_INLINE bool place(const struct dl_kernel_model *surface, const float *feature
 }
 
 /* Beyond three length scales from every sample: no sample of the devices in data/kernels lies
- * farther from the others but one or two of a surface. */
+ * farther from the others but one or two of a model. */
 static const double FAR = 0.25;
 
-DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *surface,
+DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *model,
                                   const struct dl_kernel_model_scale *scale,
                                   const struct dl_kernel_model_shape *shape,
                                   struct dl_kernel_time *out) {
-    const double base_s = base_of(surface, scale, shape, &out->limit);
-    if (surface->packed == NULL) {
-        out->time_s = base_s * exp(surface->offset);
-        out->sigma_log = dl_larger(surface->base_sigma_log, surface->sigma_log);
+    const double base_s = base_of(model, scale, shape, &out->limit);
+    if (model->packed == NULL) {
+        out->time_s = base_s * exp(model->offset);
+        out->sigma_log = dl_larger(model->base_sigma_log, model->sigma_log);
         out->extrapolated = true;
         return;
     }
     float x[DL_AXES]; /* by axis */
-    const bool outside = place(surface, shape->features, x);
-    const struct sums sums = correction(surface, x);
+    const bool outside = place(model, shape->features, x);
+    const struct sums sums = correction(model, x);
     out->extrapolated = outside || sums.nearest < FAR;
     /* Share of the base's variance that the nearest sample leaves unexplained (it alone: an upper
      * bound). */
-    const double unexplained = surface->base_sigma_log * (1.0 - sums.nearest);
+    const double unexplained = model->base_sigma_log * (1.0 - sums.nearest);
     /* 1 / ln 2 */
-    out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (surface->offset + sums.weighted));
-    out->sigma_log = sqrt(surface->sigma_log * surface->sigma_log + unexplained * unexplained);
+    out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (model->offset + sums.weighted));
+    out->sigma_log = sqrt(model->sigma_log * model->sigma_log + unexplained * unexplained);
 }

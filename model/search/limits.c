@@ -41,16 +41,16 @@ static void scale(double *value, double by) {
 
 static enum dl_code scale_surfaces(struct dl_device *device, double rate, double bandwidth,
                                    struct dl_arena *arena, struct dl_err *err) {
-    if (device->surface_count == 0) return DL_OK;
+    if (device->kernel_model_count == 0) return DL_OK;
     struct dl_kernel_model *copy =
-        dl_arena_alloc(arena, (size_t)device->surface_count, sizeof *copy);
+        dl_arena_alloc(arena, (size_t)device->kernel_model_count, sizeof *copy);
     if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    memcpy(copy, device->surfaces, (size_t)device->surface_count * sizeof *copy);
-    for (int i = 0; i < device->surface_count; i++) {
+    memcpy(copy, device->kernel_models, (size_t)device->kernel_model_count * sizeof *copy);
+    for (int i = 0; i < device->kernel_model_count; i++) {
         copy[i].rate_flop_per_s *= rate;
         copy[i].bandwidth_bytes_per_s *= bandwidth;
     }
-    device->surfaces = copy;
+    device->kernel_models = copy;
     return DL_OK;
 }
 

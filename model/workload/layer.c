@@ -43,7 +43,7 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_lstm,
     &dl_layer_dot_interaction,
     &dl_layer_loss,
-    &dl_layer_part,
+    &dl_layer_split,
     &dl_layer_moe,
     NULL,
 };
@@ -57,7 +57,9 @@ const char *const dl_layer_key_names[] = {
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
     for (size_t i = 0; name != NULL && dl_layer_kinds[i] != NULL; i++) {
-        if (strcmp(dl_layer_kinds[i]->name, name) == 0) return dl_layer_kinds[i];
+        const struct dl_layer_kind *kind = dl_layer_kinds[i];
+        if (strcmp(kind->name, name) == 0) return kind;
+        if (kind->alias != NULL && strcmp(kind->alias, name) == 0) return kind;
     }
     return NULL;
 }

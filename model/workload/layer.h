@@ -50,7 +50,7 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_adaptive_pool, dl_layer_upsample, dl_layer_add, dl_layer_mul, dl_layer_concat,
     dl_layer_flatten, dl_layer_tokens, dl_layer_slice, dl_layer_crop, dl_layer_scale,
     dl_layer_position, dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm,
-    dl_layer_dot_interaction, dl_layer_part, dl_layer_moe;
+    dl_layer_dot_interaction, dl_layer_split, dl_layer_moe;
 
 /* Elements that a mixture of experts keeps besides its input, at the layer's tokens and hidden
  * channels. */

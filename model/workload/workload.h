@@ -91,9 +91,10 @@ enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };
 
 enum { DL_LAYER_KERNELS = 12 }; /* most kernels one layer emits in one pass */
 
-/* One kind of layer: model/layer_*.c, one row in dl_layer_kinds. */
+/* One kind of layer: a file in model/workload/layers/, one row in dl_layer_kinds. */
 struct dl_layer_kind {
     const char *name, *summary, *source;
+    const char *alias; /* its name in the release before: read, never printed; NULL: none */
     /* DL_KEY_* of layer.h: keys that its entry must, and besides may have */
     unsigned needs, takes;
     enum dl_work work; /* of its bandwidth-bound kernels */
@@ -108,6 +109,7 @@ struct dl_layer_kind {
                    struct dl_kernel *out);
 };
 extern const struct dl_layer_kind *const dl_layer_kinds[]; /* NULL-terminated */
+/* The kind with that name or alias; NULL: none. */
 const struct dl_layer_kind *dl_layer_kind_find(const char *name);
 
 struct dl_workload {

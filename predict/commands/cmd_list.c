@@ -104,11 +104,11 @@ static enum dl_code list_devices(struct dl_context *context, struct dl_table *ta
         union dl_cell *cells =
             table->cells + (size_t)(table->row_count - 1) * (size_t)table->column_count;
         cells[3].string =
-            d->surface_count > 0 ? "own samples"
+            d->kernel_model_count > 0 ? "own samples"
             : d->borrowed != NULL
                 ? dl_arena_printf(context->arena, "borrowed from %s", d->borrowed->name)
                 : "datasheet";
-        cells[4].boolean = d->surface_count == 0;
+        cells[4].boolean = d->kernel_model_count == 0;
     }
     return DL_OK;
 }

@@ -18,14 +18,15 @@ static const struct kind {
     {"device", &dl_device_schema},
     {"workload", &dl_workload_schema},
     {"framework", &dl_framework_schema},
-    {"surfaces", &dl_kernel_model_set_schema},
+    {"kernel-models", &dl_kernel_model_set_schema},
+    {"surfaces", &dl_kernel_model_set_schema}, /* its name in release 0.1 */
     {"layers", &dl_layer_times_schema},
     {"prediction", NULL},
     {NULL, NULL},
 };
-static const char *const kind_names[] = {"system",   "device", "workload",   "framework",
-                                         "surfaces", "layers", "prediction", "site",
-                                         "run",      "runlog", NULL};
+static const char *const kind_names[] = {"system",        "device", "workload",   "framework",
+                                         "kernel-models", "layers", "prediction", "site",
+                                         "run",           "runlog", NULL};
 
 static const struct dl_column columns[] = {
     {"key", "key", "", DL_COLUMN_STRING, 0, 0},
@@ -95,7 +96,7 @@ static bool find_more(const struct dl_context *context, const char *name, struct
 static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options,
                               const struct kind **out, struct dl_err *err) {
     static struct kind more;
-    const char *all = "expected one of system, device, workload, framework, surfaces, layers, "
+    const char *all = "expected one of system, device, workload, framework, kernel-models, layers, "
                       "prediction, site, run or runlog";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1)
@@ -145,12 +146,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
     .summary = "the fields of each file",
-    .usage =
-        "system|device|workload|framework|surfaces|layers|prediction|site|run|runlog [options]",
+    .usage = "system|device|workload|framework|kernel-models|layers|prediction|site|run|runlog "
+             "[options]",
     .purpose = "Prints the keys of a file format with type, unit, range, default and meaning, from "
                "the tables that load it.",
     .examples = examples,
-    .words = "system device workload framework surfaces layers prediction site run runlog",
+    .words = "system device workload framework kernel-models layers prediction site run runlog",
     .options = tables,
     .run = run,
 };

@@ -230,7 +230,7 @@ enum dl_code dl_net_sequence(struct dl_import_net *net, int item, double channel
     }
     if (s->dims != 1) return dl_fail(err, DL_ERR_INPUT, "expected a sequence");
     if (s->channels <= channels) return DL_OK;
-    struct dl_layer part = dl_net_layer(&dl_layer_part);
+    struct dl_layer part = dl_net_layer(&dl_layer_split);
     part.hidden = channels;
     return emit_one(net, part, *out, out, err);
 }
@@ -242,7 +242,7 @@ static enum dl_code cut(struct dl_import_net *net, int value, int item, int *out
     const struct dl_shape s = *dl_net_shape(net, item);
     const double elements = dl_net_elements(net, value), positions = dl_shape_positions(&s);
     const double last = v->rank > 0 ? (double)v->dims[v->rank - 1] : 0;
-    struct dl_layer part = dl_net_layer(&dl_layer_part), slice = dl_net_layer(&dl_layer_slice);
+    struct dl_layer part = dl_net_layer(&dl_layer_split), slice = dl_net_layer(&dl_layer_slice);
     if (s.dims == 1 && last == s.channels && fmod(elements, last) == 0) {
         slice.tokens = elements / last;
         return emit_one(net, slice, item, out, err);

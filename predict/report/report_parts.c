@@ -177,8 +177,8 @@ static enum dl_code surfaces(struct dl_report *r, const struct dl_device *owner,
     struct dl_table table;
     dl_table_init(&table, r->context->arena, surface_columns,
                   sizeof surface_columns / sizeof surface_columns[0]);
-    for (int i = 0; i < owner->surface_count && i < LIST_MOST; i++) {
-        const struct dl_kernel_model *s = &owner->surfaces[i];
+    for (int i = 0; i < owner->kernel_model_count && i < LIST_MOST; i++) {
+        const struct dl_kernel_model *s = &owner->kernel_models[i];
         union dl_cell *c = dl_table_row(&table);
         if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = dl_op_names[s->op];
@@ -210,7 +210,8 @@ enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *
                                    struct dl_err *err) {
     struct dl_arena *arena = r->context->arena;
     const struct dl_device *d = s->device;
-    const struct dl_device *owner = d->surface_count == 0 && d->borrowed != NULL ? d->borrowed : d;
+    const struct dl_device *owner =
+        d->kernel_model_count == 0 && d->borrowed != NULL ? d->borrowed : d;
     if (s->measured_on == NULL) {
         dl_document_paragraph(
             &r->page,

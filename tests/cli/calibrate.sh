@@ -99,7 +99,7 @@ has 'the summary names the profile' 'p\.json'
 says 'the journal is gone' [ ! -e "$journal" ]
 all=$(grep -c '"median_s"' "$profile")
 says 'samples are kept in the profile' [ "$all" -gt 60 ]
-for f in measured_on measured_at load_before load_after kernel openblas surfaces device_profile; do
+for f in measured_on measured_at load_before load_after kernel openblas kernel_models device_profile; do
     says "the profile has $f" grep -q "\"$f\"" "$profile"
 done
 run predict --system "$profile" --workload resnet50 --framework ideal --nodes 1
@@ -296,9 +296,9 @@ check 'no probe program' 6 'dlmodel-probe-cpu'
 
 # Fitting published kernel times
 grep -E '^(device|P100),' data/kernels/deepbench_gemm.csv | head -n 31 > "$work/gemm.csv"
-run calibrate --kernels "$work/gemm.csv" --device p100_pcie16 -o "$work/surfaces.json"
+run calibrate --kernels "$work/gemm.csv" --device p100_pcie16 -o "$work/kernel_models.json"
 check '--kernels' 0
-says '--kernels writes surfaces' grep -q '"dlmodel-surfaces"' "$work/surfaces.json"
+says '--kernels writes kernel-time models' grep -q '"dlmodel-kernel-models"' "$work/kernel_models.json"
 run calibrate --kernels data/kernels/deepbench_gemm.csv --device nosuch -o "$work/none.json"
 check '--kernels of an unknown device' 2
 

@@ -156,10 +156,10 @@ rates='"rates": [{"precision": "fp32", "unit": "vector", "peak_flop_per_s": 1e12
 memory='"memory_bytes": 1e9, "memory_bandwidth_bytes_per_s": 1e11'
 device usable "$memory, $rates"
 check 'the device that the others break is good' 0
-device narcissus "$memory, $rates, \"surfaces_from\": \"narcissus\""
-check 'kernels borrowed from itself' 3 'narcissus\.json:2:[0-9]+: error: surfaces_from: '
-device borrower "$memory, $rates, \"surfaces_from\": \"v100_sxm2_61\""
-check 'kernels borrowed from nobody' 3 'borrower\.json:2:[0-9]+: error: surfaces_from: .*v100_sxm2_16'
+device narcissus "$memory, $rates, \"kernel_models_from\": \"narcissus\""
+check 'kernels borrowed from itself' 3 'narcissus\.json:2:[0-9]+: error: kernel_models_from: '
+device borrower "$memory, $rates, \"kernel_models_from\": \"v100_sxm2_61\""
+check 'kernels borrowed from nobody' 3 'borrower\.json:2:[0-9]+: error: kernel_models_from: .*v100_sxm2_16'
 device empty_rates "$memory, \"rates\": []"
 check 'no rates' 3 'empty_rates\.json:2:[0-9]+: error: rates'
 device slow "$memory, $(printf '%s' "$rates" | sed 's/1e12/-1e12/')"

@@ -33,13 +33,14 @@ static void load(struct fixture *f, int i, const char *name) {
     if (dl_json_read(path, &f->arena, &doc, &err) != DL_OK ||
         dl_json_load(doc, &dl_kernel_model_set_schema, &f->arena, &f->sets[i], &err) != DL_OK)
         fail_msg("%s: %s", path, err.message);
-    for (int s = 0; s < f->sets[i].surface_count; s++) {
-        assert_int_equal(dl_kernel_model_check(&f->sets[i].surfaces[s], doc, "surfaces", &err),
+    for (int s = 0; s < f->sets[i].kernel_model_count; s++) {
+        assert_int_equal(
+            dl_kernel_model_check(&f->sets[i].kernel_models[s], doc, "kernel_models", &err), DL_OK);
+        assert_int_equal(dl_kernel_model_pack(&f->sets[i].kernel_models[s], &f->arena, &err),
                          DL_OK);
-        assert_int_equal(dl_kernel_model_pack(&f->sets[i].surfaces[s], &f->arena, &err), DL_OK);
     }
-    f->devices[i].surfaces = f->sets[i].surfaces;
-    f->devices[i].surface_count = f->sets[i].surface_count;
+    f->devices[i].kernel_models = f->sets[i].kernel_models;
+    f->devices[i].kernel_model_count = f->sets[i].kernel_model_count;
 }
 
 static int set_up(void **state) {
@@ -131,14 +132,14 @@ static void more_work_takes_longer(void **state) {
             fail_msg("case %d (%s): twice the batch takes %g s, once %g s", i, dl_op_names[one.op],
                      time_two.time_s, time_one.time_s);
         if (one.op == DL_OP_STREAM) continue;
-        for (int s = 0; s < device->surface_count; s++) {
-            const struct dl_kernel_model *surface = &device->surfaces[s];
-            if (surface->op != (int)one.op || surface->pass != (int)one.pass) continue;
+        for (int s = 0; s < device->kernel_model_count; s++) {
+            const struct dl_kernel_model *model = &device->kernel_models[s];
+            if (model->op != (int)one.op || model->pass != (int)one.pass) continue;
             struct dl_kernel_model_shape shape_one, shape_two;
             dl_kernel_model_shape_of(&one, 4, device->unit_count, &shape_one);
             dl_kernel_model_shape_of(&two, 4, device->unit_count, &shape_two);
-            double base_one = dl_kernel_model_base(surface, &own, &shape_one, NULL);
-            double base_two = dl_kernel_model_base(surface, &own, &shape_two, NULL);
+            double base_one = dl_kernel_model_base(model, &own, &shape_one, NULL);
+            double base_two = dl_kernel_model_base(model, &own, &shape_two, NULL);
             /* The base rises with the batch, but where the batch changes which side is the longer
              * one; small batches of 3x3 convolutions are padded (batch_exponent_3x3), which may
              * cost a few percent more for fewer. */
@@ -168,12 +169,12 @@ static void fades_to_the_base(void **state) {
     struct fixture *f = *state;
     static const struct dl_kernel_model_scale own = {1, 1, 1, 1};
     for (int i = 0; i < 3; i++) {
-        for (int s = 0; s < f->devices[i].surface_count; s++) {
-            const struct dl_kernel_model *surface = &f->devices[i].surfaces[s];
+        for (int s = 0; s < f->devices[i].kernel_model_count; s++) {
+            const struct dl_kernel_model *model = &f->devices[i].kernel_models[s];
             struct dl_kernel kernel =
-                surface->op == DL_OP_GEMM
+                model->op == DL_OP_GEMM
                     ? dl_kernel_gemm(DL_FORWARD, 1760, 128, 1760, 1)
-                    : dl_kernel_conv((enum dl_pass)surface->pass, 16, 256, 256, 1,
+                    : dl_kernel_conv((enum dl_pass)model->pass, 16, 256, 256, 1,
                                      (double[]){1, 14, 14}, ONES, ONES, (double[]){0, 0, 0}, ONES);
             struct dl_kernel_model_shape shape;
             dl_kernel_model_shape_of(&kernel, 4, f->devices[i].unit_count, &shape);
@@ -181,16 +182,16 @@ static void fades_to_the_base(void **state) {
             for (double step = 0; step < 60; step += 0.01) {
                 struct dl_kernel_time time;
                 for (int axis = 0; axis < 5; axis++) shape.features[axis] += 0.01F;
-                dl_kernel_model_eval(surface, &own, &shape, &time);
+                dl_kernel_model_eval(model, &own, &shape, &time);
                 double correction =
-                    log(time.time_s / dl_kernel_model_base(surface, &own, &shape, NULL));
+                    log(time.time_s / dl_kernel_model_base(model, &own, &shape, NULL));
                 if (step > 0 && fabs(correction - before) > 0.1)
-                    fail_msg("%s, surface %d: correction %g, then %g", f->devices[i].name, s,
-                             before, correction);
+                    fail_msg("%s, model %d: correction %g, then %g", f->devices[i].name, s, before,
+                             correction);
                 before = correction;
                 if (step > 40) assert_true(time.extrapolated);
             }
-            assert_true(fabs(before - surface->offset) < 0.3);
+            assert_true(fabs(before - model->offset) < 0.3);
         }
     }
 }

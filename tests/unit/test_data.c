@@ -48,6 +48,7 @@ static const char *system_text(char *out, size_t size, const char *name, const c
     return out;
 }
 
+/* With the names of release 0.1; data/kernels has today's. */
 static const char SURFACES[] =
     "{\"format\":\"dlmodel-surfaces\",\"version\":1,\"device\":\"alpha\",\"source\":\"mem\","
     "\"surfaces\":[{\"op\":\"gemm\","
@@ -73,9 +74,9 @@ static int setup(void **state) {
     }
     put(world->second, "devices/alpha.json", device_text(text, sizeof text, "alpha", ""));
     put(world->second, "devices/beta.json",
-        device_text(text, sizeof text, "beta", ",\"surfaces_from\":\"alpha\""));
+        device_text(text, sizeof text, "beta", ",\"kernel_models_from\":\"alpha\""));
     put(world->second, "devices/lost.json",
-        device_text(text, sizeof text, "lost", ",\"surfaces_from\":\"alfa\""));
+        device_text(text, sizeof text, "lost", ",\"kernel_models_from\":\"alfa\""));
     put(world->first, "devices/alpine.json", device_text(text, sizeof text, "alpine", ""));
     put(world->second, "kernels/alpha.json", SURFACES);
     put(world->second, "systems/one.json",
@@ -166,7 +167,7 @@ static void unknown_names(void **state) {
     const struct dl_device *device;
     assert_int_equal(dl_data_device(&world->data, "lost", &world->arena, &device, &world->err),
                      DL_ERR_INPUT);
-    assert_string_equal(world->err.key, "surfaces_from");
+    assert_string_equal(world->err.key, "kernel_models_from");
 }
 
 static void local_profile(void **state) {
@@ -180,7 +181,7 @@ static void local_profile(void **state) {
         system_text(
             text, sizeof text, "local",
             "\"device_profile\":{\"name\":\"p\",\"summary\":\"s\",\"kind\":\"gpu\","
-            "\"memory_bytes\":8e9,\"memory_bandwidth_bytes_per_s\":5e11,\"surfaces_from\":"
+            "\"memory_bytes\":8e9,\"memory_bandwidth_bytes_per_s\":5e11,\"kernel_models_from\":"
             "\"alpha\","
             "\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e13}]}"));
     snprintf(path, sizeof path, "%s/mine.json", world->first);
@@ -198,7 +199,7 @@ static void local_profile(void **state) {
     assert_ptr_equal(system->device, &system->profile);
     check_close(system->device->memory_bandwidth_bytes_per_s, 1e12, 0);
     assert_string_equal(system->device->borrowed->name, "alpha");
-    assert_int_equal(system->device->borrowed->surface_count, 1);
+    assert_int_equal(system->device->borrowed->kernel_model_count, 1);
 }
 
 static void overrides_reach_their_document(void **state) {
@@ -237,14 +238,14 @@ static void kernel_times_follow_the_device(void **state) {
     const struct dl_device *device;
     assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
                      DL_OK);
-    assert_int_equal(device->surface_count, 1);
-    check_close(device->surfaces[0].rate_flop_per_s, 9e12, 0);
+    assert_int_equal(device->kernel_model_count, 1);
+    check_close(device->kernel_models[0].rate_flop_per_s, 9e12, 0);
     assert_null(device->borrowed);
     assert_int_equal(dl_data_device(&world->data, "beta", &world->arena, &device, &world->err),
                      DL_OK);
-    assert_int_equal(device->surface_count, 0);
+    assert_int_equal(device->kernel_model_count, 0);
     assert_string_equal(device->borrowed->name, "alpha");
-    assert_int_equal(device->borrowed->surface_count, 1);
+    assert_int_equal(device->borrowed->kernel_model_count, 1);
     /* A what-if capacity keeps the measured times; a what-if bandwidth makes them borrowed, to be
      * scaled. */
     struct dl_override set[] = {{.key = "device.memory", .value = "80GB"}};
@@ -252,15 +253,15 @@ static void kernel_times_follow_the_device(void **state) {
     world->data.override_count = 1;
     assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
                      DL_OK);
-    assert_int_equal(device->surface_count, 1);
+    assert_int_equal(device->kernel_model_count, 1);
     set[0].key = "device.memory_bandwidth";
     set[0].value = "2TB/s";
     assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
                      DL_OK);
-    assert_int_equal(device->surface_count, 0);
+    assert_int_equal(device->kernel_model_count, 0);
     check_close(device->memory_bandwidth_bytes_per_s, 2e12, 0);
     check_close(device->borrowed->memory_bandwidth_bytes_per_s, 9e11, 0);
-    assert_int_equal(device->borrowed->surface_count, 1);
+    assert_int_equal(device->borrowed->kernel_model_count, 1);
 }
 
 static void kernel_times_of_another_device(void **state) {

@@ -177,13 +177,13 @@ static void devices(void **state) {
                 check_keys(s, *names, "rates", device->rates[i].source);
         assert_true(dl_device_peak(device, DL_FP32) > 1e12);
         assert_true(device->memory_bandwidth_bytes_per_s > 5e10);
-        for (int i = 0; i < device->surface_count; i++)
-            if (device->surfaces[i].source != NULL)
-                check_keys(s, *names, "surfaces", device->surfaces[i].source);
+        for (int i = 0; i < device->kernel_model_count; i++)
+            if (device->kernel_models[i].source != NULL)
+                check_keys(s, *names, "kernel_models", device->kernel_models[i].source);
         /* one step only, so the lender must have tables of its own */
-        if (device->surfaces_from != NULL) {
+        if (device->kernel_models_from != NULL) {
             assert_non_null(device->borrowed);
-            assert_null(device->borrowed->surfaces_from);
+            assert_null(device->borrowed->kernel_models_from);
             assert_true(strcmp(device->borrowed->kind, device->kind) == 0);
         }
     }

@@ -62,8 +62,8 @@ static void absent_members_are_unknown(void **state) {
     check_nan(device.memory_efficiency);
     check_nan(device.kernel_latency_s);
     assert_true(device.unit_count == DL_ABSENT);
-    assert_null(device.surfaces_from);
-    assert_int_equal(device.surface_count, 0);
+    assert_null(device.kernel_models_from);
+    assert_int_equal(device.kernel_model_count, 0);
     dl_arena_free(&arena);
 }
 
@@ -79,7 +79,7 @@ static void refusals(void **state) {
          "{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e12}]",
          "the same precision and unit"},
         {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
-         "\"surfaces_from\":\"x\"",
+         "\"kernel_models_from\":\"x\"",
          "cannot borrow from itself"},
         {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
          "\"context_bytes\":16e9",

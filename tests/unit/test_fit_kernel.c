@@ -63,8 +63,8 @@ static void recovers_what_it_was_given(void **state) {
     assert_true(fabs(quality.bias) < 0.02);
     assert_true(quality.one_factor_median_ape > 2 * quality.median_ape);
     assert_true(surface.sigma_log < 0.06);
-    device.surfaces = &surface;
-    device.surface_count = 1;
+    device.kernel_models = &surface;
+    device.kernel_model_count = 1;
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 2000, 500, 700, 1);
     struct dl_kernel_time time;
     dl_kernel_time(&device, DL_FP32, &gemm, &time);
@@ -91,8 +91,8 @@ static void few_samples_are_enough(void **state) {
         assert_int_equal(quality.folds, 0);
         assert_int_equal(surface.weight_count, 0);
         assert_true(surface.sigma_log > 0.02);
-        device.surfaces = &surface;
-        device.surface_count = 1;
+        device.kernel_models = &surface;
+        device.kernel_model_count = 1;
         for (size_t i = 0; i < n; i++) {
             struct dl_kernel_time time;
             dl_kernel_time(&device, DL_FP32, &samples[i].kernel, &time);
@@ -211,9 +211,9 @@ static void compare_with_file(const struct dl_kernel_model_set *set, struct dl_a
     if (dl_json_read(path, arena, &doc, &err) != DL_OK ||
         dl_json_load(doc, &dl_kernel_model_set_schema, arena, &file, &err) != DL_OK)
         fail_msg("%s: %s", path, err.message);
-    assert_int_equal(file.surface_count, set->surface_count);
-    for (int i = 0; i < set->surface_count; i++) {
-        const struct dl_kernel_model *a = &set->surfaces[i], *b = &file.surfaces[i];
+    assert_int_equal(file.kernel_model_count, set->kernel_model_count);
+    for (int i = 0; i < set->kernel_model_count; i++) {
+        const struct dl_kernel_model *a = &set->kernel_models[i], *b = &file.kernel_models[i];
         assert_int_equal(a->op, b->op);
         assert_int_equal(a->pass, b->pass);
         assert_int_equal(a->precision, b->precision);

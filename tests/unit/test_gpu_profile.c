@@ -263,8 +263,8 @@ static void make_profile(struct replay *r, struct dl_system *out) {
         dl_json_load(doc, &dl_system_schema, &r->arena, out, &err) !=
             DL_OK) /* as predict reads it */
         fail_msg("%s", err.message);
-    for (int i = 0; i < out->profile.surface_count; i++) {
-        if (dl_kernel_model_pack(&out->profile.surfaces[i], &r->arena, &err) != DL_OK)
+    for (int i = 0; i < out->profile.kernel_model_count; i++) {
+        if (dl_kernel_model_pack(&out->profile.kernel_models[i], &r->arena, &err) != DL_OK)
             fail_msg("%s", err.message);
     }
 }

@@ -182,8 +182,8 @@ static void test_nested_format(void **state) {
          .help = "a whole file"},
         {.type = DL_FIELD_END},
     };
-    static const struct dl_schema outer = {"outer", "holds a file", sizeof(struct rich), fields,
-                                           false};
+    static const struct dl_schema outer = {
+        .name = "outer", .summary = "holds a file", .size = sizeof(struct rich), .fields = fields};
     static const struct {
         const char *text;
         enum dl_code code;
@@ -378,7 +378,8 @@ static const struct dl_field loop_fields[] = {
      .help = "itself"},
     {.type = DL_FIELD_END},
 };
-static const struct dl_schema loop_schema = {"loop", "contains itself", 16, loop_fields, false};
+static const struct dl_schema loop_schema = {
+    .name = "loop", .summary = "contains itself", .size = 16, .fields = loop_fields};
 
 static void test_visit(void **state) {
     struct seen seen = {0, 0, false};

@@ -433,8 +433,8 @@ static void borrowed(void **state) {
     struct dl_device owner = plain_device(), device = plain_device();
     struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL}};
     owner.name = "owner";
-    owner.surfaces = surfaces;
-    owner.surface_count = 1;
+    owner.kernel_models = surfaces;
+    owner.kernel_model_count = 1;
     device.borrowed = &owner;
     device.rates = faster;
     device.rate_count = 1;

@@ -94,7 +94,7 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     assert_string_equal(device->kind, "cpu");
     assert_int_equal(device->unit_count, 2);
     check_close(device->memory_bytes, 24e9, 0);
-    assert_int_equal(device->surface_count, 4);
+    assert_int_equal(device->kernel_model_count, 4);
     /* The rate is the best product of either library, the bandwidth the better of copy and triad.
      */
     const struct dl_raw_sample *triad = sample(&journal, "stream", "bytes=67108864", "triad"),
@@ -251,9 +251,9 @@ static void one_library_is_enough(void **state) {
                           no_openblas = without(&journal, "gemm", "-", &arena),
                           no_onednn = without(&journal, "matmul", "conv", &arena);
     struct dl_system a = profile_of(&no_openblas, &arena), b = profile_of(&no_onednn, &arena);
-    assert_int_equal(a.profile.surface_count, 4);
+    assert_int_equal(a.profile.kernel_model_count, 4);
     /* convolutions then run by the model's generic shape */
-    assert_int_equal(b.profile.surface_count, 1);
+    assert_int_equal(b.profile.kernel_model_count, 1);
     assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) &&
                 dl_known(dl_device_peak(&b.profile, DL_FP32)));
     dl_arena_free(&arena);

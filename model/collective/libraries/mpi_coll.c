@@ -44,19 +44,27 @@ static const struct span {
 #undef RB
 #undef NO
 
+/* The decision tables of Open MPI changed in 4.1. */
+static enum dl_mpi_kind open_mpi_of(const char *mpi) {
+    static const char prefix[] = "openmpi-";
+    const size_t length = sizeof prefix - 1;
+    if (strncmp(mpi, prefix, length) != 0) return DL_MPI_OPEN;
+    const char *version = mpi + length;
+    const int major = version[0] - '0';
+    const int minor = version[0] != '\0' && version[1] == '.' ? version[2] - '0' : 0;
+    return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
+}
+
 enum dl_mpi_kind dl_mpi_kind_of(const char *mpi) {
-    switch (mpi != NULL ? mpi[0] : 'o') { /* by first letter: this runs inside every collective */
-    case 'm':                             /* mpich, mvapich */
-    case 'c': return DL_MPI_MPICH;        /* cray */
+    if (mpi == NULL) return DL_MPI_OPEN;
+    switch (mpi[0]) {              /* by first letter: this runs inside every collective */
+    case 'm':                      /* mpich, mvapich */
+    case 'c': return DL_MPI_MPICH; /* cray */
     case 'i': return DL_MPI_INTEL;
     case 'h': return mpi[1] == 'p' && strchr(mpi, '-') == NULL ? DL_MPI_HPCX_OLD : DL_MPI_HPCX;
-    default: break;
+    case 'o': return open_mpi_of(mpi);
+    default: return DL_MPI_OPEN;
     }
-    if (mpi == NULL || mpi[0] != 'o' || mpi[1] != 'p' || mpi[2] != 'e' || mpi[3] != 'n' ||
-        mpi[4] != 'm' || mpi[5] != 'p' || mpi[6] != 'i' || mpi[7] != '-')
-        return DL_MPI_OPEN;
-    int major = mpi[8] - '0', minor = mpi[8] != '\0' && mpi[9] == '.' ? mpi[10] - '0' : 0;
-    return major < 4 || (major == 4 && minor < 1) ? DL_MPI_OPEN_OLD : DL_MPI_OPEN;
 }
 
 enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes,
@@ -67,9 +75,9 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
         double threshold = dl_most(2048.0, 4.0 * dl_power(dl_lg_floor(ranks)));
         if (bytes <= threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
-        /* Intel's library has rings beside MPICH's algorithms and chooses by tables tuned to the
+        /* Intel's library has rings besides MPICH's algorithms and chooses by tables tuned to the
          * machine: no large message goes out of its way because a rank is left over. Its switch is
-         * assumed (mem). */
+         * assumed (unverified). */
         if (kind == DL_MPI_MPICH || dl_power_of_two(ranks) || bytes <= INTEL_RING_BYTES)
             return DL_MPI_RABENSEIFNER;
         *below_out = INTEL_RING_BYTES;

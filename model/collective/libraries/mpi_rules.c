@@ -27,8 +27,8 @@ struct span {
 
 #define LI DL_MPI_LINEAR
 #define SY DL_MPI_SYNC
-#define PI                                                                                         \
-    DL_MPI_PIPELINE /* and "chain", whose fan-out the rules leave at 0, which it takes for 1 */
+/* also "chain": the rules leave its fan-out at 0, which it takes for 1 */
+#define PI DL_MPI_PIPELINE
 #define SB DL_MPI_SPLIT_BINARY
 #define BI DL_MPI_BINARY
 #define BN DL_MPI_BINOMIAL
@@ -247,27 +247,29 @@ struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collecti
     return f.choice;
 }
 
+/* Operations that each algorithm serves. */
+#define ON(op_) (1u << DL_COLL_##op_)
+static const unsigned served[DL_MPI_OTHERS] = {
+    [LI] = ~(ON(ALL_GATHER) | ON(REDUCE_SCATTER)),
+    [SY] = ON(GATHER) | ON(SCATTER) | ON(ALL_TO_ALL),
+    [PI] = ON(BROADCAST) | ON(REDUCE),
+    [SB] = ON(BROADCAST),
+    [BI] = ON(BROADCAST) | ON(REDUCE),
+    [BN] = ON(BROADCAST) | ON(REDUCE) | ON(GATHER) | ON(SCATTER),
+    [KN] = ON(BROADCAST),
+    [SD] = ON(BROADCAST),
+    [DL_MPI_SCATTER_RING] = ON(BROADCAST),
+    [RG] = ON(REDUCE),
+    [BR] = ON(ALL_GATHER) | ON(ALL_TO_ALL),
+    [RD] = ON(ALL_GATHER),
+    [RI] = ON(ALL_GATHER) | ON(REDUCE_SCATTER),
+    [NE] = ON(ALL_GATHER),
+    [PW] = ON(ALL_TO_ALL) | ON(REDUCE_SCATTER),
+    [HA] = ON(REDUCE_SCATTER),
+    [NO] = ON(REDUCE_SCATTER),
+};
+#undef ON
+
 bool dl_mpi_other_serves(enum dl_mpi_other algorithm, enum dl_collective_op op) {
-    switch (algorithm) {
-    case LI: return op != DL_COLL_ALL_GATHER && op != DL_COLL_REDUCE_SCATTER;
-    case SY: return op == DL_COLL_GATHER || op == DL_COLL_SCATTER || op == DL_COLL_ALL_TO_ALL;
-    case BN:
-        return op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE || op == DL_COLL_GATHER ||
-               op == DL_COLL_SCATTER;
-    case PI:
-    case BI: return op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE;
-    case SB:
-    case KN:
-    case SD:
-    case DL_MPI_SCATTER_RING: return op == DL_COLL_BROADCAST;
-    case RG: return op == DL_COLL_REDUCE;
-    case BR: return op == DL_COLL_ALL_GATHER || op == DL_COLL_ALL_TO_ALL;
-    case RD:
-    case NE: return op == DL_COLL_ALL_GATHER;
-    case RI: return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER;
-    case PW: return op == DL_COLL_ALL_TO_ALL || op == DL_COLL_REDUCE_SCATTER;
-    case HA:
-    case NO: return op == DL_COLL_REDUCE_SCATTER;
-    default: return false;
-    }
+    return algorithm < DL_MPI_OTHERS && (served[algorithm] >> op & 1u) != 0;
 }

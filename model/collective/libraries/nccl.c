@@ -317,57 +317,85 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
     return true;
 }
 
+/* A choice under way: what is run, the protocols that may serve it, and the best so far. */
+struct choice {
+    const struct shared *s;
+    const struct dl_nccl_graph *graph;
+    enum dl_collective_op op;
+    double bytes;
+    bool monotone;
+    bool allowed[DL_NCCL_PROTOCOLS];
+    struct best best;
+};
+
+static inline void consider_trees(struct choice *c) {
+    const double depth = dl_lg_floor(c->graph->nodes);
+    for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
+        const enum dl_nccl_protocol protocol = (enum dl_nccl_protocol)p;
+        const double latency_us = tree_latency_us(c->s, protocol, depth);
+        if (!c->allowed[p] || hopeless(&c->best, latency_us)) continue;
+        consider(&c->best, c->s->frac,
+                 (struct line){latency_us, tree_bandwidth(c->s, c->graph, protocol),
+                               corrected_bytes(protocol, c->bytes, c->monotone)},
+                 DL_NCCL_TREE, p);
+    }
+}
+
+static inline void consider_rings(struct choice *c) {
+    const struct ring ring = ring_of(c->s, c->graph, c->op, c->bytes);
+    for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
+        const enum dl_nccl_protocol protocol = (enum dl_nccl_protocol)p;
+        const double latency_us = ring_latency_us(c->s, &ring, protocol);
+        if (!c->allowed[p] || hopeless(&c->best, latency_us)) continue;
+        consider(
+            &c->best, c->s->frac,
+            (struct line){latency_us, ring_bandwidth(c->s, c->graph, c->op, protocol), c->bytes},
+            DL_NCCL_RING, p);
+    }
+}
+
+/* Algorithms other than tree and ring: the one forced, or all where this graph can have any. */
+static inline void consider_others(struct choice *c, int force_algorithm) {
+    const struct dl_nccl_graph *graph = c->graph;
+    const bool any = force_algorithm < 0;
+    if (!c->allowed[DL_NCCL_SIMPLE]) return;
+    if (any && !graph->nvls && !graph->collnet &&
+        !(c->s->version >= 2300 && graph->ranks <= graph->nodes))
+        return;
+    const int first = any ? DL_NCCL_RING + 1 : force_algorithm,
+              end = any ? DL_NCCL_ALGORITHMS : first + 1;
+    for (int a = first; a < end; a++) {
+        struct line line;
+        if (a > DL_NCCL_RING &&
+            other_line(c->s->version, graph, c->op, (enum dl_nccl_algorithm)a, c->bytes, &line))
+            consider(&c->best, c->s->frac, line, a, DL_NCCL_SIMPLE);
+    }
+}
+
 bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
                     const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,
                     int force_algorithm, int force_protocol, bool monotone,
                     enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol,
                     struct dl_cost_parts *out) {
     const struct shared s = shared_of(version, row, graph, op);
-    const bool any = force_algorithm < 0;
-    struct best best = {{0.0, 0.0, 0.0}, HUGE_VAL, -1, 0};
-    bool taken[DL_NCCL_PROTOCOLS];
+    struct choice c = {.s = &s,
+                       .graph = graph,
+                       .op = op,
+                       .bytes = bytes,
+                       .monotone = monotone,
+                       .best = {{0.0, 0.0, 0.0}, HUGE_VAL, -1, 0}};
     for (int p = 0; p < DL_NCCL_PROTOCOLS; p++)
-        taken[p] = (force_protocol < 0 || p == force_protocol) &&
-                   has_protocol(version, graph, (enum dl_nccl_protocol)p);
-    if ((any || force_algorithm == DL_NCCL_TREE) && has_tree(version, graph, op)) {
-        const double depth = dl_lg_floor(graph->nodes);
-        for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
-            const enum dl_nccl_protocol with = (enum dl_nccl_protocol)p;
-            const double latency_us = tree_latency_us(&s, with, depth);
-            if (!taken[p] || hopeless(&best, latency_us)) continue;
-            consider(&best, s.frac,
-                     (struct line){latency_us, tree_bandwidth(&s, graph, with),
-                                   corrected_bytes(with, bytes, monotone)},
-                     DL_NCCL_TREE, p);
-        }
-    }
-    if ((any || force_algorithm == DL_NCCL_RING) && has_ring(graph)) {
-        const struct ring ring = ring_of(&s, graph, op, bytes);
-        for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
-            const enum dl_nccl_protocol with = (enum dl_nccl_protocol)p;
-            const double latency_us = ring_latency_us(&s, &ring, with);
-            if (!taken[p] || hopeless(&best, latency_us)) continue;
-            consider(&best, s.frac,
-                     (struct line){latency_us, ring_bandwidth(&s, graph, op, with), bytes},
-                     DL_NCCL_RING, p);
-        }
-    }
-    /* Beyond tree and ring only what this graph could have. */
-    const bool extra =
-        graph->nvls || graph->collnet || (version >= 2300 && graph->ranks <= graph->nodes);
-    const int first = any ? DL_NCCL_RING + 1 : force_algorithm,
-              end = any ? (extra ? DL_NCCL_ALGORITHMS : first) : first + 1;
-    for (int a = first; a < end && taken[DL_NCCL_SIMPLE]; a++) {
-        struct line line;
-        if (a <= DL_NCCL_RING ||
-            !other_line(version, graph, op, (enum dl_nccl_algorithm)a, bytes, &line))
-            continue;
-        consider(&best, s.frac, line, a, DL_NCCL_SIMPLE);
-    }
-    if (best.algorithm < 0) return false;
-    *algorithm = (enum dl_nccl_algorithm)best.algorithm,
-    *protocol = (enum dl_nccl_protocol)best.protocol;
-    *out = parts(&best.line, steps_of(&s, graph, *algorithm));
+        c.allowed[p] = (force_protocol < 0 || p == force_protocol) &&
+                       has_protocol(version, graph, (enum dl_nccl_protocol)p);
+    const bool any = force_algorithm < 0;
+    if ((any || force_algorithm == DL_NCCL_TREE) && has_tree(version, graph, op))
+        consider_trees(&c);
+    if ((any || force_algorithm == DL_NCCL_RING) && has_ring(graph)) consider_rings(&c);
+    consider_others(&c, force_algorithm);
+    if (c.best.algorithm < 0) return false;
+    *algorithm = (enum dl_nccl_algorithm)c.best.algorithm;
+    *protocol = (enum dl_nccl_protocol)c.best.protocol;
+    *out = parts(&c.best.line, steps_of(&s, graph, *algorithm));
     return true;
 }
 

@@ -126,32 +126,42 @@ static double host_path(const struct dl_system *system, const struct dl_link *li
     return isnan(rate) ? 0.0 : rate;
 }
 
+/* Rings that the direct links of a node close over the request's devices, and whether the links
+ * connect these at all. */
+static int rings_over(const struct dl_link *link, const struct dl_collective_request *request,
+                      bool *connected) {
+    const int64_t devices = request->ranks_per_node,
+                  stride = request->group_stride > 1 ? request->group_stride : 1;
+    *connected = false;
+    if (devices > DL_LINK_DEVICES) return 0;
+    if (stride <= DL_LINK_DEVICES && (stride > 1 || request->concurrent > 1)) {
+        const int rings = link->group_channels[stride][devices]; /* of the worst placed group */
+        if (rings != DL_GROUP_UNKNOWN) {
+            *connected = rings != DL_GROUP_APART;
+            return rings < 0 ? 0 : rings;
+        }
+    }
+    *connected = link->connected[devices];
+    if (*connected) return link->ring_channels[devices];
+    /* The caller may have built the link without dl_topology_fill(). */
+    *connected = dl_topology_connected(link->edges, link->edge_count, devices);
+    return *connected ? dl_topology_rings(link->edges, link->edge_count, devices)
+                      : link->ring_channels[devices];
+}
+
 static struct inside inside_edges(const struct dl_system *system,
                                   const struct dl_collective_request *request,
                                   enum dl_nccl_generation generation) {
     const struct dl_link *link = &system->intra;
-    int64_t devices = request->ranks_per_node,
-            stride = request->group_stride > 1 ? request->group_stride : 1;
-    int64_t all =
-        system->devices_per_node < DL_LINK_DEVICES ? system->devices_per_node : DL_LINK_DEVICES;
-    bool in_table = devices <= DL_LINK_DEVICES;
-    int rings = in_table ? link->ring_channels[devices] : 0;
-    bool connected = in_table && link->connected[devices];
-    if (in_table && !connected && dl_topology_connected(link->edges, link->edge_count, devices)) {
-        connected = true; /* the caller built the link without dl_topology_fill() */
-        rings = dl_topology_rings(link->edges, link->edge_count, devices);
-    }
-    if (in_table && stride <= DL_LINK_DEVICES && (stride > 1 || request->concurrent > 1) &&
-        link->group_channels[stride][devices] !=
-            DL_GROUP_UNKNOWN) { /* the worst placed of the groups */
-        rings = link->group_channels[stride][devices];
-        connected = rings != DL_GROUP_APART;
-        if (rings < 0) rings = 0;
-    }
+    const int64_t devices = request->ranks_per_node,
+                  all = system->devices_per_node < DL_LINK_DEVICES ? system->devices_per_node
+                                                                   : DL_LINK_DEVICES;
+    bool connected;
+    int rings = rings_over(link, request, &connected);
     bool attained = all >= 2 && link->ring_channels[all] > 0 && !isnan(link->bandwidth_bytes_per_s);
     double rate = attained ? link->bandwidth_bytes_per_s / link->ring_channels[all]
                            : link_rate(link, generation);
-    /* fewer than the links would allow */
+    /* The system file may grant fewer channels than the links allow. */
     if (link->channels > 0 && rings > link->channels) rings = (int)link->channels;
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, rate, true};
     double host = host_path(system, link);

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
+/* Index of the name; -1: none, or no name given. */
 static int find(const char *const *names, const char *name) {
-    for (int i = 0; names[i] != NULL; i++)
+    for (int i = 0; name != NULL && names[i] != NULL; i++)
         if (strcmp(names[i], name) == 0) return i;
     return -1;
 }
@@ -108,52 +109,58 @@ static enum dl_code remember(const struct dl_system *system,
     return DL_OK;
 }
 
-enum dl_code dl_nccl_time(const struct dl_system *system,
-                          const struct dl_collective_request *request,
-                          struct dl_collective_time *out, struct dl_err *err) {
-    /* cppcheck-suppress uninitvar ; remember() fills it before it is read */
-    struct dl_nccl_memo own, *memo = request->memo != NULL ? request->memo : &own;
-    int force_algorithm = -1, force_protocol = -1;
-    if (memo == &own || !remembered(memo, system, request))
-        DL_TRY(remember(system, request, memo, err));
-    struct dl_nccl_graph *graph = &memo->graph;
-    out->origin = memo->assumed ? "model (NCCL version assumed)" : "model";
-    /* Spread of log(predicted / measured) over the rows of collectives/published.csv
-     * (tests/unit/test_collective_published.c with DLMODEL_VERBOSE=1): one node 0.05 (median /
-     * 0.6745) to 0.13 (90 % / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
-    out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
-    if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
-        return sends_time(system, request, memo->row, graph, out, err);
-    /* The request's, else those that the system file imposes. */
-    const char *wanted = request->algorithm != NULL ? request->algorithm : system->nccl_algorithm;
-    const char *wanted_protocol =
-        request->protocol != NULL ? request->protocol : system->nccl_protocol;
-    if (wanted != NULL && (force_algorithm = find(dl_nccl_algorithm_names, wanted)) < 0)
-        return dl_fail(err, request->algorithm != NULL ? DL_ERR_USAGE : DL_ERR_INPUT,
+/* What the request imposes, or else the system file (-1: NCCL is free to choose). */
+struct imposed {
+    const char *algorithm_name, *protocol_name; /* NULL: free */
+    int algorithm, protocol;
+};
+
+static enum dl_code find_imposed(const struct dl_system *system,
+                                 const struct dl_collective_request *request, struct imposed *out,
+                                 struct dl_err *err) {
+    const bool own_algorithm = request->algorithm != NULL, own_protocol = request->protocol != NULL;
+    out->algorithm_name = own_algorithm ? request->algorithm : system->nccl_algorithm;
+    out->protocol_name = own_protocol ? request->protocol : system->nccl_protocol;
+    out->algorithm = find(dl_nccl_algorithm_names, out->algorithm_name);
+    out->protocol = find(dl_nccl_protocol_names, out->protocol_name);
+    if (out->algorithm_name != NULL && out->algorithm < 0)
+        return dl_fail(err, own_algorithm ? DL_ERR_USAGE : DL_ERR_INPUT,
                        "NCCL has no algorithm '%s'; expected tree, ring, nvls, nvls_tree, "
                        "collnet_direct, collnet_chain or pat",
-                       wanted);
-    if (wanted_protocol != NULL &&
-        (force_protocol = find(dl_nccl_protocol_names, wanted_protocol)) < 0)
-        return dl_fail(err, request->protocol != NULL ? DL_ERR_USAGE : DL_ERR_INPUT,
-                       "NCCL has no protocol '%s'; expected LL, LL128 or Simple", wanted_protocol);
-    /* The environment of a job holds for the operations that have the algorithm; the others choose
+                       out->algorithm_name);
+    if (out->protocol_name != NULL && out->protocol < 0)
+        return dl_fail(err, own_protocol ? DL_ERR_USAGE : DL_ERR_INPUT,
+                       "NCCL has no protocol '%s'; expected LL, LL128 or Simple",
+                       out->protocol_name);
+    /* An algorithm from a job's environment binds the operations that have it; the others choose
      * freely. */
-    if (request->algorithm == NULL && request->op != DL_COLL_ALL_REDUCE &&
-        force_algorithm != DL_NCCL_RING && force_algorithm != DL_NCCL_PAT)
-        force_algorithm = -1;
-    graph->collnet =
-        force_algorithm == DL_NCCL_COLLNET_DIRECT || force_algorithm == DL_NCCL_COLLNET_CHAIN;
+    if (!own_algorithm && request->op != DL_COLL_ALL_REDUCE && out->algorithm != DL_NCCL_RING &&
+        out->algorithm != DL_NCCL_PAT)
+        out->algorithm = -1;
+    return DL_OK;
+}
+
+static const char *or_any(const char *name) { return name != NULL ? name : "(any)"; }
+
+/* A ring or tree operation: the cost of what NCCL chooses. */
+static enum dl_code chosen_time(const struct dl_system *system,
+                                const struct dl_collective_request *request,
+                                struct dl_nccl_memo *memo, struct dl_collective_time *out,
+                                struct dl_err *err) {
+    struct dl_nccl_graph *graph = &memo->graph;
+    struct imposed imposed;
     struct dl_cost_parts cost;
     enum dl_nccl_algorithm algorithm;
     enum dl_nccl_protocol protocol;
+    DL_TRY(find_imposed(system, request, &imposed, err));
+    graph->collnet =
+        imposed.algorithm == DL_NCCL_COLLNET_DIRECT || imposed.algorithm == DL_NCCL_COLLNET_CHAIN;
     if (!dl_nccl_choose(memo->number, memo->row, graph, request->op, request->bytes,
-                        force_algorithm, force_protocol, !request->as_run, &algorithm, &protocol,
-                        &cost))
-        return dl_fail(err, DL_ERR_INPUT,
-                       "NCCL %s cannot run this with algorithm %s and protocol %s here",
-                       memo->row->text, wanted != NULL ? wanted : "(any)",
-                       wanted_protocol != NULL ? wanted_protocol : "(any)");
+                        imposed.algorithm, imposed.protocol, !request->as_run, &algorithm,
+                        &protocol, &cost))
+        return dl_fail(
+            err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here",
+            memo->row->text, or_any(imposed.algorithm_name), or_any(imposed.protocol_name));
     dl_coll_set(out, cost);
     out->algorithm = dl_nccl_algorithm_names[algorithm];
     out->protocol = dl_nccl_protocol_names[protocol];
@@ -163,4 +170,21 @@ enum dl_code dl_nccl_time(const struct dl_system *system,
                         : graph->channels;
     out->limit = request->nodes > 1 && !graph->inside_limits ? "inter" : "intra";
     return DL_OK;
+}
+
+enum dl_code dl_nccl_time(const struct dl_system *system,
+                          const struct dl_collective_request *request,
+                          struct dl_collective_time *out, struct dl_err *err) {
+    /* cppcheck-suppress uninitvar ; remember() fills it before it is read */
+    struct dl_nccl_memo own, *memo = request->memo != NULL ? request->memo : &own;
+    if (memo == &own || !remembered(memo, system, request))
+        DL_TRY(remember(system, request, memo, err));
+    out->origin = memo->assumed ? "model (NCCL version assumed)" : "model";
+    /* Spread of log(predicted / measured) over the rows of data/collectives/published.csv
+     * (tests/unit/test_collective_published.c with DLMODEL_VERBOSE=1): one node 0.05 (median /
+     * 0.6745) to 0.13 (90 % / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
+    out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
+    if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
+        return sends_time(system, request, memo->row, &memo->graph, out, err);
+    return chosen_time(system, request, memo, out, err);
 }

@@ -1,8 +1,8 @@
-/* layer_join.c - layers that join, cut or reinterpret tensors.
+/* layer_concat.c - layers that combine, extend or reinterpret tensors.
  *
- * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: both inputs share the
- * gradient, and where a tensor has several readers their gradients are added there (dl_emit_begin).
- * A concatenation copies, 1R + 1W each way.
+ * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: its inputs share the
+ * gradient, and a tensor with several readers adds up their gradients itself (dl_emit_begin). A
+ * concatenation copies, 1R + 1W each way.
  */
 #include "model/workload/layer.h"
 
@@ -77,7 +77,7 @@ static int mul_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
 
 const struct dl_layer_kind dl_layer_mul = {
     .name = "mul",
-    .summary = "product of two tensors; the second may be one value per channel",
+    .summary = "elementwise product of two tensors; the second may hold one value per channel",
     .source = "formulas",
     .inputs_min = 2,
     .inputs_max = 2,
@@ -114,7 +114,7 @@ static enum dl_code concat_infer(struct dl_layer *layer, const struct dl_shape *
 
 const struct dl_layer_kind dl_layer_concat = {
     .name = "concat",
-    .summary = "joins tensors along the channels",
+    .summary = "concatenates tensors along the channels",
     .source = "formulas",
     .inputs_min = 1,
     .inputs_max = 4096,
@@ -159,76 +159,13 @@ static enum dl_code tokens_infer(struct dl_layer *layer, const struct dl_shape *
 
 const struct dl_layer_kind dl_layer_tokens = {
     .name = "tokens",
-    .summary = "turns positions into a sequence (patches of an image); copies, for the channels "
-               "become innermost",
+    .summary = "turns positions into a sequence (patches of an image); copies, because the "
+               "channels become innermost",
     .source = "formulas",
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = tokens_infer,
     .kernels = copy_kernels,
-};
-
-static enum dl_code slice_infer(struct dl_layer *layer, const struct dl_shape *inputs,
-                                struct dl_arena *arena, struct dl_err *err) {
-    (void)arena;
-    if (inputs[0].dims != 1 || layer->tokens < 1.0 || layer->tokens > inputs[0].size[DL_DIMS - 1]) {
-        char text[64];
-        return dl_layer_fail(err, DL_KEY_TOKENS,
-                             "expected 1 to all tokens of a sequence, found %.0f of %s",
-                             layer->tokens, dl_shape_text(&inputs[0], text, sizeof text));
-    }
-    layer->out = inputs[0];
-    layer->out.size[DL_DIMS - 1] = layer->tokens;
-    return DL_OK;
-}
-
-/* Forward a view that later layers copy, backward a gradient of the input's size that is zero
- * elsewhere. */
-static int cut_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
-    double n = emit.out_elements, whole = batch * dl_shape_elements(&layer->in);
-    if (n == whole && layer->input_count == 2) return emit.count; /* a crop that cuts nothing */
-    if (pass == DL_FORWARD) dl_emit_stream(&emit, 0.0, n, n, 0.0);
-    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 0.0, n, whole, 0.0);
-    return emit.count;
-}
-
-const struct dl_layer_kind dl_layer_slice = {
-    .name = "slice",
-    .summary = "the first tokens of a sequence",
-    .source = "formulas",
-    .needs = DL_KEY_TOKENS,
-    .inputs_min = 1,
-    .inputs_max = 1,
-    .infer = slice_infer,
-    .kernels = cut_kernels,
-};
-
-static enum dl_code crop_infer(struct dl_layer *layer, const struct dl_shape *inputs,
-                               struct dl_arena *arena, struct dl_err *err) {
-    (void)arena;
-    layer->out = inputs[0];
-    for (int i = 0; i < DL_DIMS; i++) {
-        if (inputs[0].dims != inputs[1].dims || inputs[1].size[i] > inputs[0].size[i]) {
-            char a[64], b[64];
-            return dl_layer_fail(err, 0, "cannot cut %s down to the size of %s",
-                                 dl_shape_text(&inputs[0], a, sizeof a),
-                                 dl_shape_text(&inputs[1], b, sizeof b));
-        }
-        layer->out.size[i] = inputs[1].size[i];
-    }
-    return DL_OK;
-}
-
-const struct dl_layer_kind dl_layer_crop = {
-    .name = "crop",
-    .summary = "cuts the first input down to the size of the second (U-Net)",
-    .source = "formulas",
-    .inputs_min = 2,
-    .inputs_max = 2,
-    .infer = crop_infer,
-    .kernels = cut_kernels,
 };
 
 /* x + w with one learned value for each element of a sample. */
