@@ -3,16 +3,9 @@
 #ifndef DL_PREDICT_MANUAL_MANUAL_H
 #define DL_PREDICT_MANUAL_MANUAL_H
 
+#include "model/base/text.h"
 #include "model/cli/command.h"
 
-/* Text that grows in an arena. */
-struct dl_text {
-    struct dl_arena *arena;
-    char *bytes; /* NUL-terminated; NULL while empty */
-    size_t length, capacity;
-    bool failed; /* out of memory */
-};
-void dl_text_add(struct dl_text *text, const char *more);
 /* A paragraph broken at blanks before `width` columns, lines after the first indented (the first
  * starts at `indent`). */
 void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width);

@@ -1,0 +1,75 @@
+/* The string builder: pieces end up in order, growth loses nothing, one failure spoils the whole.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/base/text.h"
+#include "tests/check.h"
+
+static void test_pieces(void **state) {
+    struct dl_arena arena = {0};
+    struct dl_text text = {.arena = &arena};
+
+    (void)state;
+    assert_string_equal(dl_text_string(&text), "");
+    dl_text_add(&text, "");
+    assert_string_equal(dl_text_string(&text), "");
+    dl_text_add(&text, "one");
+    dl_text_add_bytes(&text, ", two, three", 5);
+    dl_text_add_bytes(&text, NULL, 0);
+    dl_text_printf(&text, " %s-%03d", "x", 7);
+    assert_string_equal(dl_text_string(&text), "one, two x-007");
+    assert_int_equal(text.length, 14);
+    dl_arena_free(&arena);
+}
+
+static void test_growth(void **state) {
+    enum { LINES = 3000 };
+    struct dl_arena arena = {0};
+    struct dl_text text = {.arena = &arena};
+
+    (void)state;
+    for (int i = 0; i < LINES; i++) dl_text_printf(&text, "%06d\n", i);
+    dl_text_printf(&text, "%70000d", 1); /* more than any capacity so far */
+    assert_int_equal(text.length, 7 * LINES + 70000);
+    for (int i = 0; i < LINES; i++) assert_int_equal(atoi(text.bytes + 7 * i), i);
+    assert_int_equal(strlen(dl_text_string(&text)), text.length);
+    dl_arena_free(&arena);
+}
+
+static void test_failure(void **state) {
+    struct dl_arena arena = {0};
+    struct dl_text text = {.arena = &arena}, other = {.arena = &arena};
+    volatile size_t huge = SIZE_MAX;
+
+    (void)state;
+    dl_text_add(&text, "begin");
+    dl_text_add(&text, NULL); /* as from dl_arena_printf when memory runs out */
+    dl_text_add(&text, "end");
+    dl_text_printf(&text, "%d", 1);
+    assert_true(text.failed);
+    assert_int_equal(text.length, 5);
+    assert_null(dl_text_string(&text));
+    dl_text_add(&other, "whole");
+    assert_non_null(dl_text_string(&other));
+    dl_text_add_bytes(&other, "", huge); /* nothing is read: there is no room */
+    assert_null(dl_text_string(&other));
+    other = (struct dl_text){.arena = &arena};
+    dl_text_add(&other, "whole");
+    assert_null(dl_arena_alloc(&arena, huge, 1));
+    assert_null(dl_text_string(&other)); /* an argument may have come from the arena */
+    dl_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_failure),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
