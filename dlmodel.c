@@ -42,14 +42,27 @@ extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;
 static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schema,
                                                   &dl_runlog_schema, NULL};
 
+enum { COLOR_AUTO, COLOR_ALWAYS };
+static const char *const color_names[] = {"auto", "always", "never", NULL};
+struct globals {
+    bool quiet, verbose, version, help;
+    int color;
+    const char *data;
+};
+#define GLOBAL(member) struct globals, member
+
 static const struct dl_option global_options[] = {
-    {"quiet", 'q', NULL, "Global", "no messages on stderr but errors", true},
-    {"verbose", 'v', NULL, "Global", "also say which files were used", true},
-    {"color", 0, "auto|always|never", "Global", "colour on the terminal; NO_COLOR is honoured",
-     false},
-    {"data", 0, "DIR", "Global", "look for data files in DIR first", false},
-    {"version", 0, NULL, "Global", "version; with -v also the features compiled in", false},
-    {"help", 'h', NULL, "Global", "the commands", false},
+    {"quiet", 'q', NULL, "Global", "print errors only on stderr",
+     DL_FLAG_OF(GLOBAL(quiet), .repeatable = true)},
+    {"verbose", 'v', NULL, "Global", "also print which files were read",
+     DL_FLAG_OF(GLOBAL(verbose), .repeatable = true)},
+    {"color", 0, "auto|always|never", "Global",
+     "colour on the terminal; default auto, which honours NO_COLOR",
+     DL_CHOICE(GLOBAL(color), .choices = color_names)},
+    {"data", 0, "DIR", "Global", "search DIR for data files first", DL_TEXT(GLOBAL(data))},
+    {"version", 0, NULL, "Global", "print the version; with -v also the compiled-in features",
+     DL_FLAG(GLOBAL(version))},
+    {"help", 'h', NULL, "Global", "list the commands", DL_FLAG(GLOBAL(help))},
     {.name = NULL},
 };
 
@@ -132,26 +145,23 @@ static void find_profile(struct dl_context *context) {
     context->data.local_profile = context->profile_path;
 }
 
-/* The last of an option given before or after the command. */
-static const char *global_text(const struct dl_options *before, const struct dl_options *after,
-                               const char *name) {
-    const char *text = dl_option_text(after, name);
-    return text != NULL ? text : dl_option_text(before, name);
-}
-
-static enum dl_code set_globals(struct dl_context *context, const struct dl_options *before,
-                                const struct dl_options *after, struct dl_err *err) {
-    static const char *const choices[] = {"auto", "always", "never", NULL};
-    int color = 0;
-    DL_TRY(dl_option_choice(before, "color", choices, &color, err));
-    DL_TRY(dl_option_choice(after, "color", choices, &color, err));
+/* Globals may stand before or after the command; the later one wins. `after` lists a command's
+ * options too, and a command may give a global name a row of its own: --help. */
+static enum dl_code read_globals(struct dl_context *context, const struct dl_options *before,
+                                 const struct dl_options *after, struct globals *out,
+                                 struct dl_err *err) {
+    *out = (struct globals){.color = COLOR_AUTO};
+    DL_TRY(dl_options_bind(before, global_options, out, err));
+    DL_TRY(dl_options_bind(after, global_options, out, err));
+    out->help = out->help || dl_option_given(after, "help");
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     const bool allowed =
         (no_color == NULL || no_color[0] == 0) && (term == NULL || strcmp(term, "dumb") != 0);
-    context->color = color == 1 || (color == 0 && allowed && isatty(STDOUT_FILENO));
+    context->color = out->color == COLOR_ALWAYS ||
+                     (out->color == COLOR_AUTO && allowed && isatty(STDOUT_FILENO));
     context->progress = isatty(STDERR_FILENO);
-    if (global_text(before, after, "verbose") != NULL) context->verbosity = 1;
-    if (global_text(before, after, "quiet") != NULL) context->verbosity = -1;
+    if (out->verbose) context->verbosity = 1;
+    if (out->quiet) context->verbosity = -1;
     find_profile(context);
     return DL_OK;
 }
@@ -188,25 +198,24 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
                              struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
     static struct dl_options before, after;
-    const int globals = count_globals(argc, argv);
-    DL_TRY(dl_options_parse(tables, globals, argv, &before, err));
+    const int at = count_globals(argc, argv);
+    DL_TRY(dl_options_parse(tables, at, argv, &before, err));
     const struct dl_command *command = NULL;
-    if (globals < argc) {
-        DL_TRY(dl_command_find(commands, argv[globals], &command, err));
+    if (at < argc) {
+        DL_TRY(dl_command_find(commands, argv[at], &command, err));
         *who = dl_arena_printf(context->arena, "dlmodel %s", command->name);
-        DL_TRY(parse_command(command, argc - globals - 1, argv + globals + 1, &after, err));
+        DL_TRY(parse_command(command, argc - at - 1, argv + at + 1, &after, err));
     }
-    DL_TRY(set_globals(context, &before, &after, err));
-    if (global_text(&before, &after, "version") != NULL) return print_version(context, err);
-    const bool help = global_text(&before, &after, "help") != NULL;
-    if (command == NULL || help) {
+    struct globals globals;
+    DL_TRY(read_globals(context, &before, &after, &globals, err));
+    if (globals.version) return print_version(context, err);
+    if (command == NULL || globals.help) {
         struct dl_options about = {.positional_count = 0};
         if (command != NULL) about.positional[about.positional_count++] = command->name;
         DL_TRY(dl_cmd_help.run(context, &about, err));
-        return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
+        return globals.help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
-    if (command != &dl_cmd_help)
-        DL_TRY(find_data(context, global_text(&before, &after, "data"), err));
+    if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
     return command->run(context, &after, err);
 }
 

@@ -144,7 +144,7 @@ static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const
     if (name == NULL) name = "";
     if (check_option(m, name, value, &option, &err) != DL_OK) return failed(m, &err);
     int at = m->given_count;
-    for (int i = 0; i < m->given_count && !option->repeatable; i++) {
+    for (int i = 0; i < m->given_count && !dl_option_repeatable(option); i++) {
         if (strcmp(m->given[i].name, option->name) == 0) at = i;
     }
     char *own_name = copy_text(option->name), *own_value = value == NULL ? NULL : copy_text(value);

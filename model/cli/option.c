@@ -5,11 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_name(const char *name, const char *typed, size_t length) {
+    return name != NULL && strlen(name) == length && strncmp(name, typed, length) == 0;
+}
+
 static const struct dl_option *find_long(const struct dl_option *const *tables, const char *name,
                                          size_t length) {
     for (int t = 0; tables[t] != NULL; t++) {
         for (const struct dl_option *o = tables[t]; o->name != NULL; o++) {
-            if (strlen(o->name) == length && strncmp(o->name, name, length) == 0) return o;
+            const char *alias = o->value != NULL ? o->value->alias : NULL;
+            if (is_name(o->name, name, length) || is_name(alias, name, length)) return o;
         }
     }
     return NULL;
@@ -44,7 +49,7 @@ static enum dl_code unknown_option(const struct dl_option *const *tables, const 
 
 static enum dl_code record(struct dl_options *out, const struct dl_option *option,
                            const char *value, struct dl_err *err) {
-    if (!option->repeatable && dl_option_given(out, option->name)) {
+    if (!dl_option_repeatable(option) && dl_option_given(out, option->name)) {
         return dl_fail(err, DL_ERR_USAGE, "--%s: given twice", option->name);
     }
     if (out->given_count == DL_MAX_REPEATS)
@@ -133,10 +138,12 @@ struct dl_options dl_options_without(const struct dl_options *options, const cha
     return rest;
 }
 
-enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
-                              double min, double max, double *out, struct dl_err *err) {
-    const char *text = dl_option_text(options, name);
-    if (text == NULL) return DL_OK;
+bool dl_option_repeatable(const struct dl_option *option) {
+    return option->value != NULL && option->value->repeatable;
+}
+
+static enum dl_code number_of(const char *name, const char *text, enum dl_unit unit, double min,
+                              double max, double *out, struct dl_err *err) {
     double value;
     struct dl_err inner = {0};
     if (dl_units_parse(text, unit, &value, &inner) != DL_OK) {
@@ -151,23 +158,19 @@ enum dl_code dl_option_number(const struct dl_options *options, const char *name
     return DL_OK;
 }
 
-enum dl_code dl_option_integer(const struct dl_options *options, const char *name, int64_t min,
-                               int64_t max, int64_t *out, struct dl_err *err) {
-    double value = (double)*out;
-    if (!dl_option_given(options, name)) return DL_OK;
-    DL_TRY(dl_option_number(options, name, DL_UNIT_COUNT, (double)min, (double)max, &value, err));
+static enum dl_code integer_of(const char *name, const char *text, double min, double max,
+                               int64_t *out, struct dl_err *err) {
+    double value;
+    DL_TRY(number_of(name, text, DL_UNIT_COUNT, min, max, &value, err));
     if (value != (double)(int64_t)value) {
-        return dl_fail(err, DL_ERR_USAGE, "--%s: expected a whole number, got \"%s\"", name,
-                       dl_option_text(options, name));
+        return dl_fail(err, DL_ERR_USAGE, "--%s: expected a whole number, got \"%s\"", name, text);
     }
     *out = (int64_t)value;
     return DL_OK;
 }
 
-enum dl_code dl_option_choice(const struct dl_options *options, const char *name,
-                              const char *const *choices, int *out, struct dl_err *err) {
-    const char *text = dl_option_text(options, name);
-    if (text == NULL) return DL_OK;
+static enum dl_code choice_of(const char *name, const char *text, const char *const *choices,
+                              int *out, struct dl_err *err) {
     char all[256] = "";
     for (int i = 0; choices[i] != NULL; i++) {
         if (strcmp(choices[i], text) == 0) {
@@ -178,4 +181,83 @@ enum dl_code dl_option_choice(const struct dl_options *options, const char *name
         snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", choices[i]);
     }
     return dl_fail(err, DL_ERR_USAGE, "--%s: expected one of %s, got \"%s\"", name, all, text);
+}
+
+enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
+                              double min, double max, double *out, struct dl_err *err) {
+    const char *text = dl_option_text(options, name);
+    return text == NULL ? DL_OK : number_of(name, text, unit, min, max, out, err);
+}
+
+enum dl_code dl_option_integer(const struct dl_options *options, const char *name, int64_t min,
+                               int64_t max, int64_t *out, struct dl_err *err) {
+    const char *text = dl_option_text(options, name);
+    return text == NULL ? DL_OK : integer_of(name, text, (double)min, (double)max, out, err);
+}
+
+enum dl_code dl_option_choice(const struct dl_options *options, const char *name,
+                              const char *const *choices, int *out, struct dl_err *err) {
+    const char *text = dl_option_text(options, name);
+    return text == NULL ? DL_OK : choice_of(name, text, choices, out, err);
+}
+
+/* Copies bytes: the compiler has checked the field's type where the row was written. */
+static void put(void *target, size_t at, const void *value, size_t size) {
+    memcpy((char *)target + at, value, size);
+}
+
+static enum dl_code store(const struct dl_option *option, const char *text, void *target,
+                          struct dl_err *err) {
+    const struct dl_value *v = option->value;
+    const bool yes = true;
+    double number = 0;
+    int64_t integer = 0;
+    int choice = 0;
+    switch (v->kind) {
+    case DL_VALUE_UNBOUND: return DL_OK;
+    case DL_VALUE_FLAG: put(target, v->at, &yes, sizeof yes); return DL_OK;
+    case DL_VALUE_WORD:
+        DL_TRY(choice_of(option->name, text, v->choices, &choice, err));
+        text = v->choices[choice];
+        put(target, v->at, &text, sizeof text);
+        return DL_OK;
+    case DL_VALUE_TEXT: put(target, v->at, &text, sizeof text); return DL_OK;
+    case DL_VALUE_CHOICE:
+        DL_TRY(choice_of(option->name, text, v->choices, &choice, err));
+        put(target, v->at, &choice, sizeof choice);
+        return DL_OK;
+    case DL_VALUE_NUMBER:
+        DL_TRY(number_of(option->name, text, v->unit, v->min, v->max, &number, err));
+        put(target, v->at, &number, sizeof number);
+        return DL_OK;
+    case DL_VALUE_INTEGER:
+        DL_TRY(integer_of(option->name, text, v->min, v->max, &integer, err));
+        put(target, v->at, &integer, sizeof integer);
+        return DL_OK;
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_option_store(const struct dl_option *option, const char *text, void *target,
+                             struct dl_err *err) {
+    const struct dl_value *v = option->value;
+    const bool yes = true;
+    if (v == NULL) return DL_OK;
+    if (v->given_at > 0) put(target, v->given_at, &yes, sizeof yes);
+    if (v->word != NULL && strcmp(text, v->word) == 0) {
+        put(target, v->word_at, &yes, sizeof yes);
+        return DL_OK;
+    }
+    return store(option, text, target, err);
+}
+
+enum dl_code dl_options_bind(const struct dl_options *options, const struct dl_option *table,
+                             void *target, struct dl_err *err) {
+    for (const struct dl_option *o = table; o->name != NULL; o++) {
+        for (int i = 0; i < options->given_count; i++) {
+            if (options->given[i].option != o) continue;
+            DL_TRY(dl_option_store(o, options->given[i].value, target, err));
+        }
+    }
+    return DL_OK;
 }

@@ -1,12 +1,71 @@
-/* option.h - command-line options as tables: one row gives parsing, --help, the man page and
- * completion.
+/* option.h - command-line options as tables. One row gives parsing, --help, the man page and
+ * completion; it also names the type, unit and range of the value and the field that takes it, so
+ * a new option is one row and one field.
  */
 #ifndef DL_MODEL_CLI_OPTION_H
 #define DL_MODEL_CLI_OPTION_H
 
+#include <stddef.h>
+
 #include "model/base/arena.h"
 #include "model/base/json.h"
 #include "model/base/units.h"
+
+enum dl_value_kind {
+    DL_VALUE_UNBOUND, /* no field: the command walks over what was given */
+    DL_VALUE_TEXT,    /* const char * */
+    DL_VALUE_WORD,    /* const char *, one of `choices` */
+    DL_VALUE_CHOICE,  /* an enum or int: the index in `choices` */
+    DL_VALUE_FLAG,    /* bool */
+    DL_VALUE_NUMBER,  /* double */
+    DL_VALUE_INTEGER  /* int64_t */
+};
+
+/* What a value may be and where it goes. Offsets are those of the structure that the table's
+ * options fill; 0 for given_at and word_at: nothing is stored. */
+struct dl_value {
+    enum dl_value_kind kind;
+    bool repeatable;
+    const char *alias; /* former name, accepted for one release */
+    enum dl_unit unit;
+    double min, max;
+    const char *const *choices; /* NULL-terminated */
+    size_t at;
+    size_t given_at;  /* of a bool: whether the option was given */
+    const char *word; /* a word in place of a number, e.g. "max" ... */
+    size_t word_at;   /* ... and the bool that it sets */
+};
+
+/* The offset of a member; comparing pointers makes the compiler check that its type is `type`. */
+#define DL_OFFSET(structure, member, type)                                                         \
+    (offsetof(structure, member) + 0 * sizeof((type *)0 == &((structure *)0)->member))
+/* The same for an enum, which is stored as an int. */
+#define DL_OFFSET_ENUM(structure, member)                                                          \
+    (offsetof(structure, member) +                                                                 \
+     0 * sizeof(char[sizeof(((structure *)0)->member) == sizeof(int) ? 1 : -1]))
+
+/* Values for the last column of a row; NULL there: an option that the command asks for by name.
+ * `place` is a structure and its member, as `#define PLAN(member) struct dl_plan, member` gives;
+ * what follows are further members of struct dl_value: .min, .max, .unit, .choices, .alias. */
+#define DL_GIVEN(place) .given_at = DL_OFFSET(place, bool)
+#define DL_OR_WORD(text, place) .word = text, .word_at = DL_OFFSET(place, bool)
+#define DL_VALUE(...)                                                                              \
+    &(const struct dl_value) { __VA_ARGS__ }
+#define DL_REPEATED DL_VALUE(.repeatable = true)
+#define DL_TEXT(place) DL_VALUE(.kind = DL_VALUE_TEXT, .at = DL_OFFSET(place, const char *))
+#define DL_FLAG(place) DL_VALUE(.kind = DL_VALUE_FLAG, .at = DL_OFFSET(place, bool))
+#define DL_TEXT_OF(place, ...)                                                                     \
+    DL_VALUE(.kind = DL_VALUE_TEXT, .at = DL_OFFSET(place, const char *), __VA_ARGS__)
+#define DL_FLAG_OF(place, ...)                                                                     \
+    DL_VALUE(.kind = DL_VALUE_FLAG, .at = DL_OFFSET(place, bool), __VA_ARGS__)
+#define DL_WORD(place, ...)                                                                        \
+    DL_VALUE(.kind = DL_VALUE_WORD, .at = DL_OFFSET(place, const char *), __VA_ARGS__)
+#define DL_CHOICE(place, ...)                                                                      \
+    DL_VALUE(.kind = DL_VALUE_CHOICE, .at = DL_OFFSET_ENUM(place), __VA_ARGS__)
+#define DL_NUMBER(place, ...)                                                                      \
+    DL_VALUE(.kind = DL_VALUE_NUMBER, .at = DL_OFFSET(place, double), __VA_ARGS__)
+#define DL_INTEGER(place, ...)                                                                     \
+    DL_VALUE(.kind = DL_VALUE_INTEGER, .at = DL_OFFSET(place, int64_t), __VA_ARGS__)
 
 struct dl_option {
     const char *name;     /* long name without dashes */
@@ -14,7 +73,7 @@ struct dl_option {
     const char *argument; /* "FILE", "N"; NULL: a flag */
     const char *group;    /* heading in the help */
     const char *help;     /* one line; ranges, units, default */
-    bool repeatable;
+    const struct dl_value *value;
 };
 
 enum { DL_MAX_POSITIONAL = 256, DL_MAX_REPEATS = 64 };
@@ -36,6 +95,16 @@ struct dl_options {
  * is not repeatable. */
 enum dl_code dl_options_parse(const struct dl_option *const *tables, int argc, char **argv,
                               struct dl_options *out, struct dl_err *err);
+
+/* Stores each given option of `table` in the field of *target that its row names; the fields of
+ * absent options stay as they are. DL_ERR_USAGE names the option, what was expected and what was
+ * given. */
+enum dl_code dl_options_bind(const struct dl_options *options, const struct dl_option *table,
+                             void *target, struct dl_err *err);
+/* The same for one value from elsewhere, such as a column of a table. */
+enum dl_code dl_option_store(const struct dl_option *option, const char *text, void *target,
+                             struct dl_err *err);
+bool dl_option_repeatable(const struct dl_option *option);
 
 bool dl_option_given(const struct dl_options *options, const char *name);
 /* as if it had not been given */

@@ -9,9 +9,15 @@
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/output/rows.h"
 
+struct asked {
+    int64_t top; /* 0: all terms */
+};
+#define ASKED(member) struct asked, member
+
 static const struct dl_option own_options[] = {
     {"top", 0, "N", "Output",
-     "only the N longest terms, the others as a sum by group; memory as it is", false},
+     "print the N longest terms and sum the others by group (memory in full); default: all terms",
+     DL_INTEGER(ASKED(top), .min = 1, .max = 1000000)},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {
@@ -151,8 +157,9 @@ static const char *summary_text(struct dl_context *context, const struct dl_pred
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_prediction_row *row, const struct dl_table *table,
-                               const struct dl_explain_limits *limits, struct dl_err *err) {
+                               const struct dl_inputs *inputs, const struct dl_prediction_row *row,
+                               const struct dl_table *table, const struct dl_explain_limits *limits,
+                               struct dl_err *err) {
     const char *terms = dl_table_text(table),
                *kinds = dl_heterogeneous_text(context->arena, row->prediction), *checkpoint;
     DL_TRY(dl_checkpoint_text(context, options, row, &checkpoint, err));
@@ -160,13 +167,13 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     return context->output(
         options,
         dl_arena_printf(context->arena,
-                        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %g samples per "
-                        "device\n\n%s\n%s%s%s%s",
+                        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %s\n\n%s\n%s%s%s%s",
                         row->workload->name, dl_precision_names[row->plan->precision],
                         row->system->name, row->system->device->name, row->framework->name,
                         row->framework->release, (long long)row->plan->nodes,
-                        (long long)row->plan->devices_per_node, row->plan->batch_per_device_samples,
-                        terms, summary_text(context, row->prediction),
+                        (long long)row->plan->devices_per_node,
+                        dl_inputs_batch(inputs, row->plan, context->arena), terms,
+                        summary_text(context, row->prediction),
                         dl_explain_limits_text(context->arena, limits), kinds, checkpoint),
         err);
 }
@@ -177,9 +184,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_inputs inputs;
     struct dl_plan plan;
     struct dl_prediction prediction;
-    int64_t top = 0;
+    struct asked asked = {.top = 0};
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_option_integer(options, "top", 1, 1000000, &top, err));
+    DL_TRY(dl_options_bind(options, own_options, &asked, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     if (inputs.node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
@@ -199,9 +206,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, COLUMNS);
     const double least_s =
-        top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)top, context->arena) : -INFINITY;
+        asked.top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)asked.top, context->arena)
+                      : -INFINITY;
     DL_TRY(add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT, err));
-    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &row, &table, &limits, err));
+    if (format == DL_FORMAT_TEXT)
+        DL_TRY(print_text(context, options, &inputs, &row, &table, &limits, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
     if (format == DL_FORMAT_JSON) {
         struct dl_json_writer w;

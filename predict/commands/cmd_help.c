@@ -6,9 +6,19 @@
 #include "predict/manual/manual.h"
 #include "predict/manual/theory.h"
 
+enum { NO_SHELL = -1, BASH, ZSH };
+static const char *const shells[] = {"bash", "zsh", NULL};
+struct asked {
+    bool man;
+    int shell;
+};
+#define ASKED(member) struct asked, member
+
 static const struct dl_option help_options[] = {
-    {"man", 0, NULL, "Output", "the man page of dlmodel, or of COMMAND (roff)", false},
-    {"completion", 0, "bash|zsh", "Output", "a completion script", false},
+    {"man", 0, NULL, "Output", "print the man page of dlmodel or of COMMAND, in roff",
+     DL_FLAG(ASKED(man))},
+    {"completion", 0, "bash|zsh", "Output", "print a completion script for that shell",
+     DL_CHOICE(ASKED(shell), .choices = shells)},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {help_options, dl_output_options, NULL};
@@ -188,23 +198,22 @@ static enum dl_code man(struct dl_text *t, const struct dl_context *context, con
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
-    static const char *const shells[] = {"bash", "zsh", NULL};
+    struct asked asked = {.shell = NO_SHELL};
     struct dl_text t = {.arena = context->arena};
     const char *name = options->positional_count > 0 ? options->positional[0] : NULL;
-    const bool pages = dl_option_given(options, "man"),
-               theory = name != NULL && strcmp(name, "theory") == 0 && !pages;
-    int shell = -1;
-    DL_TRY(dl_option_choice(options, "completion", shells, &shell, err));
-    if (options->positional_count > (theory ? 2 : 1) || (shell >= 0 && (pages || name != NULL))) {
+    DL_TRY(dl_options_bind(options, help_options, &asked, err));
+    const bool theory = name != NULL && strcmp(name, "theory") == 0 && !asked.man;
+    if (options->positional_count > (theory ? 2 : 1) ||
+        (asked.shell != NO_SHELL && (asked.man || name != NULL))) {
         return dl_fail(err, DL_ERR_USAGE,
                        "expected one command or topic, theory FORMULA, --man [COMMAND], or "
                        "--completion bash|zsh");
     }
-    if (shell == 0)
+    if (asked.shell == BASH)
         dl_manual_completion(&t, context);
-    else if (shell == 1)
+    else if (asked.shell == ZSH)
         dl_manual_zsh(&t, context);
-    else if (pages)
+    else if (asked.man)
         DL_TRY(man(&t, context, name, err));
     else if (theory)
         DL_TRY(
@@ -213,7 +222,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         overview(&t, context);
     else
         DL_TRY(about(&t, context, name, err));
-    return context->output(options, t.failed ? NULL : t.bytes, err);
+    return context->output(options, dl_text_string(&t), err);
 }
 
 const struct dl_command dl_cmd_help = {

@@ -4,43 +4,64 @@
 
 #include "predict/import/import.h"
 
+#define ASKED(member) struct dl_import_asked, member
+static const char *const row_names[] = {"both", "out", "in", NULL};
+
 const struct dl_option dl_import_options[] = {
     {"name", 0, "NAME", "onnx, trace",
-     "name of the result; default: from the file's, or from what was measured", false},
+     "name of the result; default: from the name of the file or from what was measured",
+     DL_TEXT(ASKED(name))},
     {"dim", 0, "NAME=N", "onnx",
-     "number for a symbolic dimension of an input; the first dimension is the batch, 1", true},
-    {"skip-unknown", 0, NULL, "onnx", "leave out operators that have no layer, with a warning",
-     false},
+     "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
+     DL_REPEATED},
+    {"skip-unknown", 0, NULL, "onnx",
+     "skip operators that map to no layer, with a warning, instead of failing",
+     DL_FLAG(ASKED(skip_unknown))},
     {"collective", 0, "NAME", "nccl-tests, osu",
-     "all_reduce, all_gather, ...: where the output does not say", false},
-    {"nodes", 'n', "N", "nccl-tests, osu", "nodes that took part", false},
-    {"ranks", 0, "N", "nccl-tests, osu", "ranks that took part; OSU does not print them", false},
-    {"system", 's', "NAME", "nccl-tests, osu, trace",
-     "system (or device's system) that it was measured on", false},
-    {"library", 0, "NAME", "nccl-tests, osu", "nccl, mpi, gloo, ...; default nccl, of OSU mpi",
-     false},
+     "all_reduce, all_gather, ...; needed where the output does not name it",
+     DL_TEXT(ASKED(collective))},
+    {"nodes", 'n', "N", "nccl-tests, osu", "number of nodes of the measurement",
+     DL_INTEGER(ASKED(nodes), .min = 1, .max = 1000000)},
+    {"ranks", 0, "N", "nccl-tests, osu",
+     "number of ranks of the measurement; OSU does not print it",
+     DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
+    {"system", 's', "NAME", "nccl-tests, osu, trace", "system that it was measured on",
+     DL_TEXT(ASKED(system))},
+    {"library", 0, "NAME", "nccl-tests, osu",
+     "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
+     DL_TEXT(ASKED(library))},
     {"library-version", 0, "TEXT", "nccl-tests, osu",
-     "release of the library; nccl-tests may print it", false},
-    {"network", 0, "TEXT", "nccl-tests, osu", "network between the nodes, in words", false},
-    {"device", 0, "NAME", "nccl-tests, osu, trace", "device; nccl-tests prints it", false},
-    {"dtype", 0, "NAME", "osu", "type of the elements; release 7 prints it", false},
-    {"placement", 0, "both|out|in", "nccl-tests",
-     "rows out of place, in place, or both; default both, for a profile in", false},
+     "release of the library; default: the one that nccl-tests prints",
+     DL_TEXT(ASKED(library_version))},
+    {"network", 0, "TEXT", "nccl-tests, osu", "description of the network between nodes",
+     DL_TEXT(ASKED(network))},
+    {"device", 0, "NAME", "nccl-tests, osu, trace",
+     "device that it was measured on; default: the one that nccl-tests prints",
+     DL_TEXT(ASKED(device))},
+    {"dtype", 0, "NAME", "osu", "element type; OSU prints it since release 7",
+     DL_TEXT(ASKED(dtype))},
+    {"rows", 0, "both|out|in", "nccl-tests",
+     "import out-of-place rows, in-place rows or both; default both, with --profile in",
+     DL_CHOICE(ASKED(rows), .choices = row_names, .alias = "placement")},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu",
-     "system whose file, with these times added, is written to -o FILE", false},
-    {"workload", 'w', "NAME|FILE", "trace", "whose layers the trace has", false},
+     "write a copy of that system with these times added to -o FILE", DL_TEXT(ASKED(profile))},
+    {"workload", 'w', "NAME|FILE", "trace", "workload whose layers were traced",
+     DL_TEXT(ASKED(workload))},
     {"framework", 'f', "NAME", "trace",
-     "framework, or the part of its name that tells; default pytorch", false},
-    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "of the arithmetic; default fp32",
-     false},
-    {"batch", 'b', "LIST", "trace", "samples that a device had, one number for each file", false},
+     "framework, or the part of its name that identifies it; default pytorch",
+     DL_TEXT(ASKED(framework))},
+    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
+     DL_CHOICE(ASKED(precision), .choices = dl_precision_names)},
+    {"batch", 'b', "LIST", "trace", "samples per device, one number per file",
+     DL_TEXT(ASKED(batch))},
     {"quartile", 0, NULL, "trace",
-     "of iterations on a CPU the lower quartile instead of the median, where other programs made "
-     "some longer",
-     false},
+     "on CPUs use the lower quartile of iterations instead of the median, for runs that other "
+     "programs disturbed",
+     DL_FLAG(ASKED(quartile))},
     {"steps", 0, "N", "trace",
-     "iterations in each trace; default: its ProfilerStep ranges, else how often most layers occur",
-     false},
+     "iterations in each trace; default: its ProfilerStep ranges, else the most common number of "
+     "runs of a layer",
+     DL_INTEGER(ASKED(steps), .min = 1, .max = 1000000)},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
@@ -104,7 +125,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     for (int i = 0; i < count; i++) {
         if (strcmp(kinds[i].name, options->positional[0]) != 0) continue;
         DL_TRY(check_options(options, kinds[i].name, err));
-        return kinds[i].import(context, options, err);
+        struct dl_import_asked asked = {.path = dl_option_text(options, "output")};
+        DL_TRY(dl_options_bind(options, dl_import_options, &asked, err));
+        return kinds[i].import(context, options, &asked, err);
     }
     const char *near = dl_suggest(options->positional[0], names);
     if (near != NULL)

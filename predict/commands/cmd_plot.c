@@ -7,18 +7,31 @@
 #include "model/base/file.h"
 #include "predict/plot/plot.h"
 
+struct asked {
+    bool numbers, format_given, by_given, where_given;
+    int format;
+    const char *title, *path, *by;
+};
+#define ASKED(member) struct asked, member
+
 static const struct dl_option plot_options[] = {
     {"where", 0, "COLUMN=VALUE", "Rows",
-     "of files: only rows with that value, e.g. backend=nccl or batch_per_device=64,32", true},
+     "draw only rows of the files with that value, e.g. backend=nccl or batch_per_device=64,32",
+     DL_VALUE(.repeatable = true, DL_GIVEN(ASKED(where_given)))},
     {"by", 0, "COLUMN", "Rows",
-     "plot error: workload, system, precision, framework, ... or source; default source", false},
-    {"title", 0, "TEXT", "Output", "instead of the title that says what is drawn", false},
-    {"csv", 0, NULL, "Output", "print the numbers of the figure instead; needs no gnuplot", false},
+     "plot error: group rows by workload, system, precision, framework, ...; default source",
+     DL_TEXT_OF(ASKED(by), DL_GIVEN(ASKED(by_given)))},
+    {"title", 0, "TEXT", "Output", "title of the figure; default: what it shows",
+     DL_TEXT(ASKED(title))},
+    {"csv", 0, NULL, "Output", "print the numbers of the figure instead; needs no gnuplot",
+     DL_FLAG(ASKED(numbers))},
     {"format", 0, "png|svg|pdf|terminal", "Output",
-     "default: that of FILE's name; terminal without -o", false},
+     "format of the figure; default: by the extension of FILE, terminal without -o",
+     DL_CHOICE(ASKED(format), .choices = dl_plot_formats, DL_GIVEN(ASKED(format_given)))},
     {"output", 'o', "FILE", "Output",
-     "picture, replaced only when complete; a name without extension gives .png and .svg", false},
-    {"help", 'h', NULL, "Output", "this text", false},
+     "write the figure to FILE, replaced only when complete; without an extension: .png and .svg",
+     DL_TEXT(ASKED(path))},
+    {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {plot_options, dl_input_options, NULL};
@@ -96,58 +109,93 @@ static const char *extension_of(const char *path) {
     return dot == NULL || dot == name ? "" : dot + 1;
 }
 
-/* What to write: one picture, or two for a name without extension. Returns how many in *count_out.
- */
-static enum dl_code choose_pictures(struct dl_context *context, const struct dl_options *options,
-                                    struct picture *out, int *count_out, struct dl_err *err) {
-    const char *path = dl_option_text(options, "output");
-    const bool given = dl_option_given(options, "format"),
-               to_file = path != NULL && strcmp(path, "-") != 0;
-    int format = DL_PLOT_TERMINAL, named = 0;
-    DL_TRY(dl_option_choice(options, "format", dl_plot_formats, &format, err));
-    *count_out = 1;
-    out[0] = (struct picture){NULL, (enum dl_plot_format)format};
-    if (!to_file) {
-        if (format == DL_PLOT_TERMINAL || !isatty(STDOUT_FILENO)) return DL_OK;
-        return dl_fail(err, DL_ERR_USAGE,
-                       "a %s picture is not for a terminal; give -o FILE.%s or --format terminal",
-                       dl_plot_formats[format], dl_plot_formats[format]);
-    }
-    const char *extension = extension_of(path);
+static enum dl_code to_terminal(const struct asked *asked, struct picture *out,
+                                struct dl_err *err) {
+    *out = (struct picture){NULL, (enum dl_plot_format)asked->format};
+    if (asked->format == DL_PLOT_TERMINAL || !isatty(STDOUT_FILENO)) return DL_OK;
+    const char *format = dl_plot_formats[asked->format];
+    return dl_fail(err, DL_ERR_USAGE,
+                   "a terminal cannot show %s; give -o FILE.%s or --format terminal", format,
+                   format);
+}
+
+static enum dl_code check_path(const char *path, struct dl_err *err) {
     struct stat place;
-    if (path[0] == 0 || path[strlen(path) - 1] == '/' ||
-        (stat(path, &place) == 0 && S_ISDIR(place.st_mode))) {
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--output: expected a file such as scaling.png, got \"%s\"%s", path,
-                       path[0] == 0 ? "" : ", a directory");
+    const bool directory = path[0] != 0 && (path[strlen(path) - 1] == '/' ||
+                                            (stat(path, &place) == 0 && S_ISDIR(place.st_mode)));
+    if (path[0] != 0 && !directory) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--output: expected a file such as scaling.png, got \"%s\"%s",
+                   path, directory ? ", a directory" : "");
+}
+
+/* The format that an extension stands for; -1: none. */
+static int format_of(const char *extension) {
+    int format = 0;
+    if (strcmp(extension, "txt") == 0) return DL_PLOT_TERMINAL;
+    while (dl_plot_formats[format] != NULL && strcmp(dl_plot_formats[format], extension) != 0)
+        format++;
+    return dl_plot_formats[format] == NULL ? -1 : format;
+}
+
+/* A name without extension gets that of --format, or stands for a .png and a .svg. */
+static enum dl_code extend_path(struct dl_arena *arena, const struct asked *asked,
+                                struct picture *out, int *count, struct dl_err *err) {
+    const int first = asked->format_given ? asked->format : DL_PLOT_PNG;
+    *count = asked->format_given ? 1 : 2;
+    for (int i = 0; i < *count; i++) {
+        const int format = first + i;
+        const char *extension = format == DL_PLOT_TERMINAL ? "txt" : dl_plot_formats[format];
+        out[i] = (struct picture){dl_arena_printf(arena, "%s.%s", asked->path, extension),
+                                  (enum dl_plot_format)format};
+        if (out[i].path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    if (strcmp(extension, "txt") == 0) extension = dl_plot_formats[DL_PLOT_TERMINAL];
-    while (dl_plot_formats[named] != NULL && strcmp(dl_plot_formats[named], extension) != 0)
-        named++;
-    if (extension[0] == 0 && given) {
-        out[0].path = dl_arena_printf(context->arena, "%s.%s", path,
-                                      format == DL_PLOT_TERMINAL ? "txt" : dl_plot_formats[format]);
-    } else if (extension[0] == 0) {
-        *count_out = 2;
-        for (int f = DL_PLOT_PNG; f <= DL_PLOT_SVG; f++) {
-            out[f] =
-                (struct picture){dl_arena_printf(context->arena, "%s.%s", path, dl_plot_formats[f]),
-                                 (enum dl_plot_format)f};
-        }
-    } else if (dl_plot_formats[named] == NULL && !given) {
+    return DL_OK;
+}
+
+/* What to write: one picture, or two for a name without extension. */
+static enum dl_code choose_pictures(struct dl_arena *arena, const struct asked *asked,
+                                    struct picture *out, int *count, struct dl_err *err) {
+    const char *path = asked->path;
+    *count = 1;
+    if (path == NULL || strcmp(path, "-") == 0) return to_terminal(asked, out, err);
+    DL_TRY(check_path(path, err));
+    const char *extension = extension_of(path);
+    if (extension[0] == 0) return extend_path(arena, asked, out, count, err);
+    const int named = format_of(extension);
+    if (named < 0 && !asked->format_given)
         return dl_fail(err, DL_ERR_USAGE,
                        "--output: expected .png, .svg, .pdf, .txt or no extension, got \"%s\"",
                        path);
-    } else if (dl_plot_formats[named] != NULL && given && named != format) {
+    if (named >= 0 && asked->format_given && named != asked->format)
         return dl_fail(err, DL_ERR_USAGE, "--format %s contradicts the name \"%s\"",
-                       dl_plot_formats[format], path);
-    } else {
-        out[0] = (struct picture){path,
-                                  given ? (enum dl_plot_format)format : (enum dl_plot_format)named};
+                       dl_plot_formats[asked->format], path);
+    out[0] =
+        (struct picture){path, (enum dl_plot_format)(asked->format_given ? asked->format : named)};
+    return DL_OK;
+}
+
+static enum dl_code check_asked(const struct asked *asked, const struct dl_plot_kind *kind,
+                                int positional_count, struct dl_err *err) {
+    if (asked->numbers && asked->format_given)
+        return dl_fail(err, DL_ERR_USAGE, "--csv prints numbers, --format draws: give one");
+    if (asked->by_given && kind->build != dl_plot_error)
+        return dl_fail(err, DL_ERR_USAGE, "--by is for plot error");
+    if (asked->where_given && positional_count < 2)
+        return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
+    return DL_OK;
+}
+
+static enum dl_code draw(struct dl_context *context, const struct dl_figure *figure,
+                         const char *script, const struct picture *picture, struct dl_err *err) {
+    char *bytes;
+    size_t length;
+    DL_TRY(dl_plot_render(context, figure, script, picture->format, &bytes, &length, err));
+    if (length > 0 && bytes[0] == '\f') { /* the text terminal begins with a new page */
+        bytes++;
+        length--;
     }
-    for (int i = 0; i < *count_out; i++) {
-        if (out[i].path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    }
+    DL_TRY(dl_file_write(picture->path == NULL ? "-" : picture->path, bytes, length, err));
+    if (picture->path != NULL) context->note(context, "wrote %s", picture->path);
     return DL_OK;
 }
 
@@ -156,33 +204,16 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     const struct dl_plot_kind *kind = NULL;
     struct picture pictures[2];
     struct dl_figure figure = {.group_count = 0};
+    struct asked asked = {.format = DL_PLOT_TERMINAL};
     int count = 0;
     DL_TRY(find_kind(options, &kind, err));
-    const bool numbers = dl_option_given(options, "csv");
-    if (numbers && dl_option_given(options, "format"))
-        return dl_fail(err, DL_ERR_USAGE, "--csv prints numbers, --format draws: give one");
-    if (dl_option_given(options, "by") && kind->build != dl_plot_error)
-        return dl_fail(err, DL_ERR_USAGE, "--by is for plot error");
-    if (dl_option_given(options, "where") && options->positional_count < 2) {
-        return dl_fail(err, DL_ERR_USAGE, "--where chooses rows of files, and no file is given");
-    }
-    if (!numbers) DL_TRY(choose_pictures(context, options, pictures, &count, err));
+    DL_TRY(dl_options_bind(options, plot_options, &asked, err));
+    DL_TRY(check_asked(&asked, kind, options->positional_count, err));
+    if (!asked.numbers) DL_TRY(choose_pictures(context->arena, &asked, pictures, &count, err));
     DL_TRY(kind->build(context, options, &figure, err));
-    if (numbers) return context->output(options, dl_table_csv(&figure.table), err);
-    if (dl_option_given(options, "title")) figure.title = dl_option_text(options, "title");
-    for (int i = 0; i < count; i++) {
-        char *bytes;
-        size_t length;
-        DL_TRY(dl_plot_render(context, &figure, kind->script, pictures[i].format, &bytes, &length,
-                              err));
-        if (length > 0 && bytes[0] == '\f') { /* the text terminal begins with a new page */
-            bytes++;
-            length--;
-        }
-        DL_TRY(
-            dl_file_write(pictures[i].path == NULL ? "-" : pictures[i].path, bytes, length, err));
-        if (pictures[i].path != NULL) context->note(context, "wrote %s", pictures[i].path);
-    }
+    if (asked.numbers) return context->output(options, dl_table_csv(&figure.table), err);
+    if (asked.title != NULL) figure.title = asked.title;
+    for (int i = 0; i < count; i++) DL_TRY(draw(context, &figure, kind->script, &pictures[i], err));
     return DL_OK;
 }
 

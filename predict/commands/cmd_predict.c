@@ -11,9 +11,15 @@
 #include "predict/output/rows.h"
 #include "predict/plot/trace.h"
 
+struct asked {
+    const char *trace;
+};
+#define ASKED(member) struct asked, member
+
 static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output",
-     "write the iteration's timeline to FILE, for chrome://tracing or Perfetto", false},
+     "write the timeline of the iteration to FILE, for chrome://tracing or Perfetto",
+     DL_TEXT(ASKED(trace))},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {dl_input_options,      dl_heterogeneous_options,
@@ -25,7 +31,7 @@ static const char *const examples[] = {
     "1-16*2 --json",
     "dlmodel predict --system dgx-a100-80 --workload bert_large --nodes 64 --checkpoint best --set "
     "node_mtbf=20000h",
-    "dlmodel predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 --split balanced --framework "
+    "dlmodel predict --heterogeneous dgx1-v100:4,dgx1-p100:4 --split balanced --framework "
     "pytorch-ddp",
     "dlmodel predict --system dgx1-v100 --workload resnet50 --precision mixed --batch-per-device "
     "256 --set links.intra.bandwidth=50GB/s",
@@ -266,20 +272,20 @@ static void note_all(struct dl_context *context, const struct results *results) 
         note_skipped(context, results);
 }
 
+static double samples_of(const struct result *r) { return r->plan.batch_per_device_samples; }
+
 static const char *batch_text(struct dl_context *context, const struct dl_inputs *inputs,
                               const struct results *results) {
-    const struct dl_plan *plan = &results->rows[0].plan;
-    if (inputs->plan.global_batch_samples > 0 || inputs->mixed != NULL) {
-        return dl_arena_printf(context->arena, "%.0f samples in all", plan->global_batch_samples);
+    const struct result *low = &results->rows[0], *high = low;
+    for (int i = 1; i < results->count; i++) { /* with --batch-per-device max they differ */
+        const struct result *r = &results->rows[i];
+        if (samples_of(r) < samples_of(low)) low = r;
+        if (samples_of(r) > samples_of(high)) high = r;
     }
-    double low = plan->batch_per_device_samples, high = low;
-    for (int i = 1; i < results->count; i++) {
-        low = fmin(low, results->rows[i].plan.batch_per_device_samples);
-        high = fmax(high, results->rows[i].plan.batch_per_device_samples);
-    }
-    if (low < high)
-        return dl_arena_printf(context->arena, "%.0f to %.0f samples per device", low, high);
-    return dl_arena_printf(context->arena, "%.0f samples per device", low);
+    return inputs->max_batch && samples_of(low) < samples_of(high)
+               ? dl_arena_printf(context->arena, "%.0f to %.0f samples per device", samples_of(low),
+                                 samples_of(high))
+               : dl_inputs_batch(inputs, &low->plan, context->arena);
 }
 
 /* "data parallel", or that each framework has its own. */
@@ -322,7 +328,7 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
                               inputs->system->measured_on);
     const char *text = dl_table_text(&table);
     const struct result *best = best_of(results, 2);
-    if (text != NULL && inputs->mixed != NULL) {
+    if (text != NULL && inputs->heterogeneous != NULL) {
         const char *groups = dl_heterogeneous_text(
             context->arena, &(best != NULL ? best : &results->rows[0])->prediction);
         text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
@@ -338,12 +344,12 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
                   context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s", inputs->workload->name,
                   dl_precision_names[plan->precision], strategy_text(context, results),
                   batch_text(context, inputs, results), inputs->system->name,
-                  inputs->mixed != NULL ? "several devices" : inputs->system->device->name,
+                  inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name,
                   measured, text, sentence(context, options, results), checkpoint),
         err);
 }
 
-static enum dl_code write_trace(const struct dl_options *options, const struct dl_inputs *inputs,
+static enum dl_code write_trace(const char *path, const struct dl_inputs *inputs,
                                 const struct results *results, struct dl_arena *arena,
                                 struct dl_err *err) {
     if (results->count != 1) {
@@ -351,7 +357,7 @@ static enum dl_code write_trace(const struct dl_options *options, const struct d
                        "--trace: one timeline at a time; give one --framework and one --nodes");
     }
     const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
-    return dl_trace_write(dl_option_text(options, "trace"), &row, arena, err);
+    return dl_trace_write(path, &row, arena, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -363,11 +369,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     const struct dl_options without =
         results.every_strategy ? dl_options_without(options, "strategy") : *options;
     options = &without;
+    struct asked asked = {.trace = NULL};
+    DL_TRY(dl_options_bind(options, predict_options, &asked, err));
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
-    DL_TRY(predict_all(context, &inputs, dl_option_given(options, "trace"), &results, err));
-    if (dl_option_given(options, "trace"))
-        DL_TRY(write_trace(options, &inputs, &results, context->arena, err));
+    DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
+    if (asked.trace != NULL)
+        DL_TRY(write_trace(asked.trace, &inputs, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
     if (format == DL_FORMAT_JSON)
         DL_TRY(print_json(context, options, &inputs, &results, err));

@@ -6,20 +6,31 @@
 
 #include "predict/report/report.h"
 
+struct asked {
+    bool markdown, no_figures, where_given;
+    const char *title, *path;
+};
+#define ASKED(member) struct asked, member
+
 static const struct dl_option report_options[] = {
     {"where", 0, "COLUMN=VALUE", "Rows",
-     "of files: only rows with that value, e.g. backend=nccl or batch_per_device=64,32", true},
+     "use only rows of the files with that value, e.g. backend=nccl or batch_per_device=64,32",
+     DL_VALUE(.repeatable = true, DL_GIVEN(ASKED(where_given)))},
     {"by", 0, "COLUMN", "Rows",
-     "of the figure of errors: workload, system, framework, ...; default source, or workload of "
-     "one source",
-     false},
-    {"title", 0, "TEXT", "Output", "of the page", false},
+     "group the figure of errors by workload, system, framework, ...; default source, or workload "
+     "when there is one source",
+     NULL},
+    {"title", 0, "TEXT", "Output", "title of the page; default: what it is about",
+     DL_TEXT(ASKED(title))},
     {"markdown", 0, NULL, "Output",
-     "Markdown with figures drawn in characters, instead of HTML; so does -o FILE.md", false},
-    {"no-figures", 0, NULL, "Output", "tables and text only; needs no gnuplot", false},
+     "write Markdown with figures drawn in characters instead of HTML; -o FILE.md does the same",
+     DL_FLAG(ASKED(markdown))},
+    {"no-figures", 0, NULL, "Output", "write tables and text only; needs no gnuplot",
+     DL_FLAG(ASKED(no_figures))},
     {"output", 'o', "FILE", "Output",
-     "write to FILE (replaced only when complete) instead of stdout", false},
-    {"help", 'h', NULL, "Output", "this text", false},
+     "write to FILE instead of stdout; FILE is replaced only when the page is complete",
+     DL_TEXT(ASKED(path))},
+    {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {report_options, dl_input_options, NULL};
@@ -33,16 +44,14 @@ static const char *const examples[] = {
 };
 
 /* HTML or Markdown, as the file's name says; a page under another name would not open. */
-static enum dl_code choose_form(const struct dl_options *options, bool *markdown,
-                                struct dl_err *err) {
-    const char *path = dl_option_text(options, "output"),
-               *slash = path == NULL ? NULL : strrchr(path, '/');
+static enum dl_code choose_form(const struct asked *asked, bool *markdown, struct dl_err *err) {
+    const char *path = asked->path, *slash = path == NULL ? NULL : strrchr(path, '/');
     const char *dot = path == NULL ? NULL : strrchr(slash == NULL ? path : slash, '.');
-    *markdown = dl_option_given(options, "markdown");
+    *markdown = asked->markdown;
     if (path == NULL && !*markdown && isatty(STDOUT_FILENO) == 1) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "a page of HTML is not for a terminal: -o FILE.html writes it to a file, "
-                       "--markdown prints one to read here");
+                       "a terminal cannot show HTML: give -o FILE.html, or --markdown to read the "
+                       "page here");
     }
     if (dot == NULL || dot == path) return DL_OK;
     const bool is_markdown = strcmp(dot, ".md") == 0 || strcmp(dot, ".markdown") == 0;
@@ -65,8 +74,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (r == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     r->context = context;
     r->options = *options;
-    r->figures = !dl_option_given(options, "no-figures");
-    DL_TRY(choose_form(options, &r->page.markdown, err));
+    struct asked asked = {.markdown = false};
+    DL_TRY(dl_options_bind(options, report_options, &asked, err));
+    r->figures = !asked.no_figures;
+    DL_TRY(choose_form(&asked, &r->page.markdown, err));
     /* the first word of a figure's options is its kind */
     if (options->positional_count == DL_MAX_POSITIONAL)
         return dl_fail(err, DL_ERR_USAGE, "too many files");
@@ -74,13 +85,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         r->options.positional[i] = options->positional[i - 1];
     r->options.positional[0] = "report";
     r->options.positional_count = options->positional_count + 1;
-    const char *title = dl_option_text(options, "title");
     if (options->positional_count > 0)
-        DL_TRY(dl_report_of_runs(r, title, err));
-    else if (dl_option_given(options, "where"))
-        return dl_fail(err, DL_ERR_USAGE, "--where chooses rows of files, and no file is given");
+        DL_TRY(dl_report_of_runs(r, asked.title, err));
+    else if (asked.where_given)
+        return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
     else
-        DL_TRY(dl_report_of_plan(r, title, err));
+        DL_TRY(dl_report_of_plan(r, asked.title, err));
     char day[32] = "";
     const time_t now = time(NULL);
     struct tm parts;
@@ -90,8 +100,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         dl_document_end(&r->page,
                         dl_arena_printf(context->arena, "Made by %s on %s.", dl_version_text, day)),
         err));
-    if (dl_option_given(options, "output"))
-        context->note(context, "wrote %s", dl_option_text(options, "output"));
+    if (asked.path != NULL) context->note(context, "wrote %s", asked.path);
     return DL_OK;
 }
 

@@ -9,25 +9,45 @@
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
 
+/* What the options ask for beside the inputs. */
+struct asked {
+    enum dl_objective objective;
+    int64_t max_devices, top, threads;
+    double memory_bytes, deadline_s, device_w, node_price_per_hour;
+    bool pareto;
+    const char *shard;
+};
+#define ASKED(member) struct asked, member
+
 static const struct dl_option own_options[] = {
-    {"objective", 0, "time|throughput|memory|devices|energy|cost", "Search", "default time", false},
+    {"objective", 0, "time|throughput|memory|devices|energy|cost", "Search",
+     "quantity to optimize; default time",
+     DL_CHOICE(ASKED(objective), .choices = dl_objective_names)},
     {"max-devices", 0, "N", "Search",
-     "try all powers of two of nodes up to so many devices; default: --nodes as given", false},
-    {"memory", 0, "BYTES", "Search", "of a device at most; default what the device has", false},
-    {"deadline", 0, "TIME", "Search", "of an iteration at most, e.g. 2s", false},
-    {"top", 0, "N", "Search", "how many of the best plans are printed, 1 to 64; default 10", false},
-    {"pareto", 0, NULL, "Search", "also every plan that nothing beats in time, memory and devices",
-     false},
-    {"threads", 0, "N", "Search", "default: all cores", false},
+     "try every power of two of nodes with at most N devices; default: --nodes as given",
+     DL_INTEGER(ASKED(max_devices), .min = 1, .max = 100000000)},
+    {"memory", 0, "BYTES", "Search", "memory limit per device; default: the device's memory",
+     DL_NUMBER(ASKED(memory_bytes), .unit = DL_UNIT_BYTE, .min = 1e6, .max = 1e15)},
+    {"deadline", 0, "TIME", "Search", "time limit of an iteration, e.g. 2s; default none",
+     DL_NUMBER(ASKED(deadline_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e9)},
+    {"top", 0, "N", "Search", "number of best plans to print, 1 to 64; default 10",
+     DL_INTEGER(ASKED(top), .min = 1, .max = DL_SEARCH_KEPT)},
+    {"pareto", 0, NULL, "Search",
+     "also print the Pareto front of iteration time, memory and devices", DL_FLAG(ASKED(pareto))},
+    {"threads", 0, "N", "Search", "threads that search; default: all cores",
+     DL_INTEGER(ASKED(threads), .min = 1, .max = 256)},
     {"device-power", 0, "WATT", "Search",
-     "of one device under load, for --objective energy; default its rated power", false},
-    {"price", 0, "AMOUNT", "Search", "of one node for an hour, for --objective cost", false},
+     "power of a device under load, for --objective energy; default: its rated power",
+     DL_NUMBER(ASKED(device_w), .min = 0.1, .max = 1e6)},
+    {"price", 0, "AMOUNT", "Search", "price of a node per hour, for --objective cost",
+     DL_NUMBER(ASKED(node_price_per_hour), .min = 1e-9, .max = 1e12)},
     {"shard", 0, "I/N", "Search",
-     "only part I (from 0) of N of the search, for N jobs; print with --csv, then --merge", false},
+     "search only part I (from 0) of N, for N jobs; print with --csv, then --merge",
+     DL_TEXT(ASKED(shard))},
     {"merge", 0, "FILE", "Search",
-     "CSV that a part printed, instead of searching; once for each part, with the same other "
+     "read the CSV that one part printed instead of searching; once per part, with the same other "
      "options",
-     true},
+     DL_REPEATED},
     {.name = NULL},
 };
 
@@ -65,12 +85,10 @@ static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *
     return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
 }
 
-static enum dl_code read_sizes(const struct dl_options *options, const struct dl_inputs *inputs,
+static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
                                struct dl_search_request *r, struct dl_err *err) {
-    int64_t most = 0;
-    const int64_t each = r->fixed.devices_per_node;
-    DL_TRY(dl_option_integer(options, "max-devices", 1, 100000000, &most, err));
-    if (most > 0 && !dl_option_given(options, "nodes")) {
+    const int64_t each = r->fixed.devices_per_node, most = asked->max_devices;
+    if (most > 0 && !inputs->given.nodes) {
         if (most < each) r->fixed.devices_per_node = most;
         for (int64_t nodes = 1;
              nodes * r->fixed.devices_per_node <= most && r->node_count < DL_SEARCH_SIZES;
@@ -82,18 +100,13 @@ static enum dl_code read_sizes(const struct dl_options *options, const struct dl
         if (most > 0 && inputs->nodes[i] * each > most) continue;
         r->nodes[r->node_count++] = inputs->nodes[i];
     }
-    if (r->node_count == 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--max-devices %lld: even the fewest --nodes have more devices; nearest is %lld",
-            (long long)most, (long long)(inputs->nodes[0] * each));
-    }
-    return DL_OK;
+    if (r->node_count > 0) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--max-devices %lld: even the fewest --nodes have more devices; nearest is %lld",
+                   (long long)most, (long long)(inputs->nodes[0] * each));
 }
 
-static enum dl_code read_part(const struct dl_options *options, struct dl_search_request *r,
-                              struct dl_err *err) {
-    const char *text = dl_option_text(options, "shard");
+static enum dl_code read_part(const char *text, struct dl_search_request *r, struct dl_err *err) {
     long long index, count;
     char rest;
     if (text == NULL) return DL_OK;
@@ -107,50 +120,29 @@ static enum dl_code read_part(const struct dl_options *options, struct dl_search
     return DL_OK;
 }
 
-static enum dl_code read_request(const struct dl_options *options, const struct dl_inputs *inputs,
-                                 const struct dl_framework *framework, struct dl_search_request *r,
-                                 struct dl_err *err) {
-    *r = (struct dl_search_request){.system = inputs->system,
-                                    .workload = inputs->workload,
-                                    .framework = framework,
-                                    .fixed = inputs->plan,
-                                    .keep = 10};
+/* A strategy fixes the axes that it does not split at 1, and zero1..3 fix the stage. */
+static void fix_strategy(struct dl_search_request *r) {
     struct dl_plan *fixed = &r->fixed;
-    int objective = DL_BY_TIME;
-    int64_t keep = 10;
-    if (fixed->devices_per_node <= 0) fixed->devices_per_node = inputs->system->devices_per_node;
-    DL_TRY(dl_option_choice(options, "objective", dl_objective_names, &objective, err));
-    DL_TRY(dl_option_number(options, "memory", DL_UNIT_BYTE, 1e6, 1e15, &r->memory_bytes, err));
-    DL_TRY(dl_option_number(options, "deadline", DL_UNIT_S, 1e-6, 1e9, &r->deadline_s, err));
-    DL_TRY(dl_option_number(options, "device-power", DL_UNIT_NONE, 0.1, 1e6, &r->device_w, err));
-    DL_TRY(
-        dl_option_number(options, "price", DL_UNIT_NONE, 1e-9, 1e12, &r->node_price_per_hour, err));
-    DL_TRY(dl_option_integer(options, "top", 1, DL_SEARCH_KEPT, &keep, err));
-    DL_TRY(read_part(options, r, err));
-    DL_TRY(read_sizes(options, inputs, r, err));
-    r->objective = (enum dl_objective)objective;
-    r->keep = (int)keep;
-    r->front = dl_option_given(options, "pareto");
-    r->any_schedule = !dl_option_given(options, "schedule");
-    r->any_mapping = !dl_option_given(options, "mapping");
-    r->any_sequence_parallel = !dl_option_given(options, "sequence-parallel");
-    const char *strategy = fixed->strategy != NULL ? fixed->strategy->name : "";
-    r->any_shard = !dl_option_given(options, "zero") && strncmp(strategy, "zero", 4) != 0;
-    if (strncmp(strategy, "zero", 4) == 0) fixed->shard = strategy[4] - '0';
-    if (fixed->strategy != NULL) { /* axes that it does not split are 1 */
-        const unsigned axes = fixed->strategy->axes;
-        const struct {
-            unsigned axis;
-            int64_t *ranks;
-        } all[] = {{DL_AXIS_DP, &fixed->dp},
-                   {DL_AXIS_TP, &fixed->tp},
-                   {DL_AXIS_PP, &fixed->pp},
-                   {DL_AXIS_SP, &fixed->sp},
-                   {DL_AXIS_EP, &fixed->ep}};
-        for (int i = 0; i < 5; i++) {
-            if ((axes & all[i].axis) == 0) *all[i].ranks = 1;
-        }
+    if (fixed->strategy == NULL) return;
+    const struct {
+        unsigned axis;
+        int64_t *ranks;
+    } all[] = {{DL_AXIS_DP, &fixed->dp},
+               {DL_AXIS_TP, &fixed->tp},
+               {DL_AXIS_PP, &fixed->pp},
+               {DL_AXIS_SP, &fixed->sp},
+               {DL_AXIS_EP, &fixed->ep}};
+    for (int i = 0; i < 5; i++) {
+        if ((fixed->strategy->axes & all[i].axis) == 0) *all[i].ranks = 1;
     }
+    if (strncmp(fixed->strategy->name, "zero", 4) != 0) return;
+    fixed->shard = fixed->strategy->name[4] - '0';
+    r->any_shard = false;
+}
+
+/* One global batch for all numbers of nodes: that of the most. */
+static enum dl_code fix_batch(struct dl_search_request *r, struct dl_err *err) {
+    struct dl_plan *fixed = &r->fixed;
     if (fixed->global_batch_samples <= 0) {
         int64_t most = r->nodes[0];
         for (int i = 1; i < r->node_count; i++) most = r->nodes[i] > most ? r->nodes[i] : most;
@@ -158,10 +150,38 @@ static enum dl_code read_request(const struct dl_options *options, const struct 
             fixed->batch_per_device_samples * (double)(most * fixed->devices_per_node);
     }
     fixed->batch_per_device_samples = 0;
-    if (fixed->global_batch_samples != floor(fixed->global_batch_samples))
-        return dl_fail(err, DL_ERR_USAGE, "--global-batch: expected a whole number");
-    if (r->device_w <= 0 && dl_known(inputs->system->device->tdp_w))
-        r->device_w = inputs->system->device->tdp_w;
+    return fixed->global_batch_samples == floor(fixed->global_batch_samples)
+               ? DL_OK
+               : dl_fail(err, DL_ERR_USAGE, "--global-batch: expected a whole number");
+}
+
+static enum dl_code read_request(const struct asked *asked, const struct dl_inputs *inputs,
+                                 const struct dl_framework *framework, struct dl_search_request *r,
+                                 struct dl_err *err) {
+    const double rated_w = inputs->system->device->tdp_w;
+    *r = (struct dl_search_request){
+        .system = inputs->system,
+        .workload = inputs->workload,
+        .framework = framework,
+        .fixed = inputs->plan,
+        .keep = (int)asked->top,
+        .objective = asked->objective,
+        .front = asked->pareto,
+        .memory_bytes = asked->memory_bytes,
+        .deadline_s = asked->deadline_s,
+        .device_w = asked->device_w > 0 || !dl_known(rated_w) ? asked->device_w : rated_w,
+        .node_price_per_hour = asked->node_price_per_hour,
+        .any_schedule = !inputs->given.schedule,
+        .any_mapping = !inputs->given.mapping,
+        .any_sequence_parallel = !inputs->given.sequence_parallel,
+        .any_shard = !inputs->given.zero,
+    };
+    if (r->fixed.devices_per_node <= 0)
+        r->fixed.devices_per_node = inputs->system->devices_per_node;
+    DL_TRY(read_part(asked->shard, r, err));
+    DL_TRY(read_sizes(asked, inputs, r, err));
+    fix_strategy(r);
+    DL_TRY(fix_batch(r, err));
     if (r->objective == DL_BY_ENERGY && r->device_w <= 0)
         return dl_fail(err, DL_ERR_USAGE, "--objective energy: give --device-power");
     if (r->objective == DL_BY_COST && r->node_price_per_hour <= 0)
@@ -264,13 +284,14 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_inputs inputs;
     struct dl_search_request request;
     struct dl_search *search;
-    int64_t threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    struct asked asked = {
+        .objective = DL_BY_TIME, .top = 10, .threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN)};
     struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
     struct dl_search_report report = {.inputs = &inputs, .found = found};
     struct dl_searched *rows, *front;
     if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_option_integer(options, "threads", 1, 256, &threads, err));
+    DL_TRY(dl_options_bind(options, own_options, &asked, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     if (inputs.plan.backup_workers > 0)
         return dl_fail(err, DL_ERR_USAGE,
@@ -285,10 +306,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                       ideal ? ": what strategies can reach, without the costs of a framework"
                             : ", whose splits are searched for transformers");
     }
-    DL_TRY(read_request(options, &inputs, report.framework, &request, err));
+    DL_TRY(read_request(&asked, &inputs, report.framework, &request, err));
     DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
-    DL_TRY(search_all(context, options, &request, search, (int)threads, found, &report.elapsed_s,
-                      err));
+    DL_TRY(search_all(context, options, &request, search, (int)asked.threads, found,
+                      &report.elapsed_s, err));
     if (found->best_count == 0) return nothing(context, search, &request, found, err);
     DL_TRY(predict_found(context, search, &request, found->best, found->best_count, false, &rows,
                          err));
@@ -299,7 +320,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     report.front = front;
     report.front_count = found->front_count;
     report.objective = dl_objective_names[request.objective];
-    report.threads = (int)threads;
+    report.threads = (int)asked.threads;
     struct dl_limits *limits = dl_arena_alloc(context->arena, 1, sizeof *limits);
     if (limits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (format != DL_FORMAT_CSV) {

@@ -5,8 +5,19 @@
 
 #include "model/cli/command.h"
 
+/* What the options say; NULL, 0 and false: not given. */
+struct dl_import_asked {
+    const char *name, *system, *device, *workload, *framework, *batch;
+    const char *collective, *library, *library_version, *network, *dtype, *profile, *path;
+    int64_t nodes, ranks, steps;
+    int rows; /* of nccl-tests: DL_IMPORT_BOTH, ... */
+    enum dl_precision precision;
+    bool skip_unknown, quartile;
+};
+enum { DL_IMPORT_BOTH, DL_IMPORT_OUT_OF_PLACE, DL_IMPORT_IN_PLACE };
+
 typedef enum dl_code dl_import_fn(struct dl_context *context, const struct dl_options *options,
-                                  struct dl_err *err);
+                                  const struct dl_import_asked *asked, struct dl_err *err);
 
 /* positional[0] is the kind, the others are files. */
 dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trace;

@@ -8,6 +8,7 @@
 
 #include "model/collective/coll_match.h"
 #include "model/base/file.h"
+#include "model/base/text.h"
 #include "predict/import/import.h"
 #include "predict/import/import_bench.h"
 
@@ -40,8 +41,9 @@ static enum dl_code no_memory(struct dl_err *err) {
 
 struct input {
     struct dl_bench bench;
-    const char *library, *version, *system, *network, *device, *source;
-    int placement; /* 0 both, 1 out of place, 2 in place */
+    const struct dl_import_asked *asked;
+    const char *library, *source;
+    int rows; /* DL_IMPORT_BOTH, ... */
 };
 
 static double rounded(struct dl_arena *arena, double value) {
@@ -49,39 +51,33 @@ static double rounded(struct dl_arena *arena, double value) {
     return text == NULL ? value : strtod(text, NULL);
 }
 
+static enum dl_code find_collective(const char *name, int *op, struct dl_err *err) {
+    *op = name == NULL ? -1 : dl_collective_op_find(name);
+    if (name == NULL || *op >= 0) return DL_OK;
+    const char *near = dl_suggest(name, dl_collective_op_names);
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--collective: no collective '%.60s'%s%s; see 'dlmodel list collectives'", name,
+                   near != NULL ? ", did you mean " : "", near != NULL ? near : "");
+}
+
+static enum dl_code check_library(const char *name, struct dl_err *err) {
+    if (dl_library_find(name) >= 0) return DL_OK;
+    const char *near = dl_suggest(name, dl_library_names);
+    return dl_fail(err, DL_ERR_USAGE, "--library: no library '%.60s'%s%s", name,
+                   near != NULL ? "; did you mean " : "", near != NULL ? near : "");
+}
+
 static enum dl_code read_files(struct dl_context *context, const struct dl_options *options,
                                parse_fn *parse, struct input *in, struct dl_err *err) {
-    static const char *const placements[] = {"both", "out", "in", NULL};
-    struct dl_bench_given given = {.op = -1};
-    const char *collective = dl_option_text(options, "collective");
+    const struct dl_import_asked *asked = in->asked;
+    struct dl_bench_given given = {
+        .nodes = asked->nodes, .ranks = asked->ranks, .dtype = asked->dtype};
     in->bench.arena = context->arena;
     DL_TRY(dl_import_files(options, DL_MAX_POSITIONAL, err));
-    DL_TRY(dl_option_integer(options, "nodes", 1, 1000000, &given.nodes, err));
-    DL_TRY(dl_option_integer(options, "ranks", 1, 100000000, &given.ranks, err));
-    DL_TRY(dl_option_choice(options, "placement", placements, &in->placement, err));
-    if (collective != NULL) {
-        given.op = dl_collective_op_find(collective);
-        const char *near = dl_suggest(collective, dl_collective_op_names);
-        if (given.op < 0) {
-            return dl_fail(
-                err, DL_ERR_USAGE,
-                "--collective: no collective '%.60s'%s%s; see 'dlmodel list collectives'",
-                collective, near != NULL ? ", did you mean " : "", near != NULL ? near : "");
-        }
-    }
-    given.dtype = dl_option_text(options, "dtype");
-    if (dl_option_text(options, "library") != NULL)
-        in->library = dl_option_text(options, "library");
-    const int library = dl_library_find(in->library);
-    if (library < 0) {
-        const char *near = dl_suggest(in->library, dl_library_names);
-        return dl_fail(err, DL_ERR_USAGE, "--library: no library '%.60s'%s%s", in->library,
-                       near != NULL ? "; did you mean " : "", near != NULL ? near : "");
-    }
-    in->version = dl_option_text(options, "library-version");
-    in->system = dl_option_text(options, "system");
-    in->network = dl_option_text(options, "network");
-    in->device = dl_option_text(options, "device");
+    DL_TRY(find_collective(asked->collective, &given.op, err));
+    if (asked->library != NULL) in->library = asked->library;
+    DL_TRY(check_library(in->library, err));
+    in->rows = asked->rows;
     for (int i = 1; i < options->positional_count; i++) {
         char *text = NULL;
         size_t length = 0;
@@ -93,46 +89,55 @@ static enum dl_code read_files(struct dl_context *context, const struct dl_optio
 }
 
 static bool is_wanted(const struct input *in, const struct dl_bench_row *row) {
-    return in->placement == 0 || row->in_place == (in->placement == 2);
+    return in->rows == DL_IMPORT_BOTH || row->in_place == (in->rows == DL_IMPORT_IN_PLACE);
+}
+
+static const char *first_of(const char *a, const char *b) {
+    return a != NULL ? a : b != NULL ? b : "";
+}
+
+/* Where the row stands in its tool's output, and what the tool says about it. */
+static const char *notes_of(struct dl_arena *arena, const struct dl_bench_row *row, bool nccl) {
+    struct dl_text text = {.arena = arena};
+    if (nccl) dl_text_add(&text, row->in_place ? "in place" : "out of place");
+    if (!nccl && row->version != NULL) dl_text_printf(&text, "OSU %s", row->version);
+    if (row->notes != NULL) dl_text_printf(&text, "%s%s", text.length > 0 ? "; " : "", row->notes);
+    if (row->wrong) dl_text_add(&text, "; failed the tool's own check");
+    return dl_text_string(&text);
+}
+
+static enum dl_code fill_row(struct dl_table *table, const struct input *in,
+                             const struct dl_bench_row *row, bool nccl, struct dl_err *err) {
+    const struct dl_import_asked *asked = in->asked;
+    const double alg = row->size_bytes / row->time_s,
+                 bus = alg *
+                       dl_collective_bus_factor((enum dl_collective_op)row->op, (double)row->ranks);
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return no_memory(err);
+    cells[0].string = in->library;
+    /* OSU's own release is not the library's */
+    cells[1].string = first_of(asked->library_version, nccl ? row->version : NULL);
+    cells[2].string = dl_collective_op_names[row->op];
+    cells[3].string = first_of(asked->device, row->device);
+    cells[4].string = first_of(asked->system, NULL);
+    cells[5].integer = row->nodes;
+    cells[6].integer = row->ranks;
+    cells[7].string = first_of(asked->network, NULL);
+    cells[8].string = first_of(row->dtype, NULL);
+    cells[9].number = row->size_bytes;
+    cells[10].number = rounded(table->arena, row->time_s * 1e6);
+    cells[11].number = rounded(table->arena, alg / 1e9);
+    cells[12].number = rounded(table->arena, bus / 1e9);
+    cells[13].string = in->source;
+    cells[14].string = notes_of(table->arena, row, nccl);
+    return cells[14].string == NULL ? no_memory(err) : DL_OK;
 }
 
 static enum dl_code fill(struct dl_table *table, const struct input *in, bool nccl,
                          struct dl_err *err) {
     for (int i = 0; i < in->bench.count; i++) {
-        const struct dl_bench_row *row = &in->bench.rows[i];
-        if (!is_wanted(in, row)) continue;
-        union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return no_memory(err);
-        const char *place =
-            !nccl ? (row->version != NULL ? dl_arena_printf(table->arena, "OSU %s", row->version)
-                                          : "")
-            : row->in_place ? "in place"
-                            : "out of place";
-        const double alg = row->size_bytes / row->time_s,
-                     bus = alg * dl_collective_bus_factor((enum dl_collective_op)row->op,
-                                                          (double)row->ranks);
-        /* OSU's own release is not the library's */
-        const char *release = in->version != NULL ? in->version : nccl ? row->version : NULL;
-        cells[0].string = in->library;
-        cells[1].string = release != NULL ? release : "";
-        cells[2].string = dl_collective_op_names[row->op];
-        cells[3].string = in->device != NULL ? in->device : row->device != NULL ? row->device : "";
-        cells[4].string = in->system != NULL ? in->system : "";
-        cells[5].integer = row->nodes;
-        cells[6].integer = row->ranks;
-        cells[7].string = in->network != NULL ? in->network : "";
-        cells[8].string = row->dtype != NULL ? row->dtype : "";
-        cells[9].number = row->size_bytes;
-        cells[10].number = rounded(table->arena, row->time_s * 1e6);
-        cells[11].number = rounded(table->arena, alg / 1e9);
-        cells[12].number = rounded(table->arena, bus / 1e9);
-        cells[13].string = in->source;
-        cells[14].string =
-            dl_arena_printf(table->arena, "%s%s%s%s", place,
-                            place != NULL && place[0] != 0 && row->notes != NULL ? "; " : "",
-                            row->notes != NULL ? row->notes : "",
-                            row->wrong ? "; failed the tool's own check" : "");
-        if (cells[14].string == NULL) return no_memory(err);
+        if (is_wanted(in, &in->bench.rows[i]))
+            DL_TRY(fill_row(table, in, &in->bench.rows[i], nccl, err));
     }
     return DL_OK;
 }
@@ -223,7 +228,7 @@ static enum dl_code add_set(struct dl_system *system, const struct input *in, in
     if (grown == NULL) return no_memory(err);
     if (system->collective_count > 0)
         memcpy(grown, system->collectives, (size_t)system->collective_count * sizeof *grown);
-    probe.library_version = in->version != NULL                ? in->version
+    probe.library_version = in->asked->library_version != NULL ? in->asked->library_version
                             : strcmp(in->library, "nccl") == 0 ? lead->version
                                                                : NULL;
     probe.source = "measured";
@@ -239,15 +244,16 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
     const char *path;
     struct dl_json *doc, *again_doc;
     struct dl_system system, again;
-    if (dl_option_text(options, "output") == NULL)
-        return dl_fail(err, DL_ERR_USAGE, "--profile: say with -o FILE where the new profile goes");
-    DL_TRY(dl_data_path(&context->data, DL_DATA_SYSTEM, dl_option_text(options, "profile"),
-                        context->arena, &path, err));
+    if (in->asked->path == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--profile: give -o FILE for the new profile");
+    DL_TRY(dl_data_path(&context->data, DL_DATA_SYSTEM, in->asked->profile, context->arena, &path,
+                        err));
     DL_TRY(dl_json_read(path, context->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, context->arena, &system, err));
     DL_TRY(dl_system_check(&system, doc, err));
     /* frameworks reduce in place */
-    if (in->placement == 0 && strcmp(in->library, "nccl") == 0) in->placement = 2;
+    if (in->rows == DL_IMPORT_BOTH && strcmp(in->library, "nccl") == 0)
+        in->rows = DL_IMPORT_IN_PLACE;
     int used = 0, windowed = 0, wrong = 0, sets = 0;
     for (int i = 0; i < in->bench.count; i++) {
         const struct dl_bench_row *row = &in->bench.rows[i];
@@ -268,7 +274,7 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
         return dl_fail(err, DL_ERR_INPUT,
                        "no row that a profile can use: %d are of messages in flight together, %d "
                        "failed the tool's check, "
-                       "the others are of another --placement",
+                       "--rows excludes the others",
                        windowed, wrong);
     }
     char *text = dl_json_text(&dl_system_schema, &system, context->arena);
@@ -280,7 +286,7 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
     context->note(
         context,
         "%d measured times of %d collectives and rank sets are in %s; predictions use them first",
-        used, sets, dl_option_text(options, "output"));
+        used, sets, in->asked->path);
     if (windowed > 0)
         context->note(
             context,
@@ -298,7 +304,7 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
     enum dl_format format = DL_FORMAT_CSV;
     struct dl_table table;
     DL_TRY(read_files(context, options, parse, in, err));
-    if (dl_option_given(options, "profile")) return write_profile(context, options, in, err);
+    if (in->asked->profile != NULL) return write_profile(context, options, in, err);
     if (dl_option_given(options, "format") || dl_option_given(options, "json"))
         DL_TRY(dl_output_format(options, &format, err));
     dl_table_init(&table, context->arena, columns, COLUMNS);
@@ -315,9 +321,9 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
         DL_TRY(context->output(
             options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err));
     }
-    if (in->system == NULL)
+    if (in->asked->system == NULL)
         context->note(context,
-                      "the system is not said; give --system NAME so that compare finds it");
+                      "the table names no system; give --system NAME so that compare finds it");
     int wrong = 0;
     for (int i = 0; i < in->bench.count; i++) wrong += in->bench.rows[i].wrong;
     if (wrong > 0)
@@ -326,13 +332,13 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
 }
 
 enum dl_code dl_import_nccl_tests(struct dl_context *context, const struct dl_options *options,
-                                  struct dl_err *err) {
-    struct input in = {.library = "nccl", .source = "nccl-tests"};
+                                  const struct dl_import_asked *asked, struct dl_err *err) {
+    struct input in = {.asked = asked, .library = "nccl", .source = "nccl-tests"};
     return import(context, options, dl_nccl_tests_parse, &in, true, err);
 }
 
 enum dl_code dl_import_osu(struct dl_context *context, const struct dl_options *options,
-                           struct dl_err *err) {
-    struct input in = {.library = "mpi", .source = "OSU micro-benchmarks"};
+                           const struct dl_import_asked *asked, struct dl_err *err) {
+    struct input in = {.asked = asked, .library = "mpi", .source = "OSU micro-benchmarks"};
     return import(context, options, dl_osu_parse, &in, false, err);
 }

@@ -178,14 +178,12 @@ static size_t join_repeats(struct dl_arena *arena, struct dl_layer_batch *list, 
     return kept;
 }
 
-static enum dl_code read_batches(const struct dl_options *options, int64_t *list, size_t *count,
+static enum dl_code read_batches(const char *text, int files, int64_t *list, size_t *count,
                                  struct dl_err *err) {
     struct dl_err inner = {.code = DL_OK};
-    const char *text = dl_option_text(options, "batch");
-    const int files = options->positional_count - 1;
     if (text == NULL)
         return dl_fail(err, DL_ERR_USAGE,
-                       "--batch: say how many samples a device had, one number for each file");
+                       "--batch: give the samples per device, one number for each file");
     if (dl_list_parse(text, list, BATCHES_MAX, count, &inner) != DL_OK)
         return dl_fail(err, DL_ERR_USAGE, "--batch: %s", inner.message);
     if (*count != (size_t)files)
@@ -195,12 +193,11 @@ static enum dl_code read_batches(const struct dl_options *options, int64_t *list
 }
 
 /* The device: named, or that of a system. */
-static enum dl_code find_device(struct dl_context *context, const struct dl_options *options,
+static enum dl_code find_device(struct dl_context *context, const struct dl_import_asked *asked,
                                 const char **out, struct dl_err *err) {
-    const char *device = dl_option_text(options, "device"),
-               *system = dl_option_text(options, "system");
-    *out = device;
-    if (device != NULL && system != NULL)
+    const char *system = asked->system;
+    *out = asked->device;
+    if (asked->device != NULL && system != NULL)
         return dl_fail(err, DL_ERR_USAGE, "give --device or --system, not both");
     if (system != NULL) {
         const struct dl_system *s;
@@ -209,55 +206,61 @@ static enum dl_code find_device(struct dl_context *context, const struct dl_opti
     }
     if (*out == NULL)
         return dl_fail(err, DL_ERR_USAGE,
-                       "say with --device NAME or --system NAME what it was measured on");
+                       "give --device NAME or --system NAME: what it was measured on");
     return DL_OK;
 }
 
-enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options *options,
-                             struct dl_err *err) {
-    struct dl_layer_batch batches[BATCHES_MAX];
-    struct dl_layer_times times = {.source = "measured"}, again;
-    const struct dl_workload *w;
-    const char *workload = dl_option_text(options, "workload"),
-               *framework = dl_option_text(options, "framework"),
-               *name = dl_option_text(options, "name");
+static enum dl_code describe(struct dl_context *context, const struct dl_import_asked *asked,
+                             struct dl_layer_times *times, struct dl_err *err) {
+    struct dl_arena *arena = context->arena;
+    times->framework = asked->framework != NULL ? asked->framework : "pytorch";
+    times->precision = asked->precision;
+    times->name = asked->name != NULL ? asked->name
+                                      : dl_arena_printf(arena, "%s-%s-%s", times->framework,
+                                                        times->workload, times->device);
+    times->summary =
+        dl_arena_printf(arena, "%s under %s on %s, %s, measured layer by layer", times->workload,
+                        times->framework, times->device, dl_precision_names[asked->precision]);
+    return times->name == NULL || times->summary == NULL ? no_memory(err) : DL_OK;
+}
+
+/* The file as text, read again: what import writes, predict must accept. */
+static enum dl_code times_text(const struct dl_layer_times *times, struct dl_arena *arena,
+                               char **out, struct dl_err *err) {
+    struct dl_layer_times again;
     struct dl_json *doc;
-    int64_t list[BATCHES_MAX], steps = 0;
+    *out = dl_json_text(&dl_layer_times_schema, times, arena);
+    if (*out == NULL) return no_memory(err);
+    DL_TRY(dl_json_parse("layer times", *out, strlen(*out), arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_layer_times_schema, arena, &again, err));
+    return dl_layer_times_check(&again, doc, err);
+}
+
+enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_import_asked *asked, struct dl_err *err) {
+    struct dl_layer_batch batches[BATCHES_MAX];
+    struct dl_layer_times times = {.source = "measured"};
+    const struct dl_workload *w;
+    int64_t list[BATCHES_MAX];
     size_t count = 0;
-    int precision = DL_FP32;
+    char *text;
     DL_TRY(dl_import_files(options, BATCHES_MAX, err));
-    if (workload == NULL)
-        return dl_fail(err, DL_ERR_USAGE, "say with --workload NAME whose layers the trace has");
-    DL_TRY(read_batches(options, list, &count, err));
-    DL_TRY(dl_option_choice(options, "precision", dl_precision_names, &precision, err));
-    const bool quartile = dl_option_given(options, "quartile");
-    DL_TRY(dl_option_integer(options, "steps", 1, 1000000, &steps, err));
-    DL_TRY(find_device(context, options, &times.device, err));
-    DL_TRY(dl_data_workload(&context->data, workload, context->arena, &w, err));
+    if (asked->workload == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "give --workload NAME: the network that was traced");
+    DL_TRY(read_batches(asked->batch, options->positional_count - 1, list, &count, err));
+    DL_TRY(find_device(context, asked, &times.device, err));
+    DL_TRY(dl_data_workload(&context->data, asked->workload, context->arena, &w, err));
     for (size_t i = 0; i < count; i++) {
         if (list[i] < 1)
             return dl_fail(err, DL_ERR_USAGE, "--batch: expected numbers of at least 1");
-        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], steps, quartile,
-                        &batches[i], err));
+        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], asked->steps,
+                        asked->quartile, &batches[i], err));
     }
     qsort(batches, count, sizeof *batches, by_batch);
-    count = join_repeats(context->arena, batches, count);
-    times.workload = w->name;
-    times.framework = framework != NULL ? framework : "pytorch";
-    times.precision = (enum dl_precision)precision;
-    times.name = name != NULL ? name
-                              : dl_arena_printf(context->arena, "%s-%s-%s", times.framework,
-                                                times.workload, times.device);
-    times.summary = dl_arena_printf(
-        context->arena, "%s under %s on %s, %s, measured layer by layer", times.workload,
-        times.framework, times.device, dl_precision_names[precision]);
     times.batches = batches;
-    times.batch_count = (int)count;
-    if (times.name == NULL || times.summary == NULL) return no_memory(err);
-    char *text = dl_json_text(&dl_layer_times_schema, &times, context->arena);
-    if (text == NULL) return no_memory(err);
-    DL_TRY(dl_json_parse("layer times", text, strlen(text), context->arena, &doc, err));
-    DL_TRY(dl_json_load(doc, &dl_layer_times_schema, context->arena, &again, err));
-    DL_TRY(dl_layer_times_check(&again, doc, err));
+    times.batch_count = (int)join_repeats(context->arena, batches, count);
+    times.workload = w->name;
+    DL_TRY(describe(context, asked, &times, err));
+    DL_TRY(times_text(&times, context->arena, &text, err));
     return context->output(options, text, err);
 }

@@ -335,7 +335,7 @@ static const char *default_name(struct dl_arena *arena, const char *path) {
 }
 
 enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options *options,
-                            struct dl_err *err) {
+                            const struct dl_import_asked *asked, struct dl_err *err) {
     struct dl_onnx_dim dims[DIMS_MAX];
     struct dl_onnx_graph graph;
     struct dl_import_net net;
@@ -343,18 +343,18 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     int dim_count = 0;
     DL_TRY(dl_import_files(options, 1, err));
     DL_TRY(read_dims(context, options, dims, &dim_count, err));
-    const char *path = options->positional[1], *given = dl_option_text(options, "name");
-    const char *name = given != NULL ? given : default_name(context->arena, path);
+    const char *path = options->positional[1];
+    const char *name = asked->name != NULL ? asked->name : default_name(context->arena, path);
     if (name == NULL) return no_memory(err);
     DL_TRY(dl_onnx_read(path, context->arena, &graph, err));
     DL_TRY(dl_onnx_set_inputs(&graph, dims, dim_count, err));
     DL_TRY(dl_import_map(&graph, &net, err));
     const char *left = left_text(&net);
     if (left == NULL) return no_memory(err);
-    if (net.left_count > 0 && !dl_option_given(options, "skip-unknown")) {
+    if (net.left_count > 0 && !asked->skip_unknown) {
         context->note(context, "%.200s has operators without a layer:%s", path, left);
         return dl_fail_at(err, path, 0, 0, NULL,
-                          "%d of %d nodes (%.2g %%) have no layer; --skip-unknown leaves them out",
+                          "%d of %d nodes (%.2g %%) map to no layer; --skip-unknown skips them",
                           net.left_count, graph.node_count,
                           100.0 * net.left_count / graph.node_count);
     }

@@ -3,18 +3,25 @@
 
 #include <string.h>
 
+struct request {
+    const char *interval; /* NULL: not given */
+};
+#define REQUEST(member) struct request, member
 const struct dl_option dl_checkpoint_options[] = {
     {"checkpoint", 0, "best|TIME", "Plan",
-     "cost of checkpoints and failures: at the best interval (Daly) or at one such as 30min; "
-     "needs node_mtbf_s and storage.write_bytes_per_s in the system, or --set node_mtbf=20000h",
-     false},
+     "print the cost of checkpoints and failures at the best interval (Daly) or at one such as "
+     "30min; needs node_mtbf_s and storage.write_bytes_per_s of the system, or --set "
+     "node_mtbf=20000h",
+     DL_TEXT(REQUEST(interval))},
     {.name = NULL},
 };
 
 /* Asked for: *given; the interval, 0: the best. */
 static enum dl_code interval_of(const struct dl_options *options, bool *given, double *interval_s,
                                 struct dl_err *err) {
-    const char *text = dl_option_text(options, "checkpoint");
+    struct request request = {.interval = NULL};
+    DL_TRY(dl_options_bind(options, dl_checkpoint_options, &request, err));
+    const char *text = request.interval;
     *given = text != NULL, *interval_s = 0;
     if (text == NULL || strcmp(text, "best") == 0) return DL_OK;
     if (dl_units_parse(text, DL_UNIT_S, interval_s, err) != DL_OK || !(*interval_s > 0)) {
@@ -28,7 +35,8 @@ static enum dl_code interval_of(const struct dl_options *options, bool *given, d
 static enum dl_code plan_of(const struct dl_prediction_row *row, double interval_s,
                             struct dl_checkpoint *out, struct dl_err *err) {
     if (row->prediction->group_count > 0)
-        return dl_fail(err, DL_ERR_USAGE, "--checkpoint: not with --mixed-nodes");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--checkpoint: a --heterogeneous job has no single system to write from");
     return dl_checkpoint_plan(row->system, row->workload, row->plan, row->prediction, interval_s,
                               out, err);
 }

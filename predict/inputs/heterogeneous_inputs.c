@@ -7,13 +7,24 @@
 
 #include "model/base/table.h"
 
+struct request {
+    const char *groups;
+    int split;
+    bool split_given;
+};
+#define REQUEST(member) struct request, member
+
+static const char *const splits[] = {"equal", "balanced", NULL};
+enum { BALANCED = 1 };
+
 const struct dl_option dl_heterogeneous_options[] = {
-    {"mixed-nodes", 0, "SYSTEM:N,...", "Plan",
-     "one job on nodes of several systems, instead of --system and --nodes; the slowest network is "
-     "all's",
-     false},
+    {"heterogeneous", 0, "SYSTEM:N,...", "Plan",
+     "one job on N nodes of each system, instead of --system and --nodes; the slowest network "
+     "carries all traffic",
+     DL_TEXT_OF(REQUEST(groups), .alias = "mixed-nodes")},
     {"split", 0, "equal|balanced", "Plan",
-     "with --mixed-nodes: equal batches, or batches by speed; default equal", false},
+     "with --heterogeneous: give each device the same batch, or one by its speed; default equal",
+     DL_CHOICE(REQUEST(split), .choices = splits, DL_GIVEN(REQUEST(split_given)))},
     {.name = NULL},
 };
 
@@ -27,7 +38,8 @@ static enum dl_code read_group(struct dl_context *context, const struct dl_data 
     const long long nodes = colon == NULL ? 0 : strtoll(colon + 1, &end, 10);
     if (colon == NULL || colon == name || nodes < 1 || nodes > 100000000 || *end != 0) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "--mixed-nodes: expected SYSTEM:NODES, e.g. dgx1-v100:4, got \"%s\"", name);
+                       "--heterogeneous: expected SYSTEM:NODES, e.g. dgx1-v100:4, got \"%s\"",
+                       name);
     }
     *colon = 0;
     *out = (struct dl_heterogeneous_group){.nodes = nodes};
@@ -37,17 +49,15 @@ static enum dl_code read_group(struct dl_context *context, const struct dl_data 
 enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_data *data,
                                    const struct dl_options *options, struct dl_inputs *inputs,
                                    struct dl_err *err) {
-    static const char *const splits[] = {"equal", "balanced", NULL};
-    const char *text = dl_option_text(options, "mixed-nodes");
-    int split = 0;
-    DL_TRY(dl_option_choice(options, "split", splits, &split, err));
-    if (text == NULL) {
-        return dl_option_given(options, "split")
-                   ? dl_fail(err, DL_ERR_USAGE, "--split goes with --mixed-nodes")
-                   : DL_OK;
+    struct request request = {.groups = NULL};
+    DL_TRY(dl_options_bind(options, dl_heterogeneous_options, &request, err));
+    if (request.groups == NULL) {
+        return request.split_given ? dl_fail(err, DL_ERR_USAGE, "--split needs --heterogeneous")
+                                   : DL_OK;
     }
-    if (dl_option_given(options, "system") || dl_option_given(options, "nodes")) {
-        return dl_fail(err, DL_ERR_USAGE, "--mixed-nodes takes the place of --system and --nodes");
+    if (inputs->given.system || inputs->given.nodes) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--heterogeneous replaces --system and --nodes: give it alone");
     }
     struct dl_heterogeneous_job *job = dl_arena_alloc(context->arena, 1, sizeof *job);
     struct dl_heterogeneous_group *groups =
@@ -55,12 +65,12 @@ enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_d
     struct dl_system *system = dl_arena_alloc(context->arena, 1, sizeof *system);
     if (job == NULL || groups == NULL || system == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *job = (struct dl_heterogeneous_job){.groups = groups, .balanced = split == 1};
+    *job = (struct dl_heterogeneous_job){.groups = groups, .balanced = request.split == BALANCED};
     inputs->nodes[0] = 0;
-    for (const char *rest = text;;) {
+    for (const char *rest = request.groups;;) {
         const size_t length = strcspn(rest, ",");
         if (job->group_count == DL_MIXED_GROUPS) {
-            return dl_fail(err, DL_ERR_USAGE, "--mixed-nodes: at most %d kinds of nodes",
+            return dl_fail(err, DL_ERR_USAGE, "--heterogeneous: at most %d systems",
                            DL_MIXED_GROUPS);
         }
         DL_TRY(read_group(context, data, rest, length, &groups[job->group_count], err));
@@ -69,8 +79,8 @@ enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_d
         rest += length + 1;
     }
     *system = *groups[0].system;
-    system->name = text;
-    inputs->mixed = job;
+    system->name = request.groups;
+    inputs->heterogeneous = job;
     inputs->system = system;
     inputs->system_name = groups[0].system->name;
     inputs->node_count = 1;

@@ -20,16 +20,27 @@ struct dl_inputs {
     bool framework_all;
     int64_t nodes[DL_MAX_LIST];
     size_t node_count;
-    struct dl_plan plan;                      /* without nodes */
-    const struct dl_heterogeneous_job *mixed; /* --mixed-nodes; NULL: one system */
-    bool max_batch;                           /* --batch-per-device max */
-    bool strict;
-    const char *system_name, *workload_name;
+    struct dl_plan plan;                              /* without nodes */
+    const struct dl_heterogeneous_job *heterogeneous; /* NULL: one system */
     /* measured by frameworks' profilers, that fit */
     const struct dl_layer_times *layer_times[DL_MAX_LAYER_TIMES];
     int layer_times_count;
-    const char *layers_name; /* the file of the last of them; NULL: none */
+    /* as the rows of dl_input_options store them; NULL: not given and no default */
+    const char *system_name, *workload_name, *framework_name, *release, *strategy_name, *nodes_text,
+        *dataset;
+    const char *layers_name; /* the last file of layer times that was used */
+    int input;               /* 0 synthetic, 1 real */
+    bool max_batch;          /* --batch-per-device max */
+    bool strict;
+    struct {
+        bool system, nodes, batch_per_device, optimizer, context, spatial, recompute,
+            sequence_parallel, zero, mapping, schedule, input;
+    } given;
 };
+
+/* The options alone: defaults, plan and checks that need no file but that of datasets. */
+enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options *options,
+                            struct dl_inputs *out, struct dl_err *err);
 
 /* Loads everything that the options name; defaults: the machine's own profile if there is one, else
  * iris-v100; resnet50; all frameworks; one node. A --set that nothing takes is DL_ERR_USAGE. */
@@ -46,6 +57,10 @@ double dl_default_batch(const struct dl_system *system, const struct dl_workload
 
 /* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
 enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload);
+
+/* "32 samples per device", or "256 samples over all devices" where the global batch is given. */
+const char *dl_inputs_batch(const struct dl_inputs *inputs, const struct dl_plan *plan,
+                            struct dl_arena *arena);
 
 /* One prediction of the loaded inputs; with max_batch the largest batch that fits. */
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,

@@ -72,15 +72,14 @@ static void note(struct dl_context *context, const struct dl_inputs *in,
                   last > first ? dl_arena_printf(context->arena, "%g", last) : "");
 }
 
-enum dl_code dl_layer_inputs_load(struct dl_context *context, const struct dl_options *options,
-                                  struct dl_inputs *in, struct dl_err *err) {
-    const char *asked = dl_option_text(options, "layers");
+enum dl_code dl_layer_inputs_load(struct dl_context *context, struct dl_inputs *in,
+                                  struct dl_err *err) {
+    const char *asked = in->layers_name;
     const char **names;
     if (asked != NULL) {
         DL_TRY(load(context, asked, &in->layer_times[0], err));
         DL_TRY(check(in->layer_times[0], in, err));
         in->layer_times_count = 1;
-        in->layers_name = asked;
         note(context, in, in->layer_times[0]);
         return DL_OK;
     }

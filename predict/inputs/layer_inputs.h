@@ -6,10 +6,10 @@
 #include "model/framework/layer_times.h"
 #include "predict/inputs/inputs.h"
 
-/* Fills inputs->layer_times from --layers, or without it from data/layers/ with what fits. What was
- * asked for and does not fit is DL_ERR_USAGE with the reason. */
-enum dl_code dl_layer_inputs_load(struct dl_context *context, const struct dl_options *options,
-                                  struct dl_inputs *inputs, struct dl_err *err);
+/* Fills inputs->layer_times from the file that --layers names, else from the files of data/layers/
+ * that match. A named file that does not match is DL_ERR_USAGE with the reason. */
+enum dl_code dl_layer_inputs_load(struct dl_context *context, struct dl_inputs *inputs,
+                                  struct dl_err *err);
 /* For many workloads at once (compare): data->layer_times is every --layers, or all of
  * data/layers/. */
 enum dl_code dl_layer_inputs_all(struct dl_context *context, const struct dl_options *options,

@@ -47,7 +47,8 @@ static const char *action_of(struct dl_arena *arena, const struct dl_option *o) 
 
 static void option(struct dl_text *t, const struct dl_option *o) {
     for (int form = o->letter != 0 ? 0 : 1; form < 2; form++) {
-        dl_text_add(t, dl_arena_printf(t->arena, " \\\n        '%s", o->repeatable ? "*" : ""));
+        dl_text_add(
+            t, dl_arena_printf(t->arena, " \\\n        '%s", dl_option_repeatable(o) ? "*" : ""));
         dl_text_add(
             t, form == 0
                    ? dl_arena_printf(t->arena, "-%c%s", o->letter, o->argument != NULL ? "+" : "")

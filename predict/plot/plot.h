@@ -128,6 +128,10 @@ struct dl_plot_bar {
 enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions,
                           struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err);
 
+/* "WORKLOAD, SYSTEM, PRECISION, BATCH, MORE"; MORE may be empty. NULL when memory is exhausted. */
+const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs,
+                          const struct dl_plan *plan, const char *more);
+
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 

@@ -29,16 +29,11 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
         if (bars[i].label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     const struct dl_plan *plan = &p->rows[0].plan;
-    const bool global = p->inputs.plan.global_batch_samples > 0;
-    out->title = dl_arena_printf(
-        arena, "%s, %s, %s, %.0f samples %s%s%s", p->inputs.workload->name, p->inputs.system->name,
-        dl_precision_names[plan->precision],
-        global ? plan->global_batch_samples : plan->batch_per_device_samples,
-        global ? "in all" : "per device", one ? ", " : "", one ? out->labels[0] : "");
-    if (same_nodes) {
-        out->title = dl_arena_printf(arena, "%s, %lld node%s", out->title, (long long)plan->nodes,
-                                     plan->nodes == 1 ? "" : "s");
-    }
+    const char *more = one ? out->labels[0] : "";
+    if (same_nodes)
+        more = dl_arena_printf(arena, "%lld node%s", (long long)plan->nodes,
+                               plan->nodes == 1 ? "" : "s");
+    out->title = dl_plot_title(arena, &p->inputs, plan, more);
     out->parameters[0] = (struct dl_plot_parameter){.name = "xtitle",
                                                     .text = one          ? "nodes"
                                                             : same_nodes ? ""

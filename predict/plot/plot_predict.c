@@ -11,6 +11,15 @@ const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
     return dl_arena_printf(arena, "%s%s%s", a, a[0] != 0 && b[0] != 0 ? ", " : "", b);
 }
 
+const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs,
+                          const struct dl_plan *plan, const char *more) {
+    return dl_plot_join(arena,
+                        dl_arena_printf(arena, "%s, %s, %s, %s", inputs->workload->name,
+                                        inputs->system->name, dl_precision_names[plan->precision],
+                                        dl_inputs_batch(inputs, plan, arena)),
+                        more);
+}
+
 /* The same options without the kind and files, and with one framework's name or `all`. */
 static struct dl_options input_options(const struct dl_options *options, bool several) {
     struct dl_options own = *options;

@@ -90,10 +90,7 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
     if (out->table.row_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "no layer of %s computes anything", workload->name);
     out->group_count = 2;
-    out->title =
-        dl_arena_printf(context->arena, "%s, %s, %s, %.0f samples per device, %s", workload->name,
-                        p.inputs.system->name, dl_precision_names[plan->precision],
-                        plan->batch_per_device_samples, p.rows[0].framework->name);
+    out->title = dl_plot_title(context->arena, &p.inputs, plan, p.rows[0].framework->name);
     out->subtitle =
         dl_arena_printf(context->arena, "%s: memory bandwidth limits %.0f %% of the kernels' time",
                         device->name, 100 * bandwidth_share);

@@ -3,10 +3,10 @@
  * become throughputs with the samples of an iteration.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/text.h"
 #include "predict/plot/plot.h"
 
 static const struct dl_column columns[] = {
@@ -158,38 +158,67 @@ static enum dl_code name_groups(struct dl_context *context, const struct dl_plot
                                                      : DL_OK;
 }
 
+/* The first values of a key among the drawn runs; returns how many, *more: there are others. */
+static int values_of(const struct dl_plot_runs *runs, int key, const char **values, int most,
+                     bool *more) {
+    int count = 0;
+    *more = false;
+    for (int i = 0; i < runs->count; i++) {
+        const char *value = runs->rows[i].keys[key];
+        bool known = runs->rows[i].group == 0 || value[0] == 0;
+        for (int v = 0; v < count && !known; v++) known = strcmp(values[v], value) == 0;
+        if (known) continue;
+        *more = count == most;
+        if (*more) break;
+        values[count++] = value;
+    }
+    return count;
+}
+
+/* "--workload (vgg16, alexnet, ...)": the option that narrows by this key, and what it may be. */
+static void add_choice(struct dl_text *text, int key, const char *const *values, int count,
+                       bool more) {
+    const bool direct = key == DL_KEY_WORKLOAD || key == DL_KEY_SYSTEM || key == DL_KEY_FRAMEWORK ||
+                        key == DL_KEY_PRECISION;
+    if (text->length > 0) dl_text_add(text, ", ");
+    dl_text_printf(text, direct ? "--%s (" : "--where %s=... (", dl_plot_keys[key]);
+    for (int v = 0; v < count; v++) dl_text_printf(text, "%s%.30s", v > 0 ? ", " : "", values[v]);
+    dl_text_add(text, more ? ", ...)" : ")");
+}
+
 /* Names the keys in which the groups that are left differ, with their values. */
 static enum dl_code too_many(const struct dl_plot_runs *runs, int groups, const bool *varies,
-                             struct dl_err *err) {
-    char text[600] = "";
-    for (int k = 0; k < DL_KEYS; k++) {
+                             struct dl_arena *arena, struct dl_err *err) {
+    enum { SHOWN = 4, LONG = 400 };
+    struct dl_text text = {.arena = arena};
+    for (int k = 0; k < DL_KEYS && text.length < LONG; k++) {
+        const char *values[SHOWN];
+        bool more;
         if (!varies[k]) continue;
-        const bool direct = k == DL_KEY_WORKLOAD || k == DL_KEY_SYSTEM || k == DL_KEY_FRAMEWORK ||
-                            k == DL_KEY_PRECISION;
-        const char *shown[4];
-        int count = 0, more = 0;
-        for (int i = 0; i < runs->count; i++) {
-            const char *value = runs->rows[i].keys[k];
-            bool known = runs->rows[i].group == 0 || value[0] == 0;
-            for (int s = 0; s < count && !known; s++) known = strcmp(shown[s], value) == 0;
-            if (!known && count < 4)
-                shown[count++] = value;
-            else if (!known)
-                more = 1;
-        }
-        if (count == 0 || strlen(text) > 400) continue;
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s--%s%s%s (",
-                 text[0] != 0 ? ", " : "", direct ? "" : "where ", dl_plot_keys[k],
-                 direct ? "" : "=...");
-        for (int s = 0; s < count && strlen(text) < 520; s++) {
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.30s", s > 0 ? ", " : "",
-                     shown[s]);
-        }
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s)", more ? ", ..." : "");
+        const int count = values_of(runs, k, values, SHOWN, &more);
+        if (count > 0) add_choice(&text, k, values, count, more);
     }
+    const char *choices = dl_text_string(&text);
+    if (choices == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_fail(err, DL_ERR_USAGE,
-                   "%d groups of runs are left and a figure holds %d; narrow with %s", groups,
-                   (int)DL_PLOT_CURVES, text);
+                   "%d groups of runs match and a figure holds %d; narrow with %s", groups,
+                   (int)DL_PLOT_CURVES, choices);
+}
+
+/* Iterations become throughputs: the two ends of the interval change places. */
+static struct dl_plot_point point_of(const struct dl_plot_run *run) {
+    const struct dl_compared *c = run->compared;
+    const bool time = strcmp(c->unit, "s") == 0;
+    const double samples = c->samples_per_iteration;
+    return (struct dl_plot_point){
+        .group = run->group,
+        .devices = c->devices,
+        .id = c->id,
+        .measured = time ? samples / c->measured : c->measured,
+        .predicted = time ? samples / c->predicted : c->predicted,
+        .low = time ? samples / c->high : c->low,
+        .high = time ? samples / c->low : c->high,
+    };
 }
 
 static enum dl_code from_files(struct dl_context *context, const struct dl_options *options,
@@ -203,7 +232,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
         return dl_fail(err, DL_ERR_USAGE, "nothing to draw: %s",
                        why != NULL ? why : "no row has a measured value");
     }
-    if (groups > DL_PLOT_CURVES) return too_many(&runs, groups, varies, err);
+    if (groups > DL_PLOT_CURVES) return too_many(&runs, groups, varies, context->arena, err);
     out->group_count = groups;
     DL_TRY(name_groups(context, &runs, varies, out, err));
     struct dl_plot_point *points =
@@ -218,17 +247,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
             why = why == NULL ? c->why : why;
         }
         if (runs.rows[i].group == 0) continue;
-        const bool time = strcmp(c->unit, "s") == 0;
-        const double samples = c->samples_per_iteration;
-        points[count++] = (struct dl_plot_point){
-            .group = runs.rows[i].group,
-            .devices = c->devices,
-            .id = c->id,
-            .measured = time ? samples / c->measured : c->measured,
-            .predicted = time ? samples / c->predicted : c->predicted,
-            .low = time ? samples / c->high : c->low,
-            .high = time ? samples / c->low : c->high,
-        };
+        points[count++] = point_of(&runs.rows[i]);
     }
     if (unpredicted > 0)
         context->note(context, "%d of %d rows are not predicted, for instance: %s", unpredicted,
@@ -293,14 +312,9 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
         }
     }
     const struct dl_plan *plan = &p.rows[0].plan;
-    const bool global = p.inputs.plan.global_batch_samples > 0;
     out->title =
-        dl_arena_printf(context->arena, "%s, %s, %s, %.0f samples %s%s%s", p.inputs.workload->name,
-                        p.inputs.system->name, dl_precision_names[plan->precision],
-                        global ? plan->global_batch_samples : plan->batch_per_device_samples,
-                        global ? "in all" : "per device", out->group_count == 1 ? ", " : "",
-                        out->group_count == 1 ? out->labels[0] : "");
-    out->subtitle = "predicted; nothing measured";
+        dl_plot_title(context->arena, &p.inputs, plan, out->group_count == 1 ? out->labels[0] : "");
+    out->subtitle = "predictions; no measurements";
     if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return fill(context, out, points, count, err);
 }

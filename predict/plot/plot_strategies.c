@@ -136,13 +136,8 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
                       out->group_count, count);
     DL_TRY(fill(context, &inputs, chosen, out, err));
     const struct dl_plan *plan = &chosen[0]->plans[chosen[0]->last];
-    const bool global = inputs.plan.global_batch_samples > 0;
-    out->title =
-        dl_arena_printf(context->arena, "%s, %s, %s, %s, %.0f samples %s", inputs.workload->name,
-                        inputs.system->name, dl_precision_names[plan->precision], framework->name,
-                        global ? plan->global_batch_samples : plan->batch_per_device_samples,
-                        global ? "in all" : "per device");
-    out->subtitle = "strategies, predicted; nothing measured";
+    out->title = dl_plot_title(context->arena, &inputs, plan, framework->name);
+    out->subtitle = "predictions by strategy; no measurements";
     out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = 0};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -103,11 +103,9 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     DL_TRY(add_parts(&out->table, &one, err));
     for (int i = 0; lanes[i] != NULL; i++) out->labels[out->group_count++] = lanes[i];
     const double longest_s = fmax(one.iteration_s, fmax(device_s, network_s));
-    out->title =
-        dl_arena_printf(context->arena, "%s, %s, %s, %.0f samples per device, %s, %lld node%s",
-                        p.inputs.workload->name, p.inputs.system->name,
-                        dl_precision_names[plan.precision], plan.batch_per_device_samples,
-                        framework->name, (long long)plan.nodes, plan.nodes == 1 ? "" : "s");
+    const char *more = dl_arena_printf(context->arena, "%s, %lld node%s", framework->name,
+                                       (long long)plan.nodes, plan.nodes == 1 ? "" : "s");
+    out->title = dl_plot_title(context->arena, &p.inputs, &plan, more);
     out->subtitle = dl_arena_printf(
         context->arena, "one iteration, predicted: %.4g ms; %.0f %% of the communication is hidden",
         1e3 * one.iteration_s, one.comm_s > 0 ? 100 * (1 - one.exposed_comm_s / one.comm_s) : 0);

@@ -306,5 +306,5 @@ const char *dl_document_end(struct dl_document *d, const char *made_by) {
     raw(d, "<p class=\"foot\">", "");
     add(d, made_by);
     raw(d, "</p>\n</main>\n</body>\n</html>\n", "\n");
-    return d->text.failed ? NULL : d->text.bytes;
+    return dl_text_string(&d->text);
 }

@@ -32,7 +32,8 @@ struct dl_options dl_report_with(const struct dl_options *options, const char *n
         for (const struct dl_option *o = own.tables[t]; o->name != NULL; o++) {
             if (strcmp(o->name, name) != 0) continue;
             int at = 0;
-            while (at < own.given_count && (o->repeatable || own.given[at].option != o)) at++;
+            while (at < own.given_count && (dl_option_repeatable(o) || own.given[at].option != o))
+                at++;
             if (at == DL_MAX_REPEATS) return own;
             own.given[at].option = o;
             own.given[at].value = value;

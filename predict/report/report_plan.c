@@ -365,15 +365,14 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     const struct dl_plan *plan = &a.best->plan;
     const struct dl_modelled modelled = {p.inputs.system, p.inputs.workload, a.best->framework,
                                          plan, &a.best->prediction};
-    dl_document_begin(
-        &r->page, arena, r->page.markdown,
-        title != NULL
-            ? title
-            : dl_arena_printf(arena, "%s on %s", p.inputs.workload->name, p.inputs.system->name),
-        dl_arena_printf(arena, "%s, %s, %.0f samples per device, %s optimizer, %s parallel",
-                        p.inputs.workload->name, dl_precision_names[plan->precision],
-                        plan->batch_per_device_samples, dl_optimizer_names[plan->optimizer],
-                        plan->strategy->name));
+    dl_document_begin(&r->page, arena, r->page.markdown,
+                      title != NULL ? title
+                                    : dl_arena_printf(arena, "%s on %s", p.inputs.workload->name,
+                                                      p.inputs.system->name),
+                      dl_arena_printf(arena, "%s, %s, %s, %s optimizer, %s parallel",
+                                      p.inputs.workload->name, dl_precision_names[plan->precision],
+                                      dl_inputs_batch(&p.inputs, plan, arena),
+                                      dl_optimizer_names[plan->optimizer], plan->strategy->name));
     dl_document_section(&r->page, "Question and answer");
     dl_document_paragraph(&r->page, question(arena, &a));
     dl_document_answer(&r->page, answer_text(arena, &a));

@@ -13,9 +13,9 @@
 static const struct dl_option plan[] = {
     {"nodes", 'n', "LIST", "Plan", "how many", false},
     {"batch", 'b', "N", "Plan", "samples", false},
-    {"set", 0, "KEY=VALUE", "Plan", "what if", true},
+    {"set", 0, "KEY=VALUE", "Plan", "what if", DL_REPEATED},
     {"strict", 's', NULL, "Plan", "a flag", false},
-    {"verbose", 'v', NULL, "Plan", "a flag that may be repeated", true},
+    {"verbose", 'v', NULL, "Plan", "a flag that may be repeated", DL_REPEATED},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {plan, dl_output_options, NULL};

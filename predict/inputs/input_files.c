@@ -1,0 +1,140 @@
+/* input_files.c - what a result rests on: the files that were read, the options that were given, a
+ * command line that repeats it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/parallel/strategy.h"
+#include "predict/inputs/inputs.h"
+
+static uint64_t fnv1a(const char *text, size_t length) {
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    return hash;
+}
+
+/* One file with its hash; one that a name does not lead to (a built-in part of a name) is left out.
+ * *count becomes -1 when memory or the system refuses: a list that lacks a file would be a wrong
+ * one. */
+static void add_file(struct dl_context *context, enum dl_data_kind kind, const char *name,
+                     struct dl_input_file *files, int *count) {
+    struct dl_err why = {.code = DL_OK};
+    const char *path = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    const size_t most = 64u << 20;
+    if (name == NULL || *count == DL_MAX_INPUT_FILES || *count < 0) return;
+    enum dl_code code = dl_data_path(&context->data, kind, name, context->arena, &path, &why);
+    if (code == DL_OK) code = dl_file_read(path, most, context->arena, &text, &length, &why);
+    if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+    const char *devices = code == DL_OK ? strstr(path, "devices/") : NULL;
+    /* its fitted kernel times */
+    if (kind == DL_DATA_DEVICE && devices != NULL && *count < DL_MAX_INPUT_FILES) {
+        path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path,
+                               devices + strlen("devices/"));
+        code = path == NULL ? DL_ERR_SYSTEM
+                            : dl_file_read(path, most, context->arena, &text, &length, &why);
+        if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+    }
+    if (code == DL_ERR_SYSTEM) *count = -1;
+}
+
+int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs,
+                    struct dl_input_file *files) {
+    int count = 0;
+    const int base = (int)strcspn(inputs->workload_name, ":");
+    const bool path = strchr(inputs->workload_name, '/') != NULL;
+    const char *workload =
+        path ? inputs->workload_name
+             : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name);
+    if (workload == NULL) return -1;
+    add_file(context, DL_DATA_SYSTEM, inputs->system_name, files, &count);
+    add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
+    add_file(context, DL_DATA_WORKLOAD, workload, files, &count);
+    add_file(context, DL_DATA_LAYERS, inputs->layers_name, files, &count);
+    for (int i = 0; i < inputs->framework_count; i++) {
+        add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
+    }
+    return count;
+}
+
+void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs,
+                    const struct dl_options *options, struct dl_json_writer *w) {
+    struct dl_input_file files[DL_MAX_INPUT_FILES];
+    const int file_count = dl_inputs_files(context, inputs, files);
+    dl_jw_object(w, "inputs");
+    dl_jw_string(w, "system", inputs->system_name);
+    dl_jw_string(w, "workload", inputs->workload_name);
+    dl_jw_string(w, "strategy",
+                 inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
+    dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
+    dl_jw_string(w, "optimizer", dl_optimizer_names[inputs->plan.optimizer]);
+    dl_jw_array(w, "nodes");
+    for (size_t i = 0; i < inputs->node_count; i++) dl_jw_integer(w, NULL, inputs->nodes[i]);
+    dl_jw_end(w);
+    dl_jw_object(w, "options"); /* as given */
+    for (int i = 0; i < options->given_count; i++) {
+        if (!dl_option_repeatable(options->given[i].option))
+            dl_jw_string(w, options->given[i].option->name, options->given[i].value);
+    }
+    dl_jw_end(w);
+    dl_jw_array(w, "set");
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "set") == 0)
+            dl_jw_string(w, NULL, options->given[i].value);
+    }
+    dl_jw_end(w);
+    dl_jw_array(w, "files");
+    w->failed = w->failed || file_count < 0;
+    for (int i = 0; i < file_count; i++) {
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "path", files[i].path);
+        const char *hash = dl_arena_printf(context->arena, "%016" PRIx64, files[i].hash);
+        w->failed = w->failed || hash == NULL;
+        dl_jw_string(w, "fnv1a", hash);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+    dl_jw_end(w);
+}
+
+void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *inputs) {
+    struct dl_input_file files[DL_MAX_INPUT_FILES];
+    if (context->verbosity < 1) return;
+    const int count = dl_inputs_files(context, inputs, files);
+    context->note(context, "%s", dl_version_text);
+    for (int i = 0; i < count; i++)
+        context->note(context, "read %s (fnv1a %016" PRIx64 ")", files[i].path, files[i].hash);
+}
+
+/* Quoted for a shell where it needs to be. */
+static const char *quoted(struct dl_arena *arena, const char *word) {
+    const bool plain =
+        word[0] != 0 &&
+        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@*") ==
+            strlen(word) &&
+        strchr(word, '*') == NULL;
+    return plain || strchr(word, '\'') != NULL ? word : dl_arena_printf(arena, "'%s'", word);
+}
+
+const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
+                              const char *command, const char *framework, int64_t nodes) {
+    static const char *const replaced[] = {"framework", "nodes",  "format", "json",    "csv",
+                                           "output",    "strict", "quiet",  "verbose", "color",
+                                           "data",      "trace",  NULL};
+    const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
+    for (int i = 0; i < options->given_count; i++) {
+        const struct dl_option *o = options->given[i].option;
+        bool keep = true;
+        for (int k = 0; replaced[k] != NULL; k++) keep = keep && strcmp(replaced[k], o->name) != 0;
+        if (!keep) continue;
+        line = dl_arena_printf(
+            context->arena, "%s --%s%s%s", line, o->name, o->argument != NULL ? " " : "",
+            o->argument != NULL ? quoted(context->arena, options->given[i].value) : "");
+    }
+    line = dl_arena_printf(context->arena, "%s --framework %s", line, framework);
+    return dl_option_given(options, "heterogeneous")
+               ? line
+               : dl_arena_printf(context->arena, "%s --nodes %" PRId64, line, nodes);
+}
