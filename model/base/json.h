@@ -78,6 +78,12 @@ struct dl_field {
     const char *help; /* one line; for `dlmodel schema` and error messages */
 };
 
+/* A row of a field table: the key is the member's name; the rest are further members of dl_field.
+ * DL_FIELD(struct link, latency_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S), .help = "one message") */
+#define DL_FIELD(struct_, member_, type_, ...)                                                     \
+    { .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, member_), __VA_ARGS__ }
+#define DL_RANGE(min_, max_, unit_) .min = (min_), .max = (max_), .unit = (unit_)
+
 struct dl_schema {
     const char *name;  /* "dlmodel-system", or "link" for a nested one */
     const char *alias; /* top_level: its "format" in the release before, still read; NULL: none */

@@ -6,39 +6,25 @@
 
 #include <string.h>
 
-/* clang-format off */
-#define NUMBER(key_, unit_, low_, high_, required_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_kernel_model, key_),                    \
-     .min = (low_), .max = (high_), .unit = (unit_), .required = (required_), .help = (help_)}
-#define WITH_DEFAULT(key_, value_, low_, high_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_kernel_model, key_),                    \
-     .min = (low_), .max = (high_), .has_fallback = true, .fallback = (value_), .help = (help_)}
-#define NUMBERS(key_, count_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBERS, .offset = offsetof(struct dl_kernel_model, key_), \
-     .count_offset = offsetof(struct dl_kernel_model, count_), .help = (help_)}
-/* clang-format on */
+#define NUMBER(member, unit_, low, high, need, text)                                               \
+    DL_FIELD(struct dl_kernel_model, member, NUMBER, DL_RANGE(low, high, unit_), .required = need, \
+             .help = text)
+#define WITH_DEFAULT(member, value, low, high, text)                                               \
+    DL_FIELD(struct dl_kernel_model, member, NUMBER, DL_RANGE(low, high, DL_UNIT_NONE),            \
+             .has_fallback = true, .fallback = (value), .help = text)
+#define NUMBERS(member, count, text)                                                               \
+    DL_FIELD(struct dl_kernel_model, member, NUMBERS,                                              \
+             .count_offset = offsetof(struct dl_kernel_model, count), .help = text)
 
 static const char *const distance_names[] = {"squares", "magnitudes", NULL};
 
 static const struct dl_field model_fields[] = {
-    {.key = "op",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, op),
-     .choices = dl_op_names,
-     .required = true,
-     .help = "operation"},
-    {.key = "pass",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, pass),
-     .choices = dl_pass_names,
-     .required = true,
-     .help = "forward, gradient of the data, gradient of the weights"},
-    {.key = "precision",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, precision),
-     .choices = dl_precision_names,
-     .required = true,
-     .help = "of the arithmetic"},
+    DL_FIELD(struct dl_kernel_model, op, CHOICE, .choices = dl_op_names, .required = true,
+             .help = "operation"),
+    DL_FIELD(struct dl_kernel_model, pass, CHOICE, .choices = dl_pass_names, .required = true,
+             .help = "forward, gradient of the data, gradient of the weights"),
+    DL_FIELD(struct dl_kernel_model, precision, CHOICE, .choices = dl_precision_names,
+             .required = true, .help = "of the arithmetic"),
     NUMBER(latency_s, DL_UNIT_S, 0.0, 1.0, true, "shortest kernel"),
     NUMBER(rate_flop_per_s, DL_UNIT_FLOP_PER_S, 1.0, 1e18, true, "attained by large kernels"),
     NUMBER(bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, 1.0, 1e16, true, "attained by large kernels"),
@@ -76,46 +62,29 @@ static const struct dl_field model_fields[] = {
                  "waves lost to units without a tile; above 0: whole tiles by algorithm, no "
                  "half_m, half_n, half_waves"),
     WITH_DEFAULT(winograd_gain, 1.0, 1e-3, 1e3, "rate factor: Winograd's products"),
-    {.key = "transform_bytes_per_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_kernel_model, transform_bytes_per_s),
-     .min = 1.0,
-     .max = 1e16,
-     .unit = DL_UNIT_BYTE_PER_S,
-     .has_fallback = true,
-     .fallback = 1e12,
-     .help = "attained by Winograd's transforms"},
+    DL_FIELD(struct dl_kernel_model, transform_bytes_per_s, NUMBER,
+             DL_RANGE(1.0, 1e16, DL_UNIT_BYTE_PER_S), .has_fallback = true, .fallback = 1e12,
+             .help = "attained by Winograd's transforms"),
     WITH_DEFAULT(spread_gain, 1.0, 1e-3, 1e3,
                  "rate factor: data gradients behind a stride, every point of the input"),
     WITH_DEFAULT(gather_gain, 1.0, 1e-3, 1e3,
                  "rate factor: data gradients behind a stride, columns that are summed"),
-    {.key = "gather_bytes_per_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_kernel_model, gather_bytes_per_s),
-     .min = 1.0,
-     .max = 1e16,
-     .unit = DL_UNIT_BYTE_PER_S,
-     .has_fallback = true,
-     .fallback = 1e12,
-     .help = "attained by the sum of columns"},
+    DL_FIELD(struct dl_kernel_model, gather_bytes_per_s, NUMBER,
+             DL_RANGE(1.0, 1e16, DL_UNIT_BYTE_PER_S), .has_fallback = true, .fallback = 1e12,
+             .help = "attained by the sum of columns"),
     WITH_DEFAULT(tile_64_gain, 1.0, 1e-3, 1e3, "rate factor: tiles of 128 x 64"),
     WITH_DEFAULT(tile_32_gain, 1.0, 1e-3, 1e3, "rate factor: tiles of 128 x 32"),
     WITH_DEFAULT(channel_multiple, 1.0, 1.0, 1024.0,
                  "channels and filters are padded to this multiple"),
     WITH_DEFAULT(base_sigma_log, 0.35, 0.0, 10.0, "standard deviation of log(time / base)"),
-    {.key = "distance",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, distance),
-     .choices = distance_names,
-     .help =
-         "between kernels: sum of squares or of magnitudes of the differences of their features"},
+    DL_FIELD(struct dl_kernel_model, distance, CHOICE, .choices = distance_names,
+             .help = "between kernels: sum of squares or of magnitudes of the differences of their "
+                     "features"),
     WITH_DEFAULT(offset, 0.0, -10.0, 10.0, "mean of log(time / base)"),
-    {.key = "features",
-     .type = DL_FIELD_STRINGS,
-     .offset = offsetof(struct dl_kernel_model, features),
-     .count_offset = offsetof(struct dl_kernel_model, feature_count),
-     .help = "what the distance is made of, by name; absent: those "
-             "that calibrations of dlmodel 0.1 took"},
+    DL_FIELD(struct dl_kernel_model, features, STRINGS,
+             .count_offset = offsetof(struct dl_kernel_model, feature_count),
+             .help = "what the distance is made of, by name; absent: those "
+                     "that calibrations of dlmodel 0.1 took"),
     NUMBERS(lengths, length_count, "length scale of each feature"),
     NUMBERS(points, point_count, "features / lengths of the samples, one feature after the other"),
     NUMBERS(weights, weight_count, "one a sample"),
@@ -123,17 +92,9 @@ static const struct dl_field model_fields[] = {
     NUMBERS(domain_high, domain_high_count, "largest value of each feature"),
     NUMBER(sigma_log, DL_UNIT_NONE, 0.0, 10.0, true,
            "standard deviation of log(time / prediction), cross-validated"),
-    {.key = "samples",
-     .type = DL_FIELD_INTEGER,
-     .offset = offsetof(struct dl_kernel_model, samples),
-     .min = 0.0,
-     .max = 1e9,
-     .unit = DL_UNIT_COUNT,
-     .help = "kernels it was fitted to"},
-    {.key = "source",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model, source),
-     .help = "key of data/SOURCES.md"},
+    DL_FIELD(struct dl_kernel_model, samples, INTEGER, DL_RANGE(0.0, 1e9, DL_UNIT_COUNT),
+             .help = "kernels it was fitted to"),
+    DL_FIELD(struct dl_kernel_model, source, STRING, .help = "key of data/SOURCES.md"),
     {.key = NULL},
 };
 
@@ -145,20 +106,12 @@ const struct dl_schema dl_kernel_model_schema = {
 };
 
 static const struct dl_field set_fields[] = {
-    {.key = "device",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model_set, device),
-     .required = true,
-     .help = "name of the device file"},
-    {.key = "library",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model_set, library),
-     .help = "library that was measured, with its version"},
-    {.key = "source",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model_set, source),
-     .required = true,
-     .help = "key of data/SOURCES.md"},
+    DL_FIELD(struct dl_kernel_model_set, device, STRING, .required = true,
+             .help = "name of the device file"),
+    DL_FIELD(struct dl_kernel_model_set, library, STRING,
+             .help = "library that was measured, with its version"),
+    DL_FIELD(struct dl_kernel_model_set, source, STRING, .required = true,
+             .help = "key of data/SOURCES.md"),
     {.key = "kernel_models",
      .alias = "surfaces",
      .type = DL_FIELD_LIST,

@@ -7,30 +7,18 @@
 #include "model/base/provenance.h"
 
 #define STRING(type_, member, need, text)                                                          \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member),                \
-        .required = need, .help = text                                                             \
-    }
+    DL_FIELD(type_, member, STRING, .required = need, .help = text)
 #define NUMBER(type_, member, low, high, measure, text)                                            \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(type_, member), .min = low,    \
-        .max = high, .unit = measure, .help = text                                                 \
-    }
+    DL_FIELD(type_, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 #define INTEGER(type_, member, low, high, need, text)                                              \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(type_, member), .min = low,   \
-        .max = high, .unit = DL_UNIT_COUNT, .required = need, .help = text                         \
-    }
+    DL_FIELD(type_, member, INTEGER, DL_RANGE(low, high, DL_UNIT_COUNT), .required = need,         \
+             .help = text)
 #define LIST(type_, member, count, schema, text)                                                   \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_LIST, .offset = offsetof(type_, member),                  \
-        .count_offset = offsetof(type_, count), .child = schema, .help = text                      \
-    }
+    DL_FIELD(type_, member, LIST, .count_offset = offsetof(type_, count), .child = schema,         \
+             .help = text)
 #define MAP(type_, member, count, text)                                                            \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_MAP, .offset = offsetof(type_, member),                   \
-        .count_offset = offsetof(type_, count), .help = text                                       \
-    }
+    DL_FIELD(type_, member, MAP, .count_offset = offsetof(type_, count), .help = text)
+/* The key of an object may differ from its member. */
 #define OBJECT(name, member, present, schema, text)                                                \
     {                                                                                              \
         .key = name, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_system, member),        \
@@ -206,11 +194,9 @@ static const struct dl_field system_fields[] = {
     OBJECT("device_profile", profile, has_profile, &dl_device_schema, "the device itself"),
     INTEGER(struct dl_system, nodes, 1, 1e7, true, "nodes there are"),
     INTEGER(struct dl_system, devices_per_node, 1, 1024, true, "devices of a node"),
-    {.key = "nodes_share_host",
-     .type = DL_FIELD_BOOL,
-     .offset = offsetof(struct dl_system, nodes_share_host),
-     .help =
-         "virtual nodes (a test bed): all of them are one host, whose cores and memory they share"},
+    DL_FIELD(struct dl_system, nodes_share_host, BOOL,
+             .help = "virtual nodes (a test bed): all of them are one host, whose cores and memory "
+                     "they share"),
     NUMBER(struct dl_system, jitter_frac, 0, 10, DL_UNIT_NONE,
            "standard deviation of a step between devices / its mean"),
     NUMBER(struct dl_system, node_mtbf_s, 1, 1e12, DL_UNIT_S,
