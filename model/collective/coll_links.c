@@ -8,15 +8,15 @@
 
 /* One process copies at most this from or to a buffer shared with its neighbour, and a message
  * passes through such a buffer (copy in, copy out) with both ends busy with an exchange: a rate of
- * half of one core's copy (mem: 4 GB/s). */
+ * half of one core's copy (unverified: 4 GB/s). */
 static const double CORE_COPY_BYTES_PER_S = 4e9;
-/* a short message from device memory: one copy out, one in, 10 us each (mem) */
+/* a short message from device memory: one copy out, one in, 10 us each (unverified) */
 static const double STAGING_S = 20e-6;
-/* one message between processes of a node (mem) */
+/* one message between processes of a node (unverified) */
 static const double SHARED_MEMORY_LATENCY_S = 0.5e-6;
 
 /* Sums on the host: a third of the memory bandwidth (two reads and a write), at most what one core
- * streams (mem). */
+ * streams (unverified). */
 static double sum_s_per_byte(const struct dl_system *system, double ranks_per_node) {
     const double core = 1.0 / CORE_COPY_BYTES_PER_S;
     const double share =

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* growth of the error of the scaled model with each doubling of ranks (mem) */
+/* growth of the error of the scaled model with each doubling of ranks (unverified) */
 static const double SIGMA_PER_DOUBLING = 0.08;
 
 /* Nearest rank sets with the same library and operation on the same kind of link, with fewer and

@@ -12,8 +12,10 @@
 struct dl_rate {
     /* enum dl_precision; DL_MIXED is not a rate of its own: it uses fp16 */
     int precision;
-    int unit;               /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
-    double peak_flop_per_s; /* dense */
+    /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
+    int unit;
+    /* dense */
+    double peak_flop_per_s;
     const char *source;
 };
 
@@ -26,27 +28,40 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
 struct dl_device {
     /* source: key of data/SOURCES.md, for every number without its own */
     const char *name, *summary, *source;
-    const char *kind;                    /* "gpu" or "cpu" */
-    const char *vendor, *architecture;   /* "nvidia", "volta" */
-    double memory_bytes;                 /* capacity */
-    double memory_bandwidth_bytes_per_s; /* datasheet */
-    double memory_efficiency;            /* attained / datasheet for long streams, 0..1 */
-    double l2_bytes;                     /* last-level cache; NAN: unknown */
-    int64_t unit_count;                  /* SMs or cores */
+    /* "gpu" or "cpu" */
+    const char *kind;
+    /* "nvidia", "volta" */
+    const char *vendor, *architecture;
+    /* capacity */
+    double memory_bytes;
+    /* datasheet */
+    double memory_bandwidth_bytes_per_s;
+    /* attained / datasheet for long streams, 0..1 */
+    double memory_efficiency;
+    /* last-level cache; NAN: unknown */
+    double l2_bytes;
+    /* SMs or cores */
+    int64_t unit_count;
     double clock_hz, tdp_w;
     /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
     double together_ratio;
-    double kernel_latency_s; /* shortest kernel, start to end, on the device */
-    double kernel_gap_s;     /* between two queued kernels on the device */
+    /* shortest kernel, start to end, on the device */
+    double kernel_latency_s;
+    /* between two queued kernels on the device */
+    double kernel_gap_s;
     /* compute lost beside NCCL / its transfers; NAN: as the framework says */
     double collective_slowdown_frac;
-    double launch_s;        /* host time to queue one kernel with the bare runtime */
-    double context_bytes;   /* memory that the runtime and libraries take */
-    double workspace_bytes; /* default workspace limit of the convolution library */
+    /* host time to queue one kernel with the bare runtime */
+    double launch_s;
+    /* memory that the runtime and libraries take */
+    double context_bytes;
+    /* default workspace limit of the convolution library */
+    double workspace_bytes;
     struct dl_rate *rates;
     int rate_count;
     struct dl_kernel_model *kernel_models;
-    int kernel_model_count; /* fitted; ordered as in the file */
+    /* fitted; ordered as in the file */
+    int kernel_model_count;
     /* kinds of work that a calibration measured by themselves */
     struct dl_work_factor *works;
     int work_count;
@@ -58,10 +73,13 @@ struct dl_device {
     /* time of batch normalisations by libraries of the device's time / by bandwidth; NAN: 1.
      * F-DEVICE-NORM */
     double norm_scale;
-    const struct dl_device *borrowed; /* loaded from kernel_models_from (not in the file) */
+    /* loaded from kernel_models_from (not in the file) */
+    const struct dl_device *borrowed;
     struct dl_map_entry *sources;
-    int source_count;    /* key -> source of single members */
-    const char *comment; /* choices between sources that disagree; free text */
+    /* key -> source of single members */
+    int source_count;
+    /* choices between sources that disagree; free text */
+    const char *comment;
 };
 
 extern const struct dl_schema dl_device_schema;

@@ -11,12 +11,16 @@
 enum { DL_FAIR_LINKS = 8 };
 
 struct dl_fair_class {
-    double flows;              /* in the class */
-    double demand_bytes_per_s; /* most that one flow can use; HUGE_VAL: any */
+    /* in the class */
+    double flows;
+    /* most that one flow can use; HUGE_VAL: any */
+    double demand_bytes_per_s;
     /* bytes on each link for one byte of a flow; 0: does not pass it */
     double use_frac[DL_FAIR_LINKS];
-    double rate_bytes_per_s; /* filled: of one flow */
-    int limit;               /* filled: the link that stopped it; -1: its demand */
+    /* filled: of one flow */
+    double rate_bytes_per_s;
+    /* filled: the link that stopped it; -1: its demand */
+    int limit;
 };
 
 /* capacity_bytes_per_s: of `link_count` <= DL_FAIR_LINKS links; HUGE_VAL: no limit. */

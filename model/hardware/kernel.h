@@ -31,8 +31,10 @@ enum dl_pass { DL_FORWARD, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS, DL_UPDATE, DL_
 extern const char *const dl_pass_names[]; /* "fwd","bwd_data","bwd_filter","update", NULL */
 
 enum dl_op {
-    DL_OP_GEMM, /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
-    DL_OP_CONV, /* convolution, 1 to 3 spatial dimensions */
+    /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
+    DL_OP_GEMM,
+    /* convolution, 1 to 3 spatial dimensions */
+    DL_OP_CONV,
     /* bandwidth-bound: reads and writes elements once (batch norm, ReLU, pooling, add, optimizer)
      */
     DL_OP_STREAM,
@@ -67,11 +69,15 @@ struct dl_kernel {
     double in[DL_DIMS], kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS],
         out[DL_DIMS];
     /* all: work. For GEMM and CONV compulsory traffic of the three tensors. */
-    double flop;          /* 2 per multiply-add; elementwise operations for STREAM */
-    double read_elements; /* of the activation type */
+    /* 2 per multiply-add; elementwise operations for STREAM */
+    double flop;
+    /* of the activation type */
+    double read_elements;
     double write_elements;
-    double extra_bytes; /* moved besides, of fixed width (fp32 statistics, masks, indices) */
-    double launches;    /* device kernels launched by this call, usually 1 */
+    /* moved besides, of fixed width (fp32 statistics, masks, indices) */
+    double extra_bytes;
+    /* device kernels launched by this call, usually 1 */
+    double launches;
 };
 
 /* Kernels from their shapes, with flop and compulsory traffic filled in. */
@@ -90,10 +96,14 @@ enum dl_limit { DL_LIMIT_COMPUTE, DL_LIMIT_MEMORY, DL_LIMIT_LATENCY };
 struct dl_kernel_time {
     /* on the device, launch gap not included; NAN when the device has no rate for it */
     double time_s;
-    double sigma_log;    /* standard deviation of log(time): its uncertainty */
-    enum dl_limit limit; /* what bounds it */
-    bool extrapolated;   /* outside the samples, or no samples for this device */
-    const char *formula; /* id: "F-KERNEL-MODEL", "F-KERNEL-ROOFLINE", "F-KERNEL-STREAM" */
+    /* standard deviation of log(time): its uncertainty */
+    double sigma_log;
+    /* what bounds it */
+    enum dl_limit limit;
+    /* outside the samples, or no samples for this device */
+    bool extrapolated;
+    /* id: "F-KERNEL-MODEL", "F-KERNEL-ROOFLINE", "F-KERNEL-STREAM" */
+    const char *formula;
     /* "fitted", "borrowed" (the surface of a relative, scaled), "datasheet" */
     const char *origin;
     /* whose samples or datasheet: the device itself, or the one borrowed from */

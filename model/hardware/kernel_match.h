@@ -11,7 +11,8 @@
 #include "model/hardware/kernel.h"
 
 struct dl_kernel_row {
-    const char *device; /* as in the table */
+    /* as in the table */
+    const char *device;
     struct dl_kernel kernel;
     enum dl_precision precision;
     double measured_s;

@@ -57,29 +57,42 @@ enum {
 enum { DL_DISTANCE_SQUARES, DL_DISTANCE_MAGNITUDES };
 
 struct dl_kernel_model {
-    int op;        /* enum dl_op */
-    int pass;      /* enum dl_pass */
-    int precision; /* enum dl_precision */
+    /* enum dl_op */
+    int op;
+    /* enum dl_pass */
+    int pass;
+    /* enum dl_precision */
+    int precision;
     /* base; the gains multiply the rate, absent ones are 1 (exponents and half sizes: 0) */
     double latency_s;
-    double rate_flop_per_s;       /* attained by large kernels */
-    double bandwidth_bytes_per_s; /* attained */
+    /* attained by large kernels */
+    double rate_flop_per_s;
+    /* attained */
+    double bandwidth_bytes_per_s;
     /* sides that run at half rate; GEMM: M is the longer side of the result */
     double half_m, half_n, half_k;
     double half_waves;
-    double unaligned_gain;             /* 2-byte operands: a side that is no multiple of 8 */
-    double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
+    /* 2-byte operands: a side that is no multiple of 8 */
+    double unaligned_gain;
+    /* GEMM: operand of that side stored with k contiguous */
+    double m_trans_gain, n_trans_gain;
     /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
     double gain_3x3, gain_5x5;
-    double stride_exponent; /* rate falls with (stride area)^-exponent */
+    /* rate falls with (stride area)^-exponent */
+    double stride_exponent;
     /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent: Winograd kernels * work on
      * tiles of images */
     double batch_exponent_3x3;
-    double padded_pointwise_gain; /* 1x1 kernels with padding, which are no plain matrix product */
-    double narrow_gain;           /* fewer than 8 input channels */
-    double pointwise_gain;        /* 1x1 kernels */
-    double grouped_gain;          /* grouped convolution (more than one channel a group) */
-    double wave_exponent;         /* and with (dl_tile_steps of 128 x 64)^-exponent */
+    /* 1x1 kernels with padding, which are no plain matrix product */
+    double padded_pointwise_gain;
+    /* fewer than 8 input channels */
+    double narrow_gain;
+    /* 1x1 kernels */
+    double pointwise_gain;
+    /* grouped convolution (more than one channel a group) */
+    double grouped_gain;
+    /* and with (dl_tile_steps of 128 x 64)^-exponent */
+    double wave_exponent;
     /* stride_exponent rises by these with each octave of * channels, filters above 256 */
     double stride_channels_exponent, stride_filters_exponent;
     /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole tiles and waves / needed,
@@ -88,11 +101,14 @@ struct dl_kernel_model {
     /* convolution; above 0: not the smooth 1/e, but whole tiles and their algorithms
      * (kernel_model.h, above) */
     double partial_waves;
-    double winograd_gain;         /* of its products over other ones */
-    double transform_bytes_per_s; /* of the numbers that Winograd's transforms move */
+    /* of its products over other ones */
+    double winograd_gain;
+    /* of the numbers that Winograd's transforms move */
+    double transform_bytes_per_s;
     /* gradients of data behind a stride: every point of the input; columns, then summed */
     double spread_gain, gather_gain;
-    double gather_bytes_per_s; /* of the columns that are summed */
+    /* of the columns that are summed */
+    double gather_bytes_per_s;
     /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two at these shares of the rate */
     double tile_64_gain, tile_32_gain;
     /* matrix units work on channels and filters padded to this multiple (8), else 1 */
@@ -100,28 +116,35 @@ struct dl_kernel_model {
     /* standard deviation of log(t / base): uncertainty far from every sample */
     double base_sigma_log;
     /* correction; empty when there were too few samples */
-    int distance;  /* DL_DISTANCE_* */
-    double offset; /* mean of log(t / base) over the samples; absent: 0 */
+    /* DL_DISTANCE_* */
+    int distance;
+    /* mean of log(t / base) over the samples; absent: 0 */
+    double offset;
     /* names, as in dl_kernel_model_features; absent: see dl_kernel_model_pack */
     const char **features;
     int feature_count;
     double *lengths;
-    int length_count; /* length scale of each feature */
+    /* length scale of each feature */
+    int length_count;
     /* features / lengths of the samples, one feature after the other */
     double *points;
     int point_count;
     double *weights;
-    int weight_count; /* one a sample: point_count = length_count * weight_count */
+    /* one a sample: point_count = length_count * weight_count */
+    int weight_count;
     /* domain of the samples in the features' axes */
     double *domain_low;
     int domain_low_count;
     double *domain_high;
     int domain_high_count;
-    double sigma_log; /* standard deviation of log(t / prediction), cross-validated */
-    int64_t samples;  /* how many kernels it was fitted to */
+    /* standard deviation of log(t / prediction), cross-validated */
+    double sigma_log;
+    /* how many kernels it was fitted to */
+    int64_t samples;
     const char *source;
     /* made by dl_kernel_model_pack; without it a surface is its base alone */
-    int axes[DL_AXES]; /* of the features */
+    /* of the features */
+    int axes[DL_AXES];
     /* by axis: 1 / length; the domain with its margin, over the length */
     float per_length[DL_AXES], low[DL_AXES], high[DL_AXES];
     /* for each block of DL_KERNEL_MODEL_WIDTH samples: points by feature, then weights; aligned */
@@ -146,15 +169,19 @@ struct dl_kernel_model_shape {
     enum dl_op op;
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;
     double flop, bytes, m, n, k, waves;
-    double count, units; /* products in one call; units of the device */
+    /* products in one call; units of the device */
+    double count, units;
     /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual, dl_tile_narrow */
     double tile_excess[3];
-    double channels, filters; /* of one group; 0 for GEMM */
+    /* of one group; 0 for GEMM */
+    double channels, filters;
     double element_bytes;
-    double in_bytes, out_bytes; /* convolution: of both activations */
+    /* convolution: of both activations */
+    double in_bytes, out_bytes;
     /* convolution: points of the output in all images; of the kernel; and of a step */
     double out_positions, taps, stride_area;
-    double winograd_tiles; /* of 4 x 4 points of the output; 0: no Winograd */
+    /* of 4 x 4 points of the output; 0: no Winograd */
+    double winograd_tiles;
     double launches;
     /* log2 of the quantities, by axis: the place in dl_kernel_model_features[op] */
     float features[DL_AXES];

@@ -32,23 +32,30 @@ struct dl_link {
     /* one small message, one way, hardware and transport (verbs, TCP) */
     double latency_s;
     /* intra */
-    int64_t channels; /* rings that NCCL builds; DL_ABSENT: derived */
+    /* rings that NCCL builds; DL_ABSENT: derived */
+    int64_t channels;
     double channel_bandwidth_bytes_per_s;
     /* link graph where it is not uniform (DGX-1 cube mesh) */
     struct dl_edge *edges;
     int edge_count;
     /* devices that reach each other without crossing sockets; DL_ABSENT: all */
     int64_t peer_group;
-    double cross_bandwidth_bytes_per_s; /* between peer groups (QPI, UPI), shared by all flows */
-    bool peer_to_peer;                  /* devices copy to each other without host staging */
+    /* between peer groups (QPI, UPI), shared by all flows */
+    double cross_bandwidth_bytes_per_s;
+    /* devices copy to each other without host staging */
+    bool peer_to_peer;
     /* inter */
     int64_t adapters_per_node;
-    bool rdma; /* verbs-like transport; false: TCP through the kernel */
+    /* verbs-like transport; false: TCP through the kernel */
+    bool rdma;
     /* what NCCL attains where it cannot use the adapter as MPI can (sockets); NAN: the same */
     double nccl_bandwidth_bytes_per_s;
-    bool gpudirect;           /* adapter reads device memory */
-    const char *distance;     /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
-    double per_message_cpu_s; /* TCP stacks: host time per message */
+    /* adapter reads device memory */
+    bool gpudirect;
+    /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
+    const char *distance;
+    /* TCP stacks: host time per message */
+    double per_message_cpu_s;
     /* neither measured here nor from documentation: predictions say so */
     bool assumed;
     /* point to point, ascending max_bytes; measured first */
@@ -56,11 +63,13 @@ struct dl_link {
     int piece_count;
     struct dl_map_entry *sources;
     int source_count;
-    const char *comment; /* choices between sources that disagree; free text */
+    /* choices between sources that disagree; free text */
+    const char *comment;
     /* derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
     /* link-disjoint rings, each direction of a ring counted once */
     int ring_channels[DL_LINK_DEVICES + 1];
-    bool connected[DL_LINK_DEVICES + 1]; /* a spanning tree of links exists */
+    /* a spanning tree of links exists */
+    bool connected[DL_LINK_DEVICES + 1];
     /* [stride][n]: rings of the worst placed group of n devices that stand `stride` apart, when
      * such groups fill the node: DL_GROUP_UNKNOWN, DL_GROUP_APART (no links join them),
      * DL_GROUP_CHAIN (joined, but no ring closes) or how many */

@@ -12,9 +12,12 @@ enum dl_network_link { DL_NET_ADAPTERS, DL_NET_COPY, DL_NET_MEMORY, DL_NET_CROSS
 extern const char *const dl_network_link_names[];
 
 struct dl_network_share {
-    double bytes_per_s; /* of one group at one node, each direction, all its rails together */
-    double rail_count;  /* adapters that the group uses */
-    double latency_s;   /* that switches and hops between leaves add to a message */
+    /* of one group at one node, each direction, all its rails together */
+    double bytes_per_s;
+    /* adapters that the group uses */
+    double rail_count;
+    /* that switches and hops between leaves add to a message */
+    double latency_s;
     /* slowdown of traffic that crosses leaves all at once (exchanges at a distance, all-to-all); a
      * ring crosses each leaf's border once and keeps its rate */
     double bisection;

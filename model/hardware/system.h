@@ -8,11 +8,13 @@
 
 struct dl_host {
     const char *cpu, *source;
-    int64_t sockets, cores; /* cores: of the whole node */
+    /* cores: of the whole node */
+    int64_t sockets, cores;
     double memory_bytes;
     /* of the whole node; reductions on the host run at a third of it */
     double memory_bandwidth_bytes_per_s;
-    double copy_bandwidth_bytes_per_s; /* host <-> one device, pinned, one direction */
+    /* host <-> one device, pinned, one direction */
+    double copy_bandwidth_bytes_per_s;
     double pageable_bandwidth_bytes_per_s;
     /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
     int64_t devices_per_copy_link;
@@ -51,28 +53,37 @@ struct dl_coll_base {
     const char *algorithm, *protocol;
 };
 struct dl_coll_measured {
-    const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
+    /* "nccl"; "all_reduce" */
+    const char *library, *library_version, *operation, *source;
     /* of a host library: "device", when it took the devices' memory itself; NULL: the host's */
     const char *buffers;
     int64_t nodes, ranks;
     struct dl_coll_sample *samples;
-    int sample_count; /* ascending bytes */
+    /* ascending bytes */
+    int sample_count;
     struct dl_piece *pieces;
-    int piece_count; /* fit, for sizes beyond the samples */
+    /* fit, for sizes beyond the samples */
+    int piece_count;
     /* derived: the model at each sample, by dl_coll_measured_fill(); NULL: when asked */
     struct dl_coll_base *bases;
 };
 
 /* One shape that a probe of calibrate measured, as it was measured. */
 struct dl_raw_sample {
-    const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
-    const char *implementation;                   /* which library or kernel did it */
-    double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
-    double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
-    double min_s;                                 /* the fastest block */
+    /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
+    const char *probe, *shape, *pass, *precision;
+    /* which library or kernel did it */
+    const char *implementation;
+    /* of one call; 95 % interval of the median */
+    double median_s, low_s, high_s;
+    /* of a GPU, right after; NAN: unknown */
+    double clock_hz, power_w;
+    /* the fastest block */
+    double min_s;
     /* second half of the blocks against the first, where they differ for sure; NAN: steady */
     double drift_frac;
-    double load_average; /* of the machine, when the sample was finished */
+    /* of the machine, when the sample was finished */
+    double load_average;
     /* blocks that count, those of them far from the median; blocks left out */
     int64_t repeats, outliers, preempted;
 };
@@ -89,7 +100,8 @@ struct dl_nccl_known {
 
 struct dl_system {
     const char *name, *summary, *source;
-    const char *device_name; /* "device": a file of data/devices/ ... */
+    /* "device": a file of data/devices/ ... */
+    const char *device_name;
     /* ... or "device_profile": the device itself, as calibrate writes it */
     struct dl_device profile;
     bool has_profile;
@@ -100,7 +112,8 @@ struct dl_system {
     bool nodes_share_host;
     /* standard deviation of a step between devices / its mean; NAN: unknown */
     double jitter_frac;
-    double node_mtbf_s; /* mean time between failures of one node; NAN: unknown */
+    /* mean time between failures of one node; NAN: unknown */
+    double node_mtbf_s;
     /* from a failure until training goes on from its checkpoint; NAN: unknown */
     double restart_s;
     struct dl_host host;
@@ -112,10 +125,12 @@ struct dl_system {
     bool has_fabric;
     struct dl_storage storage;
     bool has_storage;
-    struct dl_nccl_known nccl; /* derived */
+    /* derived */
+    struct dl_nccl_known nccl;
     /* imposed, as NCCL_ALGO and NCCL_PROTO do; NULL: NCCL chooses */
     const char *nccl_algorithm, *nccl_protocol;
-    const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
+    /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
+    const char *nccl_version, *mpi;
     struct dl_coll_measured *collectives;
     int collective_count;
     /* what calibrate adds and prediction does not need (host name, date, raw samples) */
@@ -126,7 +141,8 @@ struct dl_system {
     struct dl_map_entry *sources;
     int source_count;
     bool has_links;
-    const char *comment; /* choices between sources that disagree; free text */
+    /* choices between sources that disagree; free text */
+    const char *comment;
     /* what the fits of a calibrated profile rest on */
     struct dl_raw_sample *samples;
     int sample_count;

@@ -35,7 +35,7 @@ const struct dl_collective_algorithm dl_coll_binomial_broadcast = {
 const struct dl_collective_algorithm dl_coll_chain_broadcast = {"broadcast.chain",
                                                                 "segments along a chain",
                                                                 "F-COLL-CHAIN",
-                                                                "mem",
+                                                                "unverified",
                                                                 DL_COLL_BROADCAST,
                                                                 chain_s,
                                                                 NULL};

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* one asynchronous copy between devices or from the host, start to end (mem) */
+/* one asynchronous copy between devices or from the host, start to end (unverified) */
 static const double COPY_S = 10e-6;
 
 /* Rate of one path between two devices, and of all that leaves one device. */

@@ -25,7 +25,7 @@ static double halo_s(const struct dl_hockney *link, double ranks, double bytes,
 }
 
 const struct dl_collective_algorithm dl_coll_p2p = {
-    "p2p.direct", "one message", "F-COLL-P2P", "mem", DL_COLL_P2P, p2p_s, NULL};
+    "p2p.direct", "one message", "F-COLL-P2P", "unverified", DL_COLL_P2P, p2p_s, NULL};
 const struct dl_collective_algorithm dl_coll_binomial_gather = {
     "gather.binomial",
     "doubling blocks up a binomial tree",

@@ -79,7 +79,7 @@ enum dl_code dl_pslite_time(const struct dl_system *system,
                             struct dl_collective_time *out, struct dl_err *err) {
     /* MXNet slices keys of 1e6 elements and more over all servers */
     static const double BIG_KEY_BYTES = 4e6;
-    static const double MESSAGE_S = 50e-6; /* one ZeroMQ message, both ends (mem) */
+    static const double MESSAGE_S = 50e-6; /* one ZeroMQ message, both ends (unverified) */
     if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_plain_time(system, request, out, err);
     double nodes = (double)request->nodes;
     struct dl_parameter_server_request servers = {.workers = nodes,

@@ -59,7 +59,7 @@ const struct dl_collective_algorithm dl_coll_nonoverlapping = {
 const struct dl_collective_algorithm dl_coll_binary_tree = {"all_reduce.binary_tree",
                                                             "segments up and down one binary tree",
                                                             "F-COLL-BINARY-TREE",
-                                                            "mem",
+                                                            "unverified",
                                                             DL_COLL_ALL_REDUCE,
                                                             binary_tree_s,
                                                             NULL};
@@ -67,7 +67,7 @@ const struct dl_collective_algorithm dl_coll_double_tree = {
     "all_reduce.double_tree",
     "two complementary binary trees, each with half the vector",
     "F-COLL-DOUBLE-TREE",
-    "mem",
+    "unverified",
     DL_COLL_ALL_REDUCE,
     double_tree_s,
     NULL};

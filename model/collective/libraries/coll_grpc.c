@@ -4,10 +4,10 @@
  * Operations other than all-reduce: as MPI's sums, with the cost of an RPC. */
 #include "model/collective/coll_parts.h"
 
-static const double RPC_S = 100e-6; /* one unary RPC beyond the wire, both ends (mem) */
-/* serialisation and socket copies of one stream (mem) */
+static const double RPC_S = 100e-6; /* one unary RPC beyond the wire, both ends (unverified) */
+/* serialisation and socket copies of one stream (unverified) */
 static const double STREAM_BYTES_PER_S = 2.5e9;
-/* ring chunk of TensorFlow's collective executor (mem) */
+/* ring chunk of TensorFlow's collective executor (unverified) */
 static const double CHUNK_BYTES = 4194304.0;
 
 enum dl_code dl_grpc_time(const struct dl_system *system,

@@ -84,9 +84,9 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
         return DL_MPI_RING;
     }
     if (kind == DL_MPI_HPCX || kind == DL_MPI_HPCX_OLD) {
-        /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather from there on (mem).
-         * Tables of images without UCC (performance-study, AKS) have the jump between 4 and 8 KiB
-         * at every number of nodes. */
+        /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather from there on
+         * (unverified). Tables of images without UCC (performance-study, AKS) have the jump between
+         * 4 and 8 KiB at every number of nodes. */
         double threshold = kind == DL_MPI_HPCX ? 4096.0 : 8192.0;
         if (bytes < threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;

@@ -2,7 +2,8 @@
  * nodes. */
 #include "model/collective/libraries/mpi_rules.h"
 
-/* Host time of one more message that is under way beside others, whose latencies overlap (mem). */
+/* Host time of one more message that is under way beside others, whose latencies overlap
+ * (unverified). */
 static const double NEXT_MESSAGE_S = 0.5e-6;
 
 /* These few operations run inside every collective: no calls, no structures in memory. */

@@ -1,6 +1,6 @@
 /* mpi_rules.c - see mpi_rules.h. Open MPI from 4.1 on: tables of coll_tuned_decision_fixed.c;
- * before: its functions of ranks and bytes; gather and scatter before 4.1 from memory (mem). Key
- * "openmpi-coll"; MPICH: key "mpich-coll" and thakur-2005. */
+ * before: its functions of ranks and bytes; gather and scatter before 4.1 from memory (unverified).
+ * Key "openmpi-coll"; MPICH: key "mpich-coll" and thakur-2005. */
 #include "model/collective/libraries/mpi_rules.h"
 
 const char *const dl_mpi_other_names[] = {"linear",         "linear_sync",
@@ -173,12 +173,12 @@ static void old_rules(struct finding *f, enum dl_collective_op op, double p) {
         until(f, p <= 2.0 ? 0 : 3000, LI, 0);
         until(f, HUGE_VAL, PW, 0);
         break;
-    case DL_COLL_GATHER: /* mem */
+    case DL_COLL_GATHER: /* unverified */
         if (p > 10.0) until(f, p > 60.0 ? 6000 : 1024, BN, 0);
         until(f, 6000, LI, 0);
         until(f, HUGE_VAL, SY, 0);
         break;
-    default: /* scatter; mem */
+    default: /* scatter; unverified */
         if (p > 10.0) until(f, 300, BN, 0);
         until(f, HUGE_VAL, LI, 0);
     }

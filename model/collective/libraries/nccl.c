@@ -35,9 +35,12 @@ static int span_of_nodes(double nodes) { return nodes <= 1.0 ? 0 : nodes <= 2.0 
  * rates of the links. */
 struct shared {
     const struct dl_nccl_latencies *table;
-    const double (*hop_us)[3]; /* inside a node, [tree, ring][protocol] */
-    double frac;               /* attained / NCCL's own rate of the links */
-    double per_node, ll_cap;   /* GB/s */
+    /* inside a node, [tree, ring][protocol] */
+    const double (*hop_us)[3];
+    /* attained / NCCL's own rate of the links */
+    double frac;
+    /* GB/s */
+    double per_node, ll_cap;
     /* of the adapter, added to a hop between nodes: once, twice (Simple) */
     double net_us[2];
     double ring_steps;

@@ -46,17 +46,22 @@ extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with 
 
 /* What the topology search of NCCL would have found. */
 struct dl_nccl_graph {
-    double ranks, nodes; /* ranks per node = ranks / nodes */
+    /* ranks per node = ranks / nodes */
+    double ranks, nodes;
     double channels, tree_channels;
-    double ring_bytes_per_s, tree_bytes_per_s; /* of one channel */
-    double net_latency_s;                      /* of the adapter, in addition to NCCL's constant */
+    /* of one channel */
+    double ring_bytes_per_s, tree_bytes_per_s;
+    /* of the adapter, in addition to NCCL's constant */
+    double net_latency_s;
     /* rate of the links that limit / what NCCL takes it for; 0: 1 */
     double attained_frac;
     enum dl_nccl_generation generation;
-    bool nvlink; /* devices of a node talk over NVLink, else PCIe */
+    /* devices of a node talk over NVLink, else PCIe */
+    bool nvlink;
     /* LL128 is safe on all paths; switch reduction; in-network reduction */
     bool amd_host, ll128, nvls, collnet;
-    bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
+    /* several nodes, and the links inside them are slower than the adapters */
+    bool inside_limits;
 };
 
 /* The graph of a caller's last rank set: what it depends on, and what came of it. */

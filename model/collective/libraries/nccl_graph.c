@@ -29,7 +29,7 @@ static const double ASSUMED_PASCAL = 18e9, ASSUMED_VOLTA_BEFORE_2_18 = 21e9;
 /* outside: another link than the one that NCCL knows */
 static const double ASSUMED_FRAC[2] = {0.8, 1.25};
 static const double VERBS_LATENCY_S =
-    1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
+    1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (unverified) */
 /* search.cc doubles channels from this intra-node rate on */
 static const double DUPLICATE_BYTES_PER_S = 25e9;
 

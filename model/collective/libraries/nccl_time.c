@@ -13,8 +13,8 @@ static int find(const char *const *names, const char *name) {
     return -1;
 }
 
-/* Sends of NCCL: `peers` messages, moved in groups of 8 (mem), over the device's links inside and
- * the adapters outside.
+/* Sends of NCCL: `peers` messages, moved in groups of 8 (unverified), over the device's links
+ * inside and the adapters outside.
  */
 static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                   double adapters_bytes_per_s, double peers, double inside_bytes,
