@@ -7,10 +7,10 @@
 const char *const dl_network_link_names[] = {"adapter", "host-copy", "host-memory", "socket-link",
                                              NULL};
 
-/* Every byte that is staged is written to host memory and read again, in each direction. */
+/* A staged byte is written to host memory and read again, in each direction. */
 static const double STAGED_PASSES = 4.0;
-/* A dragonfly spreads an exchange between two groups over a third one (Kim et al. 2008): twice the
- * bytes on its global links. */
+/* A dragonfly routes traffic between two groups over a third one (Kim et al. 2008): twice the bytes
+ * on its global links. */
 static const double DETOUR = 2.0;
 
 static double least(double a, double b) { return a < b ? a : b; }
