@@ -129,14 +129,14 @@ static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;
  * 0.75 to 0.85 are usual (unverified). */
 static const double GENERIC_BANDWIDTH_FRAC = 0.8;
 static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (unverified) */
-/* Times outside the pass, precision or device that was measured are uncertain by this much more
- * (log scale). Devices: 90th percentile of |log error| / 1.645 of one device's published times from
- * another's model, 0.1 to 0.2 within one architecture (GTX 1080 Ti and Titan Xp, M40 and Titan
- * X), 0.2 to 0.6 across; the first two are estimates (unverified). */
+/* Further uncertainty (log scale) of times outside the measured pass, precision or device. Devices:
+ * 90th percentile of |log error| / 1.645 when one device's model predicts another's published
+ * times: 0.1 to 0.2 within an architecture (GTX 1080 Ti and Titan Xp, M40 and Titan X), 0.2 to 0.6
+ * across. Pass and precision are estimates (unverified). */
 static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.2;
 static const double SAME_ARCHITECTURE_SIGMA = 0.12, OTHER_ARCHITECTURE_SIGMA = 0.35;
-/* Last-level cache is about twice as fast as memory (unverified: V100 reads 2.2 TB/s from it,
- * against 0.9 TB/s). */
+/* The last-level cache is about twice as fast as memory (unverified: V100 reads it at 2.2 TB/s, its
+ * memory at 0.9 TB/s). */
 static const double CACHE_SPEEDUP = 2.0;
 /* Depthwise convolution reads each input point kernel-area times through the cache and reuses it
  * poorly: fraction of the stream bandwidth that each pass attains (unverified: cuDNN 7 depthwise
