@@ -8,8 +8,10 @@
 #include <stddef.h>
 
 struct dl_arena {
-    struct dl_arena_block *head; /* newest block first; NULL when empty */
-    size_t total_bytes;          /* handed out, for limits and tests */
+    /* newest block first; NULL when empty */
+    struct dl_arena_block *head;
+    /* handed out, for limits and tests */
+    size_t total_bytes;
     /* something did not fit: what was made since may lack parts, and must not be shown */
     bool failed;
 };

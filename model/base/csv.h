@@ -7,11 +7,15 @@
 #include "model/base/status.h"
 
 struct dl_csv {
-    const char *name;            /* file name, for errors */
-    int column_count, row_count; /* rows without the header */
+    /* file name, for errors */
+    const char *name;
+    /* rows without the header */
+    int column_count, row_count;
     const char *const *header;
-    const char *const *const *rows; /* rows[r][c], "" when empty; short rows are errors */
-    const int *row_lines;           /* line of the file where each row starts */
+    /* rows[r][c], "" when empty; short rows are errors */
+    const char *const *const *rows;
+    /* line of the file where each row starts */
+    const int *row_lines;
     /* the file, to find the place of a cell again; NULL when parsed from memory */
     const char *text;
     size_t text_bytes;

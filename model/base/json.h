@@ -28,20 +28,28 @@ enum { DL_JSON_DEPTH = 64 }; /* deepest nesting that is read or written */
 
 enum dl_field_type {
     DL_FIELD_END = 0,
-    DL_FIELD_NUMBER,  /* double */
-    DL_FIELD_INTEGER, /* int64_t, from a JSON number without fraction */
-    DL_FIELD_BOOL,    /* bool */
-    DL_FIELD_STRING,  /* const char * */
-    DL_FIELD_CHOICE,  /* int: index into choices[] */
+    /* double */
+    DL_FIELD_NUMBER,
+    /* int64_t, from a JSON number without fraction */
+    DL_FIELD_INTEGER,
+    /* bool */
+    DL_FIELD_BOOL,
+    /* const char * */
+    DL_FIELD_STRING,
+    /* int: index into choices[] */
+    DL_FIELD_CHOICE,
     /* const char *: a number or an expression in a string, kept as text ("4*hidden") */
     DL_FIELD_EXPR,
     /* struct of `child`, embedded at offset; `present_offset` bool tells if it was there */
     DL_FIELD_OBJECT,
-    DL_FIELD_LIST,    /* T *, and count at count_offset (int): array of objects of `child` */
-    DL_FIELD_NUMBERS, /* double *, and count (int): array of numbers */
+    /* T *, and count at count_offset (int): array of objects of `child` */
+    DL_FIELD_LIST,
+    /* double *, and count (int): array of numbers */
+    DL_FIELD_NUMBERS,
     /* const char **, and count (int): array of EXPR; one EXPR alone is a list of one */
     DL_FIELD_EXPRS,
-    DL_FIELD_STRINGS, /* const char **, and count (int); one string alone is a list of one */
+    /* const char **, and count (int); one string alone is a list of one */
+    DL_FIELD_STRINGS,
     /* struct dl_map_entry *, and count (int): object of numbers/strings/booleans, any keys */
     DL_FIELD_MAP,
 };
@@ -60,23 +68,34 @@ struct dl_field {
      * A file that gives both names is refused. */
     const char *alias;
     enum dl_field_type type;
-    size_t offset; /* offsetof the member */
+    /* offsetof the member */
+    size_t offset;
     /* offsetof the int count of a list, or the bool presence of an object. 0: an object has no
      * presence flag (so the flag cannot be the first member of a struct) */
     size_t count_offset;
     const struct dl_schema *child;
-    const char *const *choices; /* NULL-terminated */
+    /* NULL-terminated */
+    const char *const *choices;
     /* as many as choices, each the older name of the choice at the same index or NULL; NULL: none
      */
     const char *const *choice_aliases;
     /* inclusive, also for each element of NUMBERS; both 0: any finite number */
     double min, max;
-    enum dl_unit unit; /* also how --set reads it */
+    /* also how --set reads it */
+    enum dl_unit unit;
     bool required;
     bool has_fallback;
-    double fallback;  /* NUMBER, INTEGER, BOOL, CHOICE */
-    const char *help; /* one line; for `dlmodel schema` and error messages */
+    /* NUMBER, INTEGER, BOOL, CHOICE */
+    double fallback;
+    /* one line; for `dlmodel schema` and error messages */
+    const char *help;
 };
+
+/* A row of a field table: the key is the member's name; the rest are further members of dl_field.
+ * DL_FIELD(struct link, latency_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S), .help = "one message") */
+#define DL_FIELD(struct_, member_, type_, ...)                                                     \
+    { .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, member_), __VA_ARGS__ }
+#define DL_RANGE(min_, max_, unit_) .min = (min_), .max = (max_), .unit = (unit_)
 
 struct dl_schema {
     const char *name;  /* "dlmodel-system", or "link" for a nested one */
@@ -173,7 +192,8 @@ struct dl_json_writer {
     int depth;
     /* failed: out of memory or misuse; the text is then incomplete */
     bool need_comma, compact, failed;
-    char closers[DL_JSON_DEPTH + 1]; /* ']' or '}' of each open level; the last stays 0 */
+    /* ']' or '}' of each open level; the last stays 0 */
+    char closers[DL_JSON_DEPTH + 1];
 };
 void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
 /* key NULL: array element or top level */

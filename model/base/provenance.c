@@ -11,16 +11,6 @@ const char *dl_provenance_of(const char *member, const char *source,
     return source;
 }
 
-bool dl_provenance_unverified(const char *source) {
-    for (const char *at = source; at != NULL && *at != '\0';) {
-        at += strspn(at, ", ");
-        size_t length = strcspn(at, ", ");
-        if (length == 3 && memcmp(at, "mem", 3) == 0) return true;
-        at += length;
-    }
-    return false;
-}
-
 static bool has_member(const struct dl_schema *schema, const char *key) {
     for (const struct dl_field *field = schema->fields; field->key != NULL; field++)
         if (strcmp(field->key, key) == 0 ||

@@ -1,9 +1,9 @@
 /* provenance.h - where each number of a data file comes from.
  *
  * An object of a data file names one bibliography key of data/SOURCES.md in `source`, for all its
- * numbers, and lists the exceptions in `sources`: {"member": "key"}. The key "mem" marks an
- * unverified fact. Several keys are separated by ", ". This does not judge a source; the data lint
- * test checks that every key is in the bibliography.
+ * numbers, and lists the exceptions in `sources`: {"member": "key"}. The key "unverified" ("mem" in
+ * files of release 0.1) marks a fact that nobody checked. Several keys are separated by ", ". The
+ * data lint test checks that every key is in the bibliography; this file does not.
  */
 #ifndef DL_MODEL_BASE_PROVENANCE_H
 #define DL_MODEL_BASE_PROVENANCE_H
@@ -13,9 +13,6 @@
 /* Source of one member: its own entry in `sources`, else `source`; NULL when there is neither. */
 const char *dl_provenance_of(const char *member, const char *source,
                              const struct dl_map_entry *sources, int source_count);
-
-/* True when the source is from memory and was not verified ("mem" is one of the keys). */
-bool dl_provenance_unverified(const char *source);
 
 /* Every key of `sources` is a member of `schema` and has a text. `path` is the object's place in
  * the document ("" for the document itself, "links.intra"), for the error. */

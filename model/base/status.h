@@ -14,11 +14,16 @@ enum dl_code {
     DL_OK = 0,
     /* the answer is no: does not fit, error above --max-error, nothing feasible */
     DL_ERR_NO = 1,
-    DL_ERR_USAGE = 2,   /* wrong use of the command line */
-    DL_ERR_INPUT = 3,   /* bad input file */
-    DL_ERR_RANGE = 4,   /* outside what was calibrated, with --strict */
-    DL_ERR_SYSTEM = 5,  /* the system refused: file, memory, permission */
-    DL_ERR_BACKEND = 6, /* CUDA, cuDNN, NCCL, MPI, Slurm failed */
+    /* wrong use of the command line */
+    DL_ERR_USAGE = 2,
+    /* bad input file */
+    DL_ERR_INPUT = 3,
+    /* outside what was calibrated, with --strict */
+    DL_ERR_RANGE = 4,
+    /* the system refused: file, memory, permission */
+    DL_ERR_SYSTEM = 5,
+    /* CUDA, cuDNN, NCCL, MPI, Slurm failed */
+    DL_ERR_BACKEND = 6,
 };
 
 struct dl_err {

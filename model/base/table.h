@@ -18,11 +18,15 @@ enum dl_column_type { DL_COLUMN_STRING, DL_COLUMN_NUMBER, DL_COLUMN_INTEGER, DL_
 struct dl_column {
     /* "iteration_s", or "memory.total_bytes": a dot makes a nested object in JSON */
     const char *key;
-    const char *heading; /* "iter"; NULL: not shown in text */
-    const char *unit;    /* "ms" */
+    /* "iter"; NULL: not shown in text */
+    const char *heading;
+    /* "ms" */
+    const char *unit;
     enum dl_column_type type;
-    double scale; /* text shows value / scale; 0 means 1 */
-    int digits;   /* significant digits in text; 0 means 3 */
+    /* text shows value / scale; 0 means 1 */
+    double scale;
+    /* significant digits in text; 0 means 3 */
+    int digits;
 };
 
 union dl_cell {

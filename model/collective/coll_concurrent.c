@@ -1,11 +1,11 @@
 /* coll_concurrent.c - several groups of one job that run the same collective at the same time
  * (F-COLL-CONCURRENT).
  *
- * Groups of p ranks that stand s apart fill blocks of s x p ranks, s groups to a block: tensor
- * groups have s = 1, the data groups across them s = p of the tensor groups. All groups do the same
- * at the same time, so each of the flows that share an adapter gets the same (max-min fair) share,
- * and the slowest group is as good as any. Not modelled: groups that start at different times,
- * blocks that do not divide into whole nodes (the fullest node counts). */
+ * Groups of p ranks, s apart, fill blocks of s x p ranks with s groups each: tensor groups have
+ * s = 1, the data groups across them have s = p of the tensor groups. All groups do the same at the
+ * same time, so flows that share an adapter get equal (max-min fair) shares, and the slowest group
+ * stands for all. Not modelled: groups that start at different times, blocks that do not divide
+ * into whole nodes (the fullest node counts). */
 #include "model/collective/coll_parts.h"
 
 enum dl_code dl_collective_group(const struct dl_system *system,
@@ -19,13 +19,13 @@ enum dl_code dl_collective_group(const struct dl_system *system,
     if (size > 0) {
         if (size > (request->nodes * per_node - 1) / stride + 1)
             return dl_fail(err, DL_ERR_USAGE,
-                           "a group of %lld ranks %lld apart does not fit into %lld x %lld ranks",
+                           "a group of %lld ranks, %lld apart, does not fit into %lld x %lld ranks",
                            (long long)size, (long long)stride, (long long)request->nodes,
                            (long long)per_node);
         int64_t on_node = stride < per_node ? (per_node - 1) / stride + 1 : 1;
         if (on_node > size) on_node = size;
         group.ranks_per_node = on_node, group.nodes = (size - 1) / on_node + 1;
-        /* Groups that this node can hold, of those that communicate. */
+        /* Communicating groups on one node. */
         int64_t held = stride >= per_node ? per_node : on_node < size ? stride : per_node / on_node;
         if (together > held) together = held;
     } else {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-static const double FLOOR_FRAC = 0.01; /* errors below this are taken for noise */
-static const double PARAMETERS = 3.0;  /* of one piece: alpha, beta and its border */
+static const double FLOOR_FRAC = 0.01; /* smaller errors count as noise */
+static const double PARAMETERS = 3.0;  /* of one piece: alpha, beta, max_bytes */
 
 struct line {
     double alpha_s, beta_s_per_byte, square_sum;

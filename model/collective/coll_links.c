@@ -6,25 +6,25 @@
 
 #include <string.h>
 
-/* One process copies at most this from or to a buffer shared with its neighbour, and a message
- * passes through such a buffer (copy in, copy out) with both ends busy with an exchange: a rate of
- * half of one core's copy (mem: 4 GB/s). */
+/* A message inside a node passes through a shared buffer (copy in, copy out). In an exchange both
+ * ends copy both ways, so each message moves at half the copy rate of one core (unverified:
+ * 4 GB/s). */
 static const double CORE_COPY_BYTES_PER_S = 4e9;
-/* a short message from device memory: one copy out, one in, 10 us each (mem) */
+/* a short message from device memory: one copy out, one in, 10 us each (unverified) */
 static const double STAGING_S = 20e-6;
-/* one message between processes of a node (mem) */
+/* one message between processes of a node (unverified) */
 static const double SHARED_MEMORY_LATENCY_S = 0.5e-6;
 
-/* Sums on the host: a third of the memory bandwidth (two reads and a write), at most what one core
- * streams (mem). */
+/* Sums on the host run at a third of the memory bandwidth (two reads and a write), at most at what
+ * one core streams (unverified). */
 static double sum_s_per_byte(const struct dl_system *system, double ranks_per_node) {
     const double core = 1.0 / CORE_COPY_BYTES_PER_S;
     const double share =
         system->has_host ? 3.0 * ranks_per_node / system->host.memory_bandwidth_bytes_per_s : 0.0;
-    return share > core ? share : core; /* an unknown one is not larger */
+    return share > core ? share : core; /* an unknown share compares as smaller */
 }
 
-/* The piece that a message of this size uses; the cost never falls below that at the end of the
+/* Cost by the piece that serves a message of this size; never below the cost at the end of the
  * piece before. */
 static struct dl_hockney piece_for(const struct dl_link *link, double bytes) {
     int at = 0;
@@ -48,8 +48,8 @@ static bool between_processes(const char *kind) {
            ((kind[0] == 'u' || kind[0] == 'q') && kind[1] == 'p' && kind[2] == 'i');
 }
 
-/* What one device sends to one other: the link's bandwidth is that of all rings together, and a
- * pair has only its own links of them. */
+/* Bandwidth between two devices: the link's bandwidth sums all rings, of which a pair has only its
+ * own links. */
 static double pair_bytes_per_s(const struct dl_system *system, int64_t stride) {
     const struct dl_link *link = &system->intra;
     const int64_t all = system->devices_per_node;
@@ -117,8 +117,7 @@ enum dl_code dl_coll_links(const struct dl_system *system,
                 links.inter.alpha_s += 2.0 * link->per_message_cpu_s;
             links.inter.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
         }
-        /* Without an adapter the cores copy: what a rank sends and what it receives take turns on
-         * the core of that rank. */
+        /* Without an adapter the cores copy: a rank's sends and receives time-slice its core. */
         if (link->kind != NULL && strcmp(link->kind, "loopback") == 0)
             links.inter.beta_s_per_byte *= 2.0;
         double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;

@@ -1,4 +1,5 @@
-/* coll_measured.c - measured collectives first (F-COLL-MEASURED, F-COLL-FITTED, F-COLL-SCALED).
+/* coll_measured.c - times from measured collectives (F-COLL-MEASURED, F-COLL-FITTED,
+ * F-COLL-SCALED).
  *
  * For the measured rank set: the model times measured / model, read from its samples
  * (coll_samples.h). For other rank counts, and groups that share adapters: the same ratio from the
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-/* growth of the error of the scaled model with each doubling of ranks (mem) */
+/* growth of the error of the scaled model with each doubling of ranks (unverified) */
 static const double SIGMA_PER_DOUBLING = 0.08;
 
 /* Nearest rank sets with the same library and operation on the same kind of link, with fewer and
@@ -56,8 +57,8 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
     time->extrapolated = reading->extrapolated;
 }
 
-/* `wanted`: what the library runs on the rank set asked for, whose ratio the samples shall tell;
- * NULL: as on their own. */
+/* measured / model from the samples of a rank set. `wanted`: what the library runs on the rank set
+ * asked for, so that samples of the same algorithm count; NULL: the model of their own rank set. */
 static enum dl_code read_set(const struct dl_system *system, const struct dl_coll_measured *m,
                              dl_library_time_fn *model, const struct dl_collective_request *request,
                              const struct dl_collective_time *wanted, struct dl_coll_reading *out,
@@ -68,7 +69,7 @@ static enum dl_code read_set(const struct dl_system *system, const struct dl_col
     return dl_coll_samples_read(system, m, model, request, &base, out, err);
 }
 
-/* Between the rank sets on both sides by log ranks, or the one there is. */
+/* Interpolates by log ranks between the rank sets on both sides, or takes the only one. */
 static enum dl_code read_ranks(const struct dl_system *system, const struct nearest *near,
                                dl_library_time_fn *model,
                                const struct dl_collective_request *request,

@@ -65,6 +65,13 @@ static inline double dl_segment(double bytes, double segment_bytes) {
     return segment_bytes > 0.0 && bytes > segment_bytes ? segment_bytes : bytes;
 }
 
+/* F-COLL-DOUBLING-AG and F-COLL-HALVING: ceil(lg p) rounds that move (p - 1)/p of the buffer. Also
+ * what Bruck's algorithm and PAT cost. Seconds; segment_bytes is ignored. */
+double dl_coll_log_all_gather_s(const struct dl_hockney *link, double ranks, double bytes,
+                                double segment_bytes);
+double dl_coll_log_reduce_scatter_s(const struct dl_hockney *link, double ranks, double bytes,
+                                    double segment_bytes);
+
 /* F-COLL-HIERARCHICAL over levels with links of their own (level 0 inside): reduce-scatter down,
  * all-reduce on top, all-gather back. */
 double dl_coll_hierarchical_s(const struct dl_hockney *levels, const double *ranks, int level_count,

@@ -76,17 +76,17 @@ static enum dl_code check(const struct dl_collective_request *request, struct dl
     if ((unsigned)request->op >= DL_COLL_OPS || (unsigned)request->library >= DL_LIBRARIES)
         return dl_fail(err, DL_ERR_USAGE, "unknown collective operation or library");
     if (!(request->bytes >= 0.0) || isinf(request->bytes))
-        return dl_fail(err, DL_ERR_USAGE, "a collective needs a size of 0 bytes or more, got %g",
+        return dl_fail(err, DL_ERR_USAGE, "expected a collective of at least 0 bytes, got %g",
                        request->bytes);
     if (request->nodes < 1 || request->ranks_per_node < 1)
         return dl_fail(err, DL_ERR_USAGE,
-                       "a collective needs at least 1 node and 1 rank, got %lld x %lld",
+                       "expected a collective over at least 1 node and 1 rank, got %lld x %lld",
                        (long long)request->nodes, (long long)request->ranks_per_node);
     return DL_OK;
 }
 
-/* Member by member: a structure this size would be cleared by an instruction that takes a third of
- * the whole time. */
+/* Member by member: clearing the whole structure would take a third of the time of this function.
+ */
 static void clear(struct dl_collective_time *out) {
     out->time_s = out->latency_s = out->bandwidth_s = out->sigma_log = out->steps = out->channels =
         0.0;

@@ -52,11 +52,16 @@ struct dl_collective_request {
      * all-to-all: the full (concatenated) size of one rank's buffer; gather, scatter: the root's
      * buffer; halo: what goes to each of two neighbours */
     double bytes;
-    int64_t nodes;            /* that take part */
-    int64_t ranks_per_node;   /* that take part */
-    double flows_per_adapter; /* like groups that use the same adapter at once; 1: alone */
-    const char *algorithm;    /* forced ("ring", "tree"); NULL: as the library chooses */
-    const char *protocol;     /* forced ("LL"); NULL */
+    /* that take part */
+    int64_t nodes;
+    /* that take part */
+    int64_t ranks_per_node;
+    /* like groups that use the same adapter at once; 1: alone */
+    double flows_per_adapter;
+    /* forced ("ring", "tree"); NULL: as the library chooses */
+    const char *algorithm;
+    /* forced ("LL"); NULL */
+    const char *protocol;
     /* MPI on device memory that stages every message through the host; other libraries know where
      * their buffers are */
     bool device_buffers;
@@ -70,7 +75,8 @@ struct dl_collective_request {
     /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the job
      * that holds the groups. 0: the group is nodes x ranks_per_node */
     int64_t group_size;
-    int64_t group_stride; /* in ranks, node by node; 0, 1: neighbours */
+    /* in ranks, node by node; 0, 1: neighbours */
+    int64_t group_stride;
     /* such groups that communicate at the same time on the nodes of the job (with group_size 0: on
      * each node), this one included; 0, 1: alone */
     int64_t concurrent;
@@ -125,32 +131,40 @@ struct dl_collective_algorithm {
     enum dl_collective_op op;
     double (*time_s)(const struct dl_hockney *link, double ranks, double bytes,
                      double segment_bytes);
-    bool (*valid)(double ranks); /* NULL: any */
+    /* NULL: any */
+    bool (*valid)(double ranks);
 };
 extern const struct dl_collective_algorithm *const dl_collective_algorithms[]; /* NULL-terminated */
 const struct dl_collective_algorithm *dl_collective_algorithm_find(const char *name);
 
 /* F-PS-PUSH-PULL: synchronous push of gradients to servers and pull of weights between nodes. */
 struct dl_parameter_server_request {
-    double workers, servers; /* nodes; server nodes that are also workers when colocated */
-    double total_bytes;      /* S: of all parameters, each way, one worker */
+    /* nodes; server nodes that are also workers when colocated */
+    double workers, servers;
+    /* S: of all parameters, each way, one worker */
+    double total_bytes;
     /* what the fullest server holds; total_bytes / servers when perfectly balanced */
     double largest_server_bytes;
-    bool colocated; /* servers share the workers' nodes */
+    /* servers share the workers' nodes */
+    bool colocated;
     /* push and pull do not overlap (a TCP stack bound by one host thread) */
     bool half_duplex;
-    double message_count; /* messages of one worker, each way (variables or slices) */
+    /* messages of one worker, each way (variables or slices) */
+    double message_count;
     /* host time of one message or RPC, sender and receiver together */
     double message_s;
-    double copy_bytes_per_s; /* serialisation and host copies on one node; NAN: free */
+    /* serialisation and host copies on one node; NAN: free */
+    double copy_bytes_per_s;
     /* server's rate of adding gradients; NAN: host memory bandwidth / 3, or free */
     double update_bytes_per_s;
 };
 struct dl_parameter_server_time {
-    double time_s, latency_s, bandwidth_s; /* time_s = latency_s + bandwidth_s */
+    /* time_s = latency_s + bandwidth_s */
+    double time_s, latency_s, bandwidth_s;
     /* parts: gradients in, weights out, sums on the fullest server */
     double push_s, pull_s, server_s;
-    const char *formula, *limit; /* limit: "worker", "server", "message", "update" */
+    /* limit: "worker", "server", "message", "update" */
+    const char *formula, *limit;
 };
 /* DL_ERR_INPUT without links.inter (more than one node). One node with colocated server: only
  * copies and sums. */

@@ -7,43 +7,21 @@
 #include "model/base/provenance.h"
 
 #define STRING(member, need, text)                                                                 \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_device, member),     \
-        .required = need, .help = text                                                             \
-    }
+    DL_FIELD(struct dl_device, member, STRING, .required = need, .help = text)
 #define NUMBER(member, low, high, measure, text)                                                   \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_device, member),     \
-        .min = low, .max = high, .unit = measure, .help = text                                     \
-    }
+    DL_FIELD(struct dl_device, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 
 static const char *const rate_units[] = {"vector", "matrix", NULL};
 
 static const struct dl_field rate_fields[] = {
-    {.key = "precision",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_rate, precision),
-     .choices = dl_precision_names,
-     .required = true,
-     .help = "of the arithmetic; mixed has no rate of its own"},
-    {.key = "unit",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_rate, unit),
-     .choices = rate_units,
-     .required = true,
-     .help = "vector, or matrix: tensor cores, AMX"},
-    {.key = "peak_flop_per_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_rate, peak_flop_per_s),
-     .min = 1e6,
-     .max = 1e18,
-     .unit = DL_UNIT_FLOP_PER_S,
-     .required = true,
-     .help = "datasheet peak, dense"},
-    {.key = "source",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_rate, source),
-     .help = "key of SOURCES.md; absent: the device's"},
+    DL_FIELD(struct dl_rate, precision, CHOICE, .choices = dl_precision_names, .required = true,
+             .help = "precision of the arithmetic; mixed has no rate of its own"),
+    DL_FIELD(struct dl_rate, unit, CHOICE, .choices = rate_units, .required = true,
+             .help = "vector, or matrix (tensor cores, AMX)"),
+    DL_FIELD(struct dl_rate, peak_flop_per_s, NUMBER, DL_RANGE(1e6, 1e18, DL_UNIT_FLOP_PER_S),
+             .required = true, .help = "datasheet peak, dense"),
+    DL_FIELD(struct dl_rate, source, STRING,
+             .help = "key of data/SOURCES.md; absent: the device's"),
     {.key = NULL},
 };
 
@@ -55,27 +33,18 @@ static const struct dl_schema rate_schema = {
 };
 
 #define WORK_CHOICE(member, names, text)                                                           \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_CHOICE,                                                   \
-        .offset = offsetof(struct dl_work_factor, member), .choices = names, .required = true,     \
-        .help = text                                                                               \
-    }
+    DL_FIELD(struct dl_work_factor, member, CHOICE, .choices = names, .required = true,            \
+             .help = text)
+
 static const struct dl_field work_fields[] = {
     WORK_CHOICE(work, dl_work_names, "kind of work"),
-    WORK_CHOICE(pass, dl_pass_names, "of training"),
-    WORK_CHOICE(precision, dl_precision_names, "of the samples"),
-    {.key = "factor",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_work_factor, factor),
-     .min = 0.01,
-     .max = 100,
-     .unit = DL_UNIT_NONE,
-     .required = true,
-     .help = "measured time of such kernels / time from the model that all kinds share"},
-    {.key = "source",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_work_factor, source),
-     .help = "key of SOURCES.md; absent: the device's"},
+    WORK_CHOICE(pass, dl_pass_names, "pass of training"),
+    WORK_CHOICE(precision, dl_precision_names, "precision of the samples"),
+    DL_FIELD(struct dl_work_factor, factor, NUMBER, DL_RANGE(0.01, 100, DL_UNIT_NONE),
+             .required = true,
+             .help = "measured time of such kernels / time from the model that all kinds share"),
+    DL_FIELD(struct dl_work_factor, source, STRING,
+             .help = "key of data/SOURCES.md; absent: the device's"),
     {.key = NULL},
 };
 
@@ -89,56 +58,36 @@ static const struct dl_schema work_schema = {
 static const struct dl_field device_fields[] = {
     STRING(name, true, "name of the file"),
     STRING(summary, true, "one line"),
-    STRING(source, false, "key of SOURCES.md for every number without its own"),
+    STRING(source, false, "key of data/SOURCES.md for numbers without their own"),
     STRING(kind, true, "gpu or cpu"),
     STRING(vendor, false, "maker, in lower case"),
     STRING(architecture, false, "generation, in lower case: volta"),
-    {.key = "memory_bytes",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_device, memory_bytes),
-     .min = 1e6,
-     .max = 1e15,
-     .unit = DL_UNIT_BYTE,
-     .required = true,
-     .help = "capacity of the device's memory"},
-    {.key = "memory_bandwidth_bytes_per_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_device, memory_bandwidth_bytes_per_s),
-     .min = 1e6,
-     .max = 1e15,
-     .unit = DL_UNIT_BYTE_PER_S,
-     .required = true,
-     .help = "memory bandwidth of the datasheet"},
+    DL_FIELD(struct dl_device, memory_bytes, NUMBER, DL_RANGE(1e6, 1e15, DL_UNIT_BYTE),
+             .required = true, .help = "capacity of the device's memory"),
+    DL_FIELD(struct dl_device, memory_bandwidth_bytes_per_s, NUMBER,
+             DL_RANGE(1e6, 1e15, DL_UNIT_BYTE_PER_S), .required = true,
+             .help = "memory bandwidth of the datasheet"),
     NUMBER(memory_efficiency, 0.01, 1, DL_UNIT_NONE,
-           "attained / datasheet bandwidth of long streams"),
+           "bandwidth of long streams: attained / datasheet"),
     NUMBER(l2_bytes, 1, 1e12, DL_UNIT_BYTE, "last-level cache"),
-    {.key = "unit_count",
-     .type = DL_FIELD_INTEGER,
-     .offset = offsetof(struct dl_device, unit_count),
-     .min = 1,
-     .max = 1e6,
-     .unit = DL_UNIT_COUNT,
-     .help = "streaming multiprocessors or cores"},
+    DL_FIELD(struct dl_device, unit_count, INTEGER, DL_RANGE(1, 1e6, DL_UNIT_COUNT),
+             .help = "streaming multiprocessors or cores"),
     NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
     NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
     NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
-           "a CPU's arithmetic while all other devices of the host work too / alone"),
+           "CPU: time of arithmetic with all devices of the host busy / time alone"),
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
     NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
-           "compute lost beside NCCL / its transfers: its kernels hold units of the device, also "
-           "while they wait"),
+           "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "
+           "the device even while they wait"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
-    NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory that runtime and libraries take"),
+    NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE,
+           "device memory that the runtime and libraries take"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
            "default workspace limit of the convolution library"),
-    {.key = "rates",
-     .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_device, rates),
-     .count_offset = offsetof(struct dl_device, rate_count),
-     .child = &rate_schema,
-     .required = true,
-     .help = "peak arithmetic rates"},
+    DL_FIELD(struct dl_device, rates, LIST, .count_offset = offsetof(struct dl_device, rate_count),
+             .child = &rate_schema, .required = true, .help = "peak arithmetic rates"),
     {.key = "kernel_models",
      .alias = "surfaces",
      .type = DL_FIELD_LIST,
@@ -146,29 +95,23 @@ static const struct dl_field device_fields[] = {
      .count_offset = offsetof(struct dl_device, kernel_model_count),
      .child = &dl_kernel_model_schema,
      .help = "fitted kernel-time models; absent: those of kernels/NAME.json, if any"},
-    {.key = "works",
-     .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_device, works),
-     .count_offset = offsetof(struct dl_device, work_count),
-     .child = &work_schema,
-     .help = "kinds of work that were measured separately"},
+    DL_FIELD(struct dl_device, works, LIST, .count_offset = offsetof(struct dl_device, work_count),
+             .child = &work_schema, .help = "kinds of work that were measured separately"),
     {.key = "kernel_models_from",
      .alias = "surfaces_from",
      .type = DL_FIELD_STRING,
      .offset = offsetof(struct dl_device, kernel_models_from),
      .help = "device whose kernel-time models are borrowed, scaled by the ratio of the peaks"},
     NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
-           "time of convolutions without a fast algorithm (1x1, strided, unequal sides) / by "
-           "borrowed kernel times"),
+           "convolutions without a fast algorithm (1x1, strided, unequal sides): time / time from "
+           "borrowed kernel-time models"),
     NUMBER(norm_scale, 0.1, 20, DL_UNIT_NONE,
-           "time of batch normalisations by libraries of the device's time / by bandwidth, where "
-           "the framework's file has none"),
-    {.key = "sources",
-     .type = DL_FIELD_MAP,
-     .offset = offsetof(struct dl_device, sources),
-     .count_offset = offsetof(struct dl_device, source_count),
-     .help = "member -> key of SOURCES.md"},
-    STRING(comment, false, "choices made between sources"),
+           "batch normalization by the libraries of the device's time: time / time by bandwidth, "
+           "where the framework file gives none"),
+    DL_FIELD(struct dl_device, sources, MAP,
+             .count_offset = offsetof(struct dl_device, source_count),
+             .help = "member -> key of data/SOURCES.md"),
+    STRING(comment, false, "free text: how sources that disagree were weighed"),
     {.key = NULL},
 };
 
@@ -208,7 +151,9 @@ static enum dl_code check_rates(const struct dl_device *device, const struct dl_
         for (int j = 0; j < i; j++)
             if (device->rates[j].precision == rate->precision &&
                 device->rates[j].unit == rate->unit)
-                return dl_json_fail(doc, where, err, "the same precision and unit as rates[%d]", j);
+                return dl_json_fail(
+                    doc, where, err,
+                    "expected one rate for each precision and unit; rates[%d] has the same", j);
     }
     snprintf(where, sizeof where, "%srates", prefix);
     if (device->rate_count == 0) return dl_json_fail(doc, where, err, "expected at least one rate");
@@ -227,7 +172,8 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
     if (device->kernel_models_from != NULL &&
         strcmp(device->kernel_models_from, device->name) == 0) {
         snprintf(where, sizeof where, "%ssurfaces_from", prefix);
-        return dl_json_fail(doc, where, err, "a device cannot borrow from itself");
+        return dl_json_fail(doc, where, err,
+                            "expected another device: a device cannot borrow from itself");
     }
     if (dl_known(device->context_bytes) && device->context_bytes >= device->memory_bytes) {
         snprintf(where, sizeof where, "%scontext_bytes", prefix);

@@ -1,5 +1,6 @@
-/* device.h - one accelerator (or CPU socket): peaks, memory, kernel-time surfaces, host costs.
- * A device is data (data/devices/NAME.json, or a profile written by calibrate); unknown members are
+/* device.h - one accelerator or CPU socket: peaks, memory, kernel-time models, host costs.
+ *
+ * A device is data: data/devices/NAME.json, or a profile that calibrate wrote. Unknown numbers are
  * NAN.
  */
 #ifndef DL_MODEL_HARDWARE_DEVICE_H
@@ -10,8 +11,7 @@
 #include "model/hardware/kernel_model.h"
 
 struct dl_rate {
-    /* enum dl_precision; DL_MIXED is not a rate of its own: it uses fp16 */
-    int precision;
+    int precision;          /* enum dl_precision; DL_MIXED has no rate of its own: it uses fp16 */
     int unit;               /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
     double peak_flop_per_s; /* dense */
     const char *source;
@@ -19,60 +19,55 @@ struct dl_rate {
 
 struct dl_work_factor {        /* F-KERNEL-WORK */
     int work, pass, precision; /* enum dl_work, dl_pass, dl_precision */
-    double factor;             /* measured / what the surface of all kinds says */
+    double factor;             /* measured time / time from the model that all kinds share */
     const char *source;
 };
 
 struct dl_device {
-    /* source: key of data/SOURCES.md, for every number without its own */
-    const char *name, *summary, *source;
+    const char *name, *summary;
+    const char *source;                  /* key of data/SOURCES.md for numbers without their own */
     const char *kind;                    /* "gpu" or "cpu" */
     const char *vendor, *architecture;   /* "nvidia", "volta" */
     double memory_bytes;                 /* capacity */
     double memory_bandwidth_bytes_per_s; /* datasheet */
-    double memory_efficiency;            /* attained / datasheet for long streams, 0..1 */
-    double l2_bytes;                     /* last-level cache; NAN: unknown */
+    double memory_efficiency;            /* long streams: attained / datasheet, 0..1 */
+    double l2_bytes;                     /* last-level cache */
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
-    /* its arithmetic while all other devices of the host work too / alone; NAN: unknown */
-    double together_ratio;
-    double kernel_latency_s; /* shortest kernel, start to end, on the device */
-    double kernel_gap_s;     /* between two queued kernels on the device */
-    /* compute lost beside NCCL / its transfers; NAN: as the framework says */
-    double collective_slowdown_frac;
-    double launch_s;        /* host time to queue one kernel with the bare runtime */
-    double context_bytes;   /* memory that the runtime and libraries take */
-    double workspace_bytes; /* default workspace limit of the convolution library */
+    double together_ratio;           /* CPU: time with all devices of the host busy / time alone */
+    double kernel_latency_s;         /* shortest kernel, start to end, on the device */
+    double kernel_gap_s;             /* between two queued kernels on the device */
+    double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
+                                        NAN: as the framework says */
+    double launch_s;                 /* host time to queue one kernel with the bare runtime */
+    double context_bytes;            /* device memory that the runtime and libraries take */
+    double workspace_bytes;          /* default workspace limit of the convolution library */
     struct dl_rate *rates;
     int rate_count;
-    struct dl_kernel_model *kernel_models;
-    int kernel_model_count; /* fitted; ordered as in the file */
-    /* kinds of work that a calibration measured by themselves */
-    struct dl_work_factor *works;
+    struct dl_kernel_model *kernel_models; /* in the order of the file */
+    int kernel_model_count;
+    struct dl_work_factor *works; /* kinds of work that a calibration measured separately */
     int work_count;
-    /* another device whose surfaces are borrowed, scaled by peaks; NULL: none */
-    const char *kernel_models_from;
-    /* time of convolutions without a fast algorithm / by borrowed surfaces; NAN: 1. F-DIRECT-CONV
-     */
-    double direct_conv_scale;
-    /* time of batch normalisations by libraries of the device's time / by bandwidth; NAN: 1.
-     * F-DEVICE-NORM */
-    double norm_scale;
-    const struct dl_device *borrowed; /* loaded from kernel_models_from (not in the file) */
-    struct dl_map_entry *sources;
-    int source_count;    /* key -> source of single members */
-    const char *comment; /* choices between sources that disagree; free text */
+    const char *kernel_models_from; /* device that lends its models, scaled by peaks; NULL: none */
+    double direct_conv_scale;       /* F-DIRECT-CONV: convolutions without a fast algorithm,
+                                       time / that of the borrowed models; NAN: 1 */
+    double norm_scale;              /* F-DEVICE-NORM: batch normalization by the libraries of the
+                                       device's time / by bandwidth; NAN: 1 */
+    const struct dl_device *borrowed; /* loaded from kernel_models_from; not in the file */
+    struct dl_map_entry *sources;     /* member -> source */
+    int source_count;
+    const char *comment; /* free text: how sources that disagree were weighed */
 };
 
 extern const struct dl_schema dl_device_schema;
 
-/* Peak [flop/s] of the fastest unit that serves `precision`, or NAN when the device has none or it
- * is unknown. mixed: the fp16 matrix units. A device without them runs fp16 on its fp16 vector rate
- * if it has one, else on the fp32 one, and mixed on the fp32 vector rate (16-bit storage, fp32
+/* Peak [flop/s] of the fastest unit that serves `precision`; NAN when the device has none or its
+ * rate is unknown. mixed takes the fp16 matrix units. A device without them runs fp16 at its fp16
+ * vector rate, else its fp32 one, and mixed at the fp32 vector rate (16-bit storage, fp32
  * arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
 
-/* Checks across members; name for errors. */
+/* Checks conditions between members. DL_ERR_INPUT at the member of `doc` that breaks one. */
 enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc,
                              struct dl_err *err);
 /* The same for a device at `path` of a larger document ("device_profile"). */

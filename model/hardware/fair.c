@@ -6,8 +6,7 @@
 
 static bool active(const struct dl_fair_class *c) { return c->rate_bytes_per_s < 0.0; }
 
-/* What a link carries at a common rate of 1 of the active classes, and what the others hold of it.
- */
+/* Common rate of the active classes at which the link is full, given what the others hold of it. */
 static double full_at(double capacity_bytes_per_s, int link, const struct dl_fair_class *classes,
                       int class_count) {
     double load = 0.0, held = 0.0;
@@ -23,7 +22,7 @@ static double full_at(double capacity_bytes_per_s, int link, const struct dl_fai
     return left > 0.0 ? left / load : 0.0;
 }
 
-/* A single class needs no rounds: what the fullest link allows, or its demand. */
+/* A single class needs no rounds: it gets what the fullest link allows, at most its demand. */
 static void one_class(const double *capacity_bytes_per_s, int link_count,
                       struct dl_fair_class *class) {
     class->rate_bytes_per_s = class->demand_bytes_per_s, class->limit = -1;

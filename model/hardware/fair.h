@@ -1,8 +1,8 @@
 /* fair.h - max-min fair shares of links among flows (F-FAIR).
  *
- * Flows that do the same form a class. Rates of all classes rise together until a link is full or a
- * class has all it can use; the classes that this stops keep their rate, the others rise on
- * (progressive filling, Bertsekas and Gallager 1992). No flow can then get more without a slower
+ * Equal flows form a class. The rates of all classes rise together until a link is full or a class
+ * has all it can use; the classes that this stops keep their rate and the others continue
+ * (progressive filling, Bertsekas and Gallager 1992). Then no flow can get more without a slower
  * one getting less.
  */
 #ifndef DL_MODEL_HARDWARE_FAIR_H
@@ -11,15 +11,15 @@
 enum { DL_FAIR_LINKS = 8 };
 
 struct dl_fair_class {
-    double flows;              /* in the class */
-    double demand_bytes_per_s; /* most that one flow can use; HUGE_VAL: any */
-    /* bytes on each link for one byte of a flow; 0: does not pass it */
-    double use_frac[DL_FAIR_LINKS];
-    double rate_bytes_per_s; /* filled: of one flow */
-    int limit;               /* filled: the link that stopped it; -1: its demand */
+    double flows;                   /* in the class */
+    double demand_bytes_per_s;      /* most that one flow can use; HUGE_VAL: any */
+    double use_frac[DL_FAIR_LINKS]; /* bytes on each link per byte of a flow; 0: not on its path */
+    double rate_bytes_per_s;        /* result: of one flow */
+    int limit;                      /* result: the link that stopped it; -1: its demand */
 };
 
-/* capacity_bytes_per_s: of `link_count` <= DL_FAIR_LINKS links; HUGE_VAL: no limit. */
+/* Sets rate_bytes_per_s and limit of each class. capacity_bytes_per_s: of `link_count` <=
+ * DL_FAIR_LINKS links; HUGE_VAL: no limit. */
 void dl_fair_shares(const double *capacity_bytes_per_s, int link_count,
                     struct dl_fair_class *classes, int class_count);
 

@@ -1,7 +1,7 @@
-/* kernel.c - kernels from shapes, and the choice of what times them: a fitted surface of the
- * device, one borrowed from a relative, or the roofline. Formula ids F-KERNEL-ROOFLINE,
- * F-KERNEL-STREAM and F-KERNEL-WORK here, F-KERNEL-MODEL in kernel_model_time.c. Not modelled:
- * overlap of kernels on one device, clock changes, the launch gap (host side: framework files).
+/* kernel.c - kernels from shapes, and the model that times each: one fitted to the device, one
+ * borrowed from a related device, or the roofline. Formulas F-KERNEL-ROOFLINE, F-KERNEL-STREAM and
+ * F-KERNEL-WORK; F-KERNEL-MODEL is in kernel_model_time.c. Not modelled: kernels that run
+ * concurrently on one device, clock changes, launch gaps (host time: framework files).
  */
 #include "model/hardware/kernel.h"
 
@@ -92,11 +92,11 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
                               .launches = 1.0};
 }
 
-/* Surfaces of datasheet numbers, for devices without samples: products, and convolutions by pass.
- * Latency, rate and bandwidth are shares of the device's, carried by the scale. Numbers: medians
- * over the nine devices of data/kernels (the same as the priors of calibrate/fits/fit_base.c).
+/* F-KERNEL-ROOFLINE: models for devices without samples, for GEMMs and for convolutions by pass.
+ * Latency, rate and bandwidth are fractions of the device's, which the scale carries. Numbers:
+ * medians over the nine devices of data/kernels (also the priors of calibrate/fits/fit_base.c).
  * base_sigma_log: 90th percentile of |log error| / 1.645 when those devices are predicted this way:
- * 0.2 to 0.6 (median 0.33) for products, 0.3 to 0.7 (0.5) for convolutions. */
+ * 0.2 to 0.6 (median 0.33) for GEMMs, 0.3 to 0.7 (0.5) for convolutions. */
 #define SAME_FOR_ALL                                                                               \
     .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .tile_64_gain = 1.0,           \
     .tile_32_gain = 1.0, .padded_pointwise_gain = 1.0, .m_trans_gain = 1.0, .n_trans_gain = 1.0,   \
@@ -125,25 +125,25 @@ static const struct dl_kernel_model GENERIC_CONV[] = {
 };
 /* Matrix units: no Winograd, channels padded. */
 static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;
-/* Share of the datasheet's bandwidth that long streams attain, where the device file has none: 0.75
- * to 0.85 are usual (mem). */
+/* Fraction of the datasheet's bandwidth that long streams attain, where the device file has none;
+ * 0.75 to 0.85 are usual (unverified). */
 static const double GENERIC_BANDWIDTH_FRAC = 0.8;
-static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (mem) */
-/* Times outside the pass, precision or device that was measured are uncertain by this much more
- * (log scale). Devices: 90th percentile of |log error| / 1.645 of one device's published times from
- * another's model, 0.1 to 0.2 within one architecture (GTX 1080 Ti and Titan Xp, M40 and Titan
- * X), 0.2 to 0.6 across; the first two are estimates (mem). */
+static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (unverified) */
+/* Further uncertainty (log scale) of times outside the measured pass, precision or device. Devices:
+ * 90th percentile of |log error| / 1.645 when one device's model predicts another's published
+ * times: 0.1 to 0.2 within an architecture (GTX 1080 Ti and Titan Xp, M40 and Titan X), 0.2 to 0.6
+ * across. Pass and precision are estimates (unverified). */
 static const double OTHER_PASS_SIGMA = 0.4, OTHER_PRECISION_SIGMA = 0.2;
 static const double SAME_ARCHITECTURE_SIGMA = 0.12, OTHER_ARCHITECTURE_SIGMA = 0.35;
-/* Last-level cache is about twice as fast as memory (mem: V100 reads 2.2 TB/s from it, against 0.9
- * TB/s). */
+/* The last-level cache is about twice as fast as memory (unverified: V100 reads it at 2.2 TB/s, its
+ * memory at 0.9 TB/s). */
 static const double CACHE_SPEEDUP = 2.0;
 /* Depthwise convolution reads each input point kernel-area times through the cache and reuses it
- * poorly: share of the stream bandwidth that the three passes attain (mem: cuDNN 7 depthwise
+ * poorly: fraction of the stream bandwidth that each pass attains (unverified: cuDNN 7 depthwise
  * kernels reach 0.2 to 0.6). */
 static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
 static const double DEPTHWISE_SIGMA = 0.5;
-static const double STREAM_SIGMA = 0.15; /* (mem) */
+static const double STREAM_SIGMA = 0.15; /* (unverified) */
 
 static double or_else(double value, double fallback) { return dl_known(value) ? value : fallback; }
 
@@ -156,8 +156,8 @@ static double device_latency(const struct dl_device *device) {
     return or_else(device->kernel_latency_s, GENERIC_LATENCY_S);
 }
 
-/* F-KERNEL-STREAM: t = launches latency + bytes / (efficiency bandwidth); what fits in the cache
- * moves faster. */
+/* F-KERNEL-STREAM: t = launches latency + bytes / (efficiency bandwidth); faster where the bytes
+ * fit in the cache. */
 static void stream_time(const struct dl_device *device, const struct dl_kernel *kernel,
                         double bytes, double share, struct dl_kernel_time *out) {
     double speedup = 1.0;
@@ -177,7 +177,7 @@ static void stream_time(const struct dl_device *device, const struct dl_kernel *
     out->origin_device = device->name;
 }
 
-/* Precisions whose surface serves `wanted`, best first: the same kind of unit, then fp32. */
+/* Precisions whose model serves `wanted`, best first: those of the same kind of unit, then fp32. */
 static const enum dl_precision *stand_ins(enum dl_precision wanted) {
     static const enum dl_precision of_fp32[] = {DL_FP32, DL_PRECISIONS};
     static const enum dl_precision of_tf32[] = {DL_TF32, DL_MIXED, DL_FP16,
@@ -210,8 +210,8 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
     return NULL;
 }
 
-/* Best surface of a device for a kernel. A matrix product is the same in every pass; a convolution
- * without samples of its pass takes the forward ones. */
+/* Best model of a device for a kernel; NULL: none. A GEMM is the same in every pass; a convolution
+ * without samples of its pass takes the forward model. */
 static const struct dl_kernel_model *choose(const struct dl_device *device,
                                             enum dl_precision precision,
                                             const struct dl_kernel *kernel) {
@@ -275,7 +275,7 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
     dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
     enum dl_pass pass = kernel->pass == DL_UPDATE ? DL_FORWARD : kernel->pass;
     struct dl_kernel_model generic = kernel->op == DL_OP_CONV ? GENERIC_CONV[pass] : GENERIC_GEMM;
-    /* A rate above that of fp32 comes from matrix units. */
+    /* A rate above the fp32 rate comes from matrix units. */
     if (precision != DL_FP32 && !(peak <= dl_device_peak(device, DL_FP32)) &&
         kernel->op == DL_OP_CONV) {
         generic.gain_3x3 = MATRIX_GAIN_3X3;
@@ -293,9 +293,9 @@ static bool is_depthwise(const struct dl_kernel *kernel) {
            kernel->groups >= kernel->in_channels;
 }
 
-/* F-KERNEL-WORK: what samples of one kind of work (layer normalisation, softmax, a whole attention)
- * took, over what the surface that all kinds share says of the same samples. A kind without samples
- * in a precision takes those of the next one; gradients of weights go with those of data. */
+/* F-KERNEL-WORK: measured times of one kind of work (layer normalization, softmax, a whole
+ * attention) / times of the same kernels by the model that all kinds share. A kind without samples
+ * in a precision takes those of the next best one; weight gradients go with data gradients. */
 static double work_factor(const struct dl_device *device, enum dl_precision precision,
                           const struct dl_kernel *kernel) {
     const enum dl_pass pass = kernel->pass == DL_BACKWARD_WEIGHTS ? DL_BACKWARD_DATA : kernel->pass;
@@ -321,7 +321,8 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
     }
     const struct dl_kernel_model *model = choose(device, precision, kernel);
     const struct dl_device *owner = device;
-    /* Streams are not borrowed: the datasheet's bandwidth says more than a relative's samples. */
+    /* Streams are not borrowed: the datasheet's bandwidth says more than another device's samples.
+     */
     if (model == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
         owner = device->borrowed;
         model = choose(owner, precision, kernel);

@@ -10,18 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* spatial dimensions, outermost first: {depth, height, width}; unused ones are 1 */
+/* Spatial dimensions, outermost first: {depth, height, width}; unused ones are 1. */
 enum { DL_DIMS = 3 };
 
-enum dl_precision { /* of the arithmetic; the order is that of dl_precision_names */
-                    DL_FP32,
-                    DL_TF32,
-                    DL_MIXED,
-                    DL_FP16,
-                    DL_BF16,
-                    DL_FP8,
-                    DL_PRECISIONS
-};
+/* Precision of the arithmetic, in the order of dl_precision_names. */
+enum dl_precision { DL_FP32, DL_TF32, DL_MIXED, DL_FP16, DL_BF16, DL_FP8, DL_PRECISIONS };
 extern const char *const dl_precision_names[]; /* "fp32","tf32","mixed","fp16","bf16","fp8", NULL */
 /* Bytes of one activation element: 4 for fp32 and tf32, 2 for mixed, fp16, bf16, and 1 for fp8
  * operands. */
@@ -31,17 +24,15 @@ enum dl_pass { DL_FORWARD, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS, DL_UPDATE, DL_
 extern const char *const dl_pass_names[]; /* "fwd","bwd_data","bwd_filter","update", NULL */
 
 enum dl_op {
-    DL_OP_GEMM, /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
-    DL_OP_CONV, /* convolution, 1 to 3 spatial dimensions */
-    /* bandwidth-bound: reads and writes elements once (batch norm, ReLU, pooling, add, optimizer)
-     */
-    DL_OP_STREAM,
+    DL_OP_GEMM,   /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
+    DL_OP_CONV,   /* convolution, 1 to 3 spatial dimensions */
+    DL_OP_STREAM, /* bandwidth-bound: touches each element once (batch norm, ReLU, optimizer) */
     DL_OPS
 };
 extern const char *const dl_op_names[]; /* "gemm","conv","stream", NULL */
 
-/* What a kernel is for, where a calibration tells such kernels apart (F-KERNEL-WORK); ANY: it does
- * not. */
+/* What a kernel is for, where calibration distinguishes such kernels (F-KERNEL-WORK); ANY where it
+ * does not. */
 enum dl_work {
     DL_WORK_ANY,
     DL_WORK_BATCHNORM,
@@ -59,22 +50,25 @@ struct dl_kernel {
     enum dl_op op;
     enum dl_pass pass;
     enum dl_work work;
+
     /* DL_OP_GEMM */
     double m, n, k, count;
     bool a_trans, b_trans;
-    /* DL_OP_CONV: all of the whole call */
+
+    /* DL_OP_CONV, of the whole call */
     double batch, in_channels, out_channels, groups;
     double in[DL_DIMS], kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS],
         out[DL_DIMS];
-    /* all: work. For GEMM and CONV compulsory traffic of the three tensors. */
-    double flop;          /* 2 per multiply-add; elementwise operations for STREAM */
-    double read_elements; /* of the activation type */
-    double write_elements;
-    double extra_bytes; /* moved besides, of fixed width (fp32 statistics, masks, indices) */
-    double launches;    /* device kernels launched by this call, usually 1 */
+
+    /* All operations. Traffic of GEMM and CONV is the compulsory one of their three tensors. */
+    double flop;           /* 2 per multiply-add; elementwise operations for STREAM */
+    double read_elements;  /* of the activation type */
+    double write_elements; /* of the activation type */
+    double extra_bytes;    /* further traffic of fixed width (fp32 statistics, masks, indices) */
+    double launches;       /* device kernels that this call launches, usually 1 */
 };
 
-/* Kernels from their shapes, with flop and compulsory traffic filled in. */
+/* Kernels from their shapes, with flop and compulsory traffic set. */
 struct dl_kernel dl_kernel_gemm(enum dl_pass pass, double m, double n, double k, double count);
 struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_channels,
                                 double out_channels, double groups, const double in[DL_DIMS],
@@ -88,24 +82,21 @@ struct dl_device;
 enum dl_limit { DL_LIMIT_COMPUTE, DL_LIMIT_MEMORY, DL_LIMIT_LATENCY };
 
 struct dl_kernel_time {
-    /* on the device, launch gap not included; NAN when the device has no rate for it */
-    double time_s;
+    double time_s;       /* on the device, without the launch gap; NAN: no rate for it */
     double sigma_log;    /* standard deviation of log(time): its uncertainty */
-    enum dl_limit limit; /* what bounds it */
+    enum dl_limit limit; /* what bounds the time */
     bool extrapolated;   /* outside the samples, or no samples for this device */
     const char *formula; /* id: "F-KERNEL-MODEL", "F-KERNEL-ROOFLINE", "F-KERNEL-STREAM" */
-    /* "fitted", "borrowed" (the surface of a relative, scaled), "datasheet" */
-    const char *origin;
-    /* whose samples or datasheet: the device itself, or the one borrowed from */
-    const char *origin_device;
+    const char *origin;  /* "fitted", "borrowed" (a related device's model, scaled), "datasheet" */
+    const char *origin_device; /* owner of the samples or the datasheet */
 };
 
 /* Time of one call on a device in a precision. Pure; at most a few hundred ns. */
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out);
 
-/* F-CONV-WORKSPACE: the factor by which a convolution's time grows when a framework does not grant
- * the memory that its fastest algorithm works in (dl_kernel_workspace_bytes): the gain that the
+/* F-CONV-WORKSPACE: factor, at least 1, by which a convolution slows down when the framework grants
+ * less workspace than its fastest algorithm needs (dl_kernel_workspace_bytes): the gain that the
  * samples show. */
 double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision,
                                   const struct dl_kernel *kernel, double limit_bytes);

@@ -1,7 +1,7 @@
 /* kernel_match.h - rows of a published table of kernel times (DeepBench's columns) as kernels of
- * our vocabulary.
+ * kernel.h.
  *
- * GEMM and convolution tables; recurrent ones are not modelled as kernels. Pure: text in, kernels
+ * Reads GEMM and convolution tables; no kernel stands for a recurrent row. Pure: text in, kernels
  * out.
  */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MATCH_H
@@ -15,13 +15,11 @@ struct dl_kernel_row {
     struct dl_kernel kernel;
     enum dl_precision precision;
     double measured_s;
-    /* reason why the row is no kernel of ours (no time, a size missing); NULL: it is one */
-    const char *why;
+    const char *why; /* why the row is no kernel (no time, a size missing); NULL: it is one */
 };
 
-/* Name of the device file for a name in a table's device column ("V100" -> "v100_sxm2_16"), a name
- * of a device file itself unchanged; NULL: a device of the published tables that no file describes.
- */
+/* Device file for a name in a table's device column: "V100" -> "v100_sxm2_16"; the name of a device
+ * file stays as it is. NULL: a device of the published tables that no file describes. */
 const char *dl_kernel_match_device(const char *column);
 
 /* True when the header is that of a table of kernel times. */

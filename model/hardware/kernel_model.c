@@ -1,54 +1,40 @@
-/* kernel_model.c - the file of a fitted kernel-time surface: members, checks, and its samples
+/* kernel_model.c - the file of a kernel-time model: its members, their checks, and its samples
  * packed for evaluation. Not here: the evaluation (kernel_model_time.c), the fit
- * (calibrate/fits/fit_kernel.c), the choice of a surface (kernel.c).
+ * (calibrate/fits/fit_kernel.c), the choice of a model (kernel.c).
  */
 #include "model/hardware/kernel_model.h"
 
 #include <string.h>
 
-/* clang-format off */
-#define NUMBER(key_, unit_, low_, high_, required_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_kernel_model, key_),                    \
-     .min = (low_), .max = (high_), .unit = (unit_), .required = (required_), .help = (help_)}
-#define WITH_DEFAULT(key_, value_, low_, high_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_kernel_model, key_),                    \
-     .min = (low_), .max = (high_), .has_fallback = true, .fallback = (value_), .help = (help_)}
-#define NUMBERS(key_, count_, help_) \
-    {.key = #key_, .type = DL_FIELD_NUMBERS, .offset = offsetof(struct dl_kernel_model, key_), \
-     .count_offset = offsetof(struct dl_kernel_model, count_), .help = (help_)}
-/* clang-format on */
+#define NUMBER(member, unit_, low, high, need, text)                                               \
+    DL_FIELD(struct dl_kernel_model, member, NUMBER, DL_RANGE(low, high, unit_), .required = need, \
+             .help = text)
+#define WITH_DEFAULT(member, value, low, high, text)                                               \
+    DL_FIELD(struct dl_kernel_model, member, NUMBER, DL_RANGE(low, high, DL_UNIT_NONE),            \
+             .has_fallback = true, .fallback = (value), .help = text)
+#define NUMBERS(member, count, text)                                                               \
+    DL_FIELD(struct dl_kernel_model, member, NUMBERS,                                              \
+             .count_offset = offsetof(struct dl_kernel_model, count), .help = text)
 
 static const char *const distance_names[] = {"squares", "magnitudes", NULL};
 
 static const struct dl_field model_fields[] = {
-    {.key = "op",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, op),
-     .choices = dl_op_names,
-     .required = true,
-     .help = "operation"},
-    {.key = "pass",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, pass),
-     .choices = dl_pass_names,
-     .required = true,
-     .help = "forward, gradient of the data, gradient of the weights"},
-    {.key = "precision",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, precision),
-     .choices = dl_precision_names,
-     .required = true,
-     .help = "of the arithmetic"},
+    DL_FIELD(struct dl_kernel_model, op, CHOICE, .choices = dl_op_names, .required = true,
+             .help = "operation"),
+    DL_FIELD(struct dl_kernel_model, pass, CHOICE, .choices = dl_pass_names, .required = true,
+             .help = "forward, data gradient or weight gradient"),
+    DL_FIELD(struct dl_kernel_model, precision, CHOICE, .choices = dl_precision_names,
+             .required = true, .help = "precision of the arithmetic"),
     NUMBER(latency_s, DL_UNIT_S, 0.0, 1.0, true, "shortest kernel"),
     NUMBER(rate_flop_per_s, DL_UNIT_FLOP_PER_S, 1.0, 1e18, true, "attained by large kernels"),
     NUMBER(bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, 1.0, 1e16, true, "attained by large kernels"),
     WITH_DEFAULT(half_m, 0.0, 0.0, 1e9,
                  "length of the result's first (GEMM: longer) side that runs at half rate"),
-    WITH_DEFAULT(half_n, 0.0, 0.0, 1e9, "length of its other side that runs at half rate"),
+    WITH_DEFAULT(half_n, 0.0, 0.0, 1e9, "length of the result's other side that runs at half rate"),
     WITH_DEFAULT(half_k, 0.0, 0.0, 1e9, "length of the summed side that runs at half rate"),
-    WITH_DEFAULT(half_waves, 0.0, 0.0, 1e9, "tiles of 128 x 64 a unit that run at half rate"),
+    WITH_DEFAULT(half_waves, 0.0, 0.0, 1e9, "tiles of 128 x 64 per unit that run at half rate"),
     WITH_DEFAULT(unaligned_gain, 1.0, 1e-3, 1e3,
-                 "rate factor: 2-byte operands whose sides are no multiples of 8"),
+                 "rate factor: 2-byte operands with a side that is no multiple of 8"),
     WITH_DEFAULT(m_trans_gain, 1.0, 1e-3, 1e3,
                  "rate factor: operand of the longer side stored with k contiguous"),
     WITH_DEFAULT(n_trans_gain, 1.0, 1e-3, 1e3,
@@ -63,77 +49,54 @@ static const struct dl_field model_fields[] = {
     WITH_DEFAULT(wave_exponent, 0.0, -10.0, 10.0,
                  "rate falls with (whole waves of 128 x 64 tiles / smooth ones)^-exponent"),
     WITH_DEFAULT(stride_channels_exponent, 0.0, -10.0, 10.0,
-                 "stride_exponent rises by it with each octave of channels over 256"),
+                 "increase of stride_exponent with each octave of channels above 256"),
     WITH_DEFAULT(stride_filters_exponent, 0.0, -10.0, 10.0,
-                 "stride_exponent rises by it with each octave of filters over 256"),
+                 "increase of stride_exponent with each octave of filters above 256"),
     WITH_DEFAULT(padded_pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels with padding"),
     WITH_DEFAULT(narrow_gain, 1.0, 1e-3, 1e3, "rate factor: fewer than 8 input channels"),
     WITH_DEFAULT(pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels"),
     WITH_DEFAULT(grouped_gain, 1.0, 1e-3, 1e3, "rate factor: grouped convolution"),
     WITH_DEFAULT(tile_exponent, 0.0, -10.0, 10.0,
-                 "share (as an exponent) of whole tiles and waves in what sides lose"),
+                 "exponent that shares the loss of short sides between whole tiles (1) and the "
+                 "smooth form (0)"),
     WITH_DEFAULT(partial_waves, 0.0, 0.0, 1e3,
                  "waves lost to units without a tile; above 0: whole tiles by algorithm, no "
                  "half_m, half_n, half_waves"),
-    WITH_DEFAULT(winograd_gain, 1.0, 1e-3, 1e3, "rate factor: Winograd's products"),
-    {.key = "transform_bytes_per_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_kernel_model, transform_bytes_per_s),
-     .min = 1.0,
-     .max = 1e16,
-     .unit = DL_UNIT_BYTE_PER_S,
-     .has_fallback = true,
-     .fallback = 1e12,
-     .help = "attained by Winograd's transforms"},
-    WITH_DEFAULT(spread_gain, 1.0, 1e-3, 1e3,
-                 "rate factor: data gradients behind a stride, every point of the input"),
+    WITH_DEFAULT(winograd_gain, 1.0, 1e-3, 1e3, "rate factor: GEMMs of Winograd's algorithm"),
+    DL_FIELD(struct dl_kernel_model, transform_bytes_per_s, NUMBER,
+             DL_RANGE(1.0, 1e16, DL_UNIT_BYTE_PER_S), .has_fallback = true, .fallback = 1e12,
+             .help = "attained by Winograd's transforms"),
+    WITH_DEFAULT(
+        spread_gain, 1.0, 1e-3, 1e3,
+        "rate factor: data gradients of strided convolutions, over every point of the input"),
     WITH_DEFAULT(gather_gain, 1.0, 1e-3, 1e3,
-                 "rate factor: data gradients behind a stride, columns that are summed"),
-    {.key = "gather_bytes_per_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_kernel_model, gather_bytes_per_s),
-     .min = 1.0,
-     .max = 1e16,
-     .unit = DL_UNIT_BYTE_PER_S,
-     .has_fallback = true,
-     .fallback = 1e12,
-     .help = "attained by the sum of columns"},
+                 "rate factor: data gradients of strided convolutions, as columns that are summed"),
+    DL_FIELD(struct dl_kernel_model, gather_bytes_per_s, NUMBER,
+             DL_RANGE(1.0, 1e16, DL_UNIT_BYTE_PER_S), .has_fallback = true, .fallback = 1e12,
+             .help = "attained by the sum of the columns"),
     WITH_DEFAULT(tile_64_gain, 1.0, 1e-3, 1e3, "rate factor: tiles of 128 x 64"),
     WITH_DEFAULT(tile_32_gain, 1.0, 1e-3, 1e3, "rate factor: tiles of 128 x 32"),
     WITH_DEFAULT(channel_multiple, 1.0, 1.0, 1024.0,
                  "channels and filters are padded to this multiple"),
     WITH_DEFAULT(base_sigma_log, 0.35, 0.0, 10.0, "standard deviation of log(time / base)"),
-    {.key = "distance",
-     .type = DL_FIELD_CHOICE,
-     .offset = offsetof(struct dl_kernel_model, distance),
-     .choices = distance_names,
-     .help =
-         "between kernels: sum of squares or of magnitudes of the differences of their features"},
+    DL_FIELD(struct dl_kernel_model, distance, CHOICE, .choices = distance_names,
+             .help = "between kernels: sum of squares or of magnitudes of the differences of their "
+                     "features"),
     WITH_DEFAULT(offset, 0.0, -10.0, 10.0, "mean of log(time / base)"),
-    {.key = "features",
-     .type = DL_FIELD_STRINGS,
-     .offset = offsetof(struct dl_kernel_model, features),
-     .count_offset = offsetof(struct dl_kernel_model, feature_count),
-     .help = "what the distance is made of, by name; absent: those "
-             "that calibrations of dlmodel 0.1 took"},
+    DL_FIELD(struct dl_kernel_model, features, STRINGS,
+             .count_offset = offsetof(struct dl_kernel_model, feature_count),
+             .help = "what the distance is made of, by name; absent: those "
+                     "that calibrations of dlmodel 0.1 took"),
     NUMBERS(lengths, length_count, "length scale of each feature"),
     NUMBERS(points, point_count, "features / lengths of the samples, one feature after the other"),
-    NUMBERS(weights, weight_count, "one a sample"),
+    NUMBERS(weights, weight_count, "one per sample"),
     NUMBERS(domain_low, domain_low_count, "smallest value of each feature"),
     NUMBERS(domain_high, domain_high_count, "largest value of each feature"),
     NUMBER(sigma_log, DL_UNIT_NONE, 0.0, 10.0, true,
            "standard deviation of log(time / prediction), cross-validated"),
-    {.key = "samples",
-     .type = DL_FIELD_INTEGER,
-     .offset = offsetof(struct dl_kernel_model, samples),
-     .min = 0.0,
-     .max = 1e9,
-     .unit = DL_UNIT_COUNT,
-     .help = "kernels it was fitted to"},
-    {.key = "source",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model, source),
-     .help = "key of data/SOURCES.md"},
+    DL_FIELD(struct dl_kernel_model, samples, INTEGER, DL_RANGE(0.0, 1e9, DL_UNIT_COUNT),
+             .help = "kernels it was fitted to"),
+    DL_FIELD(struct dl_kernel_model, source, STRING, .help = "key of data/SOURCES.md"),
     {.key = NULL},
 };
 
@@ -145,20 +108,12 @@ const struct dl_schema dl_kernel_model_schema = {
 };
 
 static const struct dl_field set_fields[] = {
-    {.key = "device",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model_set, device),
-     .required = true,
-     .help = "name of the device file"},
-    {.key = "library",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model_set, library),
-     .help = "library that was measured, with its version"},
-    {.key = "source",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_kernel_model_set, source),
-     .required = true,
-     .help = "key of data/SOURCES.md"},
+    DL_FIELD(struct dl_kernel_model_set, device, STRING, .required = true,
+             .help = "name of the device file"),
+    DL_FIELD(struct dl_kernel_model_set, library, STRING,
+             .help = "measured library, with its version"),
+    DL_FIELD(struct dl_kernel_model_set, source, STRING, .required = true,
+             .help = "key of data/SOURCES.md"),
     {.key = "kernel_models",
      .alias = "surfaces",
      .type = DL_FIELD_LIST,
@@ -212,8 +167,8 @@ enum dl_code dl_kernel_model_check(const struct dl_kernel_model *model, const st
     return DL_OK;
 }
 
-/* Axes of files without names: those of the first releases, the first ones but for gradients of
- * weights. */
+/* Files of the first releases name no features: theirs are the first axes, except for weight
+ * gradients of convolutions. */
 static int unnamed_axis(const struct dl_kernel_model *model, int f) {
     static const int of_weights[] = {0, 1, 2, 3, 4, 6};
     return model->op == DL_OP_CONV && model->pass == DL_BACKWARD_WEIGHTS && f < 6 ? of_weights[f]
@@ -223,7 +178,7 @@ static int unnamed_axis(const struct dl_kernel_model *model, int f) {
 enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena *arena,
                                   struct dl_err *err) {
     static const float FAR = 1e6F; /* its covariance with anything vanishes */
-    /* octaves outside the samples' box that are no extrapolation yet */
+    /* octaves beyond the samples that do not count as extrapolation */
     static const double DOMAIN_MARGIN = 1.0;
     static const uintptr_t ALIGNMENT = 64; /* bytes */
     enum { WIDTH = DL_KERNEL_MODEL_WIDTH };
@@ -234,7 +189,7 @@ enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena
         arena, (size_t)blocks * (size_t)(axes + 1) * WIDTH * sizeof(float) + ALIGNMENT, 1);
     if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     float *packed = (float *)(void *)(room + (ALIGNMENT - (uintptr_t)room % ALIGNMENT) % ALIGNMENT);
-    /* one that is no feature is 0 over any length, and so within the domain */
+    /* An axis without a feature is 0 at any length scale, and so within the domain. */
     for (int axis = 0; axis < DL_AXES; axis++) {
         model->axes[axis] = 0;
         model->per_length[axis] = model->low[axis] = model->high[axis] = 0.0F;

@@ -1,40 +1,46 @@
-/* kernel_model.h - kernel time as a physical base times a fitted correction. Formula id
- * F-KERNEL-MODEL.
+/* kernel_model.h - kernel time as a physical base times a fitted correction (F-KERNEL-MODEL).
  *
- * One surface per device, precision, operation and pass; calibrate/fits/fit_kernel.c writes the
- * numbers from samples, the evaluation is here.
+ * A device has one model per precision, operation and pass. calibrate/fits/fit_kernel.c fits the
+ * numbers to samples; kernel_model_time.c evaluates them.
  *
- *   t = base(kernel) exp(offset + sum_i weights_i / (1 + d(x, points_i)))          x:
- * features(kernel) / lengths d(x, p) = sum_f (x_f - p_f)^2, or sum_f |x_f - p_f| where times change
- * in steps (distance) base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes /
- * bandwidth 1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
+ *   t = base(kernel) exp(offset + sum_i weights_i / (1 + d(x, points_i)))
+ *   x = features(kernel) / lengths
+ *   d(x, p) = sum_f (x_f - p_f)^2, or sum_f |x_f - p_f| where times change in steps (distance)
+ *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
+ *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
- * where tile_exponent a > 0 the factor of the sides and waves, s, is s^(1 - a) q^a (whole tiles:
- * kernel_model_tiles.h)
+ * With tile_exponent a > 0, the factor s of sides and waves becomes s^(1 - a) q^a, q being that of
+ * whole tiles (kernel_model_tiles.h).
  *
- * partial_waves w > 0 (convolutions of fp32 on GPUs): the algorithms of cuDNN instead, each a
- * product in the best of three tiles,
+ * With partial_waves w > 0 (fp32 convolutions on GPUs) cuDNN's algorithms replace 1/e, each a GEMM
+ * in the best of three tile sizes:
  *
- *   P(M, N, K, count) = (1 + half_k/K) min over tiles [ (tiles + w units) tile_m tile_n / (its gain
- * M N count) ] C = flop P(M, N, K, 1) / (rate g) 3x3, stride 1, 32 channels or more: C = 36
- * products T x N x K of T = batch ceil(out / 4) tiles (Winograd F(4x4, 3x3), Lavin and Gray 2015)
- * at rate winograd_gain, and its transforms: (1 + 2 36/16) (in + out) bytes / transform_bytes_per_s
- *   data behind a stride: the better (a quartic smooth minimum) of a product over every point of
- * the input, stride area times the work, / spread_gain; and of one over the output's points, /
- * gather_gain, whose columns are then summed (gather_bytes_per_s)
+ *   P(M, N, K, count) = (1 + half_k/K)
+ *                       min over tiles [ (tiles + w units) tile_m tile_n / (its gain M N count) ]
+ *   C = flop P(M, N, K, 1) / (rate g)
  *
- * M, N, K are the sides of the (implicit) matrix product, waves = M N count / (128 x 64 x units)
- * the tiles a unit gets, g the product of the gains that apply (Winograd, alignment, stride, whole
- * waves, ...). flop count channels padded for matrix units (cuDNN's tensor-core kernels need
- * multiples of 8). The cube is a smooth maximum (at most 26 % above it, where both are equal). e is
- * the smooth form of tile and wave quantization: a side of half_m runs at half speed. A feature is
- * the logarithm (base 2) of a quantity of the kernel; a surface says which ones it takes
- * (dl_kernel_model_features). The sum is a Gaussian process (Rasmussen and Williams 2006, chapters
- * 2 and 4: rational-quadratic covariance with alpha = 1; with the sum of magnitudes a mixture of
- * exponential covariances) on log(t / base); it fades to the base by itself away from the samples,
- * where `extrapolated` is set. Whole tiles and waves (kernel_model_tiles.h) are a feature of
- * convolutions. Not modelled: which of its algorithms and tile sizes the library chose, clocks that
- * change during a run, other work on the device.
+ *   - 3x3, stride 1, 32 channels or more (Winograd F(4x4, 3x3), Lavin and Gray 2015):
+ *     C = 36 GEMMs T x N x K of T = batch ceil(out / 4) tiles at the rate winograd_gain, and the
+ *     transforms, (1 + 2 36/16) (in + out) bytes / transform_bytes_per_s
+ *   - data gradients of strided convolutions, the better (a quartic smooth minimum) of
+ *     a GEMM over every point of the input, stride area times the work, / spread_gain; and
+ *     a GEMM over the output's points, / gather_gain, whose columns are then summed
+ *     (gather_bytes_per_s)
+ *
+ * M, N, K are the sides of the (implicit) GEMM; waves = M N count / (128 x 64 x units) is the
+ * number of tiles per unit; g is the product of the gains that apply (Winograd, alignment, stride,
+ * whole waves, ...). flop count channels padded for matrix units (cuDNN's tensor-core kernels need
+ * multiples of 8). The cube is a smooth maximum, at most 26 % above the maximum, where both are
+ * equal. e is the smooth form of tile and wave quantization: a side of half_m runs at half speed.
+ *
+ * A feature is the base-2 logarithm of a quantity of the kernel; a model names those it uses
+ * (dl_kernel_model_features). The sum is a Gaussian process on log(t / base) (Rasmussen and
+ * Williams 2006, chapters 2 and 4: rational-quadratic covariance with alpha = 1; with the sum of
+ * magnitudes a mixture of exponential covariances). It fades to the base far from the samples,
+ * where `extrapolated` is set.
+ *
+ * Not modelled: the algorithm and tile size that the library really chose, clocks that change
+ * during a run, other work on the device.
  */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MODEL_H
 #define DL_MODEL_HARDWARE_KERNEL_MODEL_H
@@ -42,9 +48,11 @@
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
 
-/* WIDTH: samples that are evaluated at a time */
-enum { DL_FEATURES_MAX = 10, DL_KERNEL_MODEL_WIDTH = 16 };
-/* Places in dl_kernel_model_shape.features that the base reads too; the last two are not among the
+enum {
+    DL_FEATURES_MAX = 10,
+    DL_KERNEL_MODEL_WIDTH = 16, /* samples evaluated at a time */
+};
+/* Axes that the base reads too: places in dl_kernel_model_shape.features. The last two are no
  * features. */
 enum {
     DL_AXIS_CHANNELS = 2,
@@ -60,72 +68,64 @@ struct dl_kernel_model {
     int op;        /* enum dl_op */
     int pass;      /* enum dl_pass */
     int precision; /* enum dl_precision */
-    /* base; the gains multiply the rate, absent ones are 1 (exponents and half sizes: 0) */
+
+    /* The base. Gains multiply the rate; absent gains are 1, exponents and half sizes 0. */
     double latency_s;
     double rate_flop_per_s;       /* attained by large kernels */
-    double bandwidth_bytes_per_s; /* attained */
+    double bandwidth_bytes_per_s; /* attained by large kernels */
     /* sides that run at half rate; GEMM: M is the longer side of the result */
     double half_m, half_n, half_k;
     double half_waves;
     double unaligned_gain;             /* 2-byte operands: a side that is no multiple of 8 */
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
-    /* convolution, stride 1: Winograd, FFT; direct-convolution flop are counted */
+    /* convolution, stride 1: Winograd, FFT; the flop counted are those of direct convolution */
     double gain_3x3, gain_5x5;
-    double stride_exponent; /* rate falls with (stride area)^-exponent */
-    /* 3x3, stride 1: and with (batch padded to 16s / batch)^-exponent: Winograd kernels * work on
-     * tiles of images */
-    double batch_exponent_3x3;
-    double padded_pointwise_gain; /* 1x1 kernels with padding, which are no plain matrix product */
+    double stride_exponent;       /* the rate falls with (stride area)^-exponent */
+    double batch_exponent_3x3;    /* 3x3, stride 1: with (batch padded to 16s / batch)^-exponent,
+                                     because Winograd kernels work on tiles of images */
+    double padded_pointwise_gain; /* 1x1 kernels with padding, which are no plain GEMM */
     double narrow_gain;           /* fewer than 8 input channels */
     double pointwise_gain;        /* 1x1 kernels */
-    double grouped_gain;          /* grouped convolution (more than one channel a group) */
-    double wave_exponent;         /* and with (dl_tile_steps of 128 x 64)^-exponent */
-    /* stride_exponent rises by these with each octave of * channels, filters above 256 */
+    double grouped_gain;          /* grouped convolution, more than one channel per group */
+    double wave_exponent;         /* the rate falls with (dl_tile_steps of 128 x 64)^-exponent */
+    /* stride_exponent rises by these with each octave of channels, filters above 256 */
     double stride_channels_exponent, stride_filters_exponent;
-    /* the sides' part of 1/e, s, becomes s^(1 - a) q^a; q: work of whole tiles and waves / needed,
-     * of */
-    double tile_exponent;
-    /* convolution; above 0: not the smooth 1/e, but whole tiles and their algorithms
-     * (kernel_model.h, above) */
-    double partial_waves;
-    double winograd_gain;         /* of its products over other ones */
-    double transform_bytes_per_s; /* of the numbers that Winograd's transforms move */
-    /* gradients of data behind a stride: every point of the input; columns, then summed */
-    double spread_gain, gather_gain;
-    double gather_bytes_per_s; /* of the columns that are summed */
-    /* the best tile: 128 x 128, 128 x 64, 128 x 32, the last two at these shares of the rate */
-    double tile_64_gain, tile_32_gain;
-    /* matrix units work on channels and filters padded to this multiple (8), else 1 */
-    double channel_multiple;
-    /* standard deviation of log(t / base): uncertainty far from every sample */
-    double base_sigma_log;
-    /* correction; empty when there were too few samples */
-    int distance;  /* DL_DISTANCE_* */
-    double offset; /* mean of log(t / base) over the samples; absent: 0 */
-    /* names, as in dl_kernel_model_features; absent: see dl_kernel_model_pack */
-    const char **features;
+    double tile_exponent;         /* a above: share of whole tiles and waves */
+    double partial_waves;         /* w above; 0: the smooth 1/e */
+    double winograd_gain;         /* of Winograd's GEMMs over other ones */
+    double transform_bytes_per_s; /* of what Winograd's transforms move */
+    double spread_gain;           /* data gradients of strides: over every point of the input */
+    double gather_gain;           /* data gradients of strides: columns, then summed */
+    double gather_bytes_per_s;    /* of the columns that are summed */
+    double tile_64_gain;          /* rate of 128 x 64 tiles / that of 128 x 128 tiles */
+    double tile_32_gain;          /* rate of 128 x 32 tiles / that of 128 x 128 tiles */
+    double channel_multiple;      /* matrix units pad channels and filters to it (8), else 1 */
+    double base_sigma_log;        /* standard deviation of log(t / base), far from any sample */
+
+    /* The correction; empty where samples were too few. */
+    int distance;          /* DL_DISTANCE_* */
+    double offset;         /* mean of log(t / base) over the samples; absent: 0 */
+    const char **features; /* of dl_kernel_model_features; absent: see dl_kernel_model_pack */
     int feature_count;
-    double *lengths;
-    int length_count; /* length scale of each feature */
-    /* features / lengths of the samples, one feature after the other */
-    double *points;
+    double *lengths; /* length scale of each feature */
+    int length_count;
+    double *points; /* features / lengths of the samples, one feature after the other */
     int point_count;
-    double *weights;
-    int weight_count; /* one a sample: point_count = length_count * weight_count */
-    /* domain of the samples in the features' axes */
-    double *domain_low;
+    double *weights; /* one per sample: point_count = length_count * weight_count */
+    int weight_count;
+    double *domain_low; /* domain of the samples, by feature */
     int domain_low_count;
     double *domain_high;
     int domain_high_count;
     double sigma_log; /* standard deviation of log(t / prediction), cross-validated */
-    int64_t samples;  /* how many kernels it was fitted to */
+    int64_t samples;  /* kernels it was fitted to */
     const char *source;
-    /* made by dl_kernel_model_pack; without it a surface is its base alone */
-    int axes[DL_AXES]; /* of the features */
-    /* by axis: 1 / length; the domain with its margin, over the length */
-    float per_length[DL_AXES], low[DL_AXES], high[DL_AXES];
-    /* for each block of DL_KERNEL_MODEL_WIDTH samples: points by feature, then weights; aligned */
-    const float *packed;
+
+    /* Made by dl_kernel_model_pack; a model without it is its base alone. */
+    int axes[DL_AXES];                 /* of the features */
+    float per_length[DL_AXES];         /* 1 / length, by axis */
+    float low[DL_AXES], high[DL_AXES]; /* the domain with its margin over the length, by axis */
+    const float *packed; /* blocks of DL_KERNEL_MODEL_WIDTH samples: points by feature, weights */
     int block_count;
 };
 
@@ -141,47 +141,49 @@ struct dl_kernel_model_set {
 extern const struct dl_schema dl_kernel_model_schema;
 extern const struct dl_schema dl_kernel_model_set_schema; /* "dlmodel-kernel-models" */
 
-/* What a surface sees of a kernel. */
+/* What a model sees of a kernel. */
 struct dl_kernel_model_shape {
     enum dl_op op;
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;
     double flop, bytes, m, n, k, waves;
-    double count, units; /* products in one call; units of the device */
-    /* convolution: dl_tile_excess of dl_tile_large, dl_tile_usual, dl_tile_narrow */
-    double tile_excess[3];
-    double channels, filters; /* of one group; 0 for GEMM */
+    double count;          /* GEMMs in one call */
+    double units;          /* of the device */
+    double tile_excess[3]; /* convolution: dl_tile_excess of tiles large, usual, narrow */
+    double channels;       /* of one group; 0 for GEMM */
+    double filters;        /* of one group; 0 for GEMM */
     double element_bytes;
-    double in_bytes, out_bytes; /* convolution: of both activations */
-    /* convolution: points of the output in all images; of the kernel; and of a step */
-    double out_positions, taps, stride_area;
-    double winograd_tiles; /* of 4 x 4 points of the output; 0: no Winograd */
+    double in_bytes, out_bytes; /* convolution: of the activations */
+    double out_positions;       /* convolution: points of the output in all images */
+    double taps;                /* convolution: points of the kernel */
+    double stride_area;         /* convolution: points of a step */
+    double winograd_tiles;      /* of 4 x 4 points of the output; 0: no Winograd */
     double launches;
-    /* log2 of the quantities, by axis: the place in dl_kernel_model_features[op] */
-    float features[DL_AXES];
+    float features[DL_AXES]; /* log2 of the quantities, by axis */
 };
 
 /* Names of the features of an operation (enum dl_op), NULL at the end; a feature's place here is
  * its axis. */
 extern const char *const *const dl_kernel_model_features[];
 
-/* bytes_per_element: of the operands; unit_count: SMs or cores, DL_ABSENT counts as 1. */
+/* The shape of a kernel. bytes_per_element: of the operands; unit_count: SMs or cores, DL_ABSENT
+ * counts as 1. */
 void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double bytes_per_element,
                               int64_t unit_count, struct dl_kernel_model_shape *out);
 
-/* Factors for a surface of another device or precision; all 1 for its own. half: of the half-rate
- * sides m, n and k; where arithmetic grew more than bandwidth a tile must be that much larger to
- * keep its unit busy. */
+/* Factors that apply a model to another device or precision; all 1 for its own. half multiplies the
+ * half-rate sides m, n and k: where arithmetic grew more than bandwidth, a tile must be that much
+ * larger to keep its unit busy. */
 struct dl_kernel_model_scale {
     double rate, bandwidth, latency, half;
 };
 
-/* Time of the base alone, in seconds; *limit (may be NULL): the largest of the three terms.
- * NAN when a needed scale is NAN. */
+/* Time of the base alone [s]; NAN when a scale that it needs is NAN. *limit (may be NULL): the
+ * largest of the three terms. */
 double dl_kernel_model_base(const struct dl_kernel_model *model,
                             const struct dl_kernel_model_scale *scale,
                             const struct dl_kernel_model_shape *shape, enum dl_limit *limit);
 
-/* Base and correction: fills time_s, sigma_log, limit and extrapolated of *out. */
+/* Base and correction: sets time_s, sigma_log, limit and extrapolated of *out. */
 void dl_kernel_model_eval(const struct dl_kernel_model *model,
                           const struct dl_kernel_model_scale *scale,
                           const struct dl_kernel_model_shape *shape, struct dl_kernel_time *out);
@@ -191,7 +193,7 @@ void dl_kernel_model_eval(const struct dl_kernel_model *model,
 enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena *arena,
                                   struct dl_err *err);
 
-/* Counts that must agree, and names of features. `path` ("surfaces[3]") is for the error. */
+/* Counts that must agree, and names of features. `path` ("kernel_models[3]") is for the error. */
 enum dl_code dl_kernel_model_check(const struct dl_kernel_model *model, const struct dl_json *doc,
                                    const char *path, struct dl_err *err);
 

@@ -1,4 +1,4 @@
-/* kernel_model_shape.c - what a surface sees of a kernel: sides of its (implicit) matrix product,
+/* kernel_model_shape.c - what a kernel-time model sees of a kernel: sides of its (implicit) GEMM,
  * classes, features. Not here: the time (kernel_model_time.c).
  */
 #include "model/hardware/kernel_model.h"
@@ -52,17 +52,17 @@ const char *const *const dl_kernel_model_features[] = {
 static const float FLAG = 4.0F;
 /* Images that a direct or Winograd convolution kernel takes at once. */
 static const double IMAGE_TILE = 16.0;
-/* Largest batch of the convolution samples (DeepBench). From there on more images are more of the
- * same tiles: the base scales, the correction stays. */
+/* Largest batch of the convolution samples (DeepBench). Beyond it more images are more of the same
+ * tiles: the base scales, the correction stays. */
 static const double LARGE_BATCH = 32.0;
 
-/* Winograd F(4x4, 3x3); with fewer channels there is nothing to sum in the transformed domain (none
- * of the samples takes it). */
+/* Winograd F(4x4, 3x3). With fewer channels there is too little to sum in the transformed domain;
+ * no sample uses it there. */
 static const double WINOGRAD_TILE = 4.0, WINOGRAD_CHANNELS = 16.0;
 
 static inline bool is_multiple_of_8(double x) { return x == 8.0 * dl_whole_up(x * (1.0 / 8.0)); }
 
-/* Quantities that count from 1 up. */
+/* log2 of quantities of at least 1. */
 static inline float at_least_1(double x) { return x > 1.0 ? (float)x : 1.0F; }
 
 static inline float flag(bool set) { return set ? FLAG : 1.0F; }
@@ -100,7 +100,7 @@ DL_INLINE void gemm_shape(const struct dl_kernel *kernel, bool two_byte, double 
     set_features(s, 0, &features);
 }
 
-/* The sides of the implicit product are known. */
+/* Needs the sides of the implicit GEMM. */
 DL_INLINE void conv_features_of(const struct dl_kernel *kernel, double positions, double taps,
                                 double stride_area, double unit_share,
                                 struct dl_kernel_model_shape *s) {

@@ -1,5 +1,5 @@
-/* kernel_model_time.c - evaluation of a fitted kernel-time surface: F-KERNEL-MODEL, see
- * kernel_model.h for the formula. Written to be fast: a prediction asks for a thousand kernels.
+/* kernel_model_time.c - evaluation of a kernel-time model (F-KERNEL-MODEL; kernel_model.h has the
+ * formula). Written to be fast: a prediction asks for a thousand kernels.
  */
 #include <math.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ DL_INLINE double padded_to(double size, double multiple) {
     return dl_whole_up(size / multiple) * multiple;
 }
 
-/* Octaves by which the powers lower the rate. */
+/* Octaves by which the exponents lower the rate. */
 DL_INLINE double slower_octaves(const struct dl_kernel_model *model,
                                 const struct dl_kernel_model_shape *shape) {
     static const double REFERENCE = 8.0; /* 256 channels */
@@ -97,13 +97,13 @@ DL_INLINE double product_in_tiles(const struct dl_kernel_model *model,
     return best * (k + model->half_k * scale->half) / (m * n * count * k);
 }
 
-/* The better of two, smoothly: (a^-4 + b^-4)^(-1/4). */
+/* Smooth minimum of two times: (a^-4 + b^-4)^(-1/4). */
 DL_INLINE double better(double a, double b) {
     const double less = dl_smaller(a, b), ratio = less / dl_larger(a, b), square = ratio * ratio;
     return less / sqrt(sqrt(1.0 + square * square));
 }
 
-/* Time of the algorithms of a GPU's library. */
+/* Time of a convolution by the algorithms of a GPU library (partial_waves > 0). */
 DL_INLINE double algorithm_time(const struct dl_kernel_model *model,
                                 const struct dl_kernel_model_scale *scale,
                                 const struct dl_kernel_model_shape *s) {
@@ -149,7 +149,7 @@ DL_INLINE double base_of(const struct dl_kernel_model *model,
         *limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
         if (latency_s > dl_larger(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;
     }
-    if (isnan(compute_s) || isnan(memory_s)) return NAN; /* a rate that is unknown */
+    if (isnan(compute_s) || isnan(memory_s)) return NAN; /* an unknown rate */
     double longer_s = dl_larger(compute_s, memory_s);
     if (!(longer_s > 0.0)) return latency_s;
     double ratio = dl_smaller(compute_s, memory_s) / longer_s;
@@ -234,7 +234,7 @@ DL_INLINE struct sums correction(const struct dl_kernel_model *model, const floa
     BY_AXES(false)
 }
 
-/* Scales the features; is any out of the samples' box? */
+/* Scales the features; returns whether any lies outside the domain of the samples. */
 DL_INLINE bool place(const struct dl_kernel_model *model, const float *features, float *x) {
     dl_lane_bits outside = {0};
     UNROLL for (int i = 0; i < DL_AXES; i += DL_LANES) {
@@ -249,8 +249,8 @@ DL_INLINE bool place(const struct dl_kernel_model *model, const float *features,
     return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
 }
 
-/* Beyond three length scales from every sample: no sample of the devices in data/kernels lies
- * farther from the others but one or two of a model. */
+/* A kernel is extrapolated beyond three length scales from every sample: in each model of
+ * data/kernels, all samples but one or two are closer to the others than that. */
 static const double FAR = 0.25;
 
 DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *model,

@@ -7,87 +7,39 @@
 #include "model/base/provenance.h"
 
 #define STRING(member, need, text)                                                                 \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_link, member),       \
-        .required = need, .help = text                                                             \
-    }
+    DL_FIELD(struct dl_link, member, STRING, .required = need, .help = text)
 #define NUMBER(member, low, high, measure, text)                                                   \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_link, member),       \
-        .min = low, .max = high, .unit = measure, .help = text                                     \
-    }
+    DL_FIELD(struct dl_link, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 #define INTEGER(member, low, high, text)                                                           \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_link, member),      \
-        .min = low, .max = high, .unit = DL_UNIT_COUNT, .help = text                               \
-    }
-#define FLAG(member, text)                                                                         \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_link, member),         \
-        .help = text                                                                               \
-    }
+    DL_FIELD(struct dl_link, member, INTEGER, DL_RANGE(low, high, DL_UNIT_COUNT), .help = text)
+#define FLAG(member, text) DL_FIELD(struct dl_link, member, BOOL, .help = text)
 
 static const struct dl_field edge_fields[] = {
-    {.key = "from",
-     .type = DL_FIELD_INTEGER,
-     .offset = offsetof(struct dl_edge, from),
-     .min = 0,
-     .max = 1023,
-     .required = true,
-     .help = "device, counted from 0"},
-    {.key = "to",
-     .type = DL_FIELD_INTEGER,
-     .offset = offsetof(struct dl_edge, to),
-     .min = 0,
-     .max = 1023,
-     .required = true,
-     .help = "the other device"},
-    {.key = "links",
-     .type = DL_FIELD_INTEGER,
-     .offset = offsetof(struct dl_edge, links),
-     .min = 1,
-     .max = 64,
-     .required = true,
-     .help = "parallel links between the two"},
-    {.key = "kind",
-     .type = DL_FIELD_STRING,
-     .offset = offsetof(struct dl_edge, kind),
-     .help = "absent: the link's kind"},
+    DL_FIELD(struct dl_edge, from, INTEGER, DL_RANGE(0, 1023, DL_UNIT_NONE), .required = true,
+             .help = "device, counted from 0"),
+    DL_FIELD(struct dl_edge, to, INTEGER, DL_RANGE(0, 1023, DL_UNIT_NONE), .required = true,
+             .help = "the other device, counted from 0"),
+    DL_FIELD(struct dl_edge, links, INTEGER, DL_RANGE(1, 64, DL_UNIT_NONE), .required = true,
+             .help = "parallel links between the two"),
+    DL_FIELD(struct dl_edge, kind, STRING,
+             .help = "kind of these links; absent: that of the link object"),
     {.key = NULL},
 };
 
 static const struct dl_schema edge_schema = {
     .name = "edge",
-    .summary = "devices of a node that links join",
+    .summary = "two devices of a node and the links that join them",
     .size = sizeof(struct dl_edge),
     .fields = edge_fields,
 };
 
 static const struct dl_field piece_fields[] = {
-    {.key = "max_bytes",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_piece, max_bytes),
-     .min = 0,
-     .max = 1e18,
-     .unit = DL_UNIT_BYTE,
-     .required = true,
-     .help = "largest message that this piece serves"},
-    {.key = "alpha_s",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_piece, alpha_s),
-     .min = 0,
-     .max = 10,
-     .unit = DL_UNIT_S,
-     .required = true,
-     .help = "start-up time of a message"},
-    {.key = "beta_s_per_byte",
-     .type = DL_FIELD_NUMBER,
-     .offset = offsetof(struct dl_piece, beta_s_per_byte),
-     .min = 0,
-     .max = 1,
-     .unit = DL_UNIT_S_PER_BYTE,
-     .required = true,
-     .help = "seconds per byte"},
+    DL_FIELD(struct dl_piece, max_bytes, NUMBER, DL_RANGE(0, 1e18, DL_UNIT_BYTE), .required = true,
+             .help = "largest message of this piece"),
+    DL_FIELD(struct dl_piece, alpha_s, NUMBER, DL_RANGE(0, 10, DL_UNIT_S), .required = true,
+             .help = "start-up time of a message"),
+    DL_FIELD(struct dl_piece, beta_s_per_byte, NUMBER, DL_RANGE(0, 1, DL_UNIT_S_PER_BYTE),
+             .required = true, .help = "seconds per byte"),
     {.key = NULL},
 };
 
@@ -101,44 +53,38 @@ const struct dl_schema dl_piece_schema = {
 static const struct dl_field link_fields[] = {
     STRING(kind, true,
            "nvlink1..nvlink5, nvswitch, pcie3.., shm, infiniband, ethernet, omnipath, aries, efa"),
-    STRING(source, false, "key of SOURCES.md for every number without its own"),
+    STRING(source, false, "key of data/SOURCES.md for numbers without their own"),
     NUMBER(
         bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
         "attained payload, one direction; intra: of one device in a ring, inter: of one adapter"),
-    NUMBER(latency_s, 0, 1, DL_UNIT_S, "one small message, one way, hardware and transport"),
+    NUMBER(latency_s, 0, 1, DL_UNIT_S,
+           "time of one small message, one way, hardware and transport"),
     INTEGER(channels, 1, 64, "rings that NCCL builds over all devices; absent: derived"),
-    NUMBER(channel_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S, "of one such ring"),
-    {.key = "edges",
-     .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_link, edges),
-     .count_offset = offsetof(struct dl_link, edge_count),
-     .child = &edge_schema,
-     .help = "link graph where it is not uniform"},
+    NUMBER(channel_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
+           "bandwidth of one such ring"),
+    DL_FIELD(struct dl_link, edges, LIST, .count_offset = offsetof(struct dl_link, edge_count),
+             .child = &edge_schema,
+             .help = "links between single devices, where they are not uniform"),
     INTEGER(peer_group, 1, 1024,
             "devices that reach each other without crossing sockets; absent: all"),
     NUMBER(cross_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
-           "between peer groups, shared by all flows"),
+           "bandwidth between peer groups, shared by all flows"),
     FLAG(peer_to_peer, "devices copy to each other without host staging"),
     INTEGER(adapters_per_node, 1, 64, "network adapters of a node"),
     FLAG(rdma, "verbs-like transport; false: TCP through the kernel"),
     NUMBER(nccl_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
-           "NCCL's where it cannot use the adapter as MPI can (sockets); absent: the same"),
+           "bandwidth for NCCL where it cannot use the adapter as MPI can (sockets); absent: the "
+           "same"),
     FLAG(gpudirect, "the adapter reads device memory"),
     STRING(distance, false, "device to adapter: PIX, PXB, PHB, NODE or SYS"),
-    NUMBER(per_message_cpu_s, 0, 1, DL_UNIT_S, "host time per message of the transport"),
-    FLAG(assumed, "neither measured on this machine nor from its documentation"),
-    {.key = "pieces",
-     .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_link, pieces),
-     .count_offset = offsetof(struct dl_link, piece_count),
-     .child = &dl_piece_schema,
-     .help = "measured point to point times, ascending max_bytes"},
-    {.key = "sources",
-     .type = DL_FIELD_MAP,
-     .offset = offsetof(struct dl_link, sources),
-     .count_offset = offsetof(struct dl_link, source_count),
-     .help = "member -> key of SOURCES.md"},
-    STRING(comment, false, "choices made between sources"),
+    NUMBER(per_message_cpu_s, 0, 1, DL_UNIT_S, "host time that the transport takes per message"),
+    FLAG(assumed, "neither measured on this machine nor documented"),
+    DL_FIELD(struct dl_link, pieces, LIST, .count_offset = offsetof(struct dl_link, piece_count),
+             .child = &dl_piece_schema,
+             .help = "measured point-to-point times, ascending max_bytes"),
+    DL_FIELD(struct dl_link, sources, MAP, .count_offset = offsetof(struct dl_link, source_count),
+             .help = "member -> key of data/SOURCES.md"),
+    STRING(comment, false, "free text: how sources that disagree were weighed"),
     {.key = NULL},
 };
 

@@ -1,5 +1,4 @@
-/* link.h - the fabric: links between devices of a node, and between nodes. Bandwidths are per
- * direction.
+/* link.h - links between the devices of a node, and between nodes. Bandwidths are per direction.
  */
 #ifndef DL_MODEL_HARDWARE_LINK_H
 #define DL_MODEL_HARDWARE_LINK_H
@@ -12,8 +11,10 @@ struct dl_edge {
     const char *kind;
 };
 
-enum { DL_LINK_DEVICES = 16 }; /* devices of a node whose link graph is searched for rings */
+enum { DL_LINK_DEVICES = 16 }; /* largest link graph that is searched for rings */
 
+/* Values of group_channels that are no count of rings: not searched; no links join the devices;
+ * they are joined, but no ring closes. */
 enum { DL_GROUP_UNKNOWN = 0, DL_GROUP_APART = -1, DL_GROUP_CHAIN = -2 };
 
 /* One measured or fitted piece: messages up to max_bytes cost alpha_s + bytes * beta_s_per_byte. */
@@ -26,55 +27,51 @@ struct dl_link {
      * "infiniband", "ethernet", "omnipath", "aries", "efa", "loopback" */
     const char *kind;
     const char *source;
-    /* attained payload. intra: what one device can send to its peers in a ring; inter: one adapter
-     */
-    double bandwidth_bytes_per_s;
-    /* one small message, one way, hardware and transport (verbs, TCP) */
-    double latency_s;
+    double bandwidth_bytes_per_s; /* attained payload; intra: of one device in a ring;
+                                     inter: of one adapter */
+    double latency_s; /* one small message, one way, hardware and transport (verbs, TCP) */
+
     /* intra */
     int64_t channels; /* rings that NCCL builds; DL_ABSENT: derived */
     double channel_bandwidth_bytes_per_s;
-    /* link graph where it is not uniform (DGX-1 cube mesh) */
-    struct dl_edge *edges;
+    struct dl_edge *edges; /* link graph where it is not uniform (DGX-1 cube mesh) */
     int edge_count;
-    /* devices that reach each other without crossing sockets; DL_ABSENT: all */
-    int64_t peer_group;
+    int64_t peer_group; /* devices that reach each other within a socket; DL_ABSENT: all */
     double cross_bandwidth_bytes_per_s; /* between peer groups (QPI, UPI), shared by all flows */
     bool peer_to_peer;                  /* devices copy to each other without host staging */
+
     /* inter */
     int64_t adapters_per_node;
-    bool rdma; /* verbs-like transport; false: TCP through the kernel */
-    /* what NCCL attains where it cannot use the adapter as MPI can (sockets); NAN: the same */
-    double nccl_bandwidth_bytes_per_s;
-    bool gpudirect;           /* adapter reads device memory */
-    const char *distance;     /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
-    double per_message_cpu_s; /* TCP stacks: host time per message */
-    /* neither measured here nor from documentation: predictions say so */
-    bool assumed;
-    /* point to point, ascending max_bytes; measured first */
-    struct dl_piece *pieces;
+    bool rdma;                         /* verbs-like transport; false: TCP through the kernel */
+    double nccl_bandwidth_bytes_per_s; /* NCCL's where it cannot use the adapter as MPI can
+                                          (sockets); NAN: the same */
+    bool gpudirect;                    /* the adapter reads device memory */
+    const char *distance;              /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
+    double per_message_cpu_s;          /* TCP stacks: host time per message */
+
+    bool assumed;            /* neither measured here nor documented: predictions say so */
+    struct dl_piece *pieces; /* measured point to point, ascending max_bytes */
     int piece_count;
     struct dl_map_entry *sources;
     int source_count;
-    const char *comment; /* choices between sources that disagree; free text */
-    /* derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
-    /* link-disjoint rings, each direction of a ring counted once */
-    int ring_channels[DL_LINK_DEVICES + 1];
-    bool connected[DL_LINK_DEVICES + 1]; /* a spanning tree of links exists */
-    /* [stride][n]: rings of the worst placed group of n devices that stand `stride` apart, when
-     * such groups fill the node: DL_GROUP_UNKNOWN, DL_GROUP_APART (no links join them),
-     * DL_GROUP_CHAIN (joined, but no ring closes) or how many */
+    const char *comment; /* free text: how sources that disagree were weighed */
+
+    /* Derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
+    int ring_channels[DL_LINK_DEVICES + 1]; /* link-disjoint rings, each direction counted once */
+    bool connected[DL_LINK_DEVICES + 1];    /* a spanning tree of links exists */
+    /* [stride][n]: rings of the worst placed group of n devices, `stride` apart, when such groups
+     * fill the node; or DL_GROUP_* */
     int group_channels[DL_LINK_DEVICES + 1][DL_LINK_DEVICES + 1];
 };
 
 extern const struct dl_schema dl_link_schema;
 extern const struct dl_schema dl_piece_schema;
 
-/* Checks across members of the link at `path` ("links.intra") of a document; `devices`: of one
- * node. */
+/* Checks conditions between members of the link at `path` ("links.intra") of a document; `devices`:
+ * of one node. DL_ERR_INPUT names the member. */
 enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const struct dl_json *doc,
                            const char *path, struct dl_err *err);
-/* Pieces ascend in max_bytes, for a list at `path`. */
+/* Checks that the pieces at `path` ascend in max_bytes. */
 enum dl_code dl_pieces_check(const struct dl_piece *pieces, int piece_count,
                              const struct dl_json *doc, const char *path, struct dl_err *err);
 

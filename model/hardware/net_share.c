@@ -7,10 +7,10 @@
 const char *const dl_network_link_names[] = {"adapter", "host-copy", "host-memory", "socket-link",
                                              NULL};
 
-/* Every byte that is staged is written to host memory and read again, in each direction. */
+/* A staged byte is written to host memory and read again, in each direction. */
 static const double STAGED_PASSES = 4.0;
-/* A dragonfly spreads an exchange between two groups over a third one (Kim et al. 2008): twice the
- * bytes on its global links. */
+/* A dragonfly routes traffic between two groups over a third one (Kim et al. 2008): twice the bytes
+ * on its global links. */
 static const double DETOUR = 2.0;
 
 static double least(double a, double b) { return a < b ? a : b; }
@@ -21,9 +21,9 @@ struct dl_network_share dl_network_fabric(const struct dl_system *system, double
     if (!system->has_fabric || fabric->nodes_per_leaf <= 0 ||
         nodes <= (double)fabric->nodes_per_leaf)
         return out;
-    /* no other begins so */
+    /* no other topology begins with a d */
     const bool dragonfly = fabric->topology != NULL && fabric->topology[0] == 'd';
-    /* up and down, or to the global link, over it, and from it */
+    /* up and down, or to the global link, across it and on to the leaf */
     if (!isnan(fabric->hop_latency_s))
         out.latency_s = (dragonfly ? 3.0 : 2.0) * fabric->hop_latency_s;
     if (fabric->oversubscription > 1.0) out.bisection = fabric->oversubscription;
@@ -39,7 +39,7 @@ struct dl_network_share dl_network_share(const struct dl_system *system, double 
     struct dl_network_share out = dl_network_fabric(system, nodes);
     out.rail_count = least(adapters, per_node);
     double capacity[DL_NET_LINKS] = {adapters * adapter_bytes_per_s, HUGE_VAL, HUGE_VAL, HUGE_VAL};
-    /* One flow a rail and group; alone on an adapter it has all of it. */
+    /* One flow per rail and group; a flow alone on an adapter gets all of it. */
     struct dl_fair_class flows = {.flows = out.rail_count * groups,
                                   .demand_bytes_per_s = adapter_bytes_per_s,
                                   .use_frac = {1.0, 0.0, 0.0, 0.0}};
@@ -53,12 +53,11 @@ struct dl_network_share dl_network_share(const struct dl_system *system, double 
     }
     if (device && link->gpudirect && link->distance != NULL && link->distance[0] == 'S' &&
         system->has_intra &&
-        system->intra.cross_bandwidth_bytes_per_s >
-            0.0) /* SYS: the adapter is on the other socket */
+        system->intra.cross_bandwidth_bytes_per_s > 0.0) /* SYS: on the other socket */
         capacity[DL_NET_CROSS] = system->intra.cross_bandwidth_bytes_per_s,
         flows.use_frac[DL_NET_CROSS] = 1.0;
     if (!(flows.use_frac[DL_NET_MEMORY] > 0.0) &&
-        !(flows.use_frac[DL_NET_CROSS] > 0.0)) { /* the adapters alone: no rounds to fill */
+        !(flows.use_frac[DL_NET_CROSS] > 0.0)) { /* only the adapters limit: nothing to fill */
         const double rate =
             least(flows.demand_bytes_per_s, capacity[DL_NET_ADAPTERS] / flows.flows);
         if (rate < flows.demand_bytes_per_s) out.limit = DL_NET_ADAPTERS;

@@ -1,6 +1,6 @@
-/* net_share.h - what one group of ranks gets of the way between nodes (F-NETWORK): adapters and
- * rails, the way between device and adapter, the switches. The flows of all groups of a node share
- * it fairly (fair.h).
+/* net_share.h - the network bandwidth of one group of ranks (F-NETWORK): adapters and rails, the
+ * path between device and adapter, the switches. The flows of all groups of a node share these
+ * fairly (fair.h).
  */
 #ifndef DL_MODEL_HARDWARE_NET_SHARE_H
 #define DL_MODEL_HARDWARE_NET_SHARE_H
@@ -12,18 +12,17 @@ enum dl_network_link { DL_NET_ADAPTERS, DL_NET_COPY, DL_NET_MEMORY, DL_NET_CROSS
 extern const char *const dl_network_link_names[];
 
 struct dl_network_share {
-    double bytes_per_s; /* of one group at one node, each direction, all its rails together */
+    double bytes_per_s; /* of one group at one node, each direction, over all its rails */
     double rail_count;  /* adapters that the group uses */
     double latency_s;   /* that switches and hops between leaves add to a message */
-    /* slowdown of traffic that crosses leaves all at once (exchanges at a distance, all-to-all); a
-     * ring crosses each leaf's border once and keeps its rate */
-    double bisection;
+    double bisection;   /* slowdown when all traffic crosses leaves at once (all-to-all); a ring
+                           crosses each leaf's uplink once and keeps its rate */
     enum dl_network_link limit;
 };
 
-/* `groups` groups with `per_node` ranks each on every one of `nodes` nodes; device: buffers in
- * device memory, which an adapter without GPUDirect reaches through the host. adapter_bytes_per_s:
- * what the library gets of one adapter. */
+/* Share of one of `groups` groups, each with `per_node` ranks on every one of `nodes` nodes.
+ * device: buffers in device memory, which an adapter without GPUDirect reaches through the host.
+ * adapter_bytes_per_s: what the library attains on one adapter. */
 struct dl_network_share dl_network_share(const struct dl_system *system, double adapter_bytes_per_s,
                                          double nodes, double per_node, double groups, bool device);
 

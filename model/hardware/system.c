@@ -7,38 +7,26 @@
 #include "model/base/provenance.h"
 
 #define STRING(type_, member, need, text)                                                          \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member),                \
-        .required = need, .help = text                                                             \
-    }
+    DL_FIELD(type_, member, STRING, .required = need, .help = text)
 #define NUMBER(type_, member, low, high, measure, text)                                            \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_NUMBER, .offset = offsetof(type_, member), .min = low,    \
-        .max = high, .unit = measure, .help = text                                                 \
-    }
+    DL_FIELD(type_, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 #define INTEGER(type_, member, low, high, need, text)                                              \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(type_, member), .min = low,   \
-        .max = high, .unit = DL_UNIT_COUNT, .required = need, .help = text                         \
-    }
+    DL_FIELD(type_, member, INTEGER, DL_RANGE(low, high, DL_UNIT_COUNT), .required = need,         \
+             .help = text)
 #define LIST(type_, member, count, schema, text)                                                   \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_LIST, .offset = offsetof(type_, member),                  \
-        .count_offset = offsetof(type_, count), .child = schema, .help = text                      \
-    }
+    DL_FIELD(type_, member, LIST, .count_offset = offsetof(type_, count), .child = schema,         \
+             .help = text)
 #define MAP(type_, member, count, text)                                                            \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_MAP, .offset = offsetof(type_, member),                   \
-        .count_offset = offsetof(type_, count), .help = text                                       \
-    }
+    DL_FIELD(type_, member, MAP, .count_offset = offsetof(type_, count), .help = text)
+/* The key of an object may differ from its member. */
 #define OBJECT(name, member, present, schema, text)                                                \
     {                                                                                              \
         .key = name, .type = DL_FIELD_OBJECT, .offset = offsetof(struct dl_system, member),        \
         .count_offset = offsetof(struct dl_system, present), .child = schema, .help = text         \
     }
-#define SOURCE_HELP "key of SOURCES.md for every number without its own"
-#define SOURCES_HELP "member -> key of SOURCES.md"
-#define COMMENT_HELP "choices made between sources"
+#define SOURCE_HELP "key of data/SOURCES.md for numbers without their own"
+#define SOURCES_HELP "member -> key of data/SOURCES.md"
+#define COMMENT_HELP "free text: how sources that disagree were weighed"
 
 static const struct dl_field host_fields[] = {
     STRING(struct dl_host, cpu, false, "model of the CPU"),
@@ -47,11 +35,11 @@ static const struct dl_field host_fields[] = {
     INTEGER(struct dl_host, cores, 1, 4096, false, "cores of the whole node"),
     NUMBER(struct dl_host, memory_bytes, 1e6, 1e15, DL_UNIT_BYTE, "memory of a node"),
     NUMBER(struct dl_host, memory_bandwidth_bytes_per_s, 1e6, 1e14, DL_UNIT_BYTE_PER_S,
-           "of the whole node"),
+           "memory bandwidth of the whole node"),
     NUMBER(struct dl_host, copy_bandwidth_bytes_per_s, 1e6, 1e14, DL_UNIT_BYTE_PER_S,
-           "host to or from one device, pinned, one direction"),
+           "bandwidth between host and one device, pinned memory, one direction"),
     NUMBER(struct dl_host, pageable_bandwidth_bytes_per_s, 1e6, 1e14, DL_UNIT_BYTE_PER_S,
-           "the same, pageable memory"),
+           "bandwidth between host and one device, pageable memory"),
     INTEGER(struct dl_host, devices_per_copy_link, 1, 1024, false,
             "devices that share one host link; absent: 1"),
     MAP(struct dl_host, sources, source_count, SOURCES_HELP),
@@ -68,9 +56,9 @@ static const struct dl_field fabric_fields[] = {
     STRING(struct dl_fabric, topology, true, "fat-tree, dragonfly, single-switch or none"),
     STRING(struct dl_fabric, source, false, SOURCE_HELP),
     NUMBER(struct dl_fabric, oversubscription, 1, 100, DL_UNIT_NONE,
-           "down : up bandwidth of a leaf switch"),
-    INTEGER(struct dl_fabric, nodes_per_leaf, 1, 100000, false, "nodes that one leaf switch joins"),
-    NUMBER(struct dl_fabric, hop_latency_s, 0, 1e-3, DL_UNIT_S, "of one switch"),
+           "bandwidth down / up of a leaf switch"),
+    INTEGER(struct dl_fabric, nodes_per_leaf, 1, 100000, false, "nodes on one leaf switch"),
+    NUMBER(struct dl_fabric, hop_latency_s, 0, 1e-3, DL_UNIT_S, "latency of one switch"),
     MAP(struct dl_fabric, sources, source_count, SOURCES_HELP),
     STRING(struct dl_fabric, comment, false, COMMENT_HELP),
     {.key = NULL},
@@ -85,29 +73,31 @@ static const struct dl_field storage_fields[] = {
     STRING(struct dl_storage, kind, true, "lustre, gpfs, nvme or cloud-disk"),
     STRING(struct dl_storage, source, false, SOURCE_HELP),
     NUMBER(struct dl_storage, read_bytes_per_s, 1e3, 1e14, DL_UNIT_BYTE_PER_S,
-           "what one node reads"),
+           "read bandwidth of one node"),
     NUMBER(struct dl_storage, write_bytes_per_s, 1e3, 1e14, DL_UNIT_BYTE_PER_S,
-           "what one node writes"),
+           "write bandwidth of one node"),
     NUMBER(struct dl_storage, total_read_bytes_per_s, 1e3, 1e16, DL_UNIT_BYTE_PER_S,
-           "of the shared file system, all nodes together"),
+           "read bandwidth of the shared file system, all nodes together"),
     NUMBER(struct dl_storage, total_write_bytes_per_s, 1e3, 1e16, DL_UNIT_BYTE_PER_S,
-           "the same of writing"),
-    NUMBER(struct dl_storage, open_s, 0, 10, DL_UNIT_S, "to open a small file"),
+           "write bandwidth of the shared file system, all nodes together"),
+    NUMBER(struct dl_storage, open_s, 0, 10, DL_UNIT_S, "time to open a small file"),
     MAP(struct dl_storage, sources, source_count, SOURCES_HELP),
     STRING(struct dl_storage, comment, false, COMMENT_HELP),
     {.key = NULL},
 };
 
 static const struct dl_schema storage_schema = {.name = "storage",
-                                                .summary = "where samples are read from",
+                                                .summary =
+                                                    "storage that training reads samples from",
                                                 .size = sizeof(struct dl_storage),
                                                 .fields = storage_fields};
 
 static const struct dl_field sample_fields[] = {
-    NUMBER(struct dl_coll_sample, bytes, 0, 1e18, DL_UNIT_BYTE, "size, as the collective's bytes"),
-    NUMBER(struct dl_coll_sample, time_s, 0, 1e4, DL_UNIT_S, "median"),
-    NUMBER(struct dl_coll_sample, low_s, 0, 1e4, DL_UNIT_S, "lower quantile"),
-    NUMBER(struct dl_coll_sample, high_s, 0, 1e4, DL_UNIT_S, "upper quantile"),
+    NUMBER(struct dl_coll_sample, bytes, 0, 1e18, DL_UNIT_BYTE,
+           "size, counted as the operation counts it"),
+    NUMBER(struct dl_coll_sample, time_s, 0, 1e4, DL_UNIT_S, "median time"),
+    NUMBER(struct dl_coll_sample, low_s, 0, 1e4, DL_UNIT_S, "lower end of the interval"),
+    NUMBER(struct dl_coll_sample, high_s, 0, 1e4, DL_UNIT_S, "upper end of the interval"),
     {.key = NULL},
 };
 
@@ -117,17 +107,17 @@ static const struct dl_schema sample_schema = {.name = "sample",
                                                .fields = sample_fields};
 
 static const struct dl_field collective_fields[] = {
-    STRING(struct dl_coll_measured, library, true, "nccl, mpi, gloo, ..."),
-    STRING(struct dl_coll_measured, library_version, false, "of the library"),
-    STRING(struct dl_coll_measured, operation, true, "all_reduce, ..."),
-    STRING(struct dl_coll_measured, source, false, "key of SOURCES.md; absent: the system's"),
+    STRING(struct dl_coll_measured, library, true, "library: nccl, mpi, gloo, ..."),
+    STRING(struct dl_coll_measured, library_version, false, "version of the library"),
+    STRING(struct dl_coll_measured, operation, true, "operation: all_reduce, ..."),
+    STRING(struct dl_coll_measured, source, false, "key of data/SOURCES.md; absent: the system's"),
     STRING(struct dl_coll_measured, buffers, false,
-           "device: from and to device memory; absent: the library's usual"),
-    INTEGER(struct dl_coll_measured, nodes, 1, 1e9, true, "that took part"),
-    INTEGER(struct dl_coll_measured, ranks, 1, 1e9, true, "that took part"),
+           "device: in device memory; absent: where the library has them"),
+    INTEGER(struct dl_coll_measured, nodes, 1, 1e9, true, "nodes that took part"),
+    INTEGER(struct dl_coll_measured, ranks, 1, 1e9, true, "ranks that took part"),
     LIST(struct dl_coll_measured, samples, sample_count, &sample_schema, "ascending bytes"),
     LIST(struct dl_coll_measured, pieces, piece_count, &dl_piece_schema,
-         "fit, for sizes beyond the samples"),
+         "fit for sizes beyond the samples"),
     {.key = NULL},
 };
 
@@ -139,27 +129,30 @@ static const struct dl_schema collective_schema = {
 
 static const struct dl_field raw_sample_fields[] = {
     STRING(struct dl_raw_sample, probe, true, "probe of calibrate"),
-    STRING(struct dl_raw_sample, shape, true, "what it measured: m=64 n=64 k=64"),
-    STRING(struct dl_raw_sample, pass, false, "fwd, bwd_data or bwd_filter; how, for other probes"),
-    STRING(struct dl_raw_sample, precision, false, "of the operands"),
-    STRING(struct dl_raw_sample, implementation, false, "which library and kernel did it"),
+    STRING(struct dl_raw_sample, shape, true, "shape that it measured: m=64 n=64 k=64"),
+    STRING(struct dl_raw_sample, pass, false,
+           "fwd, bwd_data or bwd_filter; a variant for other probes"),
+    STRING(struct dl_raw_sample, precision, false, "precision of the operands"),
+    STRING(struct dl_raw_sample, implementation, false, "library and kernel that ran"),
     NUMBER(struct dl_raw_sample, median_s, 0, 1e5, DL_UNIT_S, "median time of one call"),
     NUMBER(struct dl_raw_sample, low_s, 0, 1e5, DL_UNIT_S,
            "lower end of the 95 % interval of the median"),
-    NUMBER(struct dl_raw_sample, high_s, 0, 1e5, DL_UNIT_S, "upper end"),
+    NUMBER(struct dl_raw_sample, high_s, 0, 1e5, DL_UNIT_S,
+           "upper end of the 95 % interval of the median"),
     NUMBER(struct dl_raw_sample, clock_hz, 1e6, 1e11, DL_UNIT_HZ,
-           "clock of the device right after"),
-    NUMBER(struct dl_raw_sample, power_w, 0, 1e5, DL_UNIT_W, "power of the device right after"),
-    NUMBER(struct dl_raw_sample, min_s, 0, 1e5, DL_UNIT_S, "the fastest block"),
+           "clock of the device right after the measurement"),
+    NUMBER(struct dl_raw_sample, power_w, 0, 1e5, DL_UNIT_W,
+           "power of the device right after the measurement"),
+    NUMBER(struct dl_raw_sample, min_s, 0, 1e5, DL_UNIT_S, "time of the fastest block"),
     NUMBER(struct dl_raw_sample, drift_frac, -1, 1e6, DL_UNIT_NONE,
-           "second half of the blocks against the first; absent: steady"),
+           "change from the first to the second half of the blocks; absent: steady"),
     NUMBER(struct dl_raw_sample, load_average, 0, 1e6, DL_UNIT_NONE,
-           "of the machine, when the sample was finished"),
+           "load of the machine at the end of the sample"),
     INTEGER(struct dl_raw_sample, repeats, 1, 1e9, false, "timed blocks that count"),
     INTEGER(struct dl_raw_sample, outliers, 0, 1e9, false,
-            "blocks far from the median (kept in it)"),
+            "blocks far from the median, which includes them"),
     INTEGER(struct dl_raw_sample, preempted, 0, 1e9, false,
-            "blocks left out: another program took a core"),
+            "blocks left out because another program took a core"),
     {.key = NULL},
 };
 
@@ -168,8 +161,8 @@ const struct dl_schema dl_raw_sample_schema = {.name = "raw sample",
                                                .size = sizeof(struct dl_raw_sample),
                                                .fields = raw_sample_fields};
 
-/* "links" is an object of the file whose members stand in the system itself: the slice from `intra`
- * to `has_inter`. */
+/* The members of the file's object "links" lie in the system itself, from `intra` to `has_inter`.
+ */
 enum { LINKS_AT = offsetof(struct dl_system, intra) };
 
 static const struct dl_field links_fields[] = {
@@ -204,35 +197,33 @@ static const struct dl_field system_fields[] = {
      .offset = offsetof(struct dl_system, device_name),
      .help = "name of a device file; or give device_profile"},
     OBJECT("device_profile", profile, has_profile, &dl_device_schema, "the device itself"),
-    INTEGER(struct dl_system, nodes, 1, 1e7, true, "nodes there are"),
+    INTEGER(struct dl_system, nodes, 1, 1e7, true, "nodes of the system"),
     INTEGER(struct dl_system, devices_per_node, 1, 1024, true, "devices of a node"),
-    {.key = "nodes_share_host",
-     .type = DL_FIELD_BOOL,
-     .offset = offsetof(struct dl_system, nodes_share_host),
-     .help =
-         "virtual nodes (a test bed): all of them are one host, whose cores and memory they share"},
+    DL_FIELD(struct dl_system, nodes_share_host, BOOL,
+             .help = "virtual nodes (a test bed): all share the cores and memory of one host"),
     NUMBER(struct dl_system, jitter_frac, 0, 10, DL_UNIT_NONE,
-           "standard deviation of a step between devices / its mean"),
+           "step time between devices: standard deviation / mean"),
     NUMBER(struct dl_system, node_mtbf_s, 1, 1e12, DL_UNIT_S,
            "mean time between failures of one node"),
     NUMBER(struct dl_system, restart_s, 0, 1e7, DL_UNIT_S,
-           "from a failure until training goes on from its checkpoint; absent: 0"),
+           "time from a failure until training resumes from its checkpoint; absent: 0"),
     OBJECT("host", host, has_host, &host_schema, "CPUs and memory of a node"),
     OBJECT("links", intra, has_links, &links_schema, "links between devices and between nodes"),
     OBJECT("fabric", fabric, has_fabric, &fabric_schema, "switches between nodes"),
-    OBJECT("storage", storage, has_storage, &storage_schema, "where samples are read from"),
-    STRING(struct dl_system, nccl_version, false, "NCCL release of the runs: 2.4.8"),
-    STRING(
-        struct dl_system, nccl_algorithm, false,
-        "imposed as by NCCL_ALGO: ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat"),
-    STRING(struct dl_system, nccl_protocol, false, "imposed as by NCCL_PROTO: LL, LL128 or Simple"),
-    STRING(struct dl_system, mpi, false, "MPI library: openmpi-3.1, mpich-3, intel"),
+    OBJECT("storage", storage, has_storage, &storage_schema, "storage that training reads from"),
+    STRING(struct dl_system, nccl_version, false, "NCCL release, as 2.4.8"),
+    STRING(struct dl_system, nccl_algorithm, false,
+           "algorithm that NCCL_ALGO imposes: ring, tree, nvls, nvls_tree, collnet_direct, "
+           "collnet_chain, pat"),
+    STRING(struct dl_system, nccl_protocol, false,
+           "protocol that NCCL_PROTO imposes: LL, LL128 or Simple"),
+    STRING(struct dl_system, mpi, false, "MPI library: openmpi-3.1, mpich-3, intel, ..."),
     LIST(struct dl_system, collectives, collective_count, &collective_schema,
          "measured collectives"),
-    STRING(struct dl_system, measured_on, false, "host name, of a calibrated profile"),
-    STRING(struct dl_system, measured_at, false, "date and time, of a calibrated profile"),
+    STRING(struct dl_system, measured_on, false, "host name of a calibrated profile"),
+    STRING(struct dl_system, measured_at, false, "date and time of a calibrated profile"),
     MAP(struct dl_system, measurement, measurement_count,
-        "free facts of the measurement: kernel, versions, load"),
+        "facts of the measurement: kernel, versions, load"),
     MAP(struct dl_system, sources, source_count, SOURCES_HELP),
     STRING(struct dl_system, comment, false, COMMENT_HELP),
     LIST(struct dl_system, samples, sample_count, &dl_raw_sample_schema,

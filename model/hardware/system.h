@@ -8,14 +8,13 @@
 
 struct dl_host {
     const char *cpu, *source;
-    int64_t sockets, cores; /* cores: of the whole node */
+    int64_t sockets;
+    int64_t cores; /* of the whole node */
     double memory_bytes;
-    /* of the whole node; reductions on the host run at a third of it */
-    double memory_bandwidth_bytes_per_s;
-    double copy_bandwidth_bytes_per_s; /* host <-> one device, pinned, one direction */
+    double memory_bandwidth_bytes_per_s; /* of the node; host reductions run at a third of it */
+    double copy_bandwidth_bytes_per_s;   /* host to or from one device, pinned, one direction */
     double pageable_bandwidth_bytes_per_s;
-    /* devices that share one host link (PCIe switch); DL_ABSENT: 1 */
-    int64_t devices_per_copy_link;
+    int64_t devices_per_copy_link; /* devices that share a host link (PCIe switch); DL_ABSENT: 1 */
     struct dl_map_entry *sources;
     int source_count;
     const char *comment;
@@ -51,34 +50,35 @@ struct dl_coll_base {
     const char *algorithm, *protocol;
 };
 struct dl_coll_measured {
-    const char *library, *library_version, *operation, *source; /* "nccl"; "all_reduce" */
-    /* of a host library: "device", when it took the devices' memory itself; NULL: the host's */
-    const char *buffers;
+    const char *library, *library_version; /* "nccl" */
+    const char *operation, *source;        /* "all_reduce" */
+    const char *buffers; /* of a host library: "device" if it moved device memory itself;
+                            NULL: host memory */
     int64_t nodes, ranks;
-    struct dl_coll_sample *samples;
-    int sample_count; /* ascending bytes */
-    struct dl_piece *pieces;
-    int piece_count; /* fit, for sizes beyond the samples */
-    /* derived: the model at each sample, by dl_coll_measured_fill(); NULL: when asked */
-    struct dl_coll_base *bases;
+    struct dl_coll_sample *samples; /* ascending bytes */
+    int sample_count;
+    struct dl_piece *pieces; /* fit, for sizes beyond the samples */
+    int piece_count;
+    struct dl_coll_base *bases; /* the model at each sample, set by dl_coll_measured_fill();
+                                   NULL: computed when asked */
 };
 
-/* One shape that a probe of calibrate measured, as it was measured. */
+/* One shape that a probe of calibrate measured. */
 struct dl_raw_sample {
     const char *probe, *shape, *pass, *precision; /* "gemm", "m=64 n=64 k=64", "fwd", "fp32" */
-    const char *implementation;                   /* which library or kernel did it */
+    const char *implementation;                   /* library or kernel that ran */
     double median_s, low_s, high_s;               /* of one call; 95 % interval of the median */
     double clock_hz, power_w;                     /* of a GPU, right after; NAN: unknown */
     double min_s;                                 /* the fastest block */
-    /* second half of the blocks against the first, where they differ for sure; NAN: steady */
-    double drift_frac;
-    double load_average; /* of the machine, when the sample was finished */
-    /* blocks that count, those of them far from the median; blocks left out */
-    int64_t repeats, outliers, preempted;
+    double drift_frac;   /* second half of the blocks / first - 1 if significant; NAN: steady */
+    double load_average; /* of the machine at the end of the sample */
+    int64_t repeats;     /* timed blocks that count */
+    int64_t outliers;    /* of these, blocks far from the median */
+    int64_t preempted;   /* blocks left out: another program took a core */
 };
 
-/* What NCCL's model reads out of names, worked out once by dl_nccl_prepare(); in force while the
- * pointers are the system's. */
+/* What the model of NCCL derives from names, once, in dl_nccl_prepare(). Valid while the pointers
+ * are those of the system. */
 struct dl_nccl_known {
     const char *version, *cpu;
     const struct dl_device *device;
@@ -89,52 +89,46 @@ struct dl_nccl_known {
 
 struct dl_system {
     const char *name, *summary, *source;
-    const char *device_name; /* "device": a file of data/devices/ ... */
-    /* ... or "device_profile": the device itself, as calibrate writes it */
-    struct dl_device profile;
+    const char *device_name;  /* "device": a file of data/devices/ ... */
+    struct dl_device profile; /* ... or "device_profile": the device itself, as calibrate writes */
     bool has_profile;
-    /* the one of the two that is in force; set by the loader (data.h) */
-    const struct dl_device *device;
+    const struct dl_device *device; /* the one of the two in force; set by the loader (data.h) */
     int64_t nodes, devices_per_node;
-    /* virtual nodes: all of them are one host, whose cores and memory they share */
-    bool nodes_share_host;
-    /* standard deviation of a step between devices / its mean; NAN: unknown */
-    double jitter_frac;
-    double node_mtbf_s; /* mean time between failures of one node; NAN: unknown */
-    /* from a failure until training goes on from its checkpoint; NAN: unknown */
-    double restart_s;
+    bool nodes_share_host; /* virtual nodes: one host, whose cores and memory they share */
+    double jitter_frac;    /* standard deviation of a step between devices / mean; NAN: unknown */
+    double node_mtbf_s;    /* mean time between failures of one node; NAN: unknown */
+    double restart_s;      /* from a failure until training resumes; NAN: unknown */
     struct dl_host host;
     bool has_host;
-    /* "links": {"intra": {...}, "inter": {...}} */
-    struct dl_link intra, inter;
+    struct dl_link intra, inter; /* "links": {"intra": {...}, "inter": {...}} */
     bool has_intra, has_inter;
     struct dl_fabric fabric;
     bool has_fabric;
     struct dl_storage storage;
     bool has_storage;
     struct dl_nccl_known nccl; /* derived */
-    /* imposed, as NCCL_ALGO and NCCL_PROTO do; NULL: NCCL chooses */
-    const char *nccl_algorithm, *nccl_protocol;
+    const char *nccl_algorithm,
+        *nccl_protocol;             /* imposed as by NCCL_ALGO, NCCL_PROTO; NULL: free */
     const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
     struct dl_coll_measured *collectives;
     int collective_count;
-    /* what calibrate adds and prediction does not need (host name, date, raw samples) */
-    const char *measured_on, *measured_at;
-    /* free facts: host, kernel, library versions, load */
-    struct dl_map_entry *measurement;
+
+    /* What calibrate adds and predictions do not read. */
+    const char *measured_on, *measured_at; /* host name, date */
+    struct dl_map_entry *measurement;      /* free facts: kernel, library versions, load */
     int measurement_count;
     struct dl_map_entry *sources;
     int source_count;
     bool has_links;
-    const char *comment; /* choices between sources that disagree; free text */
-    /* what the fits of a calibrated profile rest on */
-    struct dl_raw_sample *samples;
+    const char *comment;           /* free text: how sources that disagree were weighed */
+    struct dl_raw_sample *samples; /* what the fits rest on */
     int sample_count;
 };
 
 extern const struct dl_schema dl_system_schema;
 extern const struct dl_schema dl_raw_sample_schema;
-/* Checks across members, and of the nested objects and the profile. */
+/* Checks conditions between members, the nested objects and the profile. DL_ERR_INPUT names the
+ * member. */
 enum dl_code dl_system_check(const struct dl_system *system, const struct dl_json *doc,
                              struct dl_err *err);
 

@@ -24,7 +24,7 @@ static void add_edges(struct search *search, const struct dl_edge *edges, int ed
     }
 }
 
-/* No more cycles than half the links of the poorest device. */
+/* Upper bound: half the links of the device that has fewest. */
 static int cycle_bound(const struct search *search) {
     int bound = -1;
     for (int i = 0; i < search->devices; i++) {
@@ -35,8 +35,8 @@ static int cycle_bound(const struct search *search) {
     return bound;
 }
 
-/* Extend the path that ends in `at`; each closed cycle is one more, and the search goes on for the
- * next with what links are left. Stops as soon as the bound is met. */
+/* Extends the path that ends in `at`. Each closed cycle counts, and the search continues for the
+ * next one on the links that are left; it stops as soon as the bound is met. */
 static void extend(struct search *search, int at, unsigned visited, int depth, int found) {
     if (search->best >= search->bound || search->steps++ > NODE_BUDGET) return;
     if (depth == search->devices) {
@@ -47,7 +47,7 @@ static void extend(struct search *search, int at, unsigned visited, int depth, i
         search->capacity[at][0]++, search->capacity[0][at]++;
         return;
     }
-    /* Fattest links first: they are the ones that further cycles can share. */
+    /* Widest links first: further cycles can share those. */
     for (int links = 16; links >= 1; links--) {
         for (int next = 1; next < search->devices; next++) {
             int left = search->capacity[at][next];
@@ -81,7 +81,7 @@ bool dl_topology_connected(const struct dl_edge *edges, int edge_count, int64_t 
     return reached == all;
 }
 
-/* Rings of the devices first, first + stride, ...: the same search on their own graph. */
+/* Rings over devices first, first + stride, ...: the same search on their own graph. */
 static int group_rings(const struct dl_link *link, int64_t first, int64_t stride, int64_t devices) {
     struct dl_edge edges[DL_LINK_DEVICES * DL_LINK_DEVICES];
     int count = 0;
@@ -96,7 +96,7 @@ static int group_rings(const struct dl_link *link, int64_t first, int64_t stride
     return rings > 0 ? rings : DL_GROUP_CHAIN;
 }
 
-/* Bandwidth order: none, a chain, rings. */
+/* Order by bandwidth: apart, a chain, rings. */
 static int worse(int a, int b) {
     if (a == DL_GROUP_APART || b == DL_GROUP_APART) return DL_GROUP_APART;
     if (a == DL_GROUP_CHAIN || b == DL_GROUP_CHAIN) return DL_GROUP_CHAIN;

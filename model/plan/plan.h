@@ -28,29 +28,39 @@ struct dl_layer_times;
 
 struct dl_plan {
     const struct dl_strategy *strategy;
-    int64_t nodes, devices_per_node; /* in use */
-    int64_t dp, tp, pp, sp, ep;      /* product = nodes * devices_per_node */
+    /* in use */
+    int64_t nodes, devices_per_node;
+    /* product = nodes * devices_per_node */
+    int64_t dp, tp, pp, sp, ep;
     double batch_per_device_samples, global_batch_samples;
-    double micro_batch_samples; /* 0: no micro-batches */
+    /* 0: no micro-batches */
+    double micro_batch_samples;
     enum dl_precision precision;
     enum dl_optimizer optimizer;
     enum dl_recompute recompute;
     /* tensor parallelism: what is not split by heads is split along the sequence */
     bool sequence_parallel;
-    enum dl_schedule schedule; /* of a pipeline's micro-batches */
+    /* of a pipeline's micro-batches */
+    enum dl_schedule schedule;
     /* interleaved schedule: parts of the network on each device; 0: 2 there, else 1 */
     int64_t virtual_stages;
-    enum dl_assume assume;          /* simplifications of another model, to compare with it */
-    const char *variable_placement; /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
+    /* simplifications of another model, to compare with it */
+    enum dl_assume assume;
+    /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
+    const char *variable_placement;
     /* collective library instead of the framework's own; NULL: the framework's */
     const char *library;
     bool synthetic_input;
-    double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
-    double decode_s_per_sample;           /* on one core; 0: not counted */
-    double decode_workers;                /* per device; 0: all cores of the node */
+    /* of --dataset; 0: the workload's */
+    double sample_bytes, dataset_samples;
+    /* on one core; 0: not counted */
+    double decode_s_per_sample;
+    /* per device; 0: all cores of the node */
+    double decode_workers;
     /* of the nodes: a synchronous step goes on without so many, the slowest */
     int64_t backup_workers;
-    bool first_epoch; /* nothing is in the page cache yet */
+    /* nothing is in the page cache yet */
+    bool first_epoch;
     /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
     const struct dl_layer_times *layer_times;
     /* times kernels and the host's issue of them: `compare --anchor` corrects them by a measured

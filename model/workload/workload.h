@@ -49,12 +49,16 @@ struct dl_parameter { /* a trainable tensor, in registration order within its la
 };
 
 struct dl_layer {
-    const char *name; /* unique in the workload: "layer1.0.conv2" */
+    /* unique in the workload: "layer1.0.conv2" */
+    const char *name;
     const struct dl_layer_kind *kind;
     const int *inputs;
-    int input_count;         /* indexes of earlier layers, -1: the workload's input */
-    struct dl_shape in, out; /* in: of the first input */
-    double in_elements;      /* of all inputs together */
+    /* indexes of earlier layers, -1: the workload's input */
+    int input_count;
+    /* in: of the first input */
+    struct dl_shape in, out;
+    /* of all inputs together */
+    double in_elements;
     /* geometry, as far as the kind uses it */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
     /* rows: embedding; hidden: channels that "out" asks for */
@@ -65,16 +69,20 @@ struct dl_layer {
     double dropout;
     /* output extents asked for: "size", "tokens", "scale"; 0: not given */
     double target[DL_DIMS], tokens, scale;
-    bool ceil_mode, sparse, additive, view; /* view: the output is its input's memory (flatten) */
+    /* view: the output is its input's memory (flatten) */
+    bool ceil_mode, sparse, additive, view;
     /* results of shape inference */
     const struct dl_parameter *parameters;
     int parameter_count;
-    double parameter_elements; /* trainable */
-    double buffer_elements;    /* not trained, kept and broadcast: batch-norm statistics */
+    /* trainable */
+    double parameter_elements;
+    /* not trained, kept and broadcast: batch-norm statistics */
+    double buffer_elements;
     double forward_macs;
     /* activation elements kept for backward, distinct tensors, of this layer */
     double saved_elements;
-    double saved_bytes; /* besides, of fixed width: masks, indices, statistics */
+    /* besides, of fixed width: masks, indices, statistics */
+    double saved_bytes;
     /* part of saved_elements that only this layer knows (attention scores): with saved_bytes what
      * recomputing a `recomputable` layer frees */
     double own_elements;
@@ -82,9 +90,12 @@ struct dl_layer {
     unsigned keeps;
     /* layers whose backward adds to the gradient of this output */
     int consumers;
-    int tied_to;   /* layer whose parameters this one shares, or -1 */
-    bool detached; /* backward stops after this layer */
-    bool first;    /* reads the workload's input: needs no backward-data */
+    /* layer whose parameters this one shares, or -1 */
+    int tied_to;
+    /* backward stops after this layer */
+    bool detached;
+    /* reads the workload's input: needs no backward-data */
+    bool first;
 };
 
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };
@@ -94,10 +105,12 @@ enum { DL_LAYER_KERNELS = 12 }; /* most kernels one layer emits in one pass */
 /* One kind of layer: a file in model/workload/layers/, one row in dl_layer_kinds. */
 struct dl_layer_kind {
     const char *name, *summary, *source;
-    const char *alias; /* its name in the release before: read, never printed; NULL: none */
+    /* its name in the release before: read, never printed; NULL: none */
+    const char *alias;
     /* DL_KEY_* of layer.h: keys that its entry must, and besides may have */
     unsigned needs, takes;
-    enum dl_work work; /* of its bandwidth-bound kernels */
+    /* of its bandwidth-bound kernels */
+    enum dl_work work;
     int inputs_min, inputs_max;
     /* From in-shapes and geometry to out-shape, parameters, MACs, saved activations. */
     enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -114,20 +127,26 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name);
 
 struct dl_workload {
     const char *name, *summary, *source;
-    const char *family;   /* "cnn", "transformer", "rnn", "recommendation" */
-    const char *dataset;  /* usual one: "imagenet"; NULL: none */
-    double epoch_samples; /* of that dataset; NAN: unknown */
+    /* "cnn", "transformer", "rnn", "recommendation" */
+    const char *family;
+    /* usual one: "imagenet"; NULL: none */
+    const char *dataset;
+    /* of that dataset; NAN: unknown */
+    double epoch_samples;
     /* stored (compressed) bytes of a sample on disk; NAN: unknown */
     double sample_bytes;
     struct dl_shape input;
-    double input_bytes_per_sample; /* as copied to the device */
+    /* as copied to the device */
+    double input_bytes_per_sample;
     const struct dl_layer *layers;
     int layer_count;
-    double parameters; /* trainable elements, tied ones once */
+    /* trainable elements, tied ones once */
+    double parameters;
     int parameter_tensors;
     double buffer_elements;
     double forward_macs_per_sample;
-    double activation_elements_per_sample; /* saved for backward */
+    /* saved for backward */
+    double activation_elements_per_sample;
     /* GPT-like models, for tensor and pipeline parallelism; NAN for others */
     double transformer_layers, hidden, heads, sequence, vocabulary;
     /* parameters in force (input size, seq, classes, ...) */

@@ -115,6 +115,29 @@ static void test_absent_and_fallback(void **state) {
 
 /* Positions count lines and bytes from 1. */
 static void test_refusals_of_members(void **state) {
+    static const struct {
+        const char *text, *told;
+    } cases[] = {
+        {HEAD ", \"items\": [{\"name\": \"a\", \"points\": [1, null]}]}",
+         "items[0].points[1]: expected a number, got null (leave the key out"},
+        {HEAD ", \"zzzzzz\": 1}", "zzzzzz: unknown key in dlmodel-rich"},
+        {HEAD ", \"count\": 1.5}", "count: expected a whole number in [1, 1e9], got 1.5"},
+        {HEAD ", \"count\": 0}", "count: expected a whole number in [1, 1e9], got 0"},
+        {HEAD ", \"flag\": 1}", "flag: expected true or false, got 1"},
+        {HEAD ", \"color\": \"gren\"}",
+         "expected one of red, green, blue, got \"gren\"; did you mean green?"},
+        {HEAD ", \"color\": true}", "expected one of red, green, blue, got true"},
+        {HEAD ", \"shape\": \"\"}", "expected a number or an expression in a string, got \"\""},
+        {HEAD ", \"items\": {}}", "items: expected an array of objects, got an object"},
+        {HEAD ", \"items\": [4]}", "items[0]: expected an object (item), got 4"},
+        {HEAD ", \"numbers\": [2e6]}", "numbers[0]: expected a number in [-1e6, 1e6], got 2e6"},
+        {HEAD ", \"words\": [1]}", "words[0]: expected a string or an array of strings, got 1"},
+        {HEAD ", \"facts\": {\"a\": []}}",
+         "facts.a: expected a number, a string, true or false, got an array"},
+        {HEAD ", \"comment\": 1}", "comment: expected a string"},
+        {"[]", "x.json:1:1: error: expected an object (dlmodel-rich), got an array"},
+    };
+
     (void)state;
     assert_string_equal(
         refusal(HEAD ",\n\"links\": {\"inter\":\n\n  {\"bandwidth_bytes_per_s\": -3}}}"),
@@ -130,32 +153,8 @@ static void test_refusals_of_members(void **state) {
         refusal(HEAD ",\n\"items\": [{\"name\": \"a]\\\"\", \"alpha_s\": 0}, {\"name\": \"b\", "
                      "\"alpha_s\": \"1\"}]}"),
         "x.json:2:68: error: items[1].alpha_s: expected a number in [0, 1] s, got \"1\"");
-    check_contains(refusal(HEAD ", \"items\": [{\"name\": \"a\", \"points\": [1, null]}]}"),
-                   "items[0].points[1]: expected a number, got null (leave the key out");
-    check_contains(refusal(HEAD ", \"zzzzzz\": 1}"), "zzzzzz: unknown key in dlmodel-rich");
-    check_contains(refusal(HEAD ", \"count\": 1.5}"),
-                   "count: expected a whole number in [1, 1e9], got 1.5");
-    check_contains(refusal(HEAD ", \"count\": 0}"),
-                   "count: expected a whole number in [1, 1e9], got 0");
-    check_contains(refusal(HEAD ", \"flag\": 1}"), "flag: expected true or false, got 1");
-    check_contains(refusal(HEAD ", \"color\": \"gren\"}"),
-                   "expected one of red, green, blue, got \"gren\"; did you mean green?");
-    check_contains(refusal(HEAD ", \"color\": true}"),
-                   "expected one of red, green, blue, got true");
-    check_contains(refusal(HEAD ", \"shape\": \"\"}"),
-                   "expected a number or an expression in a string, got \"\"");
-    check_contains(refusal(HEAD ", \"items\": {}}"),
-                   "items: expected an array of objects, got an object");
-    check_contains(refusal(HEAD ", \"items\": [4]}"), "items[0]: expected an object (item), got 4");
-    check_contains(refusal(HEAD ", \"numbers\": [2e6]}"),
-                   "numbers[0]: expected a number in [-1e6, 1e6], got 2e6");
-    check_contains(refusal(HEAD ", \"words\": [1]}"),
-                   "words[0]: expected a string or an array of strings, got 1");
-    check_contains(refusal(HEAD ", \"facts\": {\"a\": []}}"),
-                   "facts.a: expected a number, a string, true or false, got an array");
-    check_contains(refusal(HEAD ", \"comment\": 1}"), "comment: expected a string");
-    check_contains(refusal("[]"),
-                   "x.json:1:1: error: expected an object (dlmodel-rich), got an array");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_contains(refusal(cases[i].text), cases[i].told);
 }
 
 static void test_format_and_version(void **state) {

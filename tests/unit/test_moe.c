@@ -9,50 +9,25 @@
 
 #include <cmocka.h>
 
-#include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
-#include "model/parallel/transformer.h"
-#include "tests/check.h"
-#include "tests/fake.h"
-#include "tests/load_workload.h"
-
-struct moe {
-    struct dl_fake f;
-    struct dl_workload workload;
-    struct dl_transformer tf;
-};
+#include "model/workload/layer.h"
+#include "tests/fake_transformer.h"
 
 /* 2 layers, hidden 128, f = 512, 2 heads, 64 tokens, vocabulary 1000; 4 experts, each token takes
  * 2, capacity factor as given. */
-static void make(struct moe *g, const char *capacity) {
-    static struct dl_override o[8];
-    const char *const pairs[8][2] = {{"layers", "2"}, {"hidden", "128"},     {"heads", "2"},
-                                     {"seq", "64"},   {"vocab", "1000"},     {"experts", "4"},
-                                     {"topk", "2"},   {"capacity", capacity}};
-    struct dl_err err = {0};
-    fake_make(&g->f);
-    for (int i = 0; i < 8; i++)
-        o[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
-    load_name("gpt", o, 8, &g->f.arena, &g->workload);
-    g->f.framework.mixed_gradient_bytes = 2;
-    g->f.framework.splits_layers = g->f.framework.shards = true;
-    g->f.plan.precision = DL_MIXED;
-    g->f.plan.optimizer = DL_ADAM;
-    g->f.plan.tp = g->f.plan.pp = g->f.plan.sp = g->f.plan.ep = 1;
-    assert_int_equal(dl_transformer_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan,
-                                            &g->f.arena, &g->tf, &err),
-                     DL_OK);
+static void make(struct gpt *g, const char *capacity) {
+    static struct dl_override o[] = {
+        {.key = "layers", .value = "2"},   {.key = "hidden", .value = "128"},
+        {.key = "heads", .value = "2"},    {.key = "seq", .value = "64"},
+        {.key = "vocab", .value = "1000"}, {.key = "experts", .value = "4"},
+        {.key = "topk", .value = "2"},     {.key = "capacity"}};
+    enum { COUNT = sizeof o / sizeof o[0] };
+    o[COUNT - 1].value = capacity;
+    gpt_make(g, o, COUNT);
 }
 
 static struct dl_transformer_split split(int64_t tp, int64_t ep, int64_t dp) {
-    const int64_t devices = tp * ep * dp, each = devices < 4 ? devices : 4;
-    return (struct dl_transformer_split){.tp = tp,
-                                         .sp = 1,
-                                         .ep = ep,
-                                         .pp = 1,
-                                         .dp = dp,
-                                         .nodes = devices / each,
-                                         .devices_per_node = each};
+    return gpt_split(tp, 1, ep, 1, dp);
 }
 
 static const double H = 128, F = 512, E = 4, TOKENS = 64;
@@ -61,7 +36,7 @@ static const double H = 128, F = 512, E = 4, TOKENS = 64;
  * of 2 h f + f + h and 2 h f. */
 static void counts(void **state) {
     (void)state;
-    struct moe g;
+    struct gpt g;
     make(&g, "1.25");
     const double attention = 4 * H * H + 4 * H, norms = 4 * H, experts = E * (2 * H * F + F + H);
     const double embeddings = 1000 * H + TOKENS * H, head = 2 * H;
@@ -77,7 +52,7 @@ static void counts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-static const struct dl_transformer_layer *moe_layer(const struct moe *g) {
+static const struct dl_transformer_layer *moe_layer(const struct gpt *g) {
     for (int i = 0; i < g->tf.layer_count; i++) {
         if (g->tf.layers[i].role == DL_TRANSFORMER_EXPERTS) return &g->tf.layers[i];
     }
@@ -101,7 +76,7 @@ static void kernels(void **state) {
         {"2.5", 1, 1, 4, 240, 512},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct moe g;
+        struct gpt g;
         struct dl_kernel k[DL_LAYER_KERNELS];
         make(&g, cases[c].capacity);
         const struct dl_transformer_split s = split(cases[c].tp, cases[c].ep, 1);
@@ -135,7 +110,7 @@ static void kernels(void **state) {
  * one forward, one backward for the experts and as much for attention. */
 static void messages(void **state) {
     (void)state;
-    struct moe g;
+    struct gpt g;
     struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     make(&g, "1.25");
@@ -162,7 +137,7 @@ static void messages(void **state) {
  * experts on a rank, held by 4; all else by 8. */
 static void states_and_gradients(void **state) {
     (void)state;
-    struct moe g;
+    struct gpt g;
     struct dl_err err = {0};
     make(&g, "1");
     const struct dl_transformer_split s = split(1, 2, 4);
@@ -195,7 +170,7 @@ static void states_and_gradients(void **state) {
  * computes with. */
 static void limits(void **state) {
     (void)state;
-    struct moe g;
+    struct gpt g;
     make(&g, "1");
     const struct {
         int64_t ep, dp;

@@ -10,47 +10,19 @@
 #include <cmocka.h>
 
 #include "model/parallel/strategy.h"
-#include "model/parallel/transformer.h"
-#include "tests/check.h"
-#include "tests/fake.h"
-#include "tests/load_workload.h"
+#include "tests/fake_transformer.h"
 
-struct gpt {
-    struct dl_fake f;
-    struct dl_workload workload;
-    struct dl_transformer tf;
-};
-
-/* 4 layers, hidden 1024, 16 heads, 512 tokens, vocabulary 51200; mixed precision, Adam, gradients
- * of 2 bytes. */
+/* 4 layers, hidden 1024, 16 heads, 512 tokens, vocabulary 51200. */
 static void make(struct gpt *g) {
-    static struct dl_override overrides[4];
-    const char *const pairs[4][2] = {
-        {"layers", "4"}, {"seq", "512"}, {"heads", "16"}, {"vocab", "51200"}};
-    struct dl_err err = {0};
-    fake_make(&g->f);
-    for (int i = 0; i < 4; i++)
-        overrides[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
-    load_name("gpt", overrides, 4, &g->f.arena, &g->workload);
-    g->f.framework.mixed_gradient_bytes = 2;
-    g->f.framework.splits_layers = g->f.framework.shards = true;
-    g->f.plan.precision = DL_MIXED;
-    g->f.plan.optimizer = DL_ADAM;
-    g->f.plan.tp = g->f.plan.pp = g->f.plan.sp = g->f.plan.ep = 1;
-    assert_int_equal(dl_transformer_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan,
-                                            &g->f.arena, &g->tf, &err),
-                     DL_OK);
+    static struct dl_override overrides[] = {{.key = "layers", .value = "4"},
+                                             {.key = "seq", .value = "512"},
+                                             {.key = "heads", .value = "16"},
+                                             {.key = "vocab", .value = "51200"}};
+    gpt_make(g, overrides, sizeof overrides / sizeof overrides[0]);
 }
 
 static struct dl_transformer_split split(int64_t tp, int64_t sp, int64_t pp, int64_t dp) {
-    const int64_t devices = tp * sp * pp * dp, each = devices < 4 ? devices : 4;
-    return (struct dl_transformer_split){.tp = tp,
-                                         .sp = sp,
-                                         .ep = 1,
-                                         .pp = pp,
-                                         .dp = dp,
-                                         .nodes = devices / each,
-                                         .devices_per_node = each};
+    return gpt_split(tp, sp, 1, pp, dp);
 }
 
 static void finds_the_stack(void **state) {

@@ -14,17 +14,19 @@ static double bruck_s(const struct dl_hockney *link, double ranks, double bytes,
     return dl_lg_ceil(ranks) * (link->alpha_s + bytes / 2.0 * link->beta_s_per_byte);
 }
 
-const struct dl_collective_algorithm dl_coll_pairwise = {"all_to_all.pairwise",
-                                                         "p - 1 exchanges of one block",
-                                                         "F-COLL-PAIRWISE",
-                                                         "thakur-2005",
-                                                         DL_COLL_ALL_TO_ALL,
-                                                         pairwise_s,
-                                                         NULL};
-const struct dl_collective_algorithm dl_coll_bruck = {"all_to_all.bruck",
-                                                      "ceil(lg p) exchanges of half the buffer",
-                                                      "F-COLL-BRUCK",
-                                                      "thakur-2005",
-                                                      DL_COLL_ALL_TO_ALL,
-                                                      bruck_s,
-                                                      NULL};
+const struct dl_collective_algorithm dl_coll_pairwise = {
+    .name = "all_to_all.pairwise",
+    .summary = "p - 1 exchanges of one block",
+    .formula = "F-COLL-PAIRWISE",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_TO_ALL,
+    .time_s = pairwise_s,
+};
+const struct dl_collective_algorithm dl_coll_bruck = {
+    .name = "all_to_all.bruck",
+    .summary = "ceil(lg p) exchanges of half the buffer",
+    .formula = "F-COLL-BRUCK",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_TO_ALL,
+    .time_s = bruck_s,
+};

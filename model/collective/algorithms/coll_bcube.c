@@ -11,10 +11,11 @@ static double bcube_s(const struct dl_hockney *link, double ranks, double bytes,
            volume * link->gamma_s_per_byte;
 }
 
-const struct dl_collective_algorithm dl_coll_bcube = {"all_reduce.bcube",
-                                                      "stages of groups of two over a hypercube",
-                                                      "F-COLL-BCUBE",
-                                                      "gloo-docs",
-                                                      DL_COLL_ALL_REDUCE,
-                                                      bcube_s,
-                                                      NULL};
+const struct dl_collective_algorithm dl_coll_bcube = {
+    .name = "all_reduce.bcube",
+    .summary = "stages of groups of two over a hypercube",
+    .formula = "F-COLL-BCUBE",
+    .source = "gloo-docs",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = bcube_s,
+};

@@ -25,25 +25,26 @@ static double scatter_s(const struct dl_hockney *link, double ranks, double byte
 }
 
 const struct dl_collective_algorithm dl_coll_binomial_broadcast = {
-    "broadcast.binomial",
-    "whole messages down a binomial tree",
-    "F-COLL-BINOMIAL",
-    "thakur-2005",
-    DL_COLL_BROADCAST,
-    binomial_s,
-    NULL};
-const struct dl_collective_algorithm dl_coll_chain_broadcast = {"broadcast.chain",
-                                                                "segments along a chain",
-                                                                "F-COLL-CHAIN",
-                                                                "mem",
-                                                                DL_COLL_BROADCAST,
-                                                                chain_s,
-                                                                NULL};
+    .name = "broadcast.binomial",
+    .summary = "whole messages down a binomial tree",
+    .formula = "F-COLL-BINOMIAL",
+    .source = "thakur-2005",
+    .op = DL_COLL_BROADCAST,
+    .time_s = binomial_s,
+};
+const struct dl_collective_algorithm dl_coll_chain_broadcast = {
+    .name = "broadcast.chain",
+    .summary = "segments along a chain",
+    .formula = "F-COLL-CHAIN",
+    .source = "unverified",
+    .op = DL_COLL_BROADCAST,
+    .time_s = chain_s,
+};
 const struct dl_collective_algorithm dl_coll_scatter_broadcast = {
-    "broadcast.scatter_all_gather",
-    "binomial scatter, ring all-gather",
-    "F-COLL-SCATTER-AG",
-    "thakur-2005",
-    DL_COLL_BROADCAST,
-    scatter_s,
-    NULL};
+    .name = "broadcast.scatter_all_gather",
+    .summary = "binomial scatter, ring all-gather",
+    .formula = "F-COLL-SCATTER-AG",
+    .source = "thakur-2005",
+    .op = DL_COLL_BROADCAST,
+    .time_s = scatter_s,
+};

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-/* one asynchronous copy between devices or from the host, start to end (mem) */
+/* one asynchronous copy between devices or from the host, start to end (unverified) */
 static const double COPY_S = 10e-6;
 
-/* Rate of one path between two devices, and of all that leaves one device. */
+/* Bandwidth of one path between two devices, and of all paths out of one device. */
 struct paths {
     double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s;
-    double link_bytes_per_s; /* of one link of a graph of links; NAN: the links are no graph */
+    double link_bytes_per_s; /* of one link, where the file gives edges; NAN: it gives none */
 };
 
 static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out) {
@@ -25,7 +25,7 @@ static bool paths_of(const struct dl_system *system, int64_t devices, struct pat
     if (system->has_intra && dl_nccl_graph_build(system, &request, &graph, NULL) == DL_OK) {
         double widest = fmax(graph.channels * graph.ring_bytes_per_s,
                              graph.tree_channels * graph.tree_bytes_per_s);
-        /* a switch or a bus gives a pair all of it */
+        /* behind a switch or on a bus a pair gets all of it */
         paths.out_bytes_per_s = paths.pair_bytes_per_s = widest;
         const char *kind = system->intra.kind;
         if (system->intra.edge_count > 0 && graph.nvlink)
@@ -62,7 +62,7 @@ bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-/* Links of the graph between two devices. */
+/* Links that the file gives between two devices. */
 static int64_t links_between(const struct dl_link *intra, int64_t a, int64_t b) {
     int64_t links = 0;
     for (int e = 0; e < intra->edge_count; e++) {
@@ -73,12 +73,13 @@ static int64_t links_between(const struct dl_link *intra, int64_t a, int64_t b) 
     return links;
 }
 
-/* Devices of different sockets: behind different host links, joined by the bridge. */
+/* Whether two devices sit on different sockets: behind different host links, joined by the bridge.
+ */
 static bool apart(const struct dl_link *intra, int64_t a, int64_t b) {
     return intra->peer_group > 0 && a / intra->peer_group != b / intra->peer_group;
 }
 
-/* Bytes per second from one device to another through the host. */
+/* Bandwidth from one device to another through the host [byte/s]. */
 static double host_path_bytes_per_s(const struct dl_system *system, const struct paths *paths,
                                     int64_t a, int64_t b) {
     if (!apart(&system->intra, a, b)) return paths->host_bytes_per_s;
@@ -95,9 +96,9 @@ int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices) 
     return staged;
 }
 
-/* Seconds per byte for device 0 to reach all others at once over a graph of links: neighbours over
- * links of their own, the others one after the other through its host link and, on the other
- * socket, the bridge between sockets. NAN: no such path. */
+/* Seconds per byte for device 0 to reach all others over single links: neighbours concurrently,
+ * each over its own links; the others one after another through the host link of device 0 and, on
+ * the other socket, the bridge between sockets. NAN: no such path. */
 static double graph_star_s_per_byte(const struct dl_system *system, int64_t devices,
                                     const struct paths *paths) {
     const struct dl_link *intra = &system->intra;
@@ -120,7 +121,7 @@ bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double b
     if (devices <= 1) return true;
     if (!paths_of(system, devices, &paths)) return false;
     double others = (double)devices - 1.0, out_s = others * bytes / paths.out_bytes_per_s;
-    /* even with links of their own no copy beats its link */
+    /* no copy beats its own link */
     double one_s = bytes / paths.pair_bytes_per_s;
     if (!isnan(paths.link_bytes_per_s)) {
         double graph_s = bytes * graph_star_s_per_byte(system, devices, &paths);
@@ -197,7 +198,7 @@ bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, 
     return true;
 }
 
-/* Reduce and broadcast by the same pattern, with the sums in between. */
+/* An all-reduce: reduce and broadcast by the same pattern, with the sums in between. */
 static bool there_and_back(bool known, const struct dl_system *system, int64_t devices,
                            double bytes, struct dl_cost_parts *cost) {
     cost->latency_s *= 2.0, cost->steps *= 2.0;
@@ -223,7 +224,7 @@ enum dl_code dl_copy_time(const struct dl_system *system,
                          *end = patterns + sizeof patterns / sizeof patterns[0];
     if (request->nodes > 1)
         return dl_fail(err, DL_ERR_INPUT,
-                       "copies by one process reach the devices of one node, not of %lld",
+                       "one process copies between the devices of one node, not of %lld nodes",
                        (long long)request->nodes);
     while (request->algorithm != NULL && pattern < end &&
            strcmp(pattern->name, request->algorithm) != 0)

@@ -1,41 +1,42 @@
-/* coll_copy.h - what a single process does with the devices of one node by plain copies: Keras'
- * multi_gpu_model, PyTorch's DataParallel, TensorFlow's mirrored hierarchical copy, Caffe's tree,
- * MXNet's "device" store. Sums run on the device and are charged at its memory bandwidth. Not
- * modelled: the host time to issue the copies (the framework's business).
+/* coll_copy.h - collectives that one process performs by plain copies between the devices of a
+ * node: Keras' multi_gpu_model, PyTorch's DataParallel, TensorFlow's mirrored hierarchical copy,
+ * Caffe's tree, MXNet's KVStore "device". Sums run on the device at its memory bandwidth. Not
+ * modelled: the host time to issue the copies, which the framework adds.
  */
 #ifndef DL_MODEL_COLLECTIVE_ALGORITHMS_COLL_COPY_H
 #define DL_MODEL_COLLECTIVE_ALGORITHMS_COLL_COPY_H
 
 #include "model/collective/coll_parts.h"
 
-/* All return false when the system gives no bandwidth for the path. `devices` >= 1; 1 costs 0
- * except for the host's. */
+/* Each sets *out to the cost of `bytes` over `devices` >= 1 devices and returns true; false when
+ * the system gives no bandwidth for the path. One device costs 0, except for copies from the host.
+ */
 
-/* F-COPY-HOST: `bytes` from the host to each of the devices (or back), devices on one host link in
- * turn. */
+/* F-COPY-HOST: `bytes` from the host to each device (or back); devices on the same host link one
+ * after another. */
 bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double bytes,
                        struct dl_cost_parts *out);
-/* F-COPY-STAR: device 0 to each other device (or back); links of their own at once, shared ones in
- * turn. Where the links are a graph (cube mesh), devices that no link joins to device 0 take turns
- * on its host link, or on the bridge between sockets. */
+/* F-COPY-STAR: device 0 to each other device (or back); concurrently over separate links, one after
+ * another over shared ones. In a cube mesh, devices without a link to device 0 are served one after
+ * another over its host link, or over the bridge between sockets. */
 bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double bytes,
                        struct dl_cost_parts *out);
-/* Devices to which device 0 has neither a link nor, within its peer group, peer access: copies to
- * them go through the host. */
+/* Number of devices that device 0 reaches only through the host: no link joins them, and they are
+ * outside its peer group. */
 int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices);
 /* F-COPY-TREE: ceil(lg g) rounds of pairs. */
 bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double bytes,
                        struct dl_cost_parts *out);
-/* F-COPY-SHARDED: each device owns S/g: gathers its part from the others, sums, and hands it back
- * (all-reduce). */
+/* F-COPY-SHARDED: an all-reduce in which each device owns a shard of S/g: it gathers the shard from
+ * the others, sums it and sends it back. */
 bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, double bytes,
                           struct dl_cost_parts *out);
-/* F-COPY-RING: one ring in the order of the devices' numbers, whatever joins neighbours: NCCL 1, in
- * one process (all-reduce). */
+/* F-COPY-RING: an all-reduce around one ring in the order of device numbers, over whatever joins
+ * neighbours, as NCCL 1 does in one process. */
 bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double bytes,
                        struct dl_cost_parts *out);
-/* F-COPY-HIERARCHICAL: stars in two halves, the heads exchange, stars back (all-reduce; TensorFlow
- * on DGX-1). */
+/* F-COPY-HIERARCHICAL: an all-reduce in two halves: a star in each, an exchange between their
+ * heads, and the stars back (TensorFlow on DGX-1). */
 bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes,
                                struct dl_cost_parts *out);
 

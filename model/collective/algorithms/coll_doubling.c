@@ -2,8 +2,8 @@
  * F-COLL-HALVING, F-COLL-BRUCK-AG). */
 #include "model/collective/coll_parts.h"
 
-/* lg p exchanges of the whole vector; with another number of ranks the surplus folds in before and
- * is told after. */
+/* lg p exchanges of the whole vector. Ranks beyond a power of two hand in their vector first and
+ * receive the result last. */
 static double doubling_s(const struct dl_hockney *link, double ranks, double bytes,
                          double segment_bytes) {
     (void)segment_bytes;
@@ -13,48 +13,50 @@ static double doubling_s(const struct dl_hockney *link, double ranks, double byt
     return dl_lg_floor(ranks) * (send_s + sum_s) + fold_s;
 }
 
-static double all_gather_s(const struct dl_hockney *link, double ranks, double bytes,
-                           double segment_bytes) {
+double dl_coll_log_all_gather_s(const struct dl_hockney *link, double ranks, double bytes,
+                                double segment_bytes) {
     (void)segment_bytes;
     return dl_lg_ceil(ranks) * link->alpha_s +
            (ranks - 1.0) / ranks * bytes * link->beta_s_per_byte;
 }
 
-static double reduce_scatter_s(const struct dl_hockney *link, double ranks, double bytes,
-                               double segment_bytes) {
-    return all_gather_s(link, ranks, bytes, segment_bytes) +
+double dl_coll_log_reduce_scatter_s(const struct dl_hockney *link, double ranks, double bytes,
+                                    double segment_bytes) {
+    return dl_coll_log_all_gather_s(link, ranks, bytes, segment_bytes) +
            (ranks - 1.0) / ranks * bytes * link->gamma_s_per_byte;
 }
 
 const struct dl_collective_algorithm dl_coll_recursive_doubling = {
-    "all_reduce.recursive_doubling",
-    "lg p exchanges of the whole vector",
-    "F-COLL-DOUBLING",
-    "thakur-2005",
-    DL_COLL_ALL_REDUCE,
-    doubling_s,
-    NULL};
+    .name = "all_reduce.recursive_doubling",
+    .summary = "lg p exchanges of the whole vector",
+    .formula = "F-COLL-DOUBLING",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = doubling_s,
+};
 const struct dl_collective_algorithm dl_coll_doubling_all_gather = {
-    "all_gather.recursive_doubling",
-    "lg p exchanges of doubling size; powers of two",
-    "F-COLL-DOUBLING-AG",
-    "thakur-2005",
-    DL_COLL_ALL_GATHER,
-    all_gather_s,
-    dl_power_of_two};
+    .name = "all_gather.recursive_doubling",
+    .summary = "lg p exchanges of doubling size; powers of two",
+    .formula = "F-COLL-DOUBLING-AG",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_GATHER,
+    .time_s = dl_coll_log_all_gather_s,
+    .valid = dl_power_of_two,
+};
 const struct dl_collective_algorithm dl_coll_halving_reduce_scatter = {
-    "reduce_scatter.recursive_halving",
-    "lg p exchanges of halving size; powers of two",
-    "F-COLL-HALVING",
-    "thakur-2005",
-    DL_COLL_REDUCE_SCATTER,
-    reduce_scatter_s,
-    dl_power_of_two};
+    .name = "reduce_scatter.recursive_halving",
+    .summary = "lg p exchanges of halving size; powers of two",
+    .formula = "F-COLL-HALVING",
+    .source = "thakur-2005",
+    .op = DL_COLL_REDUCE_SCATTER,
+    .time_s = dl_coll_log_reduce_scatter_s,
+    .valid = dl_power_of_two,
+};
 const struct dl_collective_algorithm dl_coll_bruck_all_gather = {
-    "all_gather.bruck",
-    "ceil(lg p) steps for any number of ranks",
-    "F-COLL-BRUCK-AG",
-    "thakur-2005",
-    DL_COLL_ALL_GATHER,
-    all_gather_s,
-    NULL};
+    .name = "all_gather.bruck",
+    .summary = "ceil(lg p) steps for any number of ranks",
+    .formula = "F-COLL-BRUCK-AG",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_GATHER,
+    .time_s = dl_coll_log_all_gather_s,
+};

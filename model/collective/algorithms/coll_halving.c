@@ -12,10 +12,10 @@ static double halving_doubling_s(const struct dl_hockney *link, double ranks, do
 }
 
 const struct dl_collective_algorithm dl_coll_halving_doubling = {
-    "all_reduce.halving_doubling",
-    "recursive halving and doubling, binary blocks when p is not a power of two",
-    "F-COLL-HALVING-DOUBLING",
-    "gloo-docs",
-    DL_COLL_ALL_REDUCE,
-    halving_doubling_s,
-    NULL};
+    .name = "all_reduce.halving_doubling",
+    .summary = "recursive halving and doubling, binary blocks when p is not a power of two",
+    .formula = "F-COLL-HALVING-DOUBLING",
+    .source = "gloo-docs",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = halving_doubling_s,
+};

@@ -1,9 +1,9 @@
 /* coll_hierarchical.c - all-reduce over levels (F-COLL-HIERARCHICAL, F-COLL-TORUS2D,
  * F-COLL-LEADER).
  *
- * Reduce-scatter inside the lowest level, all-reduce of the shares on the level above, all-gather
- * back. The rows below use one uniform link and the flattest factors of p; dl_coll_hierarchical_s()
- * takes a link for each level. */
+ * Reduce-scatter inside the lowest level, all-reduce of the shards on the level above, all-gather
+ * back. The rows below use one uniform link and the most even factors of p;
+ * dl_coll_hierarchical_s() takes a link per level. */
 #include "model/collective/coll_parts.h"
 
 double dl_coll_near_square(double ranks) {
@@ -41,8 +41,8 @@ static double three_levels_s(const struct dl_hockney *link, double ranks, double
     return dl_coll_hierarchical_s(levels, sizes, 3, bytes);
 }
 
-/* The leader of each group takes part for it: reduce to it, all-reduce of leaders, broadcast from
- * it; whole vectors. */
+/* Each group reduces to its leader, the leaders all-reduce, each leader broadcasts; whole vectors.
+ */
 static double leader_s(const struct dl_hockney *link, double ranks, double bytes,
                        double segment_bytes) {
     (void)segment_bytes;
@@ -52,33 +52,34 @@ static double leader_s(const struct dl_hockney *link, double ranks, double bytes
 }
 
 const struct dl_collective_algorithm dl_coll_hierarchical2 = {
-    "all_reduce.hierarchical2",
-    "reduce-scatter, all-reduce of shares, all-gather on two levels",
-    "F-COLL-HIERARCHICAL",
-    "horovod-source",
-    DL_COLL_ALL_REDUCE,
-    two_levels_s,
-    NULL};
-const struct dl_collective_algorithm dl_coll_hierarchical3 = {"all_reduce.hierarchical3",
-                                                              "the same on three levels",
-                                                              "F-COLL-HIERARCHICAL",
-                                                              "horovod-source",
-                                                              DL_COLL_ALL_REDUCE,
-                                                              three_levels_s,
-                                                              NULL};
+    .name = "all_reduce.hierarchical2",
+    .summary = "reduce-scatter, all-reduce of shards, all-gather on two levels",
+    .formula = "F-COLL-HIERARCHICAL",
+    .source = "horovod-source",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = two_levels_s,
+};
+const struct dl_collective_algorithm dl_coll_hierarchical3 = {
+    .name = "all_reduce.hierarchical3",
+    .summary = "reduce-scatter, all-reduce of shards, all-gather on three levels",
+    .formula = "F-COLL-HIERARCHICAL",
+    .source = "horovod-source",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = three_levels_s,
+};
 const struct dl_collective_algorithm dl_coll_torus2d = {
-    "all_reduce.torus2d",
-    "rings along the rows, then along the columns of a torus",
-    "F-COLL-TORUS2D",
-    "horovod-source",
-    DL_COLL_ALL_REDUCE,
-    two_levels_s,
-    NULL};
+    .name = "all_reduce.torus2d",
+    .summary = "rings along the rows, then along the columns of a torus",
+    .formula = "F-COLL-TORUS2D",
+    .source = "horovod-source",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = two_levels_s,
+};
 const struct dl_collective_algorithm dl_coll_leader = {
-    "all_reduce.leader",
-    "reduce to leaders, ring of leaders, broadcast (ChainerMN)",
-    "F-COLL-LEADER",
-    "paradl-paper",
-    DL_COLL_ALL_REDUCE,
-    leader_s,
-    NULL};
+    .name = "all_reduce.leader",
+    .summary = "reduce to leaders, ring of leaders, broadcast (ChainerMN)",
+    .formula = "F-COLL-LEADER",
+    .source = "paradl-paper",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = leader_s,
+};

@@ -1,4 +1,4 @@
-/* coll_linear.c - everyone sends to the root, which tells the result by a binomial broadcast
+/* coll_linear.c - all ranks send to the root, which broadcasts the result down a binomial tree
  * (F-COLL-LINEAR). */
 #include "model/collective/coll_parts.h"
 
@@ -9,10 +9,11 @@ static double linear_s(const struct dl_hockney *link, double ranks, double bytes
     return (ranks - 1.0) * (send_s + bytes * link->gamma_s_per_byte) + dl_lg_ceil(ranks) * send_s;
 }
 
-const struct dl_collective_algorithm dl_coll_linear = {"all_reduce.linear",
-                                                       "all to the root in turn, then broadcast",
-                                                       "F-COLL-LINEAR",
-                                                       "openmpi-coll",
-                                                       DL_COLL_ALL_REDUCE,
-                                                       linear_s,
-                                                       NULL};
+const struct dl_collective_algorithm dl_coll_linear = {
+    .name = "all_reduce.linear",
+    .summary = "all ranks to the root one after another, then broadcast",
+    .formula = "F-COLL-LINEAR",
+    .source = "openmpi-coll",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = linear_s,
+};

@@ -15,8 +15,8 @@ static double gather_s(const struct dl_hockney *link, double ranks, double bytes
            (ranks - 1.0) / ranks * bytes * link->beta_s_per_byte;
 }
 
-/* Both neighbours of a line of ranks, one after the other on one port (one neighbour when there are
- * two ranks). */
+/* Messages to both neighbours in a line of ranks, one after the other on one port; two ranks have
+ * one neighbour each. */
 static double halo_s(const struct dl_hockney *link, double ranks, double bytes,
                      double segment_bytes) {
     (void)segment_bytes;
@@ -25,27 +25,34 @@ static double halo_s(const struct dl_hockney *link, double ranks, double bytes,
 }
 
 const struct dl_collective_algorithm dl_coll_p2p = {
-    "p2p.direct", "one message", "F-COLL-P2P", "mem", DL_COLL_P2P, p2p_s, NULL};
+    .name = "p2p.direct",
+    .summary = "one message",
+    .formula = "F-COLL-P2P",
+    .source = "unverified",
+    .op = DL_COLL_P2P,
+    .time_s = p2p_s,
+};
 const struct dl_collective_algorithm dl_coll_binomial_gather = {
-    "gather.binomial",
-    "doubling blocks up a binomial tree",
-    "F-COLL-GATHER",
-    "thakur-2005",
-    DL_COLL_GATHER,
-    gather_s,
-    NULL};
+    .name = "gather.binomial",
+    .summary = "doubling blocks up a binomial tree",
+    .formula = "F-COLL-GATHER",
+    .source = "thakur-2005",
+    .op = DL_COLL_GATHER,
+    .time_s = gather_s,
+};
 const struct dl_collective_algorithm dl_coll_binomial_scatter = {
-    "scatter.binomial",
-    "halving blocks down a binomial tree",
-    "F-COLL-SCATTER",
-    "thakur-2005",
-    DL_COLL_SCATTER,
-    gather_s,
-    NULL};
-const struct dl_collective_algorithm dl_coll_halo = {"halo.neighbours",
-                                                     "both neighbours in turn",
-                                                     "F-COLL-HALO",
-                                                     "paradl-paper",
-                                                     DL_COLL_HALO,
-                                                     halo_s,
-                                                     NULL};
+    .name = "scatter.binomial",
+    .summary = "halving blocks down a binomial tree",
+    .formula = "F-COLL-SCATTER",
+    .source = "thakur-2005",
+    .op = DL_COLL_SCATTER,
+    .time_s = gather_s,
+};
+const struct dl_collective_algorithm dl_coll_halo = {
+    .name = "halo.neighbours",
+    .summary = "one message to each of two neighbours",
+    .formula = "F-COLL-HALO",
+    .source = "paradl-paper",
+    .op = DL_COLL_HALO,
+    .time_s = halo_s,
+};

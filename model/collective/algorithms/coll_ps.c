@@ -1,11 +1,11 @@
-/* coll_ps.c - synchronous parameter servers (F-PS-PUSH-PULL) and ps-lite as a library. Not
- * modelled: stragglers among workers, asynchronous staleness, retries. */
+/* coll_ps.c - synchronous parameter servers (F-PS-PUSH-PULL) and the library ps-lite. Not modelled:
+ * stragglers among workers, asynchronous staleness, retries. */
 #include "model/collective/coll_parts.h"
 
-/* Seconds for one direction: the worker's link carries all it sends, a server's link what all
- * workers send to it. With servers on the workers' nodes a share 1/W stays inside a node, and a
- * node's link carries its worker's and its server's traffic in opposite directions for push and
- * again for pull. */
+/* Time of one direction [s]: a worker's link carries what the worker sends, a server's link what
+ * all workers send to that server. With servers on the workers' nodes, 1/W of the bytes stay inside
+ * a node, and a node's link carries its worker's and its server's traffic in opposite directions,
+ * for push and again for pull. */
 static double direction_s(const struct dl_parameter_server_request *r, double bytes_per_s,
                           const char **limit) {
     double remote = r->colocated ? (r->workers - 1.0) / r->workers : 1.0;
@@ -20,7 +20,7 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
                                       struct dl_parameter_server_time *out, struct dl_err *err) {
     if (!(request->workers >= 1.0) || !(request->servers >= 1.0) || !(request->total_bytes >= 0.0))
         return dl_fail(err, DL_ERR_USAGE,
-                       "parameter servers need at least one worker, one server and a size");
+                       "expected at least one worker, one server and a size of parameters");
     struct dl_parameter_server_request r = *request;
     if (!(r.largest_server_bytes >= r.total_bytes / r.servers))
         r.largest_server_bytes = r.total_bytes / r.servers;
@@ -40,8 +40,7 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
         double adapters =
             system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
         double bytes_per_s = adapters / links.inter.beta_s_per_byte;
-        /* A message stream that is copied on the host goes at most as fast as the copies; it is the
-         * node's rate. */
+        /* Copies on the host bound the rate of the node's message streams. */
         if (!isnan(r.copy_bytes_per_s) && r.copy_bytes_per_s < bytes_per_s)
             bytes_per_s = r.copy_bytes_per_s;
         one_way_s = direction_s(&r, bytes_per_s, &limit);
@@ -54,8 +53,8 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
     struct dl_parameter_server_time time = {
         .push_s = one_way_s, .pull_s = one_way_s, .formula = "F-PS-PUSH-PULL", .limit = limit};
     time.server_s = isnan(update) ? 0.0 : r.workers * r.largest_server_bytes / update;
-    /* Full duplex: pushes of later parameters go while pulls of earlier ones return, as long as
-     * there is more than one.
+    /* Full duplex: with more than one parameter, later ones are pushed while earlier ones are
+     * pulled.
      */
     double links_s = !r.half_duplex && r.message_count > 1.0
                          ? one_way_s + one_way_s / r.message_count
@@ -77,9 +76,9 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
 enum dl_code dl_pslite_time(const struct dl_system *system,
                             const struct dl_collective_request *request,
                             struct dl_collective_time *out, struct dl_err *err) {
-    /* MXNet slices keys of 1e6 elements and more over all servers */
+    /* MXNet shards keys of 1e6 elements and more over all servers */
     static const double BIG_KEY_BYTES = 4e6;
-    static const double MESSAGE_S = 50e-6; /* one ZeroMQ message, both ends (mem) */
+    static const double MESSAGE_S = 50e-6; /* one ZeroMQ message, both ends (unverified) */
     if (request->op != DL_COLL_ALL_REDUCE) return dl_mpi_plain_time(system, request, out, err);
     double nodes = (double)request->nodes;
     struct dl_parameter_server_request servers = {.workers = nodes,

@@ -1,6 +1,6 @@
 /* coll_rabenseifner.c - all-reduce as recursive-halving reduce-scatter and recursive-doubling
- * all-gather (F-COLL-RABENSEIFNER). With p not a power of two the surplus ranks hand in their
- * vector first and get the result last. */
+ * all-gather (F-COLL-RABENSEIFNER). Ranks beyond a power of two hand in their vector
+ * first and receive the result last. */
 #include "model/collective/coll_parts.h"
 
 static double rabenseifner_s(const struct dl_hockney *link, double ranks, double bytes,
@@ -13,10 +13,10 @@ static double rabenseifner_s(const struct dl_hockney *link, double ranks, double
 }
 
 const struct dl_collective_algorithm dl_coll_rabenseifner = {
-    "all_reduce.rabenseifner",
-    "halving reduce-scatter, doubling all-gather",
-    "F-COLL-RABENSEIFNER",
-    "thakur-2005",
-    DL_COLL_ALL_REDUCE,
-    rabenseifner_s,
-    NULL};
+    .name = "all_reduce.rabenseifner",
+    .summary = "halving reduce-scatter, doubling all-gather",
+    .formula = "F-COLL-RABENSEIFNER",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = rabenseifner_s,
+};

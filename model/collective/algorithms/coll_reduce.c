@@ -8,10 +8,11 @@ static double binomial_s(const struct dl_hockney *link, double ranks, double byt
            (link->alpha_s + bytes * (link->beta_s_per_byte + link->gamma_s_per_byte));
 }
 
-const struct dl_collective_algorithm dl_coll_binomial_reduce = {"reduce.binomial",
-                                                                "whole messages up a binomial tree",
-                                                                "F-COLL-BINOMIAL-REDUCE",
-                                                                "thakur-2005",
-                                                                DL_COLL_REDUCE,
-                                                                binomial_s,
-                                                                NULL};
+const struct dl_collective_algorithm dl_coll_binomial_reduce = {
+    .name = "reduce.binomial",
+    .summary = "whole messages up a binomial tree",
+    .formula = "F-COLL-BINOMIAL-REDUCE",
+    .source = "thakur-2005",
+    .op = DL_COLL_REDUCE,
+    .time_s = binomial_s,
+};

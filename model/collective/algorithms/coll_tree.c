@@ -9,8 +9,8 @@ static double reduce_broadcast_s(const struct dl_hockney *link, double ranks, do
            (2.0 * (link->alpha_s + bytes * link->beta_s_per_byte) + bytes * link->gamma_s_per_byte);
 }
 
-/* Up and down a binary tree of depth ceil(lg p): a node takes two children's segments one after the
- * other. */
+/* Up and down a binary tree of depth ceil(lg p); a node receives the segments of two children one
+ * after the other. */
 static double binary_tree_s(const struct dl_hockney *link, double ranks, double bytes,
                             double segment_bytes) {
     if (ranks <= 1.0) return 0.0;
@@ -41,33 +41,34 @@ static double double_tree_s(const struct dl_hockney *link, double ranks, double 
 }
 
 const struct dl_collective_algorithm dl_coll_reduce_broadcast = {
-    "all_reduce.reduce_broadcast",
-    "binomial reduce, then binomial broadcast",
-    "F-COLL-REDUCE-BROADCAST",
-    "thakur-2005",
-    DL_COLL_ALL_REDUCE,
-    reduce_broadcast_s,
-    NULL};
+    .name = "all_reduce.reduce_broadcast",
+    .summary = "binomial reduce, then binomial broadcast",
+    .formula = "F-COLL-REDUCE-BROADCAST",
+    .source = "thakur-2005",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = reduce_broadcast_s,
+};
 const struct dl_collective_algorithm dl_coll_nonoverlapping = {
-    "all_reduce.nonoverlapping",
-    "reduce, then broadcast, as Open MPI names it",
-    "F-COLL-REDUCE-BROADCAST",
-    "openmpi-coll",
-    DL_COLL_ALL_REDUCE,
-    nonoverlapping_s,
-    NULL};
-const struct dl_collective_algorithm dl_coll_binary_tree = {"all_reduce.binary_tree",
-                                                            "segments up and down one binary tree",
-                                                            "F-COLL-BINARY-TREE",
-                                                            "mem",
-                                                            DL_COLL_ALL_REDUCE,
-                                                            binary_tree_s,
-                                                            NULL};
+    .name = "all_reduce.nonoverlapping",
+    .summary = "reduce, then broadcast, as Open MPI names it",
+    .formula = "F-COLL-REDUCE-BROADCAST",
+    .source = "openmpi-coll",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = nonoverlapping_s,
+};
+const struct dl_collective_algorithm dl_coll_binary_tree = {
+    .name = "all_reduce.binary_tree",
+    .summary = "segments up and down one binary tree",
+    .formula = "F-COLL-BINARY-TREE",
+    .source = "unverified",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = binary_tree_s,
+};
 const struct dl_collective_algorithm dl_coll_double_tree = {
-    "all_reduce.double_tree",
-    "two complementary binary trees, each with half the vector",
-    "F-COLL-DOUBLE-TREE",
-    "mem",
-    DL_COLL_ALL_REDUCE,
-    double_tree_s,
-    NULL};
+    .name = "all_reduce.double_tree",
+    .summary = "two complementary binary trees, each with half the vector",
+    .formula = "F-COLL-DOUBLE-TREE",
+    .source = "unverified",
+    .op = DL_COLL_ALL_REDUCE,
+    .time_s = double_tree_s,
+};

@@ -1,6 +1,6 @@
 /* coll_gloo.c - Gloo's all-reduces over TCP or verbs, from host memory (F-GLOO-RING,
  * F-GLOO-HALVING, F-GLOO-BCUBE; key "gloo-docs"). The ring is chunked: 4(p-1) messages for the
- * bytes of a ring. Other operations: as MPI's sums. */
+ * bytes of a ring. Other operations cost what dl_mpi_plain_time() says. */
 #include "model/collective/coll_parts.h"
 
 #include <string.h>
@@ -14,14 +14,14 @@ static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double 
         share * bytes * (2.0 * fmax(in_s, out_s) + links->inter.gamma_s_per_byte), messages};
 }
 
-/* The textbook row, once inside and once between nodes; a node's ranks share its adapters. */
+/* The textbook algorithm, once inside and once between nodes; a node's ranks share its adapters. */
 static struct dl_cost_parts level_cost(const struct dl_collective_algorithm *row,
                                        const struct dl_coll_links *links, double bytes) {
     struct dl_hockney out = links->inter,
                       only_alpha[2] = {{links->intra.alpha_s, 0, 0}, {links->inter.alpha_s, 0, 0}};
     out.beta_s_per_byte *= links->bisection;
     double in_s = row->time_s(&links->intra, links->per_node, bytes, 0.0);
-    double out_s = row->time_s(&out, links->nodes, bytes, 0.0); /* S/g each, g at once */
+    double out_s = row->time_s(&out, links->nodes, bytes, 0.0); /* S/g each, g concurrently */
     double alpha_s = row->time_s(&only_alpha[0], links->per_node, 0.0, 0.0) +
                      row->time_s(&only_alpha[1], links->nodes, 0.0, 0.0);
     return (struct dl_cost_parts){alpha_s, in_s + out_s - alpha_s, 2.0 * dl_lg_ceil(links->ranks)};

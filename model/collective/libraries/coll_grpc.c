@@ -1,13 +1,13 @@
 /* coll_grpc.c - TensorFlow's collectives over gRPC (F-GRPC-RING): a ring over all devices, chunks
- * of at most 4 MiB, each an RPC whose payload is copied and serialised on the host. Subdivisions
+ * of at most 4 MiB, each an RPC whose payload is copied and serialized on the host. Subdivisions
  * overlap the copies of one chunk with the transfer of the next, so the slower of the two counts.
- * Operations other than all-reduce: as MPI's sums, with the cost of an RPC. */
+ * Other operations cost what dl_mpi_plain_time() says, plus an RPC per message. */
 #include "model/collective/coll_parts.h"
 
-static const double RPC_S = 100e-6; /* one unary RPC beyond the wire, both ends (mem) */
-/* serialisation and socket copies of one stream (mem) */
+static const double RPC_S = 100e-6; /* one unary RPC beyond the wire, both ends (unverified) */
+/* serialization and socket copies of one stream (unverified) */
 static const double STREAM_BYTES_PER_S = 2.5e9;
-/* ring chunk of TensorFlow's collective executor (mem) */
+/* ring chunk of TensorFlow's collective executor (unverified) */
 static const double CHUNK_BYTES = 4194304.0;
 
 enum dl_code dl_grpc_time(const struct dl_system *system,

@@ -2,10 +2,10 @@
  * ("endpoints") that add to each message, and a step in time for very long messages. Not modelled:
  * the number of endpoints, priorities.
  *
- * Constants from the DeepBench all-reduce on KNL and Omni-Path (key "deepbench", 2 to 32 nodes, all
- * rows together): latency of a message 50, 84, 155, 161, 190 us / 2 lg p = 19 to 26 us. Between 67
- * and 153 MB the time rises by 17.5, 19, 19.6, 16 and 11.4 ms (2 to 32 nodes) more than the rate
- * below explains, and beyond it the rate is as before: 17 ms. */
+ * Constants are fitted to all rows of DeepBench's all-reduce on KNL and Omni-Path (key "deepbench",
+ * 2 to 32 nodes). Latency of a message: 50, 84, 155, 161, 190 us / 2 lg p = 19 to 26 us. Between 67
+ * and 153 MB the time rises by 17.5, 19, 19.6, 16 and 11.4 ms (2 to 32 nodes) beyond what the rate
+ * explains; above that the rate is as before: a step of 17 ms. */
 #include "model/collective/coll_parts.h"
 
 static const double ENDPOINT_S = 20e-6;
@@ -22,7 +22,7 @@ enum dl_code dl_mlsl_time(const struct dl_system *system,
     double in_bytes = request->bytes * (links.per_node - 1.0) / links.per_node;
     double out_bytes = request->bytes * (links.nodes - 1.0) / links.nodes;
     double step_s = request->bytes > STEP_BYTES ? STEP_S : 0.0;
-    /* The progress threads add while the adapter moves the next part, so the sums are hidden. */
+    /* The progress threads add while the adapter moves the next part: the sums are hidden. */
     struct dl_cost_parts cost = {in_steps * links.intra.alpha_s +
                                      out_steps * (links.inter.alpha_s + ENDPOINT_S) + step_s,
                                  2.0 * (in_bytes * links.intra.beta_s_per_byte +

@@ -70,23 +70,22 @@ enum dl_mpi_kind dl_mpi_kind_of(const char *mpi) {
 enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes,
                                                double *below_out) {
     *below_out = 0.0;
-    /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks: doubling */
+    /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; with fewer elements than ranks also doubling */
     if (kind == DL_MPI_MPICH || kind == DL_MPI_INTEL) {
         double threshold = dl_most(2048.0, 4.0 * dl_power(dl_lg_floor(ranks)));
         if (bytes <= threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
-        /* Intel's library has rings besides MPICH's algorithms and chooses by tables tuned to the
-         * machine: no large message goes out of its way because a rank is left over. Its switch is
-         * assumed (unverified). */
+        /* Intel MPI has rings besides MPICH's algorithms and tables tuned to the machine, so that
+         * large messages need not fold surplus ranks. Where it switches is assumed (unverified). */
         if (kind == DL_MPI_MPICH || dl_power_of_two(ranks) || bytes <= INTEL_RING_BYTES)
             return DL_MPI_RABENSEIFNER;
         *below_out = INTEL_RING_BYTES;
         return DL_MPI_RING;
     }
     if (kind == DL_MPI_HPCX || kind == DL_MPI_HPCX_OLD) {
-        /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather from there on (mem).
-         * Tables of images without UCC (performance-study, AKS) have the jump between 4 and 8 KiB
-         * at every number of nodes. */
+        /* UCC's default: doubling below 4 KiB, reduce-scatter and all-gather above (unverified).
+         * Measurements with images without UCC (performance-study, AKS) jump between 4 and 8 KiB at
+         * every number of nodes. */
         double threshold = kind == DL_MPI_HPCX ? 4096.0 : 8192.0;
         if (bytes < threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
@@ -109,12 +108,12 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
     return rule->algorithm;
 }
 
-/* Steps and bytes of recursive exchanges: the first lg(per_node) stay in the node, the rest share
- * its adapters. */
+/* Recursive doubling: the first lg(per_node) exchanges stay in the node, the others share its
+ * adapters. */
 static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, double bytes) {
     double in = dl_lg_floor(links->per_node), out = dl_lg_floor(links->ranks) - in,
            gamma = links->inter.gamma_s_per_byte;
-    /* surplus ranks: to a neighbour before, back after */
+    /* ranks beyond a power of two: to a neighbour before, back after */
     double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
@@ -125,8 +124,8 @@ static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, dou
         in + out + fold};
 }
 
-/* Halves double in distance, so the large ones stay in the node: (g-1)/g of S inside, then (N-1)/N
- * of S/g outside, g at once. */
+/* As blocks halve, their distance doubles: the large ones stay in the node, (g-1)/g of S; then
+ * (N-1)/N of S/g go between nodes, g concurrently. */
 static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links, double bytes) {
     double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
     double in_bytes = bytes * (links->per_node - 1.0) / links->per_node;
@@ -156,9 +155,9 @@ static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double 
                                   messages};
 }
 
-/* A reduce and a broadcast, each as its own rules have it. Messages between 2, 3, 4 and 8 hosts
- * from 1 MiB on, measured with Open MPI 4.1.4 (tests/net): reduce 1, 2, 3, 3, broadcast 1, 2, 3, 7;
- * 5 together between 4 hosts at 512 KiB. */
+/* A reduce and a broadcast, each by its own rules. Message counts from 1 MiB on between 2, 3, 4 and
+ * 8 hosts, measured with Open MPI 4.1.4 (tests/net): reduce 1, 2, 3, 3, broadcast 1, 2, 3, 7;
+ * together 5 between 4 hosts at 512 KiB. */
 static struct dl_cost_parts nonoverlapping_cost(enum dl_mpi_kind kind,
                                                 const struct dl_coll_links *links, double bytes,
                                                 enum dl_mpi_other *broadcast_out) {
@@ -168,8 +167,8 @@ static struct dl_cost_parts nonoverlapping_cost(enum dl_mpi_kind kind,
     *broadcast_out = down.algorithm;
     const struct dl_cost_parts reduce = dl_mpi_other_cost(DL_COLL_REDUCE, &up, links, bytes);
     struct dl_cost_parts broadcast = dl_mpi_other_cost(DL_COLL_BROADCAST, &down, links, bytes);
-    /* A chain's last rank, which the broadcast reaches first, begins the next call at once: 4 hops,
-     * not 5, each 0.5 ms, a call of 4 KiB between 4 hosts (as above). */
+    /* The broadcast reaches the last rank of the chain first, and that rank begins the next call at
+     * once: a call of 4 KiB between 4 hosts takes 4 hops of 0.5 ms, not 5 (measured as above). */
     if (up.algorithm == DL_MPI_PIPELINE)
         broadcast.latency_s = dl_least(
             broadcast.latency_s, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
@@ -192,7 +191,7 @@ struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_kind kind, enum dl_mpi_a
     }
 }
 
-/* A message of the algorithm, to pick the piece of the link. */
+/* Size of one message of the algorithm, which selects the piece of the link. */
 static double message_bytes(enum dl_mpi_algorithm algorithm, double ranks, double bytes) {
     if (algorithm == DL_MPI_RING || algorithm == DL_MPI_SEGMENTED) return bytes / ranks;
     return algorithm == DL_MPI_RABENSEIFNER ? bytes / 2.0 : bytes;
@@ -225,8 +224,8 @@ static enum dl_code all_reduce(const struct dl_system *system,
             ? nonoverlapping_cost(kind, &links, request->bytes, &broadcast)
             : dl_mpi_all_reduce_cost(kind, algorithm, &links, request->bytes);
     double time_s = cost.latency_s + cost.bandwidth_s;
-    /* The rules can drop to a cheaper algorithm as messages grow. A prediction must not fall with
-     * size: it keeps what the message just below the switch costs. */
+    /* As messages grow, the rules may switch to a cheaper algorithm. A prediction must not fall
+     * with size: it keeps the cost of the message just below the switch. */
     for (int guard = 0; below > 0.0 && guard < RULES && !request->as_run; guard++) {
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(
@@ -237,12 +236,12 @@ static enum dl_code all_reduce(const struct dl_system *system,
     }
     dl_coll_set(out, cost);
     out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
-    /* from the root to all, among trees at smaller and larger sizes */
+    /* the rules take trees at smaller and larger sizes */
     if (broadcast == DL_MPI_LINEAR) out->protocol = "linear broadcast";
     return DL_OK;
 }
 
-/* Point to point and halos: the slowest link that is there. */
+/* Point to point and halos, over the slowest link present. */
 static struct dl_cost_parts near_cost(enum dl_collective_op op, const struct dl_coll_links *links,
                                       double bytes) {
     const struct dl_hockney *link = links->nodes > 1.0 ? &links->inter : &links->intra;
@@ -251,8 +250,8 @@ static struct dl_cost_parts near_cost(enum dl_collective_op op, const struct dl_
                                   count};
 }
 
-/* As all_reduce(): the time at a switch of the rules is kept where they drop to a cheaper
- * algorithm. */
+/* Operations other than all-reduce. As in all_reduce(), the time does not fall where the rules
+ * switch to a cheaper algorithm. */
 static enum dl_code others(const struct dl_system *system,
                            const struct dl_collective_request *request,
                            struct dl_collective_time *out, struct dl_err *err) {
@@ -294,7 +293,7 @@ static enum dl_code others(const struct dl_system *system,
 enum dl_code dl_mpi_time(const struct dl_system *system,
                          const struct dl_collective_request *request,
                          struct dl_collective_time *out, struct dl_err *err) {
-    /* 247 published rows, as nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90 % / 1.645 = 0.25 */
+    /* 247 published rows, as in nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90 % / 1.645 = 0.25 */
     out->sigma_log = 0.35;
     DL_TRY(request->op == DL_COLL_ALL_REDUCE ? all_reduce(system, request, out, err)
                                              : others(system, request, out, err));

@@ -1,8 +1,8 @@
-/* mpi_coll.h - MPI collectives in host memory: the algorithm that the implementation takes
- * (decision tables of Open MPI before 4.1, 4.1 and later, MPICH; the switch of HPC-X) and its cost
- * with the ranks of a node together (rank r on node r / ranks_per_node). Not modelled: vendor
- * libraries that replace these (HCOLL's trees, Intel MPI's tables): Intel takes MPICH's rules, and
- * its ring for large messages of rank counts that are no power of two.
+/* mpi_coll.h - MPI collectives in host memory: the algorithm that the implementation chooses
+ * (decision tables of Open MPI before 4.1, of 4.1 and later, of MPICH; the switch of HPC-X) and its
+ * cost with ranks placed node by node (rank r on node r / ranks_per_node). Not modelled: vendor
+ * libraries that replace these, such as HCOLL's trees. Intel MPI takes MPICH's rules, and its ring
+ * for large messages of rank counts that are no power of two.
  */
 #ifndef DL_MODEL_COLLECTIVE_LIBRARIES_MPI_COLL_H
 #define DL_MODEL_COLLECTIVE_LIBRARIES_MPI_COLL_H
@@ -27,17 +27,17 @@ enum dl_mpi_algorithm {
 };
 extern const char *const dl_mpi_algorithm_names[]; /* "ring", "recursive_doubling", ..., NULL */
 
-/* "openmpi-3.1", "openmpi-4.1", "hpcx-2.18", "hpcx" (older, without UCC), "mpich-3", "intel",
- * "mvapich2"; NULL: Open MPI 4.1 or later. */
+/* The implementation by name: "openmpi-3.1", "openmpi-4.1", "hpcx-2.18", "hpcx" (older, without
+ * UCC), "mpich-3", "intel", "mvapich2". NULL: Open MPI 4.1 or later. */
 enum dl_mpi_kind dl_mpi_kind_of(const char *mpi);
 
-/* F-MPI-CHOICE: all-reduce of a commutative operation. *below_out: largest size at which another
- * algorithm serves (0: none). */
+/* F-MPI-CHOICE: algorithm for an all-reduce of a commutative operation. *below_out: largest smaller
+ * size [byte] at which another algorithm may serve; 0: none. */
 enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes,
                                                double *below_out);
 
-/* F-MPI-COST: cost of an all-reduce algorithm over nodes; elements of 4 bytes (with fewer of them
- * than ranks, the rings do as Open MPI does: recursive doubling). */
+/* F-MPI-COST: cost of an all-reduce algorithm over nodes, with elements of 4 bytes. With fewer
+ * elements than ranks the rings cost recursive doubling, as Open MPI runs it. */
 struct dl_cost_parts dl_mpi_all_reduce_cost(enum dl_mpi_kind kind, enum dl_mpi_algorithm algorithm,
                                             const struct dl_coll_links *links, double bytes);
 

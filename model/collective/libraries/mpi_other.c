@@ -1,37 +1,39 @@
-/* mpi_other.c - F-MPI-OTHER: cost of what mpi_rules.c chose, over the links in a node and between
- * nodes. */
+/* mpi_other.c - F-MPI-OTHER: cost of the algorithm that mpi_rules.c chose, over the links inside
+ * and between nodes. */
 #include "model/collective/libraries/mpi_rules.h"
 
-/* Host time of one more message that is under way beside others, whose latencies overlap (mem). */
+/* Host time of one more message in flight; the latencies of concurrent messages overlap
+ * (unverified). */
 static const double NEXT_MESSAGE_S = 0.5e-6;
 
-/* These few operations run inside every collective: no calls, no structures in memory. */
+/* These run inside every collective: no calls, no structures in memory. */
 #define INLINE static inline __attribute__((always_inline))
 
 struct rounds {
     double in, out;
-}; /* in nodes, between them */
-/* The longest way: messages whose bytes pass one after the other, and hops, whose latencies add up:
- * a second message that a rank sends while the first is under way costs overhead alone. */
+}; /* inside nodes, between nodes */
+/* The critical path of a tree: messages, whose bytes are sent one after the other, and hops, whose
+ * latencies add up. A second message that a rank sends while the first is in flight costs overhead
+ * alone. */
 struct way {
     struct rounds messages, hops;
 };
 
-/* Radix 2 or 4. Each rank passes on what it has, first to the farthest: a k-nomial tree over p
- * ranks sends, of every level, as many messages as the root has children there. */
+/* A k-nomial tree of radix 2 or 4. Each rank forwards what it has, to the farthest rank first: on
+ * each level the path holds as many messages as the root has children there. */
 INLINE double knomial_rounds(double p, double radix) {
     if (p <= 1.0) return 0.0;
     const double doublings = dl_lg_ceil(p);
     if (radix < 4.0) return doublings;
-    const int64_t full = ((int64_t)doublings + 1) / 2 - 1; /* levels but the highest */
+    const int64_t full = ((int64_t)doublings + 1) / 2 - 1; /* all levels but the highest */
     const double below = (double)full;
     const int64_t stride = (int64_t)dl_power(2.0 * below), children = ((int64_t)p - 1) / stride;
     return 3.0 * below + dl_least(3.0, (double)children);
 }
 
-/* A heap's tree, rank i with the children 2i + 1 and 2i + 2, served in this order: the second child
- * waits for two messages. On a level that is full its last rank waits longest; of one that is not,
- * the rank with the most second children above. */
+/* A binary heap: rank i serves its children 2i + 1 and 2i + 2 in this order, so the second child
+ * waits for two messages. On a full level the last rank waits longest; on the last, partial level
+ * the rank with the most second children among its ancestors. */
 INLINE double heap_rounds(double p) {
     if (p <= 1.0) return 0.0;
     const double depth = dl_lg_floor(p), last = p - dl_power(depth); /* on the last level, from 0 */
@@ -51,7 +53,7 @@ INLINE struct way chain(const struct dl_coll_links *links) {
     return (struct way){hops, hops};
 }
 
-/* A tree by levels: first between the nodes, then in them. */
+/* A tree by levels: first between nodes, then inside them. */
 INLINE struct way levels(const struct dl_coll_links *links, double radix) {
     const double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
     return (struct way){
@@ -60,7 +62,7 @@ INLINE struct way levels(const struct dl_coll_links *links, double radix) {
          radix > 2.0 ? dl_whole_above(out / 2.0) : out}};
 }
 
-/* The first levels of a heap are the first node's. */
+/* A heap: its first levels lie in the first node. */
 INLINE struct way heap(const struct dl_coll_links *links) {
     const double rounds = heap_rounds(links->ranks),
                  near = dl_least(rounds, heap_rounds(links->per_node));
@@ -78,7 +80,7 @@ INLINE double latency_s(const struct dl_coll_links *links, const struct way *way
            beside * next_s;
 }
 
-/* Whole messages along the way; sums: each is added to what is there. */
+/* Whole messages along the path; sums: each is added to what the receiver holds. */
 INLINE struct dl_cost_parts whole(const struct dl_coll_links *links, struct way way, double bytes,
                                   bool sums) {
     const double count = way.messages.in + way.messages.out,
@@ -89,7 +91,8 @@ INLINE struct dl_cost_parts whole(const struct dl_coll_links *links, struct way 
                                   count};
 }
 
-/* Segments down `fill` messages, then the others behind the slowest of them, `width` at a time. */
+/* The first segment passes the path, the others follow at the rate of its slowest hop, `width` at a
+ * time. */
 INLINE struct dl_cost_parts segmented(const struct dl_coll_links *links, struct way fill,
                                       double width, double bytes, double segment_bytes, bool sums) {
     const double segment = dl_segment(bytes, segment_bytes),
@@ -103,8 +106,8 @@ INLINE struct dl_cost_parts segmented(const struct dl_coll_links *links, struct 
     return cost;
 }
 
-/* Exchanges at doubled distances: all ranks of a node leave it at once, with all of their data when
- * the far ones carry most. */
+/* Exchanges at doubling distances; all ranks of a node leave it concurrently, with most of the data
+ * where the farthest exchanges carry most. */
 static struct dl_cost_parts exchanges(const struct dl_coll_links *links, double rounds,
                                       double bytes, bool sums) {
     const double in = dl_least(rounds, dl_lg_ceil(links->per_node)), out = rounds - in;
@@ -118,8 +121,8 @@ static struct dl_cost_parts exchanges(const struct dl_coll_links *links, double 
         in + out};
 }
 
-/* Blocks around a ring: its slowest link sets the pace. `pairs`: two blocks at a time between
- * neighbours in turn. */
+/* Blocks around a ring, at the pace of its slowest link. `pairs`: neighbour exchange, two blocks at
+ * a time with alternating neighbours. */
 static struct dl_cost_parts around(const struct dl_coll_links *links, double bytes, bool pairs,
                                    bool sums) {
     const double in_s = links->per_node > 1.0 ? links->intra.beta_s_per_byte : 0.0;
@@ -131,7 +134,7 @@ static struct dl_cost_parts around(const struct dl_coll_links *links, double byt
         moved * (dl_most(in_s, out_s) + (sums ? links->inter.gamma_s_per_byte : 0.0)), steps};
 }
 
-/* Blocks between one root and all others, by its link. */
+/* Blocks between the root and all others, over the root's link. */
 static struct dl_cost_parts root_blocks(const struct dl_coll_links *links, struct way way,
                                         double bytes) {
     const double block = bytes / links->ranks;
@@ -142,7 +145,7 @@ static struct dl_cost_parts root_blocks(const struct dl_coll_links *links, struc
         way.messages.in + way.messages.out};
 }
 
-/* Every rank to every other; all ranks of a node leave it at once. */
+/* Every rank to every other; all ranks of a node leave it concurrently. */
 static struct dl_cost_parts all_pairs(const struct dl_coll_links *links, double bytes) {
     const struct rounds each = star(links).messages;
     const double block = bytes / links->ranks;
@@ -174,7 +177,7 @@ INLINE struct way one_hop(bool between) {
     return (struct way){one, one};
 }
 
-/* What one root sends to all, or sums from all. */
+/* Broadcast from one root, or reduce to it (sums). */
 static struct dl_cost_parts rooted(const struct dl_mpi_choice *choice,
                                    const struct dl_coll_links *links, double bytes, bool sums) {
     const double segment = choice->segment_bytes;
@@ -184,11 +187,9 @@ static struct dl_cost_parts rooted(const struct dl_mpi_choice *choice,
     case DL_MPI_BINARY:
         return segmented(links, heap(links), dl_least(2.0, links->ranks - 1.0), bytes, segment,
                          sums);
-    case DL_MPI_SPLIT_BINARY: { /* half of the message down each side, then the sides exchange their
-                                   halves */
+    case DL_MPI_SPLIT_BINARY: /* half the message down each side, then the sides exchange halves */
         return plus(segmented(links, heap(links), 2.0, bytes / 2.0, segment, sums),
                     whole(links, one_hop(links->nodes > 1.0), bytes / 2.0, false));
-    }
     case DL_MPI_KNOMIAL: return whole(links, levels(links, 4.0), bytes, sums);
     case DL_MPI_SCATTER_DOUBLING:
         return plus(root_blocks(links, levels(links, 2.0), bytes),
@@ -214,7 +215,7 @@ struct dl_cost_parts dl_mpi_other_cost(enum dl_collective_op op, const struct dl
         if (choice->algorithm == DL_MPI_BINOMIAL)
             return root_blocks(links, levels(links, 2.0), bytes);
         struct way way = star(links);
-        if (choice->algorithm == DL_MPI_SYNC) /* a word to each before its block */
+        if (choice->algorithm == DL_MPI_SYNC) /* a small message to each before its block */
             way.messages.in *= 2.0, way.messages.out *= 2.0, way.hops = way.messages;
         return root_blocks(links, way, bytes);
     }
@@ -238,8 +239,8 @@ struct dl_cost_parts dl_mpi_other_cost(enum dl_collective_op op, const struct dl
     }
     if (!sums || dl_power_of_two(links->ranks))
         return exchanges(links, dl_lg_ceil(links->ranks), bytes, sums);
-    /* Surplus ranks give their vector to a neighbour, and get a block back after the rounds of the
-     * others. */
+    /* Ranks beyond a power of two hand their vector to a neighbour and receive a block after the
+     * rounds of the others. */
     const struct way one = one_hop(!(links->per_node > 1.0));
     return plus(
         exchanges(links, dl_lg_floor(links->ranks), bytes, true),

@@ -1,6 +1,6 @@
-/* mpi_rules.c - see mpi_rules.h. Open MPI from 4.1 on: tables of coll_tuned_decision_fixed.c;
- * before: its functions of ranks and bytes; gather and scatter before 4.1 from memory (mem). Key
- * "openmpi-coll"; MPICH: key "mpich-coll" and thakur-2005. */
+/* mpi_rules.c - see mpi_rules.h. Open MPI 4.1 and later: the tables of coll_tuned_decision_fixed.c;
+ * before: that file's functions of ranks and bytes (key "openmpi-coll"), gather and scatter
+ * unverified. MPICH: keys "mpich-coll" and "thakur-2005". */
 #include "model/collective/libraries/mpi_rules.h"
 
 const char *const dl_mpi_other_names[] = {"linear",         "linear_sync",
@@ -65,7 +65,7 @@ static const struct span reduce[] = {
     {2047, {{0, BN}}},
     {4095, {{512, BN}, {1024, BI}, {8192, BN}, {16384, BI}, {0, BN}}},
     {HUGE_VAL, {{16, BN}, {32, BI}, {1024, BN}, {2048, BI}, {8192, BN}, {16384, BI}, {0, BN}}}};
-/* of one rank's block */
+/* by the size of one rank's block */
 static const struct span all_gather[] = {
     {31, {{0, RD}}},
     {63, {{1024, RD}, {65536, NE}, {0, RI}}},
@@ -84,7 +84,7 @@ static const struct span reduce_scatter[] = {
     {511, {{256, NO}, {0, HA}}},
     {4095, {{512, NO}, {0, HA}}},
     {HUGE_VAL, {{1024, NO}, {0, HA}}}};
-/* of the block for one rank */
+/* by the size of the block for one rank */
 static const struct span all_to_all[] = {
     {2, {{32768, PW}, {262144, SY}, {0, PW}}},
     {7, {{8192, SY}, {16384, LI}, {65536, SY}, {524288, LI}, {1048576, PW}, {0, LI}}},
@@ -112,15 +112,16 @@ static const struct span scatter[] = {
     {HUGE_VAL, {{512, BN}, {0, LI}}}};
 /* clang-format on */
 
-/* A list of rules under construction: sizes at which a rule may end, and the rule at the size asked
- * for. */
+/* The search for the rule at a size; choice.below_bytes collects the sizes at which smaller rules
+ * end. */
 struct finding {
     struct dl_mpi_choice choice;
     double bytes;
     bool found;
 };
 
-/* Whether a rule is found, now or before: no further ones need then be worked out. */
+/* Adds a rule that serves sizes below `below`. Returns whether the search has ended, now or before.
+ */
 static bool until(struct finding *f, double below, enum dl_mpi_other algorithm,
                   double segment_bytes) {
     if (f->found || below <= 0.0) return f->found;
@@ -131,14 +132,14 @@ static bool until(struct finding *f, double below, enum dl_mpi_other algorithm,
     return f->found;
 }
 
-/* Before 4.1. Rules "ranks < a S + b" hold from S = (ranks - b) / a on, the others up to it. */
+/* Open MPI before 4.1. A rule "ranks < a S + b" holds from S = (ranks - b) / a on. */
 static void old_broadcast(struct finding *f, double p) {
     if (until(f, 2048, BN, 0) || until(f, 370728, SB, 1024)) return;
     const double pipeline_128k = (p - 2.1102) / 1.6134e-6, pipeline_64k = (p - 1.1787) / 2.3679e-6,
                  pipeline_16k = (p - 8.7936) / 3.2118e-6;
     if (p < 13.0) {
         until(f, pipeline_128k, SB, 8192);
-    } else { /* each holds from its own size on */
+    } else { /* each rule holds from its own size on */
         until(f, dl_least(pipeline_16k, dl_least(pipeline_64k, pipeline_128k)), PI, 8192);
         until(f, dl_least(pipeline_64k, pipeline_128k), PI, 16384);
         until(f, pipeline_128k, PI, 65536);
@@ -173,12 +174,12 @@ static void old_rules(struct finding *f, enum dl_collective_op op, double p) {
         until(f, p <= 2.0 ? 0 : 3000, LI, 0);
         until(f, HUGE_VAL, PW, 0);
         break;
-    case DL_COLL_GATHER: /* mem */
+    case DL_COLL_GATHER: /* unverified */
         if (p > 10.0) until(f, p > 60.0 ? 6000 : 1024, BN, 0);
         until(f, 6000, LI, 0);
         until(f, HUGE_VAL, SY, 0);
         break;
-    default: /* scatter; mem */
+    default: /* scatter; unverified */
         if (p > 10.0) until(f, 300, BN, 0);
         until(f, HUGE_VAL, LI, 0);
     }
@@ -240,7 +241,7 @@ struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collecti
     else
         new_rules(&f, op, ranks);
     if (by_block) f.choice.below_bytes *= ranks;
-    /* what the functions themselves fall back to */
+    /* The algorithms themselves fall back for these counts of ranks. */
     if (f.choice.algorithm == RD && !dl_power_of_two(ranks)) f.choice.algorithm = BR;
     if (f.choice.algorithm == NE && floor(ranks / 2.0) * 2.0 < ranks) f.choice.algorithm = RI;
     if (f.choice.algorithm == SB && ranks <= 3.0) f.choice.algorithm = PI;

@@ -1,5 +1,5 @@
-/* mpi_rules.h - which algorithm MPI takes for all but all-reduce (F-MPI-CHOICE), and its cost
- * (F-MPI-OTHER).
+/* mpi_rules.h - the algorithm that MPI chooses for operations other than all-reduce (F-MPI-CHOICE),
+ * and its cost (F-MPI-OTHER).
  */
 #ifndef DL_MODEL_COLLECTIVE_LIBRARIES_MPI_RULES_H
 #define DL_MODEL_COLLECTIVE_LIBRARIES_MPI_RULES_H
@@ -31,19 +31,19 @@ extern const char *const dl_mpi_other_names[]; /* "linear", "linear_sync", "pipe
 struct dl_mpi_choice {
     enum dl_mpi_other algorithm;
     double segment_bytes; /* 0: whole messages */
-    double below_bytes;   /* largest size at which another rule may serve; 0: none */
+    double below_bytes;   /* largest smaller size at which another rule may serve; 0: none */
 };
 
-/* broadcast, reduce, all-gather, reduce-scatter, all-to-all, gather, scatter; bytes as
- * dl_collective_request counts them. */
+/* The choice for a broadcast, reduce, all-gather, reduce-scatter, all-to-all, gather or scatter;
+ * bytes as dl_collective_request counts them. */
 struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collective_op op,
                                          double ranks, double bytes);
 
-/* Is it an algorithm for this operation? */
+/* Whether the algorithm implements the operation. */
 bool dl_mpi_other_serves(enum dl_mpi_other algorithm, enum dl_collective_op op);
 
-/* F-MPI-OTHER. Ranks of a node stand together. Not modelled: ranks of one node that send at the
- * same time down a tree. */
+/* F-MPI-OTHER: cost of the choice, with ranks placed node by node. Not modelled: ranks of one node
+ * that send concurrently down a tree. */
 struct dl_cost_parts dl_mpi_other_cost(enum dl_collective_op op, const struct dl_mpi_choice *choice,
                                        const struct dl_coll_links *links, double bytes);
 

@@ -1,5 +1,5 @@
-/* nccl.c - F-NCCL: T(S) = latency + S / bandwidth for each algorithm and protocol, and the cheapest
- * of them. See nccl.h. */
+/* nccl.c - F-NCCL: T(S) = latency + S / bandwidth for each algorithm and protocol, and the choice
+ * of the cheapest. See nccl.h. */
 #include "model/collective/libraries/nccl.h"
 
 enum { TREE_BINS = 23 };
@@ -18,8 +18,7 @@ static const double tree_cap[DL_NCCL_GENERATIONS][3] = {
 static const double ring_ll128_cap[DL_NCCL_GENERATIONS] = {20, 20, 36.7, 73.4};
 static const double tree_ll128_cap[DL_NCCL_GENERATIONS][3] = {
     {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {73.4, 73.4, 58}};
-/* 2.5 to 2.7: LL128 caps of the whole operation (2.5, 2.6) and per channel (2.7): all-reduce,
- * broadcast, reduce, all-gather, reduce-scatter. */
+/* NCCL 2.5 to 2.7: LL128 caps in GB/s, of the whole operation (2.5, 2.6) and per channel (2.7). */
 struct ll128_old {
     double total, per_channel;
 };
@@ -31,13 +30,16 @@ static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {[DL_COLL_ALL_REDUCE
 
 static int span_of_nodes(double nodes) { return nodes <= 1.0 ? 0 : nodes <= 2.0 ? 1 : 2; }
 
-/* What all algorithms and protocols of one operation on one graph share. NCCL's caps are in its own
- * rates of the links. */
+/* What all algorithms and protocols share for one operation on one graph. NCCL's caps assume its
+ * own rates of the links. */
 struct shared {
     const struct dl_nccl_latencies *table;
-    const double (*hop_us)[3]; /* inside a node, [tree, ring][protocol] */
-    double frac;               /* attained / NCCL's own rate of the links */
-    double per_node, ll_cap;   /* GB/s */
+    /* inside a node, [tree, ring][protocol] */
+    const double (*hop_us)[3];
+    /* attained / NCCL's own rate of the links */
+    double frac;
+    /* GB/s */
+    double per_node, ll_cap;
     /* of the adapter, added to a hop between nodes: once, twice (Simple) */
     double net_us[2];
     double ring_steps;
@@ -82,12 +84,12 @@ static double hop_between_us(const struct shared *s, int algorithm,
     return s->table->net_us[algorithm][protocol] + s->net_us[protocol == DL_NCCL_SIMPLE];
 }
 
-/* Every rank has, or gets, the whole buffer. */
+/* Whether a ring passes the whole buffer through every rank. */
 static inline bool whole(enum dl_collective_op op) {
     return op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE;
 }
 
-/* S / correction. With `monotone`, at least the value at the end of the bin below. */
+/* S / the tree's correction; with `monotone` at least the value at the end of the bin below. */
 static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool monotone) {
     int bin = bytes < 64.0 ? -1 : (int)dl_lg_floor(bytes / 64.0);
     const double *table = tree_correction[protocol];
@@ -96,16 +98,16 @@ static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool
     return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
 }
 
-/* Latency [us], bandwidth [GB/s], bytes / correction. */
+/* A cost: latency [us], bandwidth [GB/s], bytes / correction. */
 struct line {
     double latency_us, bandwidth, moved_bytes;
 };
 
-/* Rings of one operation: what the latencies of their protocols share. */
+/* What the protocols of a ring share. */
 struct ring {
     double inter_steps, intra_steps, overhead_us;
-    double simple_scale; /* of the latency of Simple at this size */
-    int net;             /* whose latency between nodes is paid */
+    double simple_scale; /* factor of the latency of Simple at this size */
+    int net;             /* row of the network latency that applies */
 };
 
 static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_graph *graph,
@@ -114,7 +116,7 @@ static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_g
     struct ring ring = {
         .intra_steps = dl_most(0.0, s->ring_steps),
         .simple_scale = 1.0,
-        /* With one device per node the ring pays the tree's network latency from 2.23 on. */
+        /* From 2.23 on, a ring with one device per node takes the tree's network latency. */
         .net = version >= 2300 && graph->ranks <= graph->nodes ? DL_NCCL_TREE : DL_NCCL_RING};
     if (graph->nodes <= 1.0) return ring;
     const bool plus_one = version >= 1200 && version < 2300; /* the 2N form */
@@ -124,7 +126,7 @@ static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_g
     ring.intra_steps = dl_most(0.0, s->ring_steps - ring.inter_steps);
     if (version >= 1400) ring.overhead_us = graph->amd_host ? 2.0 : 1.0;
     if (version >= 700) {
-        /* 64 bytes and more for each rank and channel, without a division */
+        /* at least 64 bytes per rank and channel, without a division */
         const bool plateau = version >= 1800 ? bytes >= 64.0 * (graph->channels * graph->ranks)
                                              : bytes >= graph->ranks / 16.0 * 65536.0;
         const double scale =
@@ -219,7 +221,7 @@ static struct dl_cost_parts parts(const struct line *line, double steps) {
                                   line->moved_bytes / (line->bandwidth * 1e9), steps};
 }
 
-/* The best so far, as NCCL sees it. */
+/* The cheapest so far, by NCCL's own rates of the links. */
 struct best {
     struct line line;
     double seen_s;
@@ -233,13 +235,13 @@ static inline void consider(struct best *best, double frac, struct line line, in
     if (seen_s < best->seen_s) *best = (struct best){line, seen_s, algorithm, protocol};
 }
 
-/* What costs as much in latency alone as the best in all need not be looked at. */
+/* Whether the latency alone already costs as much as the best. */
 static inline bool hopeless(const struct best *best, double latency_us) {
     return latency_us * 1e-6 >= best->seen_s;
 }
 
-/* Switch and in-network reduction; all-reduce, Simple. Latencies: 2.19 to 2.27 (key "nccl-tuning").
- */
+/* In-network reduction (NVLS, CollNet): all-reduce, Simple. Latencies of 2.19 to 2.27 (key
+ * "nccl-tuning"). False: this graph or version has none. */
 static bool offload_cost(int version, const struct dl_nccl_graph *graph,
                          enum dl_nccl_algorithm algorithm, double *latency_us, double *bus) {
     double per_node = graph->ranks / graph->nodes, extra_us = graph->net_latency_s * 2e6;
@@ -282,7 +284,7 @@ static bool pat_cost(int version, const struct dl_nccl_graph *graph, enum dl_col
     return true;
 }
 
-/* All but ring and tree: Simple alone. */
+/* Algorithms other than ring and tree, which have the protocol Simple alone. */
 static bool other_line(int version, const struct dl_nccl_graph *graph, enum dl_collective_op op,
                        enum dl_nccl_algorithm algorithm, double bytes, struct line *out) {
     *out = (struct line){0.0, 0.0, bytes};

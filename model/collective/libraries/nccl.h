@@ -1,7 +1,7 @@
 /* nccl.h - NCCL's own cost model and choice (F-NCCL), by version. Source: NCCL's
- * src/graph/tuning.cc and src/enqueue.cc as recorded in the key "nccl-tuning" of SOURCES.md. Not
- * modelled: the shrinking of channels for small messages, aggregation of several operations in one
- * group, user buffer registration.
+ * src/graph/tuning.cc and src/enqueue.cc, key "nccl-tuning" of data/SOURCES.md. Not modelled: fewer
+ * channels for small messages, aggregation of several operations in one group, user buffer
+ * registration.
  */
 #ifndef DL_MODEL_COLLECTIVE_LIBRARIES_NCCL_H
 #define DL_MODEL_COLLECTIVE_LIBRARIES_NCCL_H
@@ -33,7 +33,7 @@ enum dl_nccl_generation {
 struct dl_nccl_latencies {
     double base_us[2][3], nvlink_us[2][3], pci_us[2][3], net_us[2][3];
 };
-/* One span of versions: first version of the span (minor * 100 + patch: 2.18.3 is 1803). */
+/* A span of versions with the same constants; first: minor * 100 + patch (2.18.3 is 1803). */
 struct dl_nccl_version {
     int first;
     const char *text; /* "2.18.3" */
@@ -44,22 +44,22 @@ struct dl_nccl_version {
 const struct dl_nccl_version *dl_nccl_version_find(const char *text, int *number_out);
 extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with text NULL */
 
-/* What the topology search of NCCL would have found. */
+/* What NCCL's topology search would find. */
 struct dl_nccl_graph {
     double ranks, nodes; /* ranks per node = ranks / nodes */
     double channels, tree_channels;
     double ring_bytes_per_s, tree_bytes_per_s; /* of one channel */
     double net_latency_s;                      /* of the adapter, in addition to NCCL's constant */
-    /* rate of the links that limit / what NCCL takes it for; 0: 1 */
-    double attained_frac;
+    double attained_frac; /* rate of the limiting links / the rate that NCCL assumes; 0: 1 */
     enum dl_nccl_generation generation;
-    bool nvlink; /* devices of a node talk over NVLink, else PCIe */
-    /* LL128 is safe on all paths; switch reduction; in-network reduction */
-    bool amd_host, ll128, nvls, collnet;
+    bool nvlink;        /* devices of a node communicate over NVLink, else PCIe */
+    bool amd_host;      /* an AMD CPU */
+    bool ll128;         /* LL128 is safe on all paths */
+    bool nvls, collnet; /* reduction in the NVSwitch; in-network reduction (SHARP) */
     bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
 };
 
-/* The graph of a caller's last rank set: what it depends on, and what came of it. */
+/* The graph of a caller's last rank set, with all that it depends on. */
 struct dl_nccl_memo {
     const struct dl_system *system; /* NULL: nothing yet */
     const struct dl_nccl_version *row;
@@ -71,40 +71,41 @@ struct dl_nccl_memo {
     struct dl_nccl_graph graph;
 };
 
-/* Cost of one algorithm and protocol. monotone false: NCCL's formula to the letter. true: for
- * predictions: the tree's correction factor never makes a longer message faster. *out only when the
- * combination exists (else false). */
+/* Sets *out to the cost of one algorithm and protocol and returns true; false when the combination
+ * does not exist. monotone false: NCCL's formula to the letter; true, for predictions: the tree's
+ * correction factor never makes a longer message faster. */
 bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                   enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
                   enum dl_nccl_protocol protocol, double bytes, bool monotone,
                   struct dl_cost_parts *out);
 
-/* The cheapest, as NCCL's own rates of its links have it, of those that exist and are not excluded
- * by force_* (-1: free); false: none. */
+/* Chooses the cheapest combination by NCCL's own rates of its links and sets *out to its cost.
+ * force_* impose an algorithm or protocol (-1: free). False: no combination exists. */
 bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
                     const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,
                     int force_algorithm, int force_protocol, bool monotone,
                     enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol,
                     struct dl_cost_parts *out);
 
-/* NCCL 2.4: largest message for which the tree was taken over the ring (bytes; HUGE_VAL: always; 0:
- * never). */
+/* Largest message [byte] for which NCCL 2.4 preferred the tree to the ring; HUGE_VAL: always,
+ * 0: never. */
 double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channels, bool nvlink);
 
-/* The graph for a request, from the links of the system. DL_ERR_INPUT when a link is missing. */
+/* F-NCCL-GRAPH: the graph for a request, from the links of the system. DL_ERR_INPUT when a link is
+ * missing. */
 enum dl_code dl_nccl_graph_build(const struct dl_system *system,
                                  const struct dl_collective_request *request,
                                  struct dl_nccl_graph *out, struct dl_err *err);
 
-/* Fill system->nccl. For the loader; not needed for correctness. */
+/* Sets system->nccl. The loader calls it to save time; results do not depend on it. */
 void dl_nccl_prepare(struct dl_system *system);
 
-/* NCCL's version in force: system->nccl_version, or the usual one of the device's generation.
- * *assumed: the latter. */
+/* NCCL's version: system->nccl_version, else the usual one of the device's generation, with
+ * *assumed set. */
 const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out,
                                                  bool *assumed);
 
-/* Payload of one adapter as NCCL uses it [byte/s]. */
+/* Payload bandwidth of one adapter as NCCL uses it [byte/s]. */
 double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter);
 
 #endif

@@ -1,17 +1,16 @@
-/* nccl_graph.c - F-NCCL-GRAPH: channels and their bandwidth from the links of a system, and the
- * time of every operation as NCCL runs it. The time uses the attained bandwidth of the links, the
- * choice inside a node the one that NCCL takes for granted. Two departures from NCCL's table, both
- * physics: a ring between two nodes is held to the adapters' rate, and a tree between two nodes
- * moves each byte over the network once each way (measured bus bandwidth above line rate;
- * maintainers confirm it). */
+/* nccl_graph.c - F-NCCL-GRAPH: channels and their bandwidth from the links of a system. Times use
+ * the attained bandwidth of the links; the choice inside a node uses the one that NCCL assumes.
+ * Physics overrides NCCL's table twice: a ring between two nodes is bound by the adapters' rate,
+ * and a tree between two nodes moves each byte over the network once each way (bus bandwidth above
+ * line rate was measured, and NCCL's maintainers confirm it). */
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/net_share.h"
 #include "model/hardware/topology.h"
 
 #include <string.h>
 
-/* One NVLink, one direction, attained GB/s: NVLink 2: 22.5 of 25 (bus bandwidth of 2 to 8 V100,
- * vTrain tables); 3: 231.6 / 12 of 25 (8x A100 tables); 4: NCCL's 20.6 (ring 370 / 18); 1 and 5:
+/* Attained rate of one NVLink, one direction. NVLink 2: 22.5 of 25 GB/s (bus bandwidth of 2 to 8
+ * V100, key "vtrain"); 3: 231.6 / 12 of 25 (8 x A100); 4: NCCL's 20.6 (ring 370 / 18); 1 and 5:
  * NCCL's own 18 and 40.1 (key "nccl-tuning"). */
 struct link_rate {
     const char *kind;
@@ -23,13 +22,13 @@ static const struct link_rate link_rates[] = {{"nvlink1", 18e9},
                                               {"nvlink4", 20.6e9},
                                               {"nvlink5", 40.1e9}};
 static const double generation_rate[DL_NCCL_GENERATIONS] = {22.5e9, 19.3e9, 20.6e9, 40.1e9};
-/* What NCCL takes a link for (SM70_NVLINK_BW and its like in topo.h; key "nccl-tuning"). */
+/* Rate that NCCL assumes of a link (SM70_NVLINK_BW etc. in topo.h; key "nccl-tuning"). */
 static const double assumed_rate[DL_NCCL_GENERATIONS] = {20e9, 20e9, 20.6e9, 40.1e9};
 static const double ASSUMED_PASCAL = 18e9, ASSUMED_VOLTA_BEFORE_2_18 = 21e9;
-/* outside: another link than the one that NCCL knows */
+/* attained / assumed rate; beyond these bounds the link is not the one that NCCL knows */
 static const double ASSUMED_FRAC[2] = {0.8, 1.25};
-static const double VERBS_LATENCY_S =
-    1.5e-6; /* adapter and switch of the InfiniBand that NCCL's NET constants hold (mem) */
+/* adapter and switch of the InfiniBand that NCCL's NET constants include (unverified) */
+static const double VERBS_LATENCY_S = 1.5e-6;
 /* search.cc doubles channels from this intra-node rate on */
 static const double DUPLICATE_BYTES_PER_S = 25e9;
 
@@ -39,7 +38,7 @@ static bool starts(const char *text, const char *prefix) {
     return *prefix == '\0';
 }
 
-/* "pascal", "volta", "ampere", ... differ in their first letter, which is enough here and quick. */
+/* By the first letter of "pascal", "volta", "ampere", ..., which is quick and enough here. */
 static enum dl_nccl_generation generation_of(const struct dl_system *system, bool *before_volta) {
     const char *name = system->device != NULL ? system->device->architecture : NULL;
     *before_volta = false;
@@ -54,8 +53,7 @@ static enum dl_nccl_generation generation_of(const struct dl_system *system, boo
     }
 }
 
-/* Those that dl_nccl_prepare() left in the system, where they still hold; else worked out into
- * *scratch. */
+/* What dl_nccl_prepare() left in the system, where it still holds; else computed into *scratch. */
 static const struct dl_nccl_known *known_of(const struct dl_system *system,
                                             struct dl_nccl_known *scratch) {
     const struct dl_nccl_known *filled = &system->nccl;
@@ -63,7 +61,7 @@ static const struct dl_nccl_known *known_of(const struct dl_system *system,
     if (filled->ready && filled->version == system->nccl_version &&
         filled->device == system->device && filled->cpu == cpu)
         return filled;
-    /* Release of the time when the generation was new. */
+    /* Releases current when each generation was new. */
     static const char *const usual[DL_NCCL_GENERATIONS] = {"2.4.8", "2.8.3", "2.19.3", "2.27.7"};
     struct dl_nccl_known known = {
         .version = system->nccl_version, .cpu = cpu, .device = system->device, .ready = true};
@@ -92,8 +90,8 @@ const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system,
     return known->row;
 }
 
-/* Attained over assumed rate of one NVLink. A prediction (not as_run) keeps to 1 and more, where
- * the time never falls as NCCL switches. */
+/* Attained / assumed rate of one NVLink. Predictions (not as_run) keep it at 1 or more, where the
+ * time never falls as NCCL switches. */
 static double attained_frac(const struct dl_nccl_known *known, double rate, bool as_run) {
     double assumed = known->before_volta ? ASSUMED_PASCAL
                      : known->generation == DL_NCCL_VOLTA && known->number < 1800
@@ -111,14 +109,14 @@ static double link_rate(const struct dl_link *link, enum dl_nccl_generation gene
     return generation_rate[generation];
 }
 
-/* Ring and tree of one node, over `devices` of it: channels and total rate. */
+/* Ring and tree over devices of one node: channels and total rate. */
 struct inside {
     double channels, tree_channels, ring_bytes_per_s, tree_bytes_per_s;
-    double link_bytes_per_s; /* of one NVLink; 0: no such thing */
+    double link_bytes_per_s; /* of one NVLink; 0: there is none */
     bool nvlink;
 };
 
-/* Devices that do not reach each other over NVLink go through the host. */
+/* Rate between devices that reach each other only through the host. */
 static double host_path(const struct dl_system *system, const struct dl_link *link) {
     double rate = link->cross_bandwidth_bytes_per_s;
     double copy = system->has_host ? system->host.copy_bandwidth_bytes_per_s : NAN;
@@ -165,9 +163,9 @@ static struct inside inside_edges(const struct dl_system *system,
     if (link->channels > 0 && rings > link->channels) rings = (int)link->channels;
     if (rings > 0) return (struct inside){rings, rings, rings * rate, rings * rate, rate, true};
     double host = host_path(system, link);
-    /* No ring closes (F-TOPO-CHAIN): one chain along the links, up and down. An all-reduce moves
-     * each byte once each way over every link, which is 2(n-1)/n of a ring's bus rate; the others
-     * as a ring does. */
+    /* F-TOPO-CHAIN: no ring closes, so one chain runs up and down the links. An all-reduce moves
+     * each byte once each way over every link, which is 2(n-1)/n of a ring's bus rate; the other
+     * operations move it as in a ring. */
     if (connected) {
         double count = (double)devices,
                bus = request->op == DL_COLL_ALL_REDUCE ? rate * 2.0 * (count - 1.0) / count : rate;
@@ -182,14 +180,14 @@ static struct inside inside_uniform(const struct dl_system *system,
     const struct dl_link *link = &system->intra;
     int64_t devices = request->ranks_per_node,
             stride = request->group_stride > 1 ? request->group_stride : 1;
-    /* of the same kind in this node */
+    /* groups of this kind in the node */
     double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
     bool nvlink = starts(link->kind, "nv");
     double total = link->bandwidth_bytes_per_s;
     if (isnan(total))
         total = link_rate(link, generation) * (double)(link->channels > 0 ? link->channels : 1);
-    if (starts(link->kind, "nvlink") &&
-        devices < system->devices_per_node) /* point-to-point links to each peer */
+    /* NVLinks join each pair of devices: a subset has only its own. */
+    if (starts(link->kind, "nvlink") && devices < system->devices_per_node)
         total *= (double)(devices - 1) / (double)(system->devices_per_node - 1);
     if (!nvlink && link->peer_group > 0 && (devices - 1) * stride >= link->peer_group &&
         link->cross_bandwidth_bytes_per_s / groups < total)
@@ -243,7 +241,7 @@ static enum dl_code between(const struct dl_system *system,
     double extra_s = isnan(link->latency_s) ? 0.0 : dl_most(0.0, link->latency_s - VERBS_LATENCY_S);
     if (!link->rdma && !isnan(link->per_message_cpu_s)) extra_s += 2.0 * link->per_message_cpu_s;
     graph->net_latency_s = extra_s + share.latency_s;
-    const char *distance = link->distance; /* of PIX, PXB, PHB, NODE, SYS the first two are near */
+    const char *distance = link->distance; /* PIX and PXB are near; PHB, NODE and SYS are not */
     bool near =
         distance != NULL && distance[0] == 'P' && (distance[1] == 'I' || distance[1] == 'X');
     graph->ll128 = graph->ll128 && near && link->gpudirect;

@@ -1,5 +1,5 @@
 /* nccl_tables.c - NCCL's constants by version (key "nccl-tuning": src/graph/tuning.cc of each
- * release; us). Spans between two releases that were read take the earlier one's numbers. */
+ * release; us). A release that was not read takes the numbers of the one before. */
 #include "model/collective/libraries/nccl.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static const struct dl_nccl_latencies v2_23 = {{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.
                                                {{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}},
                                                {{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}}};
 
-/* 2.0 to 2.4 published no latencies: 2.5's serve, the code paths being the same. */
+/* 2.0 to 2.4 published no latencies; they take those of 2.5, which has the same code paths. */
 const struct dl_nccl_version dl_nccl_versions[] = {{0, "2.0", &v2_5},
                                                    {400, "2.4", &v2_5},
                                                    {500, "2.5", &v2_5},

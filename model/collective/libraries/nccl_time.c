@@ -1,6 +1,6 @@
-/* nccl_time.c - one collective as NCCL runs it: the cost model of nccl.c for the five ring and tree
- * operations (F-NCCL), sums over the links for those it has no model of: point to point,
- * all-to-all, gather, scatter, halo (F-NCCL-SENDS). */
+/* nccl_time.c - one collective as NCCL runs it: NCCL's cost model (nccl.c) for the five ring and
+ * tree operations (F-NCCL); sends over the links for point to point, all-to-all, gather, scatter
+ * and halo, which NCCL has no model of (F-NCCL-SENDS). */
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/net_share.h"
 
@@ -13,9 +13,8 @@ static int find(const char *const *names, const char *name) {
     return -1;
 }
 
-/* Sends of NCCL: `peers` messages, moved in groups of 8 (mem), over the device's links inside and
- * the adapters outside.
- */
+/* F-NCCL-SENDS: `peers` messages in groups of 8 (unverified), concurrently over the device's links
+ * inside the node and the adapters outside. */
 static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                   double adapters_bytes_per_s, double peers, double inside_bytes,
                   double outside_bytes, struct dl_collective_time *out) {
@@ -48,7 +47,7 @@ static enum dl_code sends_time(const struct dl_system *system,
         adapters_bytes_per_s = fmin(adapters, per_node) *
                                dl_nccl_adapter_bytes_per_s(&system->inter) /
                                fmax(1.0, request->flows_per_adapter);
-        if (request->ranks_per_node > 1) { /* the links inside at their own rate */
+        if (request->ranks_per_node > 1) { /* links inside the node at their own rate */
             struct dl_collective_request inside = *request;
             struct dl_nccl_graph node;
             inside.nodes = 1;
@@ -64,7 +63,7 @@ static enum dl_code sends_time(const struct dl_system *system,
               per_node * bytes * out_share, out);
         break;
     case DL_COLL_GATHER:
-    case DL_COLL_SCATTER: /* one adapter set at the root takes all that comes from outside */
+    case DL_COLL_SCATTER: /* the adapters of the root take all traffic of other nodes */
         sends(row, &graph, adapters_bytes_per_s, ranks - 1.0, bytes * in_share, bytes * out_share,
               out);
         break;
@@ -73,7 +72,7 @@ static enum dl_code sends_time(const struct dl_system *system,
               request->ranks_per_node > 1 ? bytes * fmin(2.0, per_node - 1.0) : 0.0,
               request->nodes > 1 ? 2.0 * bytes : 0.0, out);
         break;
-    default: /* one message over the slowest of the links that join the ranks; it has one adapter */
+    default: /* one message, over one adapter or the links of the node */
         if (request->nodes > 1)
             sends(row, &graph,
                   dl_nccl_adapter_bytes_per_s(&system->inter) /
@@ -98,7 +97,7 @@ static bool remembered(const struct dl_nccl_memo *memo, const struct dl_system *
 static enum dl_code remember(const struct dl_system *system,
                              const struct dl_collective_request *request, struct dl_nccl_memo *memo,
                              struct dl_err *err) {
-    memo->system = NULL; /* in case that this fails */
+    memo->system = NULL; /* in case of a failure below */
     DL_TRY(dl_nccl_graph_build(system, request, &memo->graph, err));
     memo->row = dl_nccl_version_of(system, &memo->number, &memo->assumed);
     memo->nodes = request->nodes, memo->ranks_per_node = request->ranks_per_node,

@@ -29,6 +29,15 @@ static enum dl_code check_channels(const struct dl_layer *layer, const struct dl
 
 static double product(const double values[DL_DIMS]) { return values[0] * values[1] * values[2]; }
 
+/* The filters and the bias; each weight works once at each of `positions`. */
+static enum dl_code add_weights(struct dl_layer *layer, double weights, double positions,
+                                struct dl_arena *arena, struct dl_err *err) {
+    layer->forward_macs = weights * positions;
+    layer->keeps = DL_KEEPS_INPUT;
+    DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
+    return layer->bias ? dl_layer_parameter(layer, arena, "bias", layer->hidden, err) : DL_OK;
+}
+
 static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                struct dl_arena *arena, struct dl_err *err) {
     const struct dl_shape *in = &inputs[0];
@@ -46,29 +55,26 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
         layer->out.size[i] = floor((padded - reach) / layer->stride[i]) + 1.0;
     }
     double weights = layer->hidden * (in->channels / layer->groups) * product(layer->kernel);
-    layer->forward_macs = weights * dl_shape_positions(&layer->out);
-    layer->keeps = DL_KEEPS_INPUT;
-    DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
-    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "bias", layer->hidden, err));
-    return DL_OK;
+    return add_weights(layer, weights, dl_shape_positions(&layer->out), arena, err);
 }
 
-static void emit_bias(struct dl_emit *emit) {
-    if (!emit->layer->bias) return;
-    if (emit->pass == DL_FORWARD)
-        dl_emit_stream(emit, emit->out_elements, emit->out_elements, emit->out_elements, 0.0);
-    if (emit->pass == DL_BACKWARD_WEIGHTS)
-        dl_emit_stream(emit, emit->out_elements, emit->out_elements, 0.0, 0.0);
+/* The convolution from `from` to `to` in its pass `role`, then the layer's bias. */
+static int emit_conv(const struct dl_layer *layer, enum dl_pass pass, enum dl_pass role,
+                     const struct dl_shape *from, const struct dl_shape *to, double batch,
+                     struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+    const double n = emit.out_elements;
+    dl_emit_kernel(&emit, dl_kernel_conv(role, batch, from->channels, to->channels, layer->groups,
+                                         from->size, layer->kernel, layer->stride, layer->pad,
+                                         layer->dilation));
+    if (layer->bias && pass == DL_FORWARD) dl_emit_stream(&emit, n, n, n, 0.0);
+    if (layer->bias && pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, n, n, 0.0, 0.0);
+    return emit.count;
 }
 
 static int conv_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
                         struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
-    dl_emit_kernel(&emit, dl_kernel_conv(pass, batch, layer->in.channels, layer->out.channels,
-                                         layer->groups, layer->in.size, layer->kernel,
-                                         layer->stride, layer->pad, layer->dilation));
-    emit_bias(&emit);
-    return emit.count;
+    return emit_conv(layer, pass, pass, &layer->in, &layer->out, batch, out);
 }
 
 const struct dl_layer_kind dl_layer_conv = {
@@ -99,26 +105,17 @@ static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shap
         }
     }
     double weights = in->channels * (layer->hidden / layer->groups) * product(layer->kernel);
-    layer->forward_macs = weights * dl_shape_positions(in);
-    layer->keeps = DL_KEEPS_INPUT;
-    DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
-    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "bias", layer->hidden, err));
-    return DL_OK;
+    return add_weights(layer, weights, dl_shape_positions(in), arena, err);
 }
 
-/* It is the gradient of a convolution from `out` to `in`: its forward pass is that one's
- * backward-data and the other way round, which is also how libraries execute it. */
+/* A transposed convolution is the gradient of a convolution from `out` to `in`: it runs forward as
+ * that one's backward-data pass and vice versa, as libraries do. */
 static int transpose_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
                              struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
     enum dl_pass role = pass == DL_FORWARD         ? DL_BACKWARD_DATA
                         : pass == DL_BACKWARD_DATA ? DL_FORWARD
                                                    : pass;
-    dl_emit_kernel(&emit, dl_kernel_conv(role, batch, layer->out.channels, layer->in.channels,
-                                         layer->groups, layer->out.size, layer->kernel,
-                                         layer->stride, layer->pad, layer->dilation));
-    emit_bias(&emit);
-    return emit.count;
+    return emit_conv(layer, pass, role, &layer->out, &layer->in, batch, out);
 }
 
 const struct dl_layer_kind dl_layer_conv_transpose = {
