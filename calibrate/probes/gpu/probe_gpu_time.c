@@ -42,8 +42,7 @@ static enum dl_code elapsed(double *seconds, struct dl_err *err) {
 static enum dl_code block_device(double seconds, struct dl_err *err) {
     const double memsets = ceil(seconds * timer.memset_bytes_per_s / BLOCKER);
     for (double i = 0; i < memsets; i++) {
-        DL_TRY(dl_gpu_check((int)cudaMemsetAsync(timer.blocker, 0, BLOCKER, NULL), "filling memory",
-                            err));
+        DL_TRY(dl_gpu_check((int)cudaMemsetAsync(timer.blocker, 0, BLOCKER, NULL), "memset", err));
     }
     return DL_OK;
 }
@@ -52,10 +51,10 @@ static enum dl_code block_device(double seconds, struct dl_err *err) {
 static enum dl_code prepare(struct dl_err *err) {
     if (timer.ready) return DL_OK;
     DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&timer.begin, cudaEventDefault),
-                        "making an event", err));
+                        "creating an event", err));
     DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&timer.end, cudaEventDefault),
-                        "making an event", err));
-    DL_TRY(dl_gpu_check((int)cudaMalloc(&timer.blocker, BLOCKER), "room for a memset", err));
+                        "creating an event", err));
+    DL_TRY(dl_gpu_check((int)cudaMalloc(&timer.blocker, BLOCKER), "allocating a memset", err));
     timer.memset_bytes_per_s = BLOCKER; /* one memset at first */
     double seconds = 0;
     const double start = dl_now_s();
