@@ -242,8 +242,8 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
         if (there < LEAST_SAMPLES) continue;
         struct dl_fit_quality quality;
         struct dl_kernel_model *surface = &d->surfaces[d->surface_count];
-        DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, &bare, op, pass, precision, m->arena,
-                              surface, &quality, err));
+        DL_TRY(dl_fit_kernel_model(m->kernels, m->kernel_count, &bare, op, pass, precision,
+                                   m->arena, surface, &quality, err));
         surface->source = "measured";
         d->surface_count++;
         dl_cal_note_fit(m,

@@ -173,8 +173,8 @@ static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
         if (there < 3) continue; /* the peak and the generic model are better */
         struct dl_fit_quality quality;
         struct dl_kernel_model *surface = &d->surfaces[d->surface_count];
-        DL_TRY(dl_fit_surface_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
-                                  DL_FP32, m->arena, surface, &quality, err));
+        DL_TRY(dl_fit_kernel_model_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
+                                       DL_FP32, m->arena, surface, &quality, err));
         surface->source = "measured";
         d->surface_count++;
         dl_cal_note_fit(m,
