@@ -1,5 +1,5 @@
-/* cmd_calibrate.c - `dlmodel calibrate`: options, the journal, and the profile that replaces the
- * old one when complete. */
+/* cmd_calibrate.c - `dlmodel calibrate`: reads the options, runs the plan into a journal, and
+ * replaces the old profile once the new one is complete. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -19,56 +19,61 @@
 #include "model/base/file.h"
 
 static const struct dl_option calibrate_options[] = {
-    {"quick", 0, NULL, "Measuring", "fewer shapes and smaller messages; at most a minute in all",
-     false},
+    {"quick", 0, NULL, "Measuring",
+     "measure fewer shapes and smaller messages; takes at most a minute", false},
     {"budget", 0, "SECONDS", "Measuring",
-     "time for the samples, 0.1 to 1e6 s; default 20 with --quick, else 200", false},
+     "time for all samples, 0.1 to 1e6 s; default 200, 20 with --quick; twice that with --nodes",
+     false},
     {"only", 0, "PROBE,...", "Measuring",
-     "these probes (and memory bandwidth and one product, which a profile needs);\n"
-     "the other samples are taken from the present profile of this machine",
+     "measure these probes only (plus memory bandwidth and one GEMM, which every profile needs);\n"
+     "reuse the other samples of this machine's current profile",
      false},
     {"nodes", 0, "N", "Measuring",
-     "the network too: N nodes of this allocation, one MPI rank on each; default 1", false},
+     "also measure the network between N nodes of this allocation, one MPI rank per node; default "
+     "1",
+     false},
     {"hostfile", 0, "FILE", "Measuring",
-     "names of the nodes, one a line; default: those of the Slurm or PBS allocation", false},
+     "file with one node name per line; default: the nodes of the Slurm or PBS allocation", false},
     {"launcher", 0, "CMD", "Measuring",
-     "words that start one rank on each node; {hosts} and {ranks} in them are filled in;\n"
+     "command that starts one rank per node; {hosts} and {ranks} are substituted;\n"
      "default: srun in a Slurm allocation, else mpirun",
      false},
     {"cores", 0, "N", "Measuring",
-     "a device is N cores, as tasks of N cores use them; also measures how such devices slow each "
-     "other\n"
-     "down; default: all cores that this process may use (taskset, Slurm's binding) are one device",
+     "treat N cores as one device, and measure how such devices slow each other down when all\n"
+     "compute; default: all cores that this process may use (taskset, Slurm's binding)",
      false},
     {"virtual-nodes", 0, "N", "Measuring",
-     "this host stands for N nodes of one device each (a Slurm test bed)", false},
+     "let this host stand in for N nodes with one device each (a Slurm test bed)", false},
     {"gpus", 0, "N", "Measuring",
-     "GPUs of this node to measure; default: all that are visible; 0: leave them alone", false},
+     "number of GPUs to measure on this node; default: all visible ones; 0: none", false},
     {"workload", 0, "NAME", "Measuring",
-     "on GPUs: also the exact layers of this workload, 32 samples", false},
+     "on GPUs, also measure the exact layers of this workload, with a batch of 32", false},
     {"submit", 0, NULL, "Measuring",
-     "run in an allocation of its own: sbatch with --nodes; with --dry-run print the script",
+     "submit the calibration as a Slurm job of --nodes nodes; with --dry-run, print its script",
      false},
-    {"ranks", 0, "N", "Measuring", "MPI ranks on this node, 2 to 1024; default 2", false},
+    {"ranks", 0, "N", "Measuring", "number of MPI ranks on this node, 2 to 1024; default 2", false},
     {"file-dir", 0, "DIR", "Measuring",
-     "directory for the file probe; default: that of the profile", false},
-    {"resume", 0, NULL, "Measuring", "go on with an unfinished calibration (same options)", false},
+     "directory for the file probes; default: that of the profile", false},
+    {"resume", 0, NULL, "Measuring", "continue an unfinished calibration, with the same options",
+     false},
     {"compare", 0, "FILE", "Measuring",
-     "measure nothing; say what changed from FILE, an older profile, to the present one", false},
+     "measure nothing; list what changed from FILE, an older profile, to the current one", false},
     {"dry-run", 0, NULL, "Measuring", "print the plan and the expected time; measure nothing",
      false},
-    {"list", 0, NULL, "Measuring", "probes, and whether they can run here", false},
+    {"list", 0, NULL, "Measuring", "list the probes and whether they can run here", false},
     {"kernels", 0, "CSV", "Kernels",
-     "fit kernel times of --device to these published samples (and to FILE...)", false},
-    {"device", 0, "NAME", "Kernels", "whose samples; a name of 'dlmodel list devices'", false},
+     "fit the kernel-time models of --device to published samples in CSV (and in FILE...)", false},
+    {"device", 0, "NAME", "Kernels",
+     "device whose samples are fitted; 'dlmodel list devices' shows the names", false},
     {"format", 0, "table|csv|json", "Output",
-     "table: what was found; csv: the samples; json: the profile", false},
-    {"json", 0, NULL, "Output", "the same as --format json", false},
-    {"csv", 0, NULL, "Output", "the same as --format csv", false},
+     "table: a summary; csv: the samples; json: the profile", false},
+    {"json", 0, NULL, "Output", "same as --format json", false},
+    {"csv", 0, NULL, "Output", "same as --format csv", false},
     {"output", 'o', "FILE", "Output",
-     "write the profile (with --kernels: the surfaces) to FILE; default: the profile 'local'",
+     "write the profile (with --kernels: the kernel-time models) to FILE; default: the profile "
+     "'local'",
      false},
-    {"help", 'h', NULL, "Output", "this text", false},
+    {"help", 'h', NULL, "Output", "show this help", false},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {calibrate_options, NULL};
@@ -100,18 +105,19 @@ static const char *directory_of(const char *path, struct dl_arena *arena) {
     return copy == NULL ? NULL : dirname(copy);
 }
 
-/* The journal lies beside the profile; beside the default one when the profile goes to a device or
- * a pipe. */
+/* The journal lies next to the profile; next to the default profile when this one goes to a device
+ * or a pipe. */
 static enum dl_code find_paths(struct job *job, struct dl_err *err) {
     const char *given = dl_option_text(job->options, "output"), *own = job->context->profile_path;
     struct stat info;
     if (given == NULL && own == NULL)
-        return dl_fail(err, DL_ERR_USAGE, "no place for the profile: set HOME, or give -o FILE");
+        return dl_fail(err, DL_ERR_USAGE, "no place for the profile; set HOME or give -o FILE");
     job->profile_path = given != NULL ? given : own;
     const bool special = strcmp(job->profile_path, "-") == 0 ||
                          (stat(job->profile_path, &info) == 0 && !S_ISREG(info.st_mode));
     if (special && stat(job->profile_path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: a directory; expected a file for the profile",
+        return dl_fail(err, DL_ERR_SYSTEM,
+                       "%.400s: is a directory; expected a file for the profile",
                        job->profile_path);
     }
     const char *base = !special ? job->profile_path : own != NULL ? own : "dlmodel-local.json";
@@ -147,12 +153,12 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
     if (choice->gpus > 0 && no_gpu != NULL)
         return dl_fail(err, DL_ERR_BACKEND, "--gpus %lld: %s", (long long)choice->gpus, no_gpu);
     if (choice->gpus > gpus_here(job))
-        return dl_fail(err, DL_ERR_USAGE, "--gpus %lld: %lld are visible here",
+        return dl_fail(err, DL_ERR_USAGE, "--gpus %lld: only %lld are visible here",
                        (long long)choice->gpus, (long long)gpus_here(job));
     if (choice->nodes == 1 && (choice->hostfile != NULL || choice->launcher != NULL) &&
         !dl_option_given(o, "resume"))
         return dl_fail(err, DL_ERR_USAGE,
-                       "--hostfile and --launcher go with --nodes N, N at least 2");
+                       "--hostfile and --launcher go with --nodes N, where N is at least 2");
     choice->file_dir = dl_option_text(o, "file-dir");
     if (choice->file_dir == NULL)
         choice->file_dir = directory_of(job->journal_path, job->context->arena);
@@ -160,7 +166,8 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
     return DL_OK;
 }
 
-/* What was not given again is as it was when the journal was begun. */
+/* Options that are not given again keep their values from the journal. A row per option: the
+ * branches are one list. */
 static void adopt(struct job *job, struct dl_cal_choice *choice) {
     const struct dl_cal_header *h = &job->journal.header;
     const struct dl_options *o = job->options;
@@ -189,15 +196,15 @@ static enum dl_code check_resumed(const struct job *job, struct dl_err *err) {
     if (strcmp(h->host, job->identity) != 0) {
         return dl_fail(
             err, DL_ERR_INPUT,
-            "%.300s was begun on '%.100s', this is '%.100s'; start again without --resume",
+            "%.300s was started on '%.100s', this is '%.100s'; start again without --resume",
             job->journal_path, h->host, job->identity);
     }
     if (strcmp(h->plan, hash_text(job)) != 0) {
-        return dl_fail(err, DL_ERR_INPUT,
-                       "%.300s was begun with other options or by another version of dlmodel; give "
-                       "the same options, "
-                       "or start again without --resume",
-                       job->journal_path);
+        return dl_fail(
+            err, DL_ERR_INPUT,
+            "%.300s was started with other options or by another version of dlmodel; give "
+            "the same options, or start again without --resume",
+            job->journal_path);
     }
     return DL_OK;
 }
@@ -217,10 +224,10 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
             *err = bad;
             return code;
         }
-        *go_on = code == DL_OK; /* killed before the first line was whole: nothing to go on with */
+        *go_on = code == DL_OK; /* killed before the first line was complete: nothing to resume */
         if (*go_on) adopt(job, &choice);
     }
-    /* Bound to a part of the host, the rest of it cannot be kept busy. */
+    /* A process that is bound to a part of the host cannot keep the rest busy. */
     const bool whole = job->run.host.allowed == job->run.host.cores;
     choice.devices = choice.cores > 0 && whole ? job->run.host.cores / choice.cores : 0;
     if (choice.workload_name != NULL)
@@ -229,7 +236,7 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
     DL_TRY(dl_cal_plan_make(&choice, job->context->arena, &job->plan, err));
     if (*go_on) return check_resumed(job, err);
     if (dl_option_given(job->options, "resume"))
-        job->context->note(job->context, "no unfinished calibration; starting");
+        job->context->note(job->context, "no unfinished calibration; starting a new one");
     return DL_OK;
 }
 
@@ -259,13 +266,14 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
     if (load > 0.5 * (double)job->run.host.cores) {
         job->context->note(
             job->context,
-            "warning: load average %.1f on %lld cores: other work disturbs the samples", load,
+            "warning: load average %.1f on %lld cores: other processes disturb the samples", load,
             (long long)job->run.host.cores);
     }
     return dl_cal_journal_create(job->journal_path, &header, arena, &job->journal, err);
 }
 
-/* With --only: the samples of the other probes, from the present profile of this very machine. */
+/* With --only: reuses the samples of the other probes from the current profile, if it is of this
+ * machine. */
 static enum dl_code add_old_samples(struct job *job, struct dl_err *err) {
     struct dl_json *doc;
     struct dl_system old;
@@ -334,13 +342,14 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
     job->run.seconds = dl_cal_now_s() - start;
     job->run.resumed = go_on;
     if (code == DL_OK) code = finish(job, err);
-    /* A journal that cannot become a profile stays: more probes can be added to it by hand or the
-     * disk emptied. */
+    /* A journal that cannot become a profile stays: --resume can complete it once the cause is
+     * gone. */
     dl_cal_journal_close(&job->journal, code == DL_OK);
     return code;
 }
 
-/* What --only names must be able to run: the base samples alone are not what was asked for. */
+/* At least one probe of --only must be able to run: the base samples alone are not what was
+ * requested. */
 static enum dl_code check_only(const struct job *job, struct dl_err *err) {
     const char *reason = NULL;
     for (int i = 0; job->plan.choice.only != NULL && dl_cal_probes[i].name != NULL; i++) {
@@ -361,7 +370,7 @@ static enum dl_code read_profile(const char *path, struct dl_arena *arena, struc
     return dl_system_check(out, doc, err);
 }
 
-/* The present profile is that of this machine; with -o, that file. */
+/* The current profile is the one that calibrate writes here; with -o, that file. */
 static enum dl_code compare(struct job *job, struct dl_err *err) {
     struct dl_arena *arena = job->context->arena;
     struct dl_system before, now;
@@ -380,7 +389,7 @@ static enum dl_code compare(struct job *job, struct dl_err *err) {
     return job->context->output(NULL, text, err);
 }
 
-/* A profile needs a product's rate; say so before measuring for minutes. */
+/* A profile needs the rate of a GEMM; fail before measuring for minutes. */
 static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     bool product = false;
     for (size_t i = 0; i < job->plan.count; i++) {
@@ -391,24 +400,24 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
     }
     if (product && job->plan.choice.nodes > 1 && job->tools.program[DL_CAL_PROGRAM_MPI] == NULL) {
         return dl_fail(err, DL_ERR_BACKEND,
-                       "--nodes %lld: dlmodel-probe-mpi is not there: built without MPI (install "
-                       "libopenmpi-dev and build again)",
+                       "--nodes %lld: dlmodel-probe-mpi is missing: built without MPI (install "
+                       "libopenmpi-dev and rebuild)",
                        (long long)job->plan.choice.nodes);
     }
     DL_TRY(check_only(job, err));
     if (product) return DL_OK;
-    return dl_fail(err, DL_ERR_BACKEND, "no probe of arithmetic can run here: %s",
+    return dl_fail(err, DL_ERR_BACKEND, "no arithmetic probe can run here: %s",
                    job->tools.program[DL_CAL_PROGRAM_CPU] == NULL
                        ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
-                       : "dlmodel was built without OpenBLAS and oneDNN; 'make deps' installs "
-                         "them, then build again");
+                       : "dlmodel was built without OpenBLAS and oneDNN; install them with "
+                         "'make deps' and rebuild");
 }
 
-/* A machine without a GPU, or a program built without CUDA, is no error: it is said once. */
+/* A machine without a GPU or a build without CUDA is no error, but worth one note. */
 static void say_gpus(const struct job *job) {
     if (job->plan.choice.gpus == 0 && !dl_option_given(job->options, "gpus") &&
         job->plan.choice.only == NULL)
-        job->context->note(job->context, "GPU left out: %s",
+        job->context->note(job->context, "no GPU is measured: %s",
                            dl_cal_unavailable_probe(&job->tools, "gpu-gemm"));
 }
 
@@ -420,7 +429,8 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
     if (dl_option_given(options, "kernels"))
         return dl_cal_kernels(context, options, job.format, err);
     if (options->positional_count > 0)
-        return dl_fail(err, DL_ERR_USAGE, "unexpected '%.100s'; files are for --kernels",
+        return dl_fail(err, DL_ERR_USAGE,
+                       "unexpected argument '%.100s'; only --kernels takes files",
                        options->positional[0]);
     if (dl_option_given(options, "device"))
         return dl_fail(err, DL_ERR_USAGE,
@@ -454,21 +464,24 @@ const struct dl_command dl_cmd_calibrate = {
     .summary = "measure this machine and write its profile",
     .usage = "[options]",
     .purpose =
-        "Measures matrix products, convolutions, memory bandwidth, MPI messages and file access of "
-        "this node with probe "
-        "programs, "
-        "fits them, and writes the profile 'local' that predict uses by default. Where there are "
-        "GPUs and dlmodel was built with "
-        "CUDA, they are the devices: products, convolutions, normalisation, attention and other "
-        "layers in every precision that "
-        "they have, optimizer step, copies, launches, NCCL's and MPI's messages between them; "
-        "--list says what can run here, "
-        "and why the rest cannot. With --nodes N, inside a Slurm or PBS allocation "
-        "or with --hostfile, also the network: every pair of nodes is tried first, and a node that "
-        "does not answer, or is slow with "
-        "every partner, is named and left out. Finished samples are kept in PROFILE.journal: "
-        "after Ctrl-C or a crash, --resume goes on. The old profile is replaced only when the new "
-        "one is complete.",
+        "Measures GEMMs, convolutions, memory bandwidth, MPI messages and file access on this node "
+        "with probe programs, fits models to the samples, and writes the profile 'local', which "
+        "predict uses by default. On a machine with GPUs, when dlmodel was built with CUDA, the "
+        "GPUs "
+        "are the devices: calibrate measures GEMMs, convolutions, normalization, attention and "
+        "other "
+        "layers in every precision that they support, the optimizer step, host-device copies, "
+        "kernel "
+        "launches, and NCCL and MPI transfers between them. --list shows which probes can run here "
+        "and "
+        "why the others cannot. With --nodes N, inside a Slurm or PBS allocation or with "
+        "--hostfile, "
+        "calibrate also measures the network: it tries every pair of nodes first, and names and "
+        "drops "
+        "a node that does not answer or is slow with every partner. Finished samples are kept in "
+        "PROFILE.journal, so that --resume continues after Ctrl-C or a crash. The new profile "
+        "replaces "
+        "the old one only when it is complete.",
     .examples = examples,
     .options = tables,
     .run = calibrate,

@@ -5,7 +5,7 @@
 
 static const struct dl_option slurm_options[] = {
     {"framework", 0, "NAME,...", "Runs",
-     "what runs: tensorflow-ps tensorflow-mirrored tensorflow-multiworker keras-multi-gpu "
+     "framework to run: tensorflow-ps tensorflow-mirrored tensorflow-multiworker keras-multi-gpu "
      "keras-mirrored pytorch-dp pytorch-ddp "
      "pytorch-fsdp mxnet-device mxnet-dist-sync mxnet-dist-device-sync mxnet-dist-async "
      "horovod-tensorflow horovod-pytorch "
@@ -13,52 +13,60 @@ static const struct dl_option slurm_options[] = {
      "deepspeed-zero1 deepspeed-zero2 "
      "deepspeed-zero3 custom",
      false},
-    {"workload", 0, "NAME,...", "Runs", "workloads ('dlmodel list workloads'); default resnet50",
+    {"workload", 0, "NAME,...", "Runs",
+     "workload to train ('dlmodel list workloads'); default resnet50", false},
+    {"input", 0, "SIZE", "Runs", "input size, e.g. 64x64 or seq128; default: that of the workload",
      false},
-    {"input", 0, "SIZE", "Runs", "size of the input: 64x64, seq128; default: the workload's own",
-     false},
-    {"nodes", 0, "LIST", "Runs", "nodes: 16, 1,2,4 or 1-16*2; one job each; default 1", false},
-    {"devices-per-node", 0, "N", "Runs", "devices of a node that train; default: all of the site",
-     false},
+    {"nodes", 0, "LIST", "Runs",
+     "node counts, e.g. 16 or 1,2,4 or 1-16*2, one job per count; default 1", false},
+    {"devices-per-node", 0, "N", "Runs",
+     "training devices per node; default: all that the site file lists", false},
     {"batch-per-device", 0, "N", "Runs",
-     "samples of a device and step; default 32 images or 8 sequences on a GPU, a quarter on a CPU",
+     "samples per device and step; default 32 images or 8 sequences on a GPU, a quarter on a CPU",
      false},
-    {"global-batch", 0, "N", "Runs", "samples of a step over all devices, instead", false},
-    {"precision", 0, "fp32|tf32|mixed|fp16|bf16|fp8", "Runs", "arithmetic; default fp32", false},
-    {"optimizer", 0, "sgd|momentum|adam|lamb", "Runs", "default sgd", false},
-    {"tp", 0, "N", "Runs", "tensor-parallel devices (megatron)", false},
+    {"global-batch", 0, "N", "Runs",
+     "samples per step over all devices, instead of --batch-per-device", false},
+    {"precision", 0, "fp32|tf32|mixed|fp16|bf16|fp8", "Runs", "arithmetic precision; default fp32",
+     false},
+    {"optimizer", 0, "sgd|momentum|adam|lamb", "Runs", "optimizer; default sgd", false},
+    {"tp", 0, "N", "Runs", "tensor-parallel degree (megatron)", false},
     {"pp", 0, "N", "Runs", "pipeline stages (megatron)", false},
     {"dataset", 0, "FOLDER", "Runs",
-     "images to train on, CLASS/FILE below it; default: synthetic input", false},
-    {"repeat", 0, "N", "Runs", "jobs of each kind; default 1", false},
-    {"steps", 0, "N", "Runs", "steps to measure; default 50", false},
-    {"warmup", 0, "N", "Runs", "steps before, that do not count; default 10", false},
+     "folder of training images as CLASS/FILE; default: synthetic input", false},
+    {"repeat", 0, "N", "Runs", "number of jobs per configuration; default 1", false},
+    {"steps", 0, "N", "Runs", "measured steps per run; default 50", false},
+    {"warmup", 0, "N", "Runs", "warm-up steps before them; default 10", false},
     {"profile", 0, NULL, "Runs",
-     "one task: times of layers, for 'dlmodel import trace'; with --nodes N: the library's "
-     "all-reduce by size, for 'dlmodel import osu'",
+     "profile one task: layer times for 'dlmodel import trace'; with --nodes N: times of the\n"
+     "library's all-reduce by size, for 'dlmodel import osu'",
      false},
     {"site", 0, "NAME|FILE", "Cluster",
-     "site file (fields: dlmodel schema site); default $DLMODEL_SITE, ~/.config/dlmodel/site.json",
+     "site file (fields: dlmodel schema site); default $DLMODEL_SITE, else\n"
+     "~/.config/dlmodel/site.json",
      false},
-    {"partition", 0, "NAME", "Cluster", "instead of the site's", false},
-    {"account", 0, "NAME", "Cluster", "instead of the site's", false},
-    {"qos", 0, "NAME", "Cluster", "instead of the site's", false},
-    {"constraint", 0, "FEATURES", "Cluster", "instead of the site's", false},
-    {"reservation", 0, "NAME", "Cluster", "instead of the site's", false},
-    {"time", 0, "DURATION", "Cluster", "limit of a job: 600s; default: the site's", false},
-    {"name", 0, "TEXT", "Cluster", "name of the jobs; default: that of the run", false},
+    {"partition", 0, "NAME", "Cluster", "partition of the jobs; default: that of the site", false},
+    {"account", 0, "NAME", "Cluster", "account of the jobs; default: that of the site", false},
+    {"qos", 0, "NAME", "Cluster", "QOS of the jobs; default: that of the site", false},
+    {"constraint", 0, "FEATURES", "Cluster", "node features of the jobs; default: that of the site",
+     false},
+    {"reservation", 0, "NAME", "Cluster", "reservation of the jobs; default: that of the site",
+     false},
+    {"time", 0, "DURATION", "Cluster", "time limit of a job, e.g. 600s; default: that of the site",
+     false},
+    {"name", 0, "TEXT", "Cluster", "job name; default: the name of the run", false},
     {"dir", 0, "FOLDER", "Cluster",
-     "folder of runs, seen by all nodes; default: the site's scratch, else dlmodel-runs", false},
-    {"dry-run", 0, NULL, "Cluster", "submit: say what would be submitted, write nothing", false},
-    {"all", 0, NULL, "Cluster", "cancel: all runs of the folder", false},
-    {"format", 0, "table|csv|json", "Output",
-     "of submit and status; script prints bash, collect a table of runs", false},
-    {"json", 0, NULL, "Output", "the same as --format json", false},
-    {"csv", 0, NULL, "Output", "the same as --format csv", false},
-    {"output", 'o', "FILE", "Output",
-     "write to FILE; collect: rows of runs that it holds already are made anew, others stay",
+     "folder for the runs, visible to all nodes; default: the scratch of the site, else "
+     "dlmodel-runs",
      false},
-    {"help", 'h', NULL, "Output", "this text", false},
+    {"dry-run", 0, NULL, "Cluster", "submit: show what would be submitted; write nothing", false},
+    {"all", 0, NULL, "Cluster", "cancel: all runs in the folder", false},
+    {"format", 0, "table|csv|json", "Output",
+     "format for submit and status; script prints bash, collect a table of runs", false},
+    {"json", 0, NULL, "Output", "same as --format json", false},
+    {"csv", 0, NULL, "Output", "same as --format csv", false},
+    {"output", 'o', "FILE", "Output",
+     "write to FILE; collect updates the rows of its runs in FILE and keeps all other rows", false},
+    {"help", 'h', NULL, "Output", "show this help", false},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {slurm_options, NULL};
@@ -104,33 +112,35 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         if (strcmp(a->name, options->positional[0]) != 0) continue;
         if (!a->arguments && options->positional_count > 1) {
             return dl_fail(err, DL_ERR_USAGE,
-                           "unexpected argument \"%.100s\"; the folder of runs is given with --dir",
+                           "unexpected argument \"%.100s\"; use --dir to name the folder of runs",
                            options->positional[1]);
         }
         return a->run(context, options, err);
     }
     const char *near = dl_suggest(options->positional[0], action_names);
     if (near != NULL)
-        return dl_fail(err, DL_ERR_USAGE, "no subcommand '%.60s'; did you mean '%s'?",
+        return dl_fail(err, DL_ERR_USAGE, "unknown subcommand '%.60s'; did you mean '%s'?",
                        options->positional[0], near);
-    return dl_fail(err, DL_ERR_USAGE, "no subcommand '%.60s'; %s", options->positional[0], all);
+    return dl_fail(err, DL_ERR_USAGE, "unknown subcommand '%.60s'; %s", options->positional[0],
+                   all);
 }
 
 const struct dl_command dl_cmd_slurm = {
     .name = "slurm",
     .summary = "run frameworks on a Slurm cluster and collect the measurements",
     .usage = "script|submit|status|collect|cancel [options] [RUN...] [-- COMMAND...]",
-    .purpose = "script prints the job script of one run, submit writes a folder for each run and "
-               "submits it, status shows how far the runs "
-               "are, collect brings job logs and sacct into a table of runs that 'dlmodel compare' "
-               "reads, cancel ends jobs of named runs. "
-               "How a cluster is to be used stands in a site file. Each job looks at its nodes "
-               "before and during the run; a run that "
-               "was disturbed says so.",
+    .purpose =
+        "script prints the job script of one run; submit creates a folder per run and submits it; "
+        "status shows the progress of the runs; collect converts job logs and sacct data to a "
+        "table of "
+        "runs for 'dlmodel compare'; cancel cancels the jobs of the named runs. A site file "
+        "describes "
+        "the cluster. Each job monitors its nodes before and during the run, and marks a disturbed "
+        "run.",
     .examples = examples,
     .words = "script submit status collect",
     .options = tables,
-    .exit_notes =
-        "6: Slurm refused or did not answer; collect then still writes what the logs hold",
+    .exit_notes = "6: Slurm refused a request or did not answer; collect still writes the contents "
+                  "of the logs",
     .run = run,
 };

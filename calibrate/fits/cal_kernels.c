@@ -56,7 +56,7 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
         files[file_count++] = options->positional[i];
     if (name == NULL)
         return dl_fail(err, DL_ERR_USAGE,
-                       "--kernels needs --device NAME; 'dlmodel list devices' shows them");
+                       "--kernels needs --device NAME; 'dlmodel list devices' shows the names");
     DL_TRY(dl_data_device(&context->data, name, context->arena, &device, err));
     DL_TRY(
         dl_fit_kernel_files(files, file_count, device, context->arena, &set, &rows, &count, err));
@@ -73,11 +73,10 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
     if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(
         NULL,
-        dl_arena_printf(
-            context->arena,
-            "Kernel times of %s: error of shapes that the fit did not see (folds 0: that it saw); "
-            "one factor: of a single share of the peak for all\n%s%s%s%s",
-            device->name, shown, path != NULL ? "surfaces: " : "",
-            path != NULL ? path : "no file written; give -o FILE", "\n"),
+        dl_arena_printf(context->arena,
+                        "Kernel-time models of %s: errors on held-out shapes (folds 0: in-sample); "
+                        "one factor: with a single share of the peak for all kernels\n%s%s%s%s",
+                        device->name, shown, path != NULL ? "kernel-time models: " : "",
+                        path != NULL ? path : "no file written; give -o FILE", "\n"),
         err);
 }

@@ -1,6 +1,6 @@
-/* fit_base.c - the physical base of a kernel-time surface from samples: attained rate and
- * bandwidth, latency, half-rate sides, gains. Formula id F-KERNEL-MODEL (see
- * model/hardware/kernel_model.h). Not here: the correction (fit_process.c). */
+/* fit_base.c - F-KERNEL-MODEL: the physical base of a kernel-time model from samples: attained rate
+ * and bandwidth, latency, half-rate sides, gains (see model/hardware/kernel_model.h). Not here: the
+ * correction (fit_process.c). */
 #include "calibrate/fits/fit_parts.h"
 
 #include <gsl/gsl_blas.h>
@@ -12,10 +12,10 @@
 
 /* A parameter with its prior for each kind of kernel: log-normal with this median and standard
  * deviation of the logarithm (exponents: normal). Medians and deviations are those of the nine
- * devices of data/kernels, rounded: what libraries on different hardware have in common, so that a
- * few samples of another device are enough. rate and bandwidth are shares of the datasheet's; the
- * rate of products is held tighter than the devices spread (0.2), because it is what large products
- * outside the samples get. A deviation of 0: not a parameter of this kind. */
+ * devices in data/kernels, rounded: what libraries have in common across hardware, so that a few
+ * samples of a new device suffice. rate and bandwidth are shares of the datasheet values; the rate
+ * of GEMMs has a tighter prior than the spread of the devices (0.2), because it determines large
+ * GEMMs beyond the samples. A deviation of 0: not a parameter of this kind. */
 enum kind {
     GEMM,
     CONV_FORWARD,
@@ -37,35 +37,64 @@ struct parameter {
 #define AT(member) offsetof(struct dl_kernel_model, member)
 /* clang-format off */
 static const struct parameter PARAMETERS[] = {
-    {AT(latency_s), false, {{8e-6, 0.7}, {6e-6, 0.5}, {7e-6, 0.5}, {15e-6, 0.6}, {6e-6, 0.5}, {7e-6, 0.5}}},
-    {AT(rate_flop_per_s), false, {{0.85, 0.07}, {0.95, 0.2}, {1.0, 0.2}, {0.95, 0.2}, {0.95, 0.2}, {1.0, 0.2}}},
-    {AT(bandwidth_bytes_per_s), false, {{0.6, 0.5}, {0.8, 0.3}, {0.8, 0.4}, {0.55, 0.4}, {0.8, 0.3}, {0.8, 0.4}}},
-    {AT(half_m), false, {{34, 0.5}, {250, 0.6}, {250, 0.6}, {17, 0.6}, {0, 0}, {0, 0}}},
-    {AT(half_n), false, {{14, 0.6}, {12, 0.6}, {26, 0.5}, {27, 0.5}, {0, 0}, {0, 0}}},
-    {AT(half_k), false, {{70, 0.5}, {50, 0.7}, {40, 0.8}, {500, 0.7}, {50, 0.7}, {40, 0.8}}},
-    {AT(half_waves), false, {{0.12, 0.8}, {0.8, 0.6}, {0.65, 0.6}, {0.05, 0.8}, {0, 0}, {0, 0}}},
-    {AT(unaligned_gain), false, {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}, {0.9, 0.3}, {1, 0.3}}},
-    {AT(m_trans_gain), false, {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(n_trans_gain), false, {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(gain_3x3), false, {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}, {1, 0}, {1, 0}}},
-    {AT(gain_5x5), false, {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}, {1.3, 0.35}, {1.1, 0.35}}},
-    {AT(stride_exponent), true, {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}, {0.03, 0.15}, {0, 0}}},
-    {AT(batch_exponent_3x3), true, {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}, {0.2, 0.3}, {0.2, 0.3}}},
-    {AT(padded_pointwise_gain), false, {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}, {1, 0.5}, {1, 0.5}}},
-    {AT(narrow_gain), false, {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}, {1, 0.5}, {4, 0.5}}},
-    {AT(wave_exponent), true, {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(stride_channels_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(stride_filters_exponent), true, {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(tile_exponent), true, {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(tile_64_gain), false, {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}, {0.9, 0.2}, {0.9, 0.2}}},
-    {AT(tile_32_gain), false, {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}, {0.75, 0.2}, {0.75, 0.2}}},
-    {AT(partial_waves), false, {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0.5, 0.5}, {0.5, 0.5}}},
-    {AT(winograd_gain), false, {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}, {0.8, 0.3}}},
-    {AT(transform_bytes_per_s), false, {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.7, 0.4}, {0.7, 0.4}}},
-    {AT(spread_gain), false, {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0.2}}},
-    {AT(gather_gain), false, {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}}},
-    {AT(gather_bytes_per_s), false, {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.5, 0.5}}},
-    {AT(pointwise_gain), false, {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}, {1, 0.2}, {1.05, 0.2}}},
+    {AT(latency_s), false,
+     {{8e-6, 0.7}, {6e-6, 0.5}, {7e-6, 0.5}, {15e-6, 0.6}, {6e-6, 0.5}, {7e-6, 0.5}}},
+    {AT(rate_flop_per_s), false,
+     {{0.85, 0.07}, {0.95, 0.2}, {1.0, 0.2}, {0.95, 0.2}, {0.95, 0.2}, {1.0, 0.2}}},
+    {AT(bandwidth_bytes_per_s), false,
+     {{0.6, 0.5}, {0.8, 0.3}, {0.8, 0.4}, {0.55, 0.4}, {0.8, 0.3}, {0.8, 0.4}}},
+    {AT(half_m), false,
+     {{34, 0.5}, {250, 0.6}, {250, 0.6}, {17, 0.6}, {0, 0}, {0, 0}}},
+    {AT(half_n), false,
+     {{14, 0.6}, {12, 0.6}, {26, 0.5}, {27, 0.5}, {0, 0}, {0, 0}}},
+    {AT(half_k), false,
+     {{70, 0.5}, {50, 0.7}, {40, 0.8}, {500, 0.7}, {50, 0.7}, {40, 0.8}}},
+    {AT(half_waves), false,
+     {{0.12, 0.8}, {0.8, 0.6}, {0.65, 0.6}, {0.05, 0.8}, {0, 0}, {0, 0}}},
+    {AT(unaligned_gain), false,
+     {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}, {0.9, 0.3}, {1, 0.3}}},
+    {AT(m_trans_gain), false,
+     {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(n_trans_gain), false,
+     {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
+    {AT(gain_3x3), false,
+     {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}, {1, 0}, {1, 0}}},
+    {AT(gain_5x5), false,
+     {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}, {1.3, 0.35}, {1.1, 0.35}}},
+    {AT(stride_exponent), true,
+     {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}, {0.03, 0.15}, {0, 0}}},
+    {AT(batch_exponent_3x3), true,
+     {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}, {0.2, 0.3}, {0.2, 0.3}}},
+    {AT(padded_pointwise_gain), false,
+     {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}, {1, 0.5}, {1, 0.5}}},
+    {AT(narrow_gain), false,
+     {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}, {1, 0.5}, {4, 0.5}}},
+    {AT(wave_exponent), true,
+     {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(stride_channels_exponent), true,
+     {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(stride_filters_exponent), true,
+     {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(tile_exponent), true,
+     {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}, {0, 0}, {0, 0}}},
+    {AT(tile_64_gain), false,
+     {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}, {0.9, 0.2}, {0.9, 0.2}}},
+    {AT(tile_32_gain), false,
+     {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}, {0.75, 0.2}, {0.75, 0.2}}},
+    {AT(partial_waves), false,
+     {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0.5, 0.5}, {0.5, 0.5}}},
+    {AT(winograd_gain), false,
+     {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}, {0.8, 0.3}}},
+    {AT(transform_bytes_per_s), false,
+     {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.7, 0.4}, {0.7, 0.4}}},
+    {AT(spread_gain), false,
+     {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0.2}}},
+    {AT(gather_gain), false,
+     {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}}},
+    {AT(gather_bytes_per_s), false,
+     {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.5, 0.5}}},
+    {AT(pointwise_gain), false,
+     {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}, {1, 0.2}, {1.05, 0.2}}},
 };
 /* clang-format on */
 enum {
@@ -75,34 +104,34 @@ enum {
     BANDWIDTH = 2
 };
 
-/* Priors of calibrate's own samples of a CPU. Libraries for CPUs work on register tiles of 16 to 64
- * by 6 to 14 numbers and call no kernels on a device: sides lose little, convolutions run at one
- * rate whatever their kernel, a call takes less than 1 us. The rate is that of the best sample,
- * because a library may attain half of what another one does (OpenBLAS without kernels for the
- * CPU). Wide, so that the samples decide. */
+/* Priors for calibrate's own samples of a CPU. CPU libraries use register tiles of 16 to 64 by 6 to
+ * 14 numbers and launch no kernels: small sides lose little, convolutions run at one rate whatever
+ * their filter size, a call takes less than 1 us. The rate is that of the best sample, because one
+ * library may attain half the rate of another (OpenBLAS without kernels for the CPU). Wide, so that
+ * the samples decide. */
 static const struct prior CPU_LATENCY = {1e-6, 1.0}, CPU_SIDE = {4.0, 1.0}, CPU_WAVES = {0.01, 1.0},
                           CPU_GAIN = {1.0, 0.15}, CPU_EXPONENT = {0.0, 0.1};
 
-/* One unit of the loss is this relative error: larger ones count linearly. */
+/* Relative error at which the loss turns from quadratic to linear. */
 static const double RESIDUAL_UNIT = 0.15;
 
 struct problem {
     const struct dl_fit_set *set;
-    struct dl_kernel_model *surface; /* scratch: the parameters of the current step */
+    struct dl_kernel_model *model; /* scratch: the parameters of the current step */
     double median[PARAMETER_COUNT], sd[PARAMETER_COUNT];
     int index[PARAMETER_COUNT]; /* of the parameters in use */
     size_t count;
 };
 
-static double *member(struct dl_kernel_model *surface, size_t offset) {
-    return (double *)(void *)((char *)surface + offset);
+static double *member(struct dl_kernel_model *model, size_t offset) {
+    return (double *)(void *)((char *)model + offset);
 }
 
 static void set_parameters(const struct problem *problem, const gsl_vector *theta) {
     for (size_t i = 0; i < problem->count; i++) {
         int p = problem->index[i];
         double t = gsl_vector_get(theta, i);
-        *member(problem->surface, PARAMETERS[p].offset) = PARAMETERS[p].is_exponent ? t : exp(t);
+        *member(problem->model, PARAMETERS[p].offset) = PARAMETERS[p].is_exponent ? t : exp(t);
     }
 }
 
@@ -117,8 +146,7 @@ static int residuals(const gsl_vector *theta, void *data, gsl_vector *out) {
     set_parameters(problem, theta);
     size_t n = problem->set->count;
     for (size_t i = 0; i < n; i++) {
-        double base_s =
-            dl_kernel_model_base(problem->surface, &own, &problem->set->shapes[i], NULL);
+        double base_s = dl_kernel_model_base(problem->model, &own, &problem->set->shapes[i], NULL);
         gsl_vector_set(out, i, soft((log(base_s) - problem->set->log_times[i]) / RESIDUAL_UNIT));
     }
     for (size_t i = 0; i < problem->count; i++) {
@@ -135,8 +163,8 @@ static bool is_byte_rate(int p) {
            offset == AT(gather_bytes_per_s);
 }
 
-/* Medians of latency, rate and bandwidth: shares of the datasheet where it is known, else the best
- * of the samples. */
+/* Medians of latency, rate and bandwidth: shares of the datasheet values where known, else the best
+ * samples. */
 static void first_medians(struct problem *problem) {
     static const double UNKNOWN_SD = 0.5;
     const struct dl_fit_set *set = problem->set;
@@ -171,7 +199,7 @@ static struct prior cpu_prior(int p, struct prior usual) {
                                                                                 : CPU_GAIN;
 }
 
-/* Not on matrix units, whose libraries take other and larger tiles. */
+/* These do not apply to matrix units, for which libraries use other and larger tiles. */
 static bool is_tile_parameter(int p) {
     size_t offset = PARAMETERS[p].offset;
     return offset == AT(tile_exponent) || offset == AT(tile_64_gain) || offset == AT(tile_32_gain);
@@ -204,7 +232,7 @@ static void prepare(struct problem *problem) {
         if (problem->sd[p] > 0.0)
             problem->index[problem->count++] = p;
         else
-            *member(problem->surface, PARAMETERS[p].offset) = problem->median[p];
+            *member(problem->model, PARAMETERS[p].offset) = problem->median[p];
     }
 }
 
@@ -214,16 +242,16 @@ double dl_fit_round(double value, int digits) {
     return strtod(text, NULL);
 }
 
-enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *surface,
+enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *model,
                          struct dl_err *err) {
     enum { ITERATIONS = 200, DIGITS = 5 };
     static const double TOLERANCE = 1e-10;
-    struct problem problem = {.set = set, .surface = surface};
+    struct problem problem = {.set = set, .model = model};
     prepare(&problem);
-    surface->grouped_gain = 1.0;
-    surface->channel_multiple = set->channel_multiple;
+    model->grouped_gain = 1.0;
+    model->channel_multiple = set->channel_multiple;
     if (set->op == DL_OP_STREAM)
-        surface->half_m = surface->half_n = surface->half_k = surface->half_waves = 0.0;
+        model->half_m = model->half_n = model->half_k = model->half_waves = 0.0;
 
     size_t rows = set->count + problem.count;
     gsl_multifit_nlinear_parameters settings = gsl_multifit_nlinear_default_parameters();
@@ -244,18 +272,17 @@ enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *s
         .f = residuals, .n = rows, .p = problem.count, .params = &problem};
     int info = 0;
     int status = gsl_multifit_nlinear_init(start, &function, work);
-    /* No further progress (GSL_ENOPROG) and too many iterations still leave the best point so far.
-     */
+    /* No further progress (GSL_ENOPROG) or too many iterations still give the best point so far. */
     if (status == GSL_SUCCESS)
         gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0.0, NULL, NULL, &info, work);
     if (status == GSL_SUCCESS) set_parameters(&problem, work->x);
     for (size_t i = 0; i < problem.count; i++) {
-        double *value = member(surface, PARAMETERS[problem.index[i]].offset);
+        double *value = member(model, PARAMETERS[problem.index[i]].offset);
         *value = dl_fit_round(*value, DIGITS);
     }
     gsl_vector_free(start);
     gsl_multifit_nlinear_free(work);
-    if (status != GSL_SUCCESS || !isfinite(surface->rate_flop_per_s))
+    if (status != GSL_SUCCESS || !isfinite(model->rate_flop_per_s))
         return dl_fail(err, DL_ERR_INPUT, "the fit of kernel times failed: %s",
                        gsl_strerror(status));
     return DL_OK;

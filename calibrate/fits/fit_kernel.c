@@ -1,6 +1,5 @@
-/* fit_kernel.c - one kernel-time surface from samples, and how well it does on shapes that it did
- * not see. Not here: the steps of the fit (fit_base.c, fit_process.c), reading samples
- * (fit_samples.c). */
+/* fit_kernel.c - fits one kernel-time model to samples and cross-validates it on unseen shapes. Not
+ * here: the steps of the fit (fit_base.c, fit_process.c), reading samples (fit_samples.c). */
 #include "calibrate/fits/fit_kernel.h"
 
 #include <gsl/gsl_errno.h>
@@ -28,7 +27,7 @@ static bool has_matrix_unit(const struct dl_device *device, enum dl_precision pr
     return false;
 }
 
-/* The samples of one surface, with the index of each in the caller's array. */
+/* The samples of one model, with their indices in the caller's array. */
 struct selection {
     struct dl_fit_set set;
     struct dl_kernel_model_shape *shapes;
@@ -60,8 +59,8 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.shapes = out->shapes;
     out->set.log_times = out->log_times;
     out->set.count = count;
-    /* Convolution in half precision may run on half-precision vector units (P100), products sum in
-     * fp32. */
+    /* Half-precision convolutions may run on half-precision vector units (P100); GEMMs accumulate
+     * in fp32. */
     bool half_conv =
         op == DL_OP_CONV && precision == DL_MIXED && isfinite(dl_device_peak(device, DL_FP16));
     out->set.peak_flop_per_s = dl_device_peak(device, half_conv ? DL_FP16 : precision);
@@ -82,41 +81,41 @@ static double sigma_of(const double *errors, size_t n, double *scratch) {
     return dl_quantile_sorted(scratch, n, 0.9) / 1.645;
 }
 
-/* Samples are too few to tell a spread below this many: the prior's share of base_sigma_log. */
+/* Prior of base_sigma_log and its weight in samples: a few samples do not determine a spread. */
 static const double SIGMA_PRIOR = 0.25;
 static const double SIGMA_PRIOR_WEIGHT = 4.0;
 
 static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena,
-                            struct dl_kernel_model *surface, struct dl_err *err) {
+                            struct dl_kernel_model *model, struct dl_err *err) {
     static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
-    DL_TRY(dl_fit_base(set, surface, err));
+    DL_TRY(dl_fit_base(set, model, err));
     double *residuals = dl_arena_alloc(arena, set->count, sizeof *residuals);
     double *scratch = dl_arena_alloc(arena, set->count, sizeof *scratch);
     if (residuals == NULL || scratch == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     for (size_t i = 0; i < set->count; i++)
         residuals[i] =
-            set->log_times[i] - log(dl_kernel_model_base(surface, &own, &set->shapes[i], NULL));
+            set->log_times[i] - log(dl_kernel_model_base(model, &own, &set->shapes[i], NULL));
     double n = (double)set->count, sigma = sigma_of(residuals, set->count, scratch);
     sigma = sqrt((n * sigma * sigma + SIGMA_PRIOR_WEIGHT * SIGMA_PRIOR * SIGMA_PRIOR) /
                  (n + SIGMA_PRIOR_WEIGHT));
-    surface->base_sigma_log = surface->sigma_log = dl_fit_round(sigma, 4);
-    surface->samples = (int64_t)set->count;
-    surface->offset = 0.0;
-    if (set->count < DL_FIT_SURFACE_MIN_SAMPLES) return DL_OK;
-    return dl_fit_process(set, residuals, arena, surface, err);
+    model->base_sigma_log = model->sigma_log = dl_fit_round(sigma, 4);
+    model->samples = (int64_t)set->count;
+    model->offset = 0.0;
+    if (set->count < DL_FIT_MIN_SAMPLES) return DL_OK;
+    return dl_fit_process(set, residuals, arena, model, err);
 }
 
 static bool same_shape(const struct dl_kernel_model_shape *a,
                        const struct dl_kernel_model_shape *b) {
-    /* Storage order and alignment flags follow from the same sizes: compare what identifies the
-     * kernel. */
+    /* Storage order and alignment follow from the sizes: compare only what identifies the kernel.
+     */
     return a->flop == b->flop && a->m == b->m && a->n == b->n && a->k == b->k &&
            (a->op != DL_OP_CONV || !(a->features[DL_AXIS_STRIDE] < b->features[DL_AXIS_STRIDE] ||
                                      a->features[DL_AXIS_STRIDE] > b->features[DL_AXIS_STRIDE]));
 }
 
-/* Deals the distinct shapes to folds in a shuffled order that is always the same. */
+/* Assigns the distinct shapes to folds in a fixed shuffled order. */
 static void deal_folds(const struct dl_fit_set *set, size_t folds, size_t *fold, size_t *shape,
                        size_t *order) {
     size_t shapes = 0;
@@ -152,7 +151,7 @@ static void fill_quality(const struct dl_fit_set *set, const double *log_predict
     quality->p90_ape = dl_quantile_sorted(scratch, n, 0.9);
     quality->max_ape = scratch[n - 1];
     quality->bias = dl_median(signed_errors, n, scratch);
-    /* Yardstick: time = work / (one rate for all), the rate that is right for the median kernel. */
+    /* Baseline: time = work / rate, with the one rate that is right for the median kernel. */
     for (size_t i = 0; i < n; i++)
         signed_errors[i] = set->log_times[i] - log(fmax(work_of(set, i), 1.0));
     double middle = dl_median(signed_errors, n, scratch);
@@ -168,12 +167,12 @@ static enum dl_code fit_and_predict(const struct dl_fit_set *training, const str
                                     const size_t *fold, size_t left_out, struct dl_arena *arena,
                                     double *log_predicted, struct dl_err *err) {
     static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
-    struct dl_kernel_model surface = {.op = (int)set->op, .pass = (int)set->pass};
-    DL_TRY(fit_set(training, arena, &surface, err));
+    struct dl_kernel_model model = {.op = (int)set->op, .pass = (int)set->pass};
+    DL_TRY(fit_set(training, arena, &model, err));
     for (size_t i = 0; i < set->count; i++) {
         if (fold != NULL && fold[i] != left_out) continue;
         struct dl_kernel_time time;
-        dl_kernel_model_eval(&surface, &own, &set->shapes[i], &time);
+        dl_kernel_model_eval(&model, &own, &set->shapes[i], &time);
         log_predicted[i] = log(time.time_s);
     }
     return DL_OK;
@@ -224,9 +223,9 @@ static enum dl_code cross_validate(const struct dl_fit_set *set, size_t folds,
         scratch != NULL && errors != NULL
             ? DL_OK
             : dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    *quality = (struct dl_fit_quality){.samples = n, .base_only = n < DL_FIT_SURFACE_MIN_SAMPLES};
+    *quality = (struct dl_fit_quality){.samples = n, .base_only = n < DL_FIT_MIN_SAMPLES};
     /* Too few samples to leave any out: the errors are those of one fit to all of them. */
-    bool in_sample = n < DL_FIT_SURFACE_MIN_SAMPLES || folds < 2;
+    bool in_sample = n < DL_FIT_MIN_SAMPLES || folds < 2;
     if (!in_sample) quality->folds = folds;
     if (code == DL_OK)
         code = in_sample ? fit_and_predict(set, set, NULL, 0, &arena, log_predicted, err)
@@ -262,47 +261,46 @@ enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_
     return code;
 }
 
-static enum dl_code fit_surface(const struct dl_kernel_sample *samples, size_t n,
-                                const struct dl_device *device, bool own_cpu, enum dl_op op,
-                                enum dl_pass pass, enum dl_precision precision,
-                                struct dl_arena *arena, struct dl_kernel_model *out,
-                                struct dl_fit_quality *quality, struct dl_err *err) {
+static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
+                              const struct dl_device *device, bool own_cpu, enum dl_op op,
+                              enum dl_pass pass, enum dl_precision precision,
+                              struct dl_arena *arena, struct dl_kernel_model *out,
+                              struct dl_fit_quality *quality, struct dl_err *err) {
     struct selection chosen;
     DL_TRY(select_samples(samples, n, device, op, pass, precision, arena, &chosen, err));
     if (own_cpu) {
         chosen.set.own_cpu = true;
         chosen.set.peak_flop_per_s = chosen.set.latency_s = NAN;
     }
-    struct dl_kernel_model surface = {
-        .op = (int)op, .pass = (int)pass, .precision = (int)precision};
+    struct dl_kernel_model model = {.op = (int)op, .pass = (int)pass, .precision = (int)precision};
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
     if (log_predicted == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    /* GSL would abort() where a status is enough */
+    /* else GSL calls abort() */
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
-    enum dl_code code = fit_set(&chosen.set, arena, &surface, err);
+    enum dl_code code = fit_set(&chosen.set, arena, &model, err);
     if (code == DL_OK && quality != NULL) {
-        double sigma_log = surface.sigma_log;
+        double sigma_log = model.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);
-        if (quality->folds > 0) surface.sigma_log = dl_fit_round(sigma_log, 4);
+        if (quality->folds > 0) model.sigma_log = dl_fit_round(sigma_log, 4);
     }
     gsl_set_error_handler(handler);
-    if (code == DL_OK) *out = surface;
+    if (code == DL_OK) *out = model;
     return code;
 }
 
-enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n,
-                            const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                            enum dl_precision precision, struct dl_arena *arena,
-                            struct dl_kernel_model *out, struct dl_fit_quality *quality,
-                            struct dl_err *err) {
-    return fit_surface(samples, n, device, false, op, pass, precision, arena, out, quality, err);
+enum dl_code dl_fit_kernel_model(const struct dl_kernel_sample *samples, size_t n,
+                                 const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                                 enum dl_precision precision, struct dl_arena *arena,
+                                 struct dl_kernel_model *out, struct dl_fit_quality *quality,
+                                 struct dl_err *err) {
+    return fit_model(samples, n, device, false, op, pass, precision, arena, out, quality, err);
 }
 
-enum dl_code dl_fit_surface_cpu(const struct dl_kernel_sample *samples, size_t n,
-                                const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                enum dl_precision precision, struct dl_arena *arena,
-                                struct dl_kernel_model *out, struct dl_fit_quality *quality,
-                                struct dl_err *err) {
-    return fit_surface(samples, n, device, true, op, pass, precision, arena, out, quality, err);
+enum dl_code dl_fit_kernel_model_cpu(const struct dl_kernel_sample *samples, size_t n,
+                                     const struct dl_device *device, enum dl_op op,
+                                     enum dl_pass pass, enum dl_precision precision,
+                                     struct dl_arena *arena, struct dl_kernel_model *out,
+                                     struct dl_fit_quality *quality, struct dl_err *err) {
+    return fit_model(samples, n, device, true, op, pass, precision, arena, out, quality, err);
 }

@@ -1,10 +1,9 @@
-/* fit_kernel.h - from measured kernel times to surfaces (model/hardware/kernel_model.h). Formula id
+/* fit_kernel.h - from measured kernel times to kernel-time models (model/hardware/kernel_model.h).
  * F-KERNEL-MODEL.
  *
- * Pure functions of their arguments: the same samples give the same surface, bit for bit on one
- * machine and to 1e-6 across machines. Not modelled here: how the samples were measured
- * (calibrate's probes), outliers (clean them first).
- */
+ * Pure functions: the same samples give the same model, bit for bit on one machine and within 1e-6
+ * across machines. Not modelled: how the samples were measured (see the probes), outliers (remove
+ * them first). */
 #ifndef DL_CALIBRATE_FITS_FIT_KERNEL_H
 #define DL_CALIBRATE_FITS_FIT_KERNEL_H
 
@@ -25,50 +24,50 @@ struct dl_kernel_sample {
 
 struct dl_fit_quality {
     size_t samples; /* that were used */
-    /* 0: too few samples for cross-validation; the errors are then in-sample */
+    /* 0: too few samples to cross-validate; the errors are in-sample */
     size_t folds;
-    /* |predicted - measured| / measured, as fractions, of shapes left out */
+    /* |predicted - measured| / measured of the held-out shapes */
     double median_ape, p90_ape, max_ape;
     double bias; /* median of (predicted - measured) / measured */
-    /* yardstick: one attained fraction of peak for all kernels */
+    /* baseline: one attained fraction of peak for all kernels */
     double one_factor_median_ape, one_factor_p90_ape;
-    /* fewer than DL_FIT_SURFACE_MIN_SAMPLES: no correction was fitted */
+    /* fewer than DL_FIT_MIN_SAMPLES: no correction was fitted */
     bool base_only;
 };
 
-enum { DL_FIT_SURFACE_MIN_SAMPLES = 12 };
+enum { DL_FIT_MIN_SAMPLES = 12 };
 
-/* Fit one surface to those of `samples` that have this op, pass and precision; the others are
- * ignored. `device` gives unit_count, memory bandwidth, l2 and latency where known (its surfaces
- * are not read). With fewer than DL_FIT_SURFACE_MIN_SAMPLES only the base is fitted; with no sample
- * at all: DL_ERR_INPUT. `out` points into `arena`. quality may be NULL (skips the cross-validation;
- * sigma_log is then in-sample). */
-enum dl_code dl_fit_surface(const struct dl_kernel_sample *samples, size_t n,
-                            const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                            enum dl_precision precision, struct dl_arena *arena,
-                            struct dl_kernel_model *out, struct dl_fit_quality *quality,
-                            struct dl_err *err);
+/* Fits one model to the samples with this op, pass and precision; ignores the others. `device`
+ * gives unit_count, memory bandwidth, L2 size and latency where known (its own kernel-time models
+ * are not read). With fewer than DL_FIT_MIN_SAMPLES only the base is fitted; DL_ERR_INPUT: no
+ * sample. `out` points into `arena`. quality NULL skips the cross-validation; sigma_log is then
+ * in-sample. */
+enum dl_code dl_fit_kernel_model(const struct dl_kernel_sample *samples, size_t n,
+                                 const struct dl_device *device, enum dl_op op, enum dl_pass pass,
+                                 enum dl_precision precision, struct dl_arena *arena,
+                                 struct dl_kernel_model *out, struct dl_fit_quality *quality,
+                                 struct dl_err *err);
 
-/* The same for samples that calibrate took on the CPU that `device` is: priors of CPU libraries,
- * and the rate of the samples' best in place of the device's peak. */
-enum dl_code dl_fit_surface_cpu(const struct dl_kernel_sample *samples, size_t n,
-                                const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                enum dl_precision precision, struct dl_arena *arena,
-                                struct dl_kernel_model *out, struct dl_fit_quality *quality,
-                                struct dl_err *err);
+/* The same for calibrate's own samples of a CPU: priors of CPU libraries, and the best rate of the
+ * samples instead of a peak. */
+enum dl_code dl_fit_kernel_model_cpu(const struct dl_kernel_sample *samples, size_t n,
+                                     const struct dl_device *device, enum dl_op op,
+                                     enum dl_pass pass, enum dl_precision precision,
+                                     struct dl_arena *arena, struct dl_kernel_model *out,
+                                     struct dl_fit_quality *quality, struct dl_err *err);
 
-/* k-fold cross-validation by shape (all samples of one shape are left out together; shapes are
- * dealt to folds in a fixed shuffled order). predicted_s[i] (may be NULL) is the prediction of
- * sample i by the fit that did not see it, NAN for samples of another op, pass or precision. */
+/* k-fold cross-validation by shape: all samples of a shape are in one fold. predicted_s[i] (may be
+ * NULL) is the prediction of sample i by the fit without its fold, NAN for samples of another op,
+ * pass or precision. */
 enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_t n,
                                    const struct dl_device *device, enum dl_op op, enum dl_pass pass,
                                    enum dl_precision precision, size_t folds,
                                    struct dl_fit_quality *quality, double *predicted_s,
                                    struct dl_err *err);
 
-/* Samples of one device file (dl_kernel_match_device names it from the table's column device) in a
- * kernel CSV; device NULL: every row. Rows without a time or a size are left out. *library_out: the
- * column library of the last sample, or NULL. */
+/* Reads the samples of one device from a kernel CSV (dl_kernel_match_device maps the column
+ * `device` to device files); device NULL: every row. Skips rows without a time or a size.
+ * *library_out: the column `library` of the last sample, or NULL. */
 enum dl_code dl_fit_read_samples(const char *csv_path, const char *device, struct dl_arena *arena,
                                  struct dl_kernel_sample **samples_out, size_t *n_out,
                                  const char **library_out, struct dl_err *err);
@@ -80,9 +79,9 @@ struct dl_fit_report_row {
     struct dl_fit_quality quality;
 };
 
-/* Everything for one device: read the CSVs, fit every (op, pass, precision) that has samples,
- * cross-validate. `set` and `rows` point into `arena`; write the file's text with
- * dl_json_text(&dl_kernel_model_set_schema, set, arena). */
+/* Reads the CSVs, then fits and cross-validates every (op, pass, precision) of one device that has
+ * samples. `set` and `rows` point into `arena`; dl_json_text(&dl_kernel_model_set_schema, set,
+ * arena) gives the text of the file. */
 enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
                                  struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,

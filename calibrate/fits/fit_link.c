@@ -6,14 +6,14 @@
 #include <gsl/gsl_multifit.h>
 #include <math.h>
 
-/* Message times of two runs on a quiet machine agree to 5 % at best: what one line misses by less
- * is no segment. It also keeps a straight line of a dozen noisy samples whole (without it 4 of 10
- * such lines with 3 % noise are split). */
+/* Message times of two runs on a quiet machine agree within 5 % at best: smaller misfits do not
+ * justify another segment. The floor also keeps a straight line through a dozen noisy samples whole
+ * (without it, 4 of 10 such lines with 3 % noise are split). */
 static const double SCATTER_FLOOR_FRAC = 0.03;
-/* weights settle: the relative error is that of the fitted, not of the measured time */
+/* iterations of the weights, which are relative to the fitted, not the measured time */
 enum { PASSES = 4 };
 
-/* Without this a large measured time weighs less than a small one, and alpha comes out low. */
+/* Weighting by measured times would favour low samples and underestimate alpha. */
 static double fitted_time(const struct dl_link_line *line, const struct dl_link_sample *s) {
     const double time_s = line->alpha_s + line->beta_s_per_byte * s->bytes;
     return time_s > 0.1 * s->time_s ? time_s : 0.1 * s->time_s;
@@ -26,9 +26,8 @@ static void flatten(const struct dl_link_sample *samples, size_t n, struct dl_li
     line->beta_s_per_byte = 0;
 }
 
-/* alpha is a start-up time: a curve that bends upwards (a cache left behind) would make it
- * negative, and an algorithm that splits its message into many steps would then cost less than
- * nothing. */
+/* alpha is a start-up time. A curve that bends upwards (messages outgrow a cache) would make it
+ * negative, and an algorithm that splits a message into many steps would get a negative cost. */
 static void through_origin(const struct dl_link_sample *samples, size_t n,
                            struct dl_link_line *line) {
     double first = 0, second = 0;
@@ -52,7 +51,7 @@ static double relative_squares(const struct dl_link_sample *samples, size_t n,
     return sum;
 }
 
-/* Sizes are scaled to 1, else the normal matrix is near singular (1 against 1e8). */
+/* Sizes are scaled to 1; else the normal matrix is nearly singular (1 against 1e8). */
 static int solve(const struct dl_link_sample *samples, size_t n, double scale,
                  struct dl_link_line *line) {
     gsl_matrix *x = gsl_matrix_alloc(n, 2), *covariance = gsl_matrix_alloc(2, 2);
@@ -172,9 +171,9 @@ static size_t choose(const struct split *s, size_t n) {
     return best;
 }
 
-/* The last piece also serves messages beyond the samples. Where it bends upwards (a token bucket
- * lets the first bytes through at once, a cache holds the smaller messages), the line through the
- * origin lies below its end: only messages of at least an eighth of the largest count for it. */
+/* The last piece also extrapolates beyond the samples. Where it bends upwards (a token bucket
+ * passes the first bytes at once, a cache holds the smaller messages), the line through the origin
+ * is too low at its end: fit it to messages of at least an eighth of the largest. */
 static enum dl_code fit_end(const struct dl_link_sample *samples, size_t n,
                             struct dl_link_line *line, struct dl_err *err) {
     size_t first = 0;

@@ -21,8 +21,8 @@ static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAG
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
-/* What the distance may be made of. Where an operation and pass have several, the one with the
- * highest posterior is taken. */
+/* Candidate features of the distance. Of several forms for an operation and pass, the one with the
+ * highest posterior is used. */
 enum units { ANY, VECTOR, MATRIX };
 struct form {
     enum dl_op op;
@@ -40,10 +40,10 @@ static const struct form FORMS[] = {
      DL_DISTANCE_SQUARES,
      {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed",
       "unaligned"}},
-    /* Forward and weight-gradient convolutions change in steps with the shape; data gradients less
-     * so. On matrix units a weight gradient is one implicit product: kernels resemble each other
-     * where its sides do, whatever these are made of; on vector units the library chooses
-     * algorithms by what they are made of. */
+    /* The times of forward and weight-gradient convolutions change in steps with the shape, those
+     * of data gradients less so. On matrix units, a weight gradient is one implicit GEMM, whose
+     * sides determine the time; on vector units, the library selects algorithms by the dimensions
+     * behind the sides. */
     {DL_OP_CONV,
      1 << DL_FORWARD,
      ANY,
@@ -71,8 +71,8 @@ enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
 struct process {
     size_t n, axes;
     int distance;           /* DL_DISTANCE_* */
-    const double *features; /* of the samples, one feature after the other */
-    const double *y;        /* residuals less their mean */
+    const double *features; /* of the samples, feature by feature */
+    const double *y;        /* residuals minus their mean */
     gsl_matrix *covariance; /* then its Cholesky factor, then its inverse */
     gsl_matrix *shape_part; /* 1 / (1 + d^2) */
     gsl_vector *alpha;      /* covariance^-1 y */
@@ -91,7 +91,7 @@ static double prior_of(const struct process *p, size_t i, double log_value, doub
     return prior(log_value, NOISE_MEDIAN, NOISE_SD, gradient);
 }
 
-/* Difference of two kernels in one feature as it counts in the distance. */
+/* Contribution of one feature to the distance of two kernels. */
 static double apart(const struct process *p, size_t i, size_t j, size_t f, const double *lengths) {
     double d = (p->features[f * p->n + i] - p->features[f * p->n + j]) / lengths[f];
     return p->distance == DL_DISTANCE_MAGNITUDES ? fabs(d) : d * d;
@@ -112,7 +112,7 @@ static void fill_covariance(struct process *p, const double *lengths, double sig
 }
 
 /* Factorizes the covariance and solves for alpha; returns 0.5 y' alpha + 0.5 log det, or a huge
- * number. */
+ * value if the matrix is singular. */
 static double factorize(struct process *p) {
     static const double REFUSED = 1e10;
     if (gsl_linalg_cholesky_decomp1(p->covariance) != GSL_SUCCESS) return REFUSED;
@@ -189,22 +189,20 @@ static double maximize(struct process *p, gsl_vector *theta) {
     return least;
 }
 
-/* Rounded lengths, then points from the rounded lengths, then weights from the rounded points: the
- * file's numbers are consistent with each other. */
-static void write_surface(struct process *p, const gsl_vector *theta,
-                          struct dl_kernel_model *surface) {
+/* Rounds the lengths, then points from the rounded lengths, then weights from the rounded points,
+ * so that the numbers in the file are consistent. */
+static void write_model(struct process *p, const gsl_vector *theta, struct dl_kernel_model *model) {
     enum { HYPER_DIGITS = 3, POINT_DIGITS = 6, WEIGHT_DIGITS = 8 };
     double lengths[DL_FEATURES_MAX] = {0};
     for (size_t f = 0; f < p->axes; f++) {
-        lengths[f] = surface->lengths[f] =
-            dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
-        surface->domain_low[f] = INFINITY;
-        surface->domain_high[f] = -INFINITY;
+        lengths[f] = model->lengths[f] = dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
+        model->domain_low[f] = INFINITY;
+        model->domain_high[f] = -INFINITY;
         for (size_t i = 0; i < p->n; i++) {
             double x = p->features[f * p->n + i];
-            surface->points[f * p->n + i] = dl_fit_round(x / lengths[f], POINT_DIGITS);
-            surface->domain_low[f] = fmin(surface->domain_low[f], dl_fit_round(x, POINT_DIGITS));
-            surface->domain_high[f] = fmax(surface->domain_high[f], dl_fit_round(x, POINT_DIGITS));
+            model->points[f * p->n + i] = dl_fit_round(x / lengths[f], POINT_DIGITS);
+            model->domain_low[f] = fmin(model->domain_low[f], dl_fit_round(x, POINT_DIGITS));
+            model->domain_high[f] = fmax(model->domain_high[f], dl_fit_round(x, POINT_DIGITS));
         }
     }
     double signal = dl_fit_round(exp(gsl_vector_get(theta, p->axes)), HYPER_DIGITS);
@@ -212,7 +210,7 @@ static void write_surface(struct process *p, const gsl_vector *theta,
     fill_covariance(p, lengths, signal, noise);
     factorize(p);
     for (size_t i = 0; i < p->n; i++)
-        surface->weights[i] =
+        model->weights[i] =
             dl_fit_round(signal * signal * gsl_vector_get(p->alpha, i), WEIGHT_DIGITS);
 }
 
@@ -222,14 +220,13 @@ static int axis_named(enum dl_op op, const char *name) {
     return axis;
 }
 
-/* One form: its features into *p and *surface, the best hyperparameters into theta, which has room
- * for them. */
+/* Fits one form: writes its features to *p and *model, the best hyperparameters to theta. */
 static double fit_form(struct process *p, const struct form *form, const struct dl_fit_set *set,
-                       double *features, gsl_vector *theta, struct dl_kernel_model *surface) {
+                       double *features, gsl_vector *theta, struct dl_kernel_model *model) {
     p->axes = 0;
-    p->distance = surface->distance = form->distance;
+    p->distance = model->distance = form->distance;
     for (; form->features[p->axes] != NULL; p->axes++) {
-        surface->features[p->axes] = form->features[p->axes];
+        model->features[p->axes] = form->features[p->axes];
         int axis = axis_named(set->op, form->features[p->axes]);
         for (size_t i = 0; i < p->n; i++)
             features[p->axes * p->n + i] = (double)set->shapes[i].features[axis];
@@ -239,14 +236,14 @@ static double fit_form(struct process *p, const struct form *form, const struct 
     gsl_vector_set(theta, p->axes + 1, log(NOISE_MEDIAN));
     gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
     double least = maximize(p, &used.vector);
-    surface->feature_count = surface->length_count = surface->domain_low_count =
-        surface->domain_high_count = (int)p->axes;
+    model->feature_count = model->length_count = model->domain_low_count =
+        model->domain_high_count = (int)p->axes;
     return least;
 }
 
-/* The best form of the operation and pass, written to *surface. */
+/* Writes the best form of the operation and pass to *model. */
 static void fit_forms(struct process *p, const struct dl_fit_set *set, double *features,
-                      gsl_vector *theta, struct dl_kernel_model *surface) {
+                      gsl_vector *theta, struct dl_kernel_model *model) {
     const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
     double least = INFINITY;
     int best = -1, last = -1;
@@ -254,43 +251,43 @@ static void fit_forms(struct process *p, const struct dl_fit_set *set, double *f
         if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 ||
             (FORMS[i].units != ANY && FORMS[i].units != units))
             continue;
-        double value = fit_form(p, &FORMS[i], set, features, theta, surface);
+        double value = fit_form(p, &FORMS[i], set, features, theta, model);
         last = i;
         if (best < 0 || value < least) {
             least = value;
             best = i;
         }
     }
-    if (best != last) fit_form(p, &FORMS[best], set, features, theta, surface);
-    write_surface(p, theta, surface);
-    surface->point_count = (int)(p->axes * p->n);
-    surface->weight_count = (int)p->n;
+    if (best != last) fit_form(p, &FORMS[best], set, features, theta, model);
+    write_model(p, theta, model);
+    model->point_count = (int)(p->axes * p->n);
+    model->weight_count = (int)p->n;
 }
 
-/* Residuals beyond this count as much: single kernels for which the library took an algorithm ten
- * times slower than for their neighbours (V100: weight gradients of 512 channels to 512, 7 x 7, 12
- * times as slow as of 2048 to 512, which T4 does not show). */
+/* Clips residuals: for single kernels the library selects an algorithm that is ten times slower
+ * than for their neighbours (V100: weight gradients of 512 to 512 channels at 7 x 7 run 12 times
+ * slower than those of 2048 to 512; not so on T4). */
 static double outlier_bound(const double *residuals, size_t n, double middle, double *scratch) {
-    /* 90th percentile of a normal variable's magnitude, in deviations */
+    /* 90th percentile of the magnitude of a normal variable, in standard deviations */
     static const double DEVIATIONS = 4.0, Q90 = 1.645;
     for (size_t i = 0; i < n; i++) scratch[i] = fabs(residuals[i] - middle);
     dl_sort(scratch, n);
     return DEVIATIONS / Q90 * dl_quantile_sorted(scratch, n, 0.9);
 }
 
-static bool surface_alloc(struct dl_kernel_model *surface, size_t n, struct dl_arena *arena) {
-    surface->features = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *surface->features);
-    surface->lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
-    surface->domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
-    surface->domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
-    surface->points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
-    surface->weights = dl_arena_alloc(arena, n, sizeof(double));
-    return surface->features != NULL && surface->lengths != NULL && surface->domain_low != NULL &&
-           surface->domain_high != NULL && surface->points != NULL && surface->weights != NULL;
+static bool model_alloc(struct dl_kernel_model *model, size_t n, struct dl_arena *arena) {
+    model->features = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *model->features);
+    model->lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    model->domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    model->domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    model->points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
+    model->weights = dl_arena_alloc(arena, n, sizeof(double));
+    return model->features != NULL && model->lengths != NULL && model->domain_low != NULL &&
+           model->domain_high != NULL && model->points != NULL && model->weights != NULL;
 }
 
 enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
-                            struct dl_arena *arena, struct dl_kernel_model *surface,
+                            struct dl_arena *arena, struct dl_kernel_model *model,
                             struct dl_err *err) {
     size_t n = set->count;
     double *y = dl_arena_alloc(arena, n, sizeof(double)),
@@ -300,21 +297,21 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
     p.shape_part = gsl_matrix_alloc(n, n);
     p.alpha = gsl_vector_calloc(n);
     gsl_vector *theta = gsl_vector_alloc(DL_FEATURES_MAX + 2);
-    bool ready = surface_alloc(surface, n, arena) && y != NULL && features != NULL &&
+    bool ready = model_alloc(model, n, arena) && y != NULL && features != NULL &&
                  p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
     if (ready) {
         double mean = 0.0;
         for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
-        surface->offset = dl_fit_round(mean, 6);
-        double bound = outlier_bound(residuals, n, surface->offset, y);
+        model->offset = dl_fit_round(mean, 6);
+        double bound = outlier_bound(residuals, n, model->offset, y);
         for (size_t i = 0; i < n; i++)
-            y[i] = fmax(-bound, fmin(residuals[i] - surface->offset, bound));
-        fit_forms(&p, set, features, theta, surface);
+            y[i] = fmax(-bound, fmin(residuals[i] - model->offset, bound));
+        fit_forms(&p, set, features, theta, model);
     }
     gsl_matrix_free(p.covariance);
     gsl_matrix_free(p.shape_part);
     gsl_vector_free(p.alpha);
     gsl_vector_free(theta);
     if (!ready) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    return dl_kernel_model_pack(surface, arena, err);
+    return dl_kernel_model_pack(model, arena, err);
 }

@@ -1,6 +1,5 @@
-/* fit_samples.c - kernel CSV files (DeepBench's columns) to samples, and all surfaces of one device
- * from them. Not here: the fit itself (fit_kernel.c).
- */
+/* fit_samples.c - reads kernel CSV files (DeepBench's columns) and fits all kernel-time models of a
+ * device. Not here: the fit itself (fit_kernel.c). */
 #include <math.h>
 #include <string.h>
 
@@ -73,8 +72,7 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
     DL_TRY(join_samples(csv_paths, csv_count, device->name, arena, &samples, &n, &library, err));
     if (n == 0)
         return dl_fail(err, DL_ERR_INPUT,
-                       "the tables have no kernel times of device %s (column device)",
-                       device->name);
+                       "no kernel times of device %s in the tables (column device)", device->name);
     struct dl_kernel_model *surfaces = dl_arena_alloc(arena, COMBINATIONS, sizeof *surfaces);
     struct dl_fit_report_row *report = dl_arena_alloc(arena, COMBINATIONS, sizeof *report);
     if (surfaces == NULL || report == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -88,8 +86,8 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
             any = samples[i].kernel.op == row.op && samples[i].kernel.pass == row.pass &&
                   samples[i].precision == row.precision;
         if (!any) continue;
-        DL_TRY(dl_fit_surface(samples, n, device, row.op, row.pass, row.precision, arena,
-                              &surfaces[count], &row.quality, err));
+        DL_TRY(dl_fit_kernel_model(samples, n, device, row.op, row.pass, row.precision, arena,
+                                   &surfaces[count], &row.quality, err));
         surfaces[count].source = SOURCE;
         report[count++] = row;
     }

@@ -1,6 +1,6 @@
-/* cal_gpu_plan.c - the points of a GPU. Shapes are drawn from a Halton sequence (Halton 1960),
- * whose points fill a box evenly whatever their number; each side is uniform in its logarithm
- * between the extremes of the workloads of data/. */
+/* cal_gpu_plan.c - the points of a GPU. Shapes follow a Halton sequence (Halton 1960), whose points
+ * fill a box evenly whatever their number; each side is uniform in its logarithm between the
+ * extremes of the workloads in data/. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
 enum { WORKLOAD_BATCH = 32 };
-/* of a drawn shape: below a tenth of a second, 1 GB in fp32 */
+/* of a drawn shape: at most a tenth of a second, 1 GB in fp32 */
 static const double MOST_FLOP = 4e11, MOST_ELEMENTS = 2.5e8;
 
 struct drawer {
@@ -40,35 +40,36 @@ static long between(double u, double low, double high, long step) {
     return rounded < step ? step : rounded;
 }
 
-/* Words of a shape for each precision that the device has; "" for fp32. */
-static const char *precision_words(const struct dl_cal_choice *choice, int index, bool products) {
+/* Suffix of a shape in precision number `index`: "" for fp32, "-" if the device lacks it, NULL past
+ * the last. */
+static const char *precision_words(const struct dl_cal_choice *choice, int index, bool gemm) {
     static const struct {
         const char *words;
-        int capability, until; /* from, and below: mixed says the same of older tensor cores */
-        bool products_only;
+        int capability, until; /* supported from this, and below `until` */
+        bool gemm_only;
     } rows[] = {{"", 0, 1000, false},
                 {" prec=mixed", 53, 1000, false},
                 {" prec=tf32", 80, 1000, false},
                 {" prec=bf16", 80, 1000, true}};
     if (index >= (int)(sizeof rows / sizeof *rows)) return NULL;
     const bool has =
-        choice->capability >= rows[index].capability && (products || !rows[index].products_only);
+        choice->capability >= rows[index].capability && (gemm || !rows[index].gemm_only);
     return has ? rows[index].words : "-";
 }
 
 /* The same shape in every precision. */
 static void add_precisions(const struct drawer *d, const char *probe, const char *shape,
-                           const char *pass, bool products, double weight) {
+                           const char *pass, bool gemm, double weight) {
     const char *words;
-    for (int i = 0; (words = precision_words(d->choice, i, products)) != NULL; i++) {
+    for (int i = 0; (words = precision_words(d->choice, i, gemm)) != NULL; i++) {
         if (strcmp(words, "-") == 0) continue;
         add(d, probe, shape == NULL ? NULL : dl_arena_printf(d->adder->arena, "%s%s", shape, words),
-            pass, products ? DL_CAL_GPU : DL_CAL_CUDNN, weight);
+            pass, gemm ? DL_CAL_GPU : DL_CAL_CUDNN, weight);
     }
 }
 
-static void add_product(const struct drawer *d, long m, long n, long k, bool ta, bool tb,
-                        double weight) {
+static void add_gemm(const struct drawer *d, long m, long n, long k, bool ta, bool tb,
+                     double weight) {
     struct dl_arena *arena = d->adder->arena;
     add_precisions(d, "gpu-gemm",
                    dl_arena_printf(arena, "m=%ld n=%ld k=%ld ta=%d tb=%d", m, n, k, ta, tb), "fwd",
@@ -78,9 +79,9 @@ static void add_product(const struct drawer *d, long m, long n, long k, bool ta,
             "fwd", DL_CAL_GPU, weight);
 }
 
-/* Fixed ones first: large squares for the rate (the first is the product that every profile has),
- * then what fully connected and projection layers ask for. */
-static void add_products(const struct drawer *d) {
+/* Fixed ones first: large squares for the rate (the first is the GEMM of every profile), then those
+ * of fully connected and projection layers. */
+static void add_gemms(const struct drawer *d) {
     static const long fixed[][5] = {
         {4096, 4096, 4096, 1, 0}, {1024, 1024, 1024, 1, 0}, {256, 256, 256, 1, 0},
         {64, 64, 64, 1, 0},       {8192, 8192, 4096, 1, 0}, {2048, 4096, 2048, 0, 0},
@@ -89,17 +90,17 @@ static void add_products(const struct drawer *d) {
         {4096, 32, 25088, 1, 0}};
     const unsigned drawn = d->choice->quick ? 12 : 40;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        add_product(d, fixed[i][0], fixed[i][1], fixed[i][2], fixed[i][3] != 0, fixed[i][4] != 0,
-                    i == 0 ? 3 : 1);
+        add_gemm(d, fixed[i][0], fixed[i][1], fixed[i][2], fixed[i][3] != 0, fixed[i][4] != 0,
+                 i == 0 ? 3 : 1);
     for (unsigned i = 1, taken = 0; taken < drawn; i++) {
-        const long step = i % 4 == 0 ? 1 : 16; /* every fourth is aligned to nothing */
+        const long step = i % 4 == 0 ? 1 : 16; /* every fourth is unaligned */
         const long m = between(radical_inverse(i, 2), 16, 16384, step),
                    n = between(radical_inverse(i, 3), 8, 8192, step),
                    k = between(radical_inverse(i, 5), 16, 8192, step);
         if (2.0 * (double)m * (double)n * (double)k > MOST_FLOP) continue;
         taken++;
         /* forward, backward data, backward weights */
-        add_product(d, m, n, k, i % 3 == 1, i % 3 == 2, 1);
+        add_gemm(d, m, n, k, i % 3 == 1, i % 3 == 2, 1);
     }
     static const long batches[][6] = {{512, 512, 64, 1, 0, 192},  {64, 512, 512, 0, 0, 192},
                                       {64, 512, 512, 0, 1, 192},  {128, 128, 64, 1, 0, 384},
@@ -238,7 +239,7 @@ static void add_kernel(const struct drawer *d, const struct dl_kernel *k) {
     }
 }
 
-/* Each kernel once, however many layers have it. */
+/* Each kernel once, however many layers launch it. */
 static void add_workload(const struct drawer *d) {
     enum { MOST = 1024 };
     const struct dl_workload *w = d->choice->workload;
@@ -277,9 +278,8 @@ static void add_sizes(const struct drawer *d, const char *probe, int64_t ranks, 
     }
 }
 
-/* MPI from and to device memory: between two GPUs of this node, and between one of each of two,
- * three, ... nodes. */
-static void add_messages(const struct drawer *d) {
+/* MPI between device buffers: two GPUs of this node, and one GPU on each of 2, 4, ... nodes. */
+static void add_mpi(const struct drawer *d) {
     static const char *const probes[] = {"gpu-pingpong", "gpu-allreduce"};
     const long largest = d->choice->quick ? 16l << 20 : 128l << 20;
     for (int i = 0; i < 2; i++) {
@@ -332,12 +332,12 @@ static void add_collectives_between_nodes(const struct drawer *d) {
 void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_adder *adder) {
     const struct drawer d = {choice, adder};
     if (choice->gpus < 1) return;
-    add_products(&d);
+    add_gemms(&d);
     add_memory(&d);
     add_convolutions(&d);
     add_layers(&d);
     add_workload(&d);
     add_collectives(&d);
     add_collectives_between_nodes(&d);
-    add_messages(&d);
+    add_mpi(&d);
 }

@@ -4,7 +4,7 @@
 
 #include "calibrate/plan/cal_plan.h"
 
-/* Takes a point into the plan; shape NULL: out of memory. */
+/* Adds a point to the plan; shape NULL: out of memory. */
 struct dl_cal_adder {
     void *context;
     struct dl_arena *arena;
@@ -12,10 +12,10 @@ struct dl_cal_adder {
                 enum dl_cal_child child, double weight);
 };
 
-/* Points for a node of choice->gpus devices with choice->capability: products, convolutions and
- * layers in every precision that the device has, over shapes that fill the space which the
- * workloads use (Halton's sequence), the exact layers of choice->workload, copies, launches, and
- * NCCL over every number of devices. */
+/* Points for a node of choice->gpus devices with choice->capability: GEMMs, convolutions and layers
+ * in every precision that the device supports, over shapes that fill the range of the workloads
+ * (Halton sequence), the exact layers of choice->workload, copies, launches, and NCCL over every
+ * number of devices. */
 void dl_cal_gpu_points(const struct dl_cal_choice *choice, const struct dl_cal_adder *adder);
 
 #endif

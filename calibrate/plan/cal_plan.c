@@ -1,6 +1,6 @@
-/* cal_plan.c - the shapes. GEMM and convolution shapes are those of common networks (fully
- * connected and projection layers, ResNet and VGG blocks), spread over four decades of flop, so
- * that the surfaces have something on every side. */
+/* cal_plan.c - the shapes of a CPU and of the network. GEMM and convolution shapes are those of
+ * common networks (fully connected and projection layers, ResNet and VGG blocks), spread over four
+ * decades of flop, so that the kernel-time models interpolate. */
 #include "calibrate/plan/cal_plan.h"
 #include "calibrate/plan/cal_gpu_plan.h"
 
@@ -13,12 +13,13 @@ const char *const dl_cal_program_names[] = {"dlmodel-probe-cpu",  "dlmodel-probe
                                             "dlmodel-probe-cuda", "dlmodel-probe-cudnn",
                                             "dlmodel-probe-nccl", NULL};
 
-/* Starting times: seen on a 2-core machine; over hosts a launcher and its daemons come first. */
+/* Start-up times as measured on a 2-core machine; over several hosts the launcher starts its
+ * daemons first. */
 const struct dl_cal_child_row dl_cal_children[] = {
     [DL_CAL_CPU] = {"cpu", DL_CAL_PROGRAM_CPU, DL_CAL_START_PLAIN, 1.0},
     [DL_CAL_GPU] = {"gpu", DL_CAL_PROGRAM_CUDA, DL_CAL_START_PLAIN, 2.0},
     [DL_CAL_CUDNN] = {"cudnn", DL_CAL_PROGRAM_CUDNN, DL_CAL_START_PLAIN, 3.0},
-    /* it makes its ranks itself */
+    /* spawns its ranks itself */
     [DL_CAL_NCCL] = {"nccl", DL_CAL_PROGRAM_NCCL, DL_CAL_START_PLAIN, 5.0},
     [DL_CAL_NCCL_NET] = {"nccl-net", DL_CAL_PROGRAM_NCCL, DL_CAL_START_HOSTS, 10.0},
     [DL_CAL_SHM] = {"shm", DL_CAL_PROGRAM_MPI, DL_CAL_START_LOCAL, 1.5},
@@ -27,34 +28,35 @@ const struct dl_cal_child_row dl_cal_children[] = {
 };
 
 const struct dl_cal_probe dl_cal_probes[] = {
-    {"gemm", "matrix products, OpenBLAS", DL_CAL_PROGRAM_CPU},
-    {"matmul", "matrix products, oneDNN", DL_CAL_PROGRAM_CPU},
+    {"gemm", "GEMM, OpenBLAS", DL_CAL_PROGRAM_CPU},
+    {"matmul", "GEMM, oneDNN", DL_CAL_PROGRAM_CPU},
     {"conv", "convolution, three passes, oneDNN", DL_CAL_PROGRAM_CPU},
     {"stream", "memory bandwidth", DL_CAL_PROGRAM_CPU},
-    {"beside", "devices of a few cores beside each other (--cores)", DL_CAL_PROGRAM_CPU},
+    {"concurrent", "devices of a few cores that compute concurrently (--cores)",
+     DL_CAL_PROGRAM_CPU},
     {"write", "file write with fsync", DL_CAL_PROGRAM_CPU},
     {"read", "file read", DL_CAL_PROGRAM_CPU},
-    {"pingpong", "MPI point to point", DL_CAL_PROGRAM_MPI},
+    {"pingpong", "MPI point-to-point", DL_CAL_PROGRAM_MPI},
     {"allreduce", "MPI all-reduce", DL_CAL_PROGRAM_MPI},
     {"allgather", "MPI all-gather, over nodes", DL_CAL_PROGRAM_MPI},
     {"broadcast", "MPI broadcast, over nodes", DL_CAL_PROGRAM_MPI},
     {"reducescatter", "MPI reduce-scatter, over nodes", DL_CAL_PROGRAM_MPI},
     {"alltoall", "MPI all-to-all, over nodes", DL_CAL_PROGRAM_MPI},
-    {"gpu-pingpong", "MPI point to point, device buffers", DL_CAL_PROGRAM_MPI},
+    {"gpu-pingpong", "MPI point-to-point, device buffers", DL_CAL_PROGRAM_MPI},
     {"gpu-allreduce", "MPI all-reduce, device buffers", DL_CAL_PROGRAM_MPI},
-    {"gpu-gemm", "matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
-    {"gpu-batch", "batches of matrix products, cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-gemm", "GEMM, cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-batch", "batched GEMM, cuBLAS", DL_CAL_PROGRAM_CUDA},
     {"gpu-copy", "device memory bandwidth", DL_CAL_PROGRAM_CUDA},
-    {"gpu-launch", "kernel launch and gap", DL_CAL_PROGRAM_CUDA},
+    {"gpu-launch", "kernel launch cost and gap", DL_CAL_PROGRAM_CUDA},
     {"gpu-host", "copies between host and device", DL_CAL_PROGRAM_CUDA},
-    {"gpu-update", "optimizer step (momentum), composed of cuBLAS", DL_CAL_PROGRAM_CUDA},
+    {"gpu-update", "optimizer step (SGD with momentum), two cuBLAS calls", DL_CAL_PROGRAM_CUDA},
     {"gpu-conv", "convolution, three passes, cuDNN", DL_CAL_PROGRAM_CUDNN},
-    {"gpu-norm", "batch normalisation, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-norm", "batch normalization, cuDNN", DL_CAL_PROGRAM_CUDNN},
     {"gpu-act", "activation (relu), cuDNN", DL_CAL_PROGRAM_CUDNN},
     {"gpu-pool", "pooling, cuDNN", DL_CAL_PROGRAM_CUDNN},
     {"gpu-softmax", "softmax, cuDNN", DL_CAL_PROGRAM_CUDNN},
-    {"gpu-layernorm", "layer normalisation, cuDNN", DL_CAL_PROGRAM_CUDNN},
-    {"gpu-attention", "attention, composed of cuBLAS and cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-layernorm", "layer normalization, cuDNN", DL_CAL_PROGRAM_CUDNN},
+    {"gpu-attention", "attention, composed of cuBLAS and cuDNN calls", DL_CAL_PROGRAM_CUDNN},
     {"nccl-allreduce", "NCCL all-reduce", DL_CAL_PROGRAM_NCCL},
     {"nccl-reducescatter", "NCCL reduce-scatter", DL_CAL_PROGRAM_NCCL},
     {"nccl-allgather", "NCCL all-gather", DL_CAL_PROGRAM_NCCL},
@@ -64,8 +66,8 @@ const struct dl_cal_probe dl_cal_probes[] = {
     {.name = NULL},
 };
 
-/* Column-major products as frameworks call them: forward (out, tokens, in) transposes A,
- * backward-data (in, tokens, out) nothing, backward-weights (in, out, tokens) B. */
+/* Column-major GEMMs as frameworks call them: forward (out, tokens, in) transposes A, backward data
+ * (in, tokens, out) neither operand, backward weights (in, out, tokens) B. */
 struct gemm_row {
     int m, n, k;
     bool ta, tb, quick, matmul;
@@ -112,10 +114,10 @@ static const struct conv_row convs[] = {
 
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
 
-/* A budget of this many seconds gives each shape its weight in seconds. */
+/* Default budgets. */
 static const double QUICK_S = 20, FULL_S = 200;
-static const double NODES_FACTOR = 2; /* more of it with several nodes */
-static const double WARM_FRAC = 0.35; /* warm-up and verification, of the shares */
+static const double NODES_FACTOR = 2; /* of the budget with several nodes */
+static const double WARM_FRAC = 0.35; /* warm-up and verification, on top of the shares */
 
 struct builder {
     struct dl_cal_plan *plan;
@@ -124,16 +126,16 @@ struct builder {
     bool failed, base;
 };
 
-/* A profile needs memory bandwidth and one large product: they are measured whatever --only says.
+/* Every profile needs memory bandwidth and one large GEMM: they are measured whatever --only names.
  */
-static const char base_product[] = "m=1024 n=1024 k=1024 ";
+static const char base_gemm[] = "m=1024 n=1024 k=1024 ";
 
 static void add(struct builder *b, const char *probe, const char *shape, const char *pass,
                 enum dl_cal_child child, double weight) {
     const bool of_device = b->plan->choice.gpus < 1 ? child == DL_CAL_CPU : child == DL_CAL_GPU;
     const bool base =
         b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
-                    (of_device && shape != NULL && strstr(shape, base_product) == shape));
+                    (of_device && shape != NULL && strstr(shape, base_gemm) == shape));
     if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
     if (b->plan->count == b->capacity || shape == NULL) {
         b->failed = true;
@@ -142,7 +144,7 @@ static void add(struct builder *b, const char *probe, const char *shape, const c
     b->plan->points[b->plan->count++] = (struct dl_cal_point){probe, shape, pass, child, weight};
 }
 
-static void add_products(struct builder *b) {
+static void add_gemms(struct builder *b) {
     const bool quick = b->plan->choice.quick;
     for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++) {
         const struct gemm_row *g = &gemms[i];
@@ -161,22 +163,22 @@ static void add_convolutions(struct builder *b) {
         const char *shape = dl_arena_printf(b->arena, "n=%d c=%d f=%d h=%d r=%d s=%d p=%d", c->n,
                                             c->c, c->f, c->h, c->r, c->s, c->p);
         for (int pass = 0; pass < 3; pass++) {
-            /* No framework asks for the gradient of the images. */
+            /* No framework computes the gradient of the input images. */
             if (c->c > 3 || pass != 1) add(b, "conv", shape, passes[pass], DL_CAL_CPU, 1);
         }
     }
 }
 
-/* One device alone and with all others of the host: where several make up a host. The arrays do not
- * stay in a cache. */
-static void add_beside(struct builder *b) {
+/* One device alone, then concurrently with all others of the host. The arrays exceed the caches. */
+static void add_concurrent(struct builder *b) {
     const int64_t devices = b->plan->choice.devices;
     for (int64_t count = 1; devices > 1; count = devices) {
-        add(b, "beside",
+        add(b, "concurrent",
             dl_arena_printf(b->arena, "m=512 n=512 k=512 ta=0 tb=0 devices=%lld", (long long)count),
-            "product", DL_CAL_CPU, 3);
-        add(b, "beside", dl_arena_printf(b->arena, "bytes=67108864 devices=%lld", (long long)count),
-            "copy", DL_CAL_CPU, 3);
+            "gemm", DL_CAL_CPU, 3);
+        add(b, "concurrent",
+            dl_arena_printf(b->arena, "bytes=67108864 devices=%lld", (long long)count), "copy",
+            DL_CAL_CPU, 3);
         if (count == devices) break;
     }
 }
@@ -195,7 +197,7 @@ static void add_messages(struct builder *b, const char *pass, enum dl_cal_child 
     }
 }
 
-/* Sizes from 8 bytes, each `factor` times the one before, up to `largest`. */
+/* Sizes from 8 bytes up to `largest`, each `factor` times the previous one. */
 static void add_sizes(struct builder *b, const char *probe, int64_t ranks, long factor,
                       long largest, double weight) {
     for (long bytes = 8; bytes <= largest; bytes *= factor) {
@@ -206,9 +208,9 @@ static void add_sizes(struct builder *b, const char *probe, int64_t ranks, long 
     }
 }
 
-/* Over the network: one rank a node. All-reduce over every rank set (2, 3, 4, then 8, 16, ... and
- * all), the others over all. Sizes end where a message of a slow network (1 Gb/s) still takes a
- * second or less. */
+/* Over the network, one rank per node: all-reduce over rank sets of 2, 3, 4, 8, 16, ... and all
+ * nodes, the other collectives over all. The largest message takes about a second on a slow network
+ * (1 Gb/s). */
 static void add_network(struct builder *b) {
     static const char *const others[] = {"allgather", "broadcast", "reducescatter", "alltoall"};
     const bool quick = b->plan->choice.quick;
@@ -230,25 +232,25 @@ static void add_of_gpu(void *context, const char *probe, const char *shape, cons
     add(context, probe, shape, pass, child, weight);
 }
 
-/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only when --only
+/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only if --only
  * names it. */
 static void add_all(struct builder *b) {
     const bool quick = b->plan->choice.quick;
     const struct dl_cal_adder adder = {b, b->arena, add_of_gpu};
     if (b->plan->choice.gpus < 1 || b->plan->choice.only != NULL) {
-        add_products(b);
+        add_gemms(b);
         add_convolutions(b);
     }
     dl_cal_gpu_points(&b->plan->choice, &adder);
     const char *arrays = quick ? "bytes=67108864" : "bytes=268435456";
     add(b, "stream", arrays, "copy", DL_CAL_CPU, 4);
     add(b, "stream", arrays, "triad", DL_CAL_CPU, 4);
-    add_beside(b);
+    add_concurrent(b);
     const char *file = quick ? "bytes=67108864" : "bytes=268435456";
     add(b, "write", file, "write", DL_CAL_CPU, 5);
     add(b, "read", file, "read", DL_CAL_CPU, 5);
     add_messages(b, "shm", DL_CAL_SHM);
-    /* a stand-in for the network that is there */
+    /* a stand-in for the network, which is not measured */
     if (b->plan->choice.nodes < 2) add_messages(b, "tcp", DL_CAL_TCP);
     add_network(b);
 }
@@ -260,8 +262,8 @@ static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a */
     }
 }
 
-/* Shares, so that they add up to the budget; expected time. */
-static void share_out(struct dl_cal_plan *plan, struct dl_arena *arena) {
+/* Scales the weights to shares that add up to the budget; sets hash and expected time. */
+static void assign_shares(struct dl_cal_plan *plan, struct dl_arena *arena) {
     double weights = 0;
     bool used[DL_CAL_CHILDREN] = {false};
     for (size_t i = 0; i < plan->count; i++) weights += plan->points[i].share_s;
@@ -281,34 +283,41 @@ static void share_out(struct dl_cal_plan *plan, struct dl_arena *arena) {
     }
 }
 
-bool dl_cal_chosen(const struct dl_cal_choice *choice, const char *probe) {
-    if (choice->only == NULL) return true;
+static bool names(const char *only, const char *probe) {
     const size_t length = strlen(probe);
-    for (const char *at = choice->only; at != NULL; at = strchr(at, ',')) {
+    for (const char *at = only; at != NULL; at = strchr(at, ',')) {
         if (*at == ',') at++;
         if (strncmp(at, probe, length) == 0 && (at[length] == 0 || at[length] == ',')) return true;
     }
     return false;
 }
 
+/* "beside" is the older name of the probe "concurrent". */
+bool dl_cal_chosen(const struct dl_cal_choice *choice, const char *probe) {
+    if (choice->only == NULL) return true;
+    if (strcmp(probe, "concurrent") == 0 && names(choice->only, "beside")) return true;
+    return names(choice->only, probe);
+}
+
 static enum dl_code check_names(const char *only, struct dl_arena *arena, struct dl_err *err) {
-    const char *names[DL_CAL_PROBES_MAX + 1];
+    const char *all[DL_CAL_PROBES_MAX + 1];
     int count = 0;
-    for (; dl_cal_probes[count].name != NULL; count++) names[count] = dl_cal_probes[count].name;
-    names[count] = NULL;
+    for (; dl_cal_probes[count].name != NULL; count++) all[count] = dl_cal_probes[count].name;
+    all[count] = NULL;
     for (const char *at = only; at != NULL;) {
         const char *comma = strchr(at, ',');
         const char *name =
             dl_arena_strndup(arena, at, comma != NULL ? (size_t)(comma - at) : strlen(at));
         if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        bool known = false;
-        for (int i = 0; i < count; i++) known = known || strcmp(names[i], name) == 0;
+        bool known = strcmp(name, "beside") == 0;
+        for (int i = 0; i < count; i++) known = known || strcmp(all[i], name) == 0;
         if (!known) {
-            const char *near = dl_suggest(name, names);
-            return dl_fail(err, DL_ERR_USAGE,
-                           "--only: no probe '%.60s'%s%s%s; 'dlmodel calibrate --list' shows them",
-                           name, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                           near != NULL ? "'" : "");
+            const char *near = dl_suggest(name, all);
+            return dl_fail(
+                err, DL_ERR_USAGE,
+                "--only: unknown probe '%.60s'%s%s%s; 'dlmodel calibrate --list' shows all", name,
+                near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                near != NULL ? "'" : "");
         }
         at = comma != NULL ? comma + 1 : NULL;
     }
@@ -328,7 +337,7 @@ enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_aren
             (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
     add_all(&b);
     if (b.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    share_out(out, arena);
+    assign_shares(out, arena);
     return DL_OK;
 }
 

@@ -1,5 +1,5 @@
-/* cal_plan.h - what calibrate will measure: which probe, which shapes, how long each. Pure: no
- * clock, no I/O. */
+/* cal_plan.h - what calibrate measures: which probe, which shapes, how long each. Pure: no clock,
+ * no I/O. */
 #ifndef DL_CALIBRATE_PLAN_CAL_PLAN_H
 #define DL_CALIBRATE_PLAN_CAL_PLAN_H
 
@@ -21,7 +21,7 @@ enum dl_cal_program {
 };
 extern const char *const dl_cal_program_names[]; /* files, in that order */
 
-/* Which child process measures a point: a program, and how it is started. Measured in this order.
+/* The child process that measures a point: a program and how it is started. They run in this order.
  */
 enum dl_cal_child {
     DL_CAL_CPU,
@@ -40,10 +40,10 @@ enum dl_cal_start {
     DL_CAL_START_HOSTS, /* one rank on each node, by the launcher */
 };
 struct dl_cal_child_row {
-    const char *name; /* of the transport: the pass of its points, but for DL_CAL_CPU */
+    const char *name; /* transport: the pass of its points, except for DL_CAL_CPU */
     enum dl_cal_program program;
     enum dl_cal_start start;
-    double start_s; /* starting it takes so long */
+    double start_s; /* time to start it */
 };
 extern const struct dl_cal_child_row dl_cal_children[]; /* by enum dl_cal_child */
 
@@ -63,7 +63,7 @@ struct dl_cal_point {
 
 struct dl_workload;
 
-/* What the user chose; kept in the journal, so that --resume goes on with the same. */
+/* The user's choice; the journal keeps it for --resume. */
 struct dl_cal_choice {
     bool quick;
     double budget_s;
@@ -71,11 +71,12 @@ struct dl_cal_choice {
     int64_t ranks;    /* of MPI on this node */
     const char *file_dir;
     int64_t nodes;                   /* 1: this node alone */
-    const char *hostfile, *launcher; /* how the others are reached; NULL: as the allocation says */
-    /* of one device; such devices of this host. 0: all cores that may be used are one */
+    const char *hostfile, *launcher; /* how to reach the others; NULL: by the allocation */
+    /* cores of one device; number of such devices on this host. 0: all usable cores are one device
+     */
     int64_t cores, devices;
-    int64_t virtual_nodes; /* of this host, one device each; 0: none */
-    /* of this node; 0: none, or they are left alone; 70: compute capability 7.0 */
+    int64_t virtual_nodes; /* that this host stands in for, one device each; 0: none */
+    /* to measure on this node; 0: none. capability 70: compute capability 7.0 */
     int64_t gpus, capability;
     const char *workload_name; /* --workload; NULL: none */
     const struct dl_workload *workload;
@@ -85,7 +86,7 @@ struct dl_cal_plan {
     struct dl_cal_choice choice;
     struct dl_cal_point *points;
     size_t count;
-    double expected_s; /* the shares, and what starting and warming up takes */
+    double expected_s; /* the shares, start-up and warm-up */
     uint64_t hash;     /* of points and choice */
 };
 
@@ -94,7 +95,7 @@ enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_aren
                               struct dl_cal_plan *out, struct dl_err *err);
 bool dl_cal_chosen(const struct dl_cal_choice *choice, const char *probe);
 
-/* Number at "key=" of a shape text "a=1 b=2"; NAN when it is not there. */
+/* Number at "key=" of a shape text "a=1 b=2"; NAN if absent. */
 double dl_cal_shape_number(const char *shape, const char *key);
 
 #endif

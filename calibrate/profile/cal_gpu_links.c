@@ -1,6 +1,6 @@
-/* cal_gpu_links.c - links.intra and links.inter of GPU nodes from what the probes found (NVML's
- * links, PCI distance, network adapters), their speed from NCCL's samples, and NCCL's collectives.
- * See cal_gpu.h. */
+/* cal_gpu_links.c - links.intra and links.inter of GPU nodes from the facts of the probes (NVLinks,
+ * PCI distance, network adapters), their speed from NCCL samples, and the NCCL collectives. See
+ * cal_gpu.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static enum dl_code add_collective(struct dl_cal_maker *m, int kind, int64_t ran
     return fit(m, &got, &c->pieces, &c->piece_count, err);
 }
 
-/* Each rank set that was measured, once. */
+/* One entry per measured rank set. */
 static enum dl_code add_collectives(struct dl_cal_maker *m, struct dl_err *err) {
     for (int kind = 0; kind < KINDS; kind++) {
         for (size_t i = 0; i < m->journal->sample_count; i++) {
@@ -61,8 +61,8 @@ static enum dl_code add_collectives(struct dl_cal_maker *m, struct dl_err *err) 
     return DL_OK;
 }
 
-/* What one device sends to its neighbour in a ring: bus bandwidth of the largest all-reduce over
- * all devices of a node. */
+/* Bus bandwidth of all-reduce: the rate at which a device sends to its neighbour in the ring. The
+ * best of all sizes. */
 static double ring_bandwidth(const struct dl_cal_maker *m, int64_t ranks, int64_t nodes) {
     double most = NAN;
     for (int i = 0; i < m->out->collective_count; i++) {
@@ -95,12 +95,12 @@ static enum dl_code read_edges(struct dl_cal_maker *m, struct dl_link *link, str
     return DL_OK;
 }
 
-/* Without NCCL's samples: what NCCL's own topology search takes for a link of each generation
- * (nccl-tuning). */
+/* Without NCCL samples: the rates that NCCL's topology search assumes per link and generation
+ * (nccl-tuning in data/SOURCES.md). */
 static void assume_intra(struct dl_cal_maker *m, struct dl_link *link) {
     static const double nvlink_bytes_per_s[] = {0, 18e9, 20e9, 20e9, 20.6e9, 40.1e9},
                         PCIE3_BYTES_PER_S = 12e9;
-    static const double LATENCY_S = 5e-6; /* one small message between two devices (mem) */
+    static const double LATENCY_S = 5e-6; /* small message between two devices (unverified) */
     const char *kind = dl_cal_journal_find(m->journal, "gpu_link_kind"),
                *ports = dl_cal_journal_find(m->journal, "gpu_switch_links");
     const long version = kind != NULL ? strtol(kind + strlen("nvlink"), NULL, 10) : 0;
@@ -109,7 +109,7 @@ static void assume_intra(struct dl_cal_maker *m, struct dl_link *link) {
         links += (link->edges[i].from == 0) * (double)link->edges[i].links;
     if (version >= 1 && version <= 5 && links > 0) {
         link->bandwidth_bytes_per_s = links * nvlink_bytes_per_s[version];
-    } else { /* each generation of PCIe doubles */
+    } else { /* each PCIe generation doubles the rate */
         const long generation =
             strncmp(link->kind, "pcie", 4) == 0 ? strtol(link->kind + 4, NULL, 10) : 3;
         link->bandwidth_bytes_per_s = PCIE3_BYTES_PER_S * pow(2, (double)(generation - 3));
@@ -117,8 +117,8 @@ static void assume_intra(struct dl_cal_maker *m, struct dl_link *link) {
     link->latency_s = LATENCY_S;
     link->source = "nccl-tuning";
     link->assumed = true;
-    link->comment = "Assumed from the kind and number of links: NCCL's probes did not run. They "
-                    "need NCCL: dlmodel calibrate --list.";
+    link->comment = "Assumed from the kind and number of links, because the NCCL probes did not "
+                    "run. 'dlmodel calibrate --list' shows why.";
 }
 
 static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
@@ -130,7 +130,7 @@ static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
     if (gpus < 2) return DL_OK;
     DL_TRY(dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 1, &pairs, err));
     const double ring = ring_bandwidth(m, gpus, 1);
-    /* Not what MPI's messages through host memory said. */
+    /* Replaces the values from MPI messages through host memory. */
     link->source = "measured";
     link->bandwidth_bytes_per_s = ring;
     link->latency_s = NAN;
@@ -177,18 +177,18 @@ static int read_nics(const struct dl_cal_maker *m, struct nic *best) {
             *best = n;
             count = 1;
         } else if (n.bytes_per_s == best->bytes_per_s && strcmp(n.kind, best->kind) == 0) {
-            count++; /* a slower one is for management */
+            count++; /* a slower adapter is for management */
         }
     }
     return count;
 }
 
-/* NCCL's samples between nodes are the network as training uses it; without them the adapter's line
- * rate is all that is known, and stays marked as assumed. */
+/* NCCL samples between nodes show the network as training uses it; without them, the line rate of
+ * the adapter is assumed and marked so. */
 static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
-    /* of an adapter's line rate that NCCL attains at best (mem) */
+    /* share of the line rate that NCCL attains at best (unverified) */
     static const double PAYLOAD_FRAC = 0.92;
-    /* one small message through two adapters and a switch (mem) */
+    /* small message through two adapters and a switch (unverified) */
     static const double RDMA_LATENCY_S = 2e-6;
     struct dl_link *link = &m->out->inter;
     struct dl_cal_messages pairs;
@@ -210,10 +210,11 @@ static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
             link->piece_count = 0;
             link->assumed = true;
             link->source = "mem";
-            link->comment = dl_arena_printf(m->arena,
-                                            "Assumed: %.0f %% of the line rate of %s, not "
-                                            "measured. Measure it: dlmodel calibrate --nodes 2.",
-                                            100 * PAYLOAD_FRAC, nic.name);
+            link->comment =
+                dl_arena_printf(m->arena,
+                                "Assumed, not measured: %.0f %% of the line rate of %s. "
+                                "'dlmodel calibrate --nodes 2' measures it.",
+                                100 * PAYLOAD_FRAC, nic.name);
         }
     }
     if (pairs.count < 2) return DL_OK;
@@ -222,10 +223,10 @@ static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
     const double ring = ring_bandwidth(m, 2 * gpus, 2);
     DL_TRY(fit(m, &pairs, &link->pieces, &link->piece_count, err));
     link->source = "measured";
-    link->comment = "Point to point and rings between GPUs of two nodes, by NCCL.";
+    link->comment = "Point-to-point transfers and rings between GPUs of two nodes, by NCCL.";
     link->latency_s = pairs.samples[0].time_s;
     link->bandwidth_bytes_per_s = last->bytes / last->time_s;
-    /* a ring over two nodes uses every adapter: its share of one */
+    /* a ring over two nodes uses every adapter: count the share of one */
     if (dl_known(ring) && adapters > 1)
         link->bandwidth_bytes_per_s = fmax(link->bandwidth_bytes_per_s, ring / adapters);
     link->assumed = false;

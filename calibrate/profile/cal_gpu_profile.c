@@ -1,5 +1,5 @@
-/* cal_gpu_profile.c - the device of a profile from a GPU's samples: see cal_gpu.h. Kernel times
- * hold the gap to the next kernel (probe_gpu.h), so the profile's own gap is 0. */
+/* cal_gpu_profile.c - the device of a profile from the samples of a GPU: see cal_gpu.h. Kernel
+ * times include the gap to the next kernel (probe_gpu.h), so the profile's own gap is 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "calibrate/profile/cal_gpu.h"
 
-/* of a surface: below, the peak and the model's generic shape say more */
+/* of a kernel-time model: with fewer, the peak and the generic model are better */
 static const int LEAST_SAMPLES = 3;
 
 static double fact(const struct dl_cal_maker *m, const char *key) {
@@ -22,7 +22,7 @@ enum dl_precision dl_cal_gpu_precision(const struct dl_raw_sample *s) {
     return DL_FP32;
 }
 
-/* Elements as the layers of model/ count them: layer_norm.c, layer_act.c, layer_pool.c, cost.c. */
+/* Elements as the layers in model/workload/layers count them. */
 static bool streamed(const struct dl_raw_sample *s, struct dl_kernel *out) {
     const bool backward = dl_cal_is(s->pass, "bwd_data");
     const enum dl_pass pass = backward ? DL_BACKWARD_DATA : DL_FORWARD;
@@ -107,8 +107,8 @@ static double median_of(const struct dl_cal_maker *m, const char *probe, const c
     return NAN;
 }
 
-/* fp16 rates are those of products with fp16 operands summed in fp32. Before compute capability 7.0
- * no matrix units. */
+/* fp16 rates are those of GEMMs with fp16 operands and fp32 accumulation. Matrix units exist since
+ * compute capability 7.0. */
 static void make_rates(struct dl_cal_maker *m, double capability) {
     static const struct {
         const char *samples;
@@ -145,16 +145,16 @@ static const char *architecture(double capability) {
 }
 
 static enum dl_code make_memory(struct dl_cal_maker *m, struct dl_err *err) {
-    /* a peak of which less is attained is not believed (a wrong attribute) */
+    /* a peak of which less is attained is implausible (a wrong attribute) */
     static const double PLAUSIBLE_FRAC = 0.3;
     struct dl_device *d = &m->out->profile;
     const double attained = best(m, "gpu-copy", NULL, NULL), peak = fact(m, "gpu_peak_bytes_per_s");
     if (!dl_known(attained))
         return dl_fail(err, DL_ERR_BACKEND,
-                       "no sample of the device's memory bandwidth: run the probe gpu-copy");
-    const bool believed = dl_known(peak) && attained <= peak && attained > PLAUSIBLE_FRAC * peak;
-    d->memory_bandwidth_bytes_per_s = believed ? peak : attained;
-    d->memory_efficiency = believed ? attained / peak : 1;
+                       "memory bandwidth of the device was not measured: run the probe gpu-copy");
+    const bool plausible = dl_known(peak) && attained <= peak && attained > PLAUSIBLE_FRAC * peak;
+    d->memory_bandwidth_bytes_per_s = plausible ? peak : attained;
+    d->memory_efficiency = plausible ? attained / peak : 1;
     return DL_OK;
 }
 
@@ -179,14 +179,14 @@ static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     d->launch_s = median_of(m, "gpu-launch", "queue");
     d->kernel_gap_s = 0;
     make_rates(m, dl_known(capability) ? capability : 0);
-    d->comment = "Rates are the best that measured products attained, not a datasheet's; "
-                 "memory_bandwidth is what clock and bus of "
-                 "the memory give, memory_efficiency the share that copies attained. Kernel times "
-                 "hold the gap to the next kernel.";
+    d->comment =
+        "Rates are the best that measured GEMMs attained, not those of a datasheet. "
+        "memory_bandwidth follows from clock and bus width of the memory, memory_efficiency is the "
+        "share that copies attained. Kernel times include the gap to the next kernel.";
     m->out->devices_per_node = dl_known(count) && count >= 1 ? (int64_t)count : 1;
     m->out->summary = dl_arena_printf(m->arena, "%s: %lld x %s", m->run->host.name,
                                       (long long)m->out->devices_per_node, d->summary);
-    m->out->comment = "Written by dlmodel calibrate. Times of kernels are those of the first GPU.";
+    m->out->comment = "Written by dlmodel calibrate. Kernel times are those of the first GPU.";
     m->out->nccl_version = dl_cal_journal_find(m->journal, "nccl");
     m->out->host.copy_bandwidth_bytes_per_s =
         fmin(best(m, "gpu-host", "h2d_pinned", NULL), best(m, "gpu-host", "d2h_pinned", NULL));
@@ -199,8 +199,8 @@ static void gather(struct dl_cal_maker *m) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
-        /* Rows that are summed are no plain streams: they have a factor over the surface
-         * (cal_gpu_work.c), and no part in it. */
+        /* Kernels with row sums are no plain streams: they get a factor (cal_gpu_work.c) and stay
+         * out of the fit. */
         if (dl_cal_is(s->probe, "gpu-layernorm") || dl_cal_is(s->probe, "gpu-softmax") ||
             !dl_cal_gpu_kernel(s, &k->kernel))
             continue;
@@ -210,9 +210,10 @@ static void gather(struct dl_cal_maker *m) {
     }
 }
 
-/* What a fit may know of the device: which units there are, not a datasheet's rates, for there is
- * none. Then the samples' best is the centre of the prior (fit_base.c). */
-static enum dl_code strip(const struct dl_cal_maker *m, struct dl_device *out, struct dl_err *err) {
+/* The device for the fit: its units without rates, because no datasheet is known. The best sample
+ * then centres the prior (fit_base.c). */
+static enum dl_code without_rates(const struct dl_cal_maker *m, struct dl_device *out,
+                                  struct dl_err *err) {
     *out = m->out->profile;
     out->rates = dl_arena_alloc(m->arena, (size_t)out->rate_count + 1, sizeof *out->rates);
     if (out->rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -227,7 +228,7 @@ static enum dl_code strip(const struct dl_cal_maker *m, struct dl_device *out, s
 enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device bare, *d = &m->out->profile;
     DL_TRY(describe(m, err));
-    DL_TRY(strip(m, &bare, err));
+    DL_TRY(without_rates(m, &bare, err));
     gather(m);
     for (int c = 0; c < DL_OPS * DL_PASSES * DL_PRECISIONS; c++) {
         const enum dl_precision precision = (enum dl_precision)(c % DL_PRECISIONS);
@@ -241,8 +242,8 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
         if (there < LEAST_SAMPLES) continue;
         struct dl_fit_quality quality;
         struct dl_kernel_model *surface = &d->kernel_models[d->kernel_model_count];
-        DL_TRY(dl_fit_surface(m->kernels, m->kernel_count, &bare, op, pass, precision, m->arena,
-                              surface, &quality, err));
+        DL_TRY(dl_fit_kernel_model(m->kernels, m->kernel_count, &bare, op, pass, precision,
+                                   m->arena, surface, &quality, err));
         surface->source = "measured";
         d->kernel_model_count++;
         dl_cal_note_fit(m,

@@ -1,6 +1,6 @@
-/* cal_gpu_work.c - F-KERNEL-WORK: bandwidth-bound kernels of all kinds share one surface; where
- * samples of one kind say something else, by how much. Attention is measured as the whole that a
- * framework composes: its factor is over the sum of its products and its softmax. See cal_gpu.h. */
+/* cal_gpu_work.c - F-KERNEL-WORK: all kinds of bandwidth-bound kernels share one kernel-time model;
+ * the factor of a kind is the ratio of its samples to that model. Attention is measured as a
+ * framework composes it: its factor applies to the sum of its GEMMs and softmax. See cal_gpu.h. */
 #include <math.h>
 #include <string.h>
 
@@ -16,9 +16,9 @@ static const struct {
               {"gpu-act", DL_WORK_ACTIVATION},  {"gpu-pool", DL_WORK_POOLING},
               {"gpu-softmax", DL_WORK_SOFTMAX}, {"gpu-attention", DL_WORK_ATTENTION}};
 
-enum { PARTS = 5 }; /* kernels of an attention's pass, at most */
+enum { PARTS = 5 }; /* most kernels of a pass of attention */
 
-/* As layer_attention.c composes it, without mask and dropout. */
+/* The kernels of a pass as layer_attention.c composes them, without mask and dropout. */
 static int attention(const struct dl_raw_sample *s, struct dl_kernel out[PARTS]) {
     const double count =
                      dl_cal_shape_number(s->shape, "n") * dl_cal_shape_number(s->shape, "heads"),
@@ -54,7 +54,7 @@ double dl_cal_gpu_attention_flop(const struct dl_raw_sample *sample) {
     return flop;
 }
 
-/* What the surfaces say of a sample; they know of no kinds yet. */
+/* Time of a sample by the kernel-time models, before any factor of its kind. */
 static double model_time_s(const struct dl_device *device, const struct dl_raw_sample *s) {
     struct dl_kernel parts[PARTS];
     double sum = 0;

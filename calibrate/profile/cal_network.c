@@ -1,6 +1,6 @@
-/* cal_network.c - see cal_parts.h. What MPI measured over shared memory is links.intra; over the
- * network, links.inter; where no other node took part, TCP over loopback stands in for links.inter
- * and is marked as assumed. */
+/* cal_network.c - see cal_parts.h. links.intra comes from MPI over shared memory, links.inter from
+ * MPI over the network. Without other nodes, TCP over loopback stands in for links.inter, marked as
+ * assumed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +42,7 @@ static enum dl_code make_link(struct dl_cal_maker *m, const char *transport, str
     return DL_OK;
 }
 
-/* What MPI attains between two nodes, one rank on each: with several adapters, what it makes of
- * them. */
+/* The bandwidth of MPI between two nodes, one rank on each, over all adapters that it uses. */
 static enum dl_code make_network(struct dl_cal_maker *m, struct dl_err *err) {
     const char *nics = dl_cal_journal_find(m->journal, "nics"),
                *hosts = dl_cal_journal_find(m->journal, "hosts");
@@ -53,7 +52,7 @@ static enum dl_code make_network(struct dl_cal_maker *m, struct dl_err *err) {
     link->rdma = nics != NULL && strstr(nics, "infiniband") != NULL;
     link->kind = link->rdma ? "infiniband" : "ethernet";
     link->assumed = false;
-    link->comment = "MPI messages between two nodes, one rank on each; all adapters that MPI used "
+    link->comment = "MPI messages between two nodes, one rank on each; all adapters that MPI uses "
                     "count as one.";
     m->out->nodes = 1;
     for (const char *at = hosts; at != NULL; at = strchr(at, ',')) {
@@ -63,7 +62,7 @@ static enum dl_code make_network(struct dl_cal_maker *m, struct dl_err *err) {
     return DL_OK;
 }
 
-/* How alike the nodes are: the survey's messages of its larger size. */
+/* Range of the survey's times at its larger message size: shows how uniform the nodes are. */
 static void note_pairs(struct dl_cal_maker *m) {
     double largest = 0, least = INFINITY, most = 0;
     size_t count = 0;
@@ -85,13 +84,13 @@ static void note_pairs(struct dl_cal_maker *m) {
                                 largest, least, most));
 }
 
-/* Without MPI nothing of a network is known: 10 Gb/s Ethernet with TCP, as an assumption that
- * predictions name. */
+/* Without MPI, nothing is known about the network: assume TCP over 10 Gb/s Ethernet; predictions
+ * name the assumption. */
 static void assume_network(struct dl_cal_maker *m) {
     static const double LINE_BYTES_PER_S = 1.25e9;
-    /* 1448 bytes of payload in the 1538 that a full frame takes on the wire */
+    /* 1448 bytes of payload of 1538 bytes per full frame on the wire */
     static const double TCP_SHARE = 0.94;
-    /* small message, one way (mem) */
+    /* small message, one way (unverified) */
     static const double TCP_LATENCY_S = 25e-6;
     struct dl_link *link = &m->out->inter;
     if (m->out->has_inter) return;
@@ -99,8 +98,9 @@ static void assume_network(struct dl_cal_maker *m) {
     link->source = "mem";
     link->bandwidth_bytes_per_s = LINE_BYTES_PER_S * TCP_SHARE;
     link->latency_s = TCP_LATENCY_S;
-    link->comment = "Assumed, not measured: 10 Gb/s Ethernet, TCP. --set links.inter.bandwidth and "
-                    "links.inter.latency say what there is.";
+    link->comment =
+        "Assumed, not measured: TCP over 10 Gb/s Ethernet. Set the real values with --set "
+        "links.inter.bandwidth and links.inter.latency.";
     m->out->has_inter = m->out->has_links = true;
 }
 
@@ -115,8 +115,8 @@ static bool there(const struct dl_cal_maker *m, const char *operation, int64_t n
     return false;
 }
 
-/* Between devices where MPI takes their memory, else between hosts: the first of a kind and rank
- * set stays. */
+/* The first sample set per operation and rank set counts: with device buffers where MPI supports
+ * them, else with host buffers. */
 static enum dl_code make_collective(struct dl_cal_maker *m, const char *probe,
                                     const char *operation, const char *transport, int64_t nodes,
                                     int64_t ranks, struct dl_err *err) {
@@ -139,7 +139,7 @@ static enum dl_code make_collective(struct dl_cal_maker *m, const char *probe,
     return fit_messages(m, &got, key, &c->pieces, &c->piece_count, err);
 }
 
-/* Rank sets that the journal has for a probe, ascending. */
+/* Rank sets of a probe in the journal, ascending. */
 static size_t rank_sets(const struct dl_cal_maker *m, const char *probe, int64_t sets[],
                         size_t room) {
     size_t count = 0;
@@ -159,7 +159,7 @@ static size_t rank_sets(const struct dl_cal_maker *m, const char *probe, int64_t
     return count;
 }
 
-/* Over shared memory, how the ranks of one node talk; over the network, one rank on each node. */
+/* Collectives within a node over shared memory, and over the network with one rank per node. */
 static enum dl_code make_collectives(struct dl_cal_maker *m, struct dl_err *err) {
     static const char *const names[][2] = {
         {"gpu-allreduce", "all_reduce"},     {"allreduce", "all_reduce"},

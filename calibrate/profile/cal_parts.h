@@ -1,4 +1,4 @@
-/* cal_parts.h - what the files that make a profile from samples share and nobody else needs. */
+/* cal_parts.h - shared by the files of this folder, which make a profile from samples. */
 #ifndef DL_CALIBRATE_PROFILE_CAL_PARTS_H
 #define DL_CALIBRATE_PROFILE_CAL_PARTS_H
 
@@ -13,7 +13,7 @@ struct dl_cal_maker {
     const struct dl_cal_journal *journal;
     const struct dl_cal_run *run;
     struct dl_arena *arena;
-    struct dl_system *out; /* its lists have room: DL_CAL_NOTES_MAX, DL_CAL_COLLECTIVES_MAX */
+    struct dl_system *out; /* with room for DL_CAL_NOTES_MAX and DL_CAL_COLLECTIVES_MAX entries */
     struct dl_kernel_sample *kernels;
     size_t kernel_count;
 };

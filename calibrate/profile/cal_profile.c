@@ -8,14 +8,13 @@
 #include "calibrate/profile/cal_gpu.h"
 #include "calibrate/profile/cal_parts.h"
 
-/* Everything absent: the loader knows how. */
+/* The loader sets all other fields to absent. */
 static const char skeleton[] =
     "{\"format\": \"dlmodel-system\", \"version\": 1, \"name\": \"local\", \"summary\": \"this "
-    "machine, as calibrate measured "
-    "it\","
+    "machine, measured by calibrate\","
     " \"source\": \"measured\", \"nodes\": 1, \"devices_per_node\": 1,"
     " \"device_profile\": {\"name\": \"local-cpu\", \"summary\": \"all cores of the node "
-    "together\", \"source\": \"measured\","
+    "as one device\", \"source\": \"measured\","
     " \"kind\": \"cpu\", \"memory_bytes\": 1e9, \"memory_bandwidth_bytes_per_s\": 1e9, "
     "\"memory_efficiency\": 1, \"rates\": "
     "[]},"
@@ -32,18 +31,21 @@ static const char skeleton[] =
 
 enum { SURFACES_MAX = 32 };
 
+/* "beside" is the older name of the probe. */
+static bool is_concurrent(const struct dl_raw_sample *s) {
+    return dl_cal_is(s->probe, "concurrent") || dl_cal_is(s->probe, "beside");
+}
+
 double dl_cal_work(const struct dl_raw_sample *s) {
     const double of_gpu = dl_cal_gpu_work(s);
     if (dl_known(of_gpu)) return of_gpu;
-    if (dl_cal_is(s->probe, "gemm") || dl_cal_is(s->probe, "matmul")) {
+    if (dl_cal_is(s->probe, "gemm") || dl_cal_is(s->probe, "matmul") ||
+        (is_concurrent(s) && !dl_cal_is(s->pass, "copy"))) {
         return 2 * dl_cal_number(s, "m") * dl_cal_number(s, "n") * dl_cal_number(s, "k");
     }
     const double bytes = dl_cal_number(s, "bytes");
+    if (is_concurrent(s)) return 2 * bytes;
     if (dl_cal_is(s->probe, "stream")) return bytes * (dl_cal_is(s->pass, "triad") ? 3 : 2);
-    if (dl_cal_is(s->probe, "beside"))
-        return dl_cal_is(s->pass, "copy")
-                   ? 2 * bytes
-                   : 2 * dl_cal_number(s, "m") * dl_cal_number(s, "n") * dl_cal_number(s, "k");
     if (!dl_cal_is(s->probe, "conv")) return bytes;
     const double r = dl_cal_number(s, "r"), stride = dl_cal_number(s, "s");
     const double side = floor((dl_cal_number(s, "h") + 2 * dl_cal_number(s, "p") - r) / stride) + 1;
@@ -104,22 +106,23 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     d->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
     const double peak = fmax(best_rate(m, "gemm"), best_rate(m, "matmul"));
     if (!dl_known(d->memory_bandwidth_bytes_per_s))
-        return dl_fail(err, DL_ERR_BACKEND, "no sample of memory bandwidth: run the probe stream");
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "memory bandwidth was not measured: run the probe stream");
     if (!dl_known(peak)) {
         return dl_fail(
             err, DL_ERR_BACKEND,
-            "no sample of a matrix product: dlmodel needs OpenBLAS or oneDNN for it (make deps), "
-            "and the probe gemm or matmul");
+            "no GEMM was measured: run the probe gemm or matmul, which need OpenBLAS or oneDNN "
+            "(make deps)");
     }
     d->rates[0] = (struct dl_rate){
         .precision = DL_FP32, .unit = 0, .peak_flop_per_s = peak, .source = "measured"};
     d->rate_count = 1;
-    d->comment = "The rate is the best that a measured product attained, not a datasheet's. "
-                 "Bandwidth: STREAM copy or triad. "
-                 "The caller runs each kernel itself: no launch and no gap.";
+    d->comment = "The rate is the best that a measured GEMM attained, not that of a datasheet. "
+                 "Bandwidth: STREAM copy or triad. The calling thread runs each kernel: no launch "
+                 "cost and no gap.";
     d->kernel_gap_s = 0;
     d->launch_s = 0;
-    d->context_bytes = 0; /* no device context: the memory is the host's */
+    d->context_bytes = 0; /* no device context: memory is that of the host */
     d->kernel_latency_s = NAN;
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
@@ -129,7 +132,7 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     return DL_OK;
 }
 
-/* A product has no pass of its own: the three differ in what is transposed, and that is in its
+/* A GEMM has no pass of its own: the three passes differ in the transposed operand, which is in the
  * shape. */
 static void gather(struct dl_cal_maker *m) {
     const char *product = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
@@ -168,11 +171,11 @@ static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
             there += m->kernels[j].kernel.op == wanted[i].op &&
                      m->kernels[j].kernel.pass == wanted[i].pass;
         }
-        if (there < 3) continue; /* the peak and the model's generic shape say more */
+        if (there < 3) continue; /* the peak and the generic model are better */
         struct dl_fit_quality quality;
         struct dl_kernel_model *surface = &d->kernel_models[d->kernel_model_count];
-        DL_TRY(dl_fit_surface_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
-                                  DL_FP32, m->arena, surface, &quality, err));
+        DL_TRY(dl_fit_kernel_model_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
+                                       DL_FP32, m->arena, surface, &quality, err));
         surface->source = "measured";
         d->kernel_model_count++;
         dl_cal_note_fit(m,
@@ -190,7 +193,7 @@ static void make_storage(struct dl_cal_maker *m) {
     m->out->has_storage = dl_known(s->write_bytes_per_s) || dl_known(s->read_bytes_per_s);
 }
 
-/* "onednn_implementations": each name once. */
+/* Implementations of all samples, each name once. */
 static const char *implementations(const struct dl_cal_maker *m) {
     char text[1024] = "";
     for (size_t i = 0; i < m->journal->sample_count; i++) {
@@ -205,12 +208,13 @@ static const char *implementations(const struct dl_cal_maker *m) {
     return text[0] == 0 ? NULL : dl_arena_strdup(m->arena, text);
 }
 
-/* The sample of the probe beside with so many devices, or NULL. */
-static const struct dl_raw_sample *beside(const struct dl_cal_maker *m, const char *pass,
-                                          double devices) {
+/* The sample of the probe "concurrent" (older name: "beside", pass "product") for this number of
+ * devices, or NULL. */
+static const struct dl_raw_sample *concurrent(const struct dl_cal_maker *m, bool copy,
+                                              double devices) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
-        if (dl_cal_is(s->probe, "beside") && dl_cal_is(s->pass, pass) &&
+        if (is_concurrent(s) && dl_cal_is(s->pass, "copy") == copy &&
             dl_cal_number(s, "devices") == devices)
             return s;
     }
@@ -221,21 +225,21 @@ static double fastest_s(const struct dl_raw_sample *s) {
     return dl_known(s->min_s) ? s->min_s : s->median_s;
 }
 
-/* What devices of a host take from each other, and virtual nodes. F-SHARED-HOST */
+/* F-SHARED-HOST: how devices of one host slow each other down; virtual nodes. */
 static void share_host(struct dl_cal_maker *m) {
     const struct dl_cal_header *h = &m->journal->header;
     struct dl_device *d = &m->out->profile;
     const int64_t devices = h->cores > 0 ? m->run->host.cores / h->cores : 1;
-    const struct dl_raw_sample *one = beside(m, "product", 1),
-                               *all = beside(m, "product", (double)devices),
-                               *copies = beside(m, "copy", (double)devices);
+    const struct dl_raw_sample *one = concurrent(m, false, 1),
+                               *all = concurrent(m, false, (double)devices),
+                               *copies = concurrent(m, true, (double)devices);
     if (h->virtual_nodes > 0)
         m->out->nodes = h->virtual_nodes, m->out->nodes_share_host = true;
     else if (devices > 1 && m->out->has_intra)
         m->out->devices_per_node = devices;
     if (devices < 2) return;
-    /* Other guests of a machine slow a core for seconds: the fastest blocks tell what the devices
-     * take from each other. */
+    /* Other guests of a machine slow a core for seconds: the fastest blocks show the contention
+     * between the devices alone. */
     if (one != NULL && all != NULL) d->together_ratio = fmax(1, fastest_s(all) / fastest_s(one));
     if (copies == NULL) return;
     const double together =
@@ -257,12 +261,12 @@ static void describe(struct dl_cal_maker *m) {
     m->out->measured_at = m->run->finished;
     m->out->mpi = dl_cal_journal_find(m->journal, "mpi");
     m->out->comment =
-        "Written by dlmodel calibrate. What is measured twice is kept once: see samples.";
+        "Written by dlmodel calibrate. The samples behind all numbers are in \"samples\".";
     dl_cal_note(m, "started", m->journal->header.started);
     dl_cal_note(m, "mode", m->journal->header.quick ? "quick" : "full");
     note_number(m, "budget_s", m->journal->header.budget_s);
     note_number(m, "seconds", m->run->seconds);
-    dl_cal_note(m, "resumed", m->run->resumed ? "yes; seconds: of the last part" : NULL);
+    dl_cal_note(m, "resumed", m->run->resumed ? "yes; seconds counts the last part only" : NULL);
     dl_cal_note(m, "cpu", host->cpu);
     dl_cal_note(m, "kernel", host->kernel);
     dl_cal_note(m, "load_before", m->journal->header.load);

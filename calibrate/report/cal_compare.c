@@ -7,7 +7,7 @@
 
 #include "model/base/stats.h"
 
-/* Two runs on one quiet machine agree to 3 % or so (tests/README): less is no change. */
+/* Calibrations of one quiet machine agree within about 3 % (judgement): less is no change. */
 static const double CHANGED_FRAC = 0.03;
 
 static const struct dl_column columns[] = {
@@ -70,7 +70,7 @@ static const char *fact(const struct dl_system *s, const char *key) {
     return NULL;
 }
 
-/* What says how or when something was measured, not what the machine is. */
+/* Facts of the calibration, not of the machine. */
 static bool of_the_run(const char *key) {
     static const char *const names[] = {"started", "mode",        "budget_s",   "seconds",
                                         "resumed", "load_before", "load_after", "implementations",
@@ -109,8 +109,8 @@ static const struct dl_raw_sample *twin(const struct dl_system *other,
     return NULL;
 }
 
-/* Samples of a probe and pass: the median of now / before. It has changed when most samples'
- * intervals lie apart. */
+/* One row for a probe and pass: the median of now / before. It has changed when the intervals of
+ * most samples do not overlap. */
 static void add_probe(struct comparison *c, const struct dl_system *before,
                       const struct dl_system *now, int first) {
     const struct dl_raw_sample *like = &now->samples[first];

@@ -6,10 +6,10 @@
 #include "model/hardware/system.h"
 #include "model/base/table.h"
 
-/* One row for each quantity or fact that either profile has: before, now, change. A quantity has
- * changed when the intervals of its samples say so and by more than 3 %; facts when the texts
- * differ. Samples are compared one by one where both have the shape; their rows are the probe's
- * median change. *changed_count: rows that changed. NULL: out of memory. */
+/* One row for each quantity or fact of either profile: before, now, change. A quantity has changed
+ * when it differs by more than 3 %, samples when their intervals do not overlap either, a fact when
+ * the texts differ. Samples are compared where both profiles have the shape; a row shows the median
+ * change of a probe and pass. *changed_count: rows that changed. NULL: out of memory. */
 const char *dl_cal_compare(const struct dl_system *before, const struct dl_system *now,
                            enum dl_format format, struct dl_arena *arena, int *changed_count);
 

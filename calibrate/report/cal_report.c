@@ -110,7 +110,7 @@ static const char *quantity(double value, enum dl_unit unit, struct dl_arena *ar
 
 static const char *link_text(const struct dl_link *link, bool present, struct dl_arena *arena) {
     if (!present) return "not measured";
-    return dl_arena_printf(arena, "%s, %s for a small message, %d-piece fit",
+    return dl_arena_printf(arena, "%s, latency %s, fit of %d pieces",
                            quantity(link->bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
                            quantity(link->latency_s, DL_UNIT_S, arena), link->piece_count);
 }
@@ -118,7 +118,7 @@ static const char *link_text(const struct dl_link *link, bool present, struct dl
 static const char *collective_text(const struct dl_system *p, struct dl_arena *arena) {
     if (p->collective_count == 0) return "not measured";
     const struct dl_coll_measured *c = &p->collectives[0];
-    /* on GPUs NCCL's over the most ranks; else the first */
+    /* on GPUs that of NCCL over the most ranks, else the first */
     for (int i = 1; i < p->collective_count; i++) {
         const struct dl_coll_measured *other = &p->collectives[i];
         if (strcmp(other->library, "nccl") == 0 && strcmp(other->operation, "all_reduce") == 0 &&
@@ -133,8 +133,8 @@ static const char *collective_text(const struct dl_system *p, struct dl_arena *a
                            quantity(last->bytes, DL_UNIT_BYTE, arena), (long long)c->ranks);
 }
 
-/* Samples of which more than a tenth of the blocks were taken from us or stood far off: a sign of
- * other work. */
+/* Samples in which more than a tenth of the blocks were preempted or outliers: a sign of other
+ * work. */
 static int disturbed(const struct dl_system *p) {
     int count = 0;
     for (int i = 0; i < p->sample_count; i++) {
@@ -159,10 +159,10 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
     return dl_arena_printf(
         arena,
         "%s\n"
-        "  %-20s %s (best product, %s, %lld %s)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  "
+        "  %-20s %s (best GEMM, %s, %lld %s)\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  %-20s %s\n  "
         "%-20s write %s, read "
         "%s\n"
-        "%s%d samples in %.0f s; in %d of them more than a tenth of the repeats were disturbed or "
+        "%s%d samples in %.0f s; %d of them with more than a tenth of the repeats preempted or "
         "outliers\nprofile: %s\n",
         profile->summary, "rate", quantity(d->rates[0].peak_flop_per_s, DL_UNIT_FLOP_PER_S, arena),
         dl_precision_names[d->rates[0].precision], (long long)d->unit_count,

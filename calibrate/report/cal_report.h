@@ -8,7 +8,7 @@
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format,
                               struct dl_arena *arena);
-/* Points with their shares, and the expected time of those that are not in the journal. */
+/* The points with their shares, and the expected time of those that the journal lacks. */
 const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal_tools *tools,
                              const struct dl_cal_journal *journal, enum dl_format format,
                              struct dl_arena *arena);

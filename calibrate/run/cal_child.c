@@ -15,7 +15,7 @@
 
 #include "calibrate/run/cal_host.h"
 
-static volatile sig_atomic_t interrupted; /* set by a handler: cannot be anything but global */
+static volatile sig_atomic_t interrupted; /* set by a signal handler: must be global */
 static struct sigaction old_int, old_term;
 
 static void on_signal(int number) {
@@ -50,20 +50,20 @@ const char *dl_cal_find_program(const char *name, struct dl_arena *arena) {
     return NULL;
 }
 
-/* Where the system allows it (root), so that other programs take the cores in turn less often.
- * Where the kernel groups processes by session (autogroup), only the group's own value counts
- * against other sessions. */
+/* Where the system allows it (root), so that other processes preempt the probe less often. Where
+ * the kernel schedules by session (autogroup), only the value of the group counts against other
+ * sessions. */
 static void raise_priority(void) {
     setpriority(PRIO_PROCESS, 0, -20);
     const int group = open("/proc/self/autogroup", O_WRONLY);
     if (group < 0) return;
-    if (write(group, "-20", 3) < 0) errno = 0; /* then at the usual priority */
+    if (write(group, "-20", 3) < 0) errno = 0; /* then the priority stays normal */
     close(group);
 }
 
-/* Only calls that are safe after fork. A session of its own is also a process group of its own.
- * Priority is set before exec: threads that a library starts inherit it. Death of the parent
- * between fork and prctl is seen by getppid. */
+/* Only async-signal-safe calls after fork. setsid also makes a process group. The priority is set
+ * before exec, so that threads of libraries inherit it. getppid detects that the parent died
+ * between fork and prctl. */
 static void become(char *const *argv, pid_t parent, int out, int err_out) {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -128,7 +128,7 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
         if (ready < 0 && errno != EINTR)
             return dl_fail(err, DL_ERR_SYSTEM, "poll: %s", strerror(errno));
         if (dl_cal_now_s() - heard_s > silence_s)
-            return dl_fail(err, DL_ERR_BACKEND, "no answer for %.0f s", silence_s);
+            return dl_fail(err, DL_ERR_BACKEND, "no output for %.0f s", silence_s);
         for (int i = 0; i < 2 && ready > 0; i++) {
             char buffer[4096];
             if (fds[i].fd < 0 || fds[i].revents == 0) continue;
@@ -147,12 +147,13 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
     return DL_OK;
 }
 
-/* SIGTERM lets mpirun end its ranks, which are in groups of their own; SIGKILL for what does not
- * listen. */
+/* SIGTERM lets mpirun terminate its ranks, which have groups of their own; SIGKILL follows for a
+ * child that ignores it. */
 static int end_child(pid_t pid, bool kill_it) {
     int status = 0;
     if (kill_it) {
-        if (kill(-pid, SIGTERM) != 0) kill(pid, SIGTERM); /* it may not have made its group yet */
+        if (kill(-pid, SIGTERM) != 0)
+            kill(pid, SIGTERM); /* the child may not have created its group yet */
         for (int i = 0; i < 30; i++) {
             if (waitpid(pid, &status, WNOHANG) == pid) return status;
             const struct timespec pause = {.tv_nsec = 100000000};

@@ -1,7 +1,6 @@
-/* cal_child.h - a probe program as a child process: started without a shell in its own process
- * group, read line by line, ended with all of its group. It gets SIGTERM when this process dies,
- * however it dies.
- */
+/* cal_child.h - a probe program as a child process: started without a shell in a process group of
+ * its own, read line by line, terminated with its whole group. It gets SIGTERM when this process
+ * dies. */
 #ifndef DL_CALIBRATE_RUN_CAL_CHILD_H
 #define DL_CALIBRATE_RUN_CAL_CHILD_H
 
@@ -21,13 +20,13 @@ struct dl_cal_ending {
     char last_words[400]; /* last lines of its stderr */
 };
 
-/* Run argv (NULL-terminated; argv[0] is a path) to its end. silence_s: longest time without a line
- * before it is taken as hung. DL_ERR_SYSTEM: cannot start, or interrupted by SIGINT or SIGTERM
- * (dl_cal_interrupted()); DL_ERR_BACKEND: hung. A child that fails is DL_OK: see *ending. */
+/* Runs argv (NULL-terminated; argv[0] is a path) to its end. silence_s: time without a line after
+ * which the child counts as hung. DL_ERR_SYSTEM: cannot start, or interrupted by SIGINT or SIGTERM
+ * (dl_cal_interrupted()); DL_ERR_BACKEND: hung. DL_OK also for a child that fails: see *ending. */
 enum dl_code dl_cal_child_run(char *const *argv, double silence_s, dl_cal_on_line *on_line,
                               void *context, struct dl_cal_ending *ending, struct dl_err *err);
 
-/* From here to dl_cal_signals_end, SIGINT and SIGTERM only set a flag. */
+/* Until dl_cal_signals_end, SIGINT and SIGTERM only set a flag. */
 void dl_cal_signals_begin(void);
 void dl_cal_signals_end(void);
 bool dl_cal_interrupted(void);

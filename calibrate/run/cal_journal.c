@@ -76,7 +76,7 @@ static const struct dl_field header_fields[] = {
     {.key = NULL},
 };
 static const struct dl_schema header_schema = {.name = "journal header",
-                                               .summary = "whose journal it is",
+                                               .summary = "origin and options of the journal",
                                                .size = sizeof(struct dl_cal_header),
                                                .fields = header_fields};
 
@@ -86,12 +86,12 @@ static const struct dl_field fact_fields[] = {
     {.key = NULL},
 };
 static const struct dl_schema fact_schema = {.name = "fact",
-                                             .summary = "of a library or machine",
+                                             .summary = "fact of a library or machine",
                                              .size = sizeof(struct dl_cal_fact),
                                              .fields = fact_fields};
 
 static const struct dl_field report_fields[] = {
-    STRING(struct dl_cal_report, name, true, "of a probe"),
+    STRING(struct dl_cal_report, name, true, "name of the probe"),
     STRING(struct dl_cal_report, unavailable, false, "why it cannot run"),
     {.key = NULL},
 };
@@ -108,9 +108,9 @@ static const struct dl_schema report_schema = {.name = "probe",
 static const struct dl_field line_fields[] = {
     OBJECT(header, &header_schema, "first line of a journal"),
     OBJECT(sample, &dl_raw_sample_schema, "a finished sample"),
-    OBJECT(fact, &fact_schema, "of a library"),
-    OBJECT(probe, &report_schema, "what a probe program can do"),
-    OBJECT(skipped, &report_schema, "a point that this machine refuses"),
+    OBJECT(fact, &fact_schema, "a fact of a library or machine"),
+    OBJECT(probe, &report_schema, "whether a probe can run"),
+    OBJECT(skipped, &report_schema, "a point that this machine cannot run"),
     {.key = NULL},
 };
 static const struct dl_schema line_schema = {.name = "journal line",
@@ -210,7 +210,7 @@ enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena,
         out->good_bytes = at;
     }
     if (number == 0)
-        return dl_fail_at(err, path, 0, 0, NULL, "an empty journal; start without --resume");
+        return dl_fail_at(err, path, 0, 0, NULL, "the journal is empty; start without --resume");
     return DL_OK;
 }
 
@@ -219,7 +219,7 @@ static enum dl_code failed(const struct dl_cal_journal *j, const char *what, str
                    strerror(errno));
 }
 
-/* The lock goes with the process, however it ends. */
+/* The kernel releases the lock when the process ends. */
 static enum dl_code open_locked(struct dl_cal_journal *j, struct dl_err *err) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -227,10 +227,11 @@ static enum dl_code open_locked(struct dl_cal_journal *j, struct dl_err *err) {
     if (fcntl(j->fd, F_SETLK, &lock) == 0) return DL_OK;
     const bool busy = errno == EACCES || errno == EAGAIN;
     const enum dl_code code =
-        busy ? dl_fail(err, DL_ERR_SYSTEM,
-                       "%.400s: another calibration is writing this journal; wait for it or end it",
-                       j->path)
-             : failed(j, "lock", err);
+        busy
+            ? dl_fail(err, DL_ERR_SYSTEM,
+                      "%.400s: another calibration is writing this journal; wait for it or stop it",
+                      j->path)
+            : failed(j, "lock", err);
     close(j->fd);
     j->fd = -1;
     return code;

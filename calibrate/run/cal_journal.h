@@ -1,7 +1,6 @@
-/* cal_journal.h - the journal of a calibration: a header line, then one JSON line for each finished
- * sample or fact, each on disk before the next begins. A line without its newline (a kill in the
- * middle of a write) does not count.
- */
+/* cal_journal.h - the journal of a calibration: a header line, then one JSON line per finished
+ * sample or fact, each synced to disk before the next starts. A line without its newline (a kill
+ * during a write) does not count. */
 #ifndef DL_CALIBRATE_RUN_CAL_JOURNAL_H
 #define DL_CALIBRATE_RUN_CAL_JOURNAL_H
 
@@ -10,11 +9,11 @@
 
 struct dl_cal_header {
     const char *plan;         /* hash of the plan, hexadecimal */
-    const char *host;         /* host name and CPU: another machine must not go on */
+    const char *host;         /* host name and CPU: no other machine may resume it */
     const char *started;      /* date and time */
     const char *load;         /* load average before the first sample */
     const char *workload;     /* --workload */
-    int64_t gpus, capability; /* that the plan was made for; absent: none */
+    int64_t gpus, capability; /* of the plan; absent: none */
     const char *only, *file_dir;
     const char *hostfile, *launcher;
     int64_t ranks, nodes;         /* nodes: DL_ABSENT is 1 */
@@ -30,7 +29,7 @@ struct dl_cal_report {
     const char *name, *unavailable;
 }; /* unavailable NULL: the probe can run */
 
-/* One line of a journal or of a probe's output: exactly one of them. */
+/* One line of a journal or of a probe's output: exactly one member is present. */
 struct dl_cal_line {
     struct dl_cal_header header;
     struct dl_raw_sample sample;
@@ -46,26 +45,26 @@ struct dl_cal_journal {
     struct dl_raw_sample *samples;
     size_t sample_count, sample_capacity;
     struct dl_cal_fact *facts;
-    size_t fact_count, fact_capacity; /* of one key the last counts, and only it is kept */
+    size_t fact_count, fact_capacity; /* per key, only the last fact is kept */
     size_t good_bytes;                /* length of the complete lines */
 };
 
-/* DL_ERR_INPUT with FILE:LINE for a line that is not one of those. */
+/* DL_ERR_INPUT with FILE:LINE for any other line. */
 enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length,
                                struct dl_arena *arena, struct dl_cal_line *out, struct dl_err *err);
 
-/* All complete lines of a file. DL_ERR_INPUT: no header first, or a bad line. */
+/* Reads all complete lines. DL_ERR_INPUT: the first is no header, or a line is invalid. */
 enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena,
                                  struct dl_cal_journal *out, struct dl_err *err);
 
-/* Start a new one (replacing another), or go on behind the complete lines of one that was read.
- * Takes a lock, so that two calibrations cannot write the same one. DL_ERR_SYSTEM. */
+/* Starts a new journal (replacing an old one), or continues one that was read after its complete
+ * lines. Locks the file against a second calibration. DL_ERR_SYSTEM. */
 enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header,
                                    struct dl_arena *arena, struct dl_cal_journal *out,
                                    struct dl_err *err);
 enum dl_code dl_cal_journal_continue(struct dl_cal_journal *journal, struct dl_err *err);
 
-/* Append and fsync; keeps the content in memory too. */
+/* Appends, syncs, and keeps the content in memory too. */
 enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
                                    const struct dl_raw_sample *sample, struct dl_arena *arena,
                                    struct dl_err *err);

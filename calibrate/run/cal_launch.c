@@ -1,5 +1,5 @@
-/* cal_launch.c - see the header. The options of the launchers: manual pages mpirun(1) of Open
- * MPI 4.1, mpiexec(1) of MPICH's Hydra, srun(1) of Slurm. */
+/* cal_launch.c - see the header. For the options of the launchers see the manual pages mpirun(1) of
+ * Open MPI 4.1, mpiexec(1) of MPICH Hydra and srun(1) of Slurm. */
 #include "calibrate/run/cal_launch.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 
 #include "model/base/file.h"
 
-static const double ASK_SILENCE_S = 20;
+static const double QUERY_SILENCE_S = 20;
 enum { MAX_FILE_BYTES = 1 << 20, FIXED_WORDS = 48 };
 
 struct words {
@@ -50,7 +50,7 @@ struct list {
     struct dl_arena *arena;
 };
 
-/* A host of several slots may stand there several times: it is one node. */
+/* A host with several slots may be listed several times: it is one node. */
 static enum dl_code add_host(struct list *list, const char *name, size_t length,
                              struct dl_err *err) {
     const char *copy = dl_arena_strndup(list->arena, name, length);
@@ -89,22 +89,21 @@ static enum dl_code read_hosts(const char *path, struct list *list, struct dl_er
         DL_TRY(add_line(list, at, size, err));
         at += size + 1;
     }
-    return list->count > 0
-               ? DL_OK
-               : dl_fail_at(err, path, 1, 1, NULL, "expected names of hosts, one a line");
+    return list->count > 0 ? DL_OK
+                           : dl_fail_at(err, path, 1, 1, NULL, "expected host names, one per line");
 }
 
-/* Slurm writes "node[01-04,07]"; scontrol knows the rules. */
-static enum dl_code ask_slurm(const char *nodes, struct list *list, struct dl_err *err) {
+/* Slurm writes "node[01-04,07]"; scontrol expands it. */
+static enum dl_code expand_nodelist(const char *nodes, struct list *list, struct dl_err *err) {
     struct dl_cal_ending ending;
     const char *scontrol = dl_cal_find_program("scontrol", list->arena);
     if (scontrol == NULL)
         return dl_fail(err, DL_ERR_BACKEND,
-                       "a Slurm allocation, but scontrol is not in PATH; give --hostfile");
+                       "inside a Slurm allocation, but scontrol is not in PATH; give --hostfile");
     char *const argv[] = {
         dl_arena_strdup(list->arena, scontrol), dl_arena_strdup(list->arena, "show"),
         dl_arena_strdup(list->arena, "hostnames"), dl_arena_strdup(list->arena, nodes), NULL};
-    DL_TRY(dl_cal_child_run(argv, ASK_SILENCE_S, add_line, list, &ending, err));
+    DL_TRY(dl_cal_child_run(argv, QUERY_SILENCE_S, add_line, list, &ending, err));
     if (ending.exit_status == 0 && list->count > 0) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND,
                    "scontrol show hostnames %.100s failed: %.200s; give --hostfile", nodes,
@@ -118,15 +117,14 @@ static enum dl_code hear_pmix(void *context, const char *line, size_t length, st
     return DL_OK;
 }
 
-/* Open MPI under srun finds its ranks through PMIx; `srun --mpi=list` says whether this Slurm has
- * it. */
-static enum dl_code ask_srun(struct dl_cal_launch *launch, struct dl_arena *arena,
-                             struct dl_err *err) {
+/* Open MPI under srun needs PMIx; `srun --mpi=list` shows whether this Slurm supports it. */
+static enum dl_code query_srun(struct dl_cal_launch *launch, struct dl_arena *arena,
+                               struct dl_err *err) {
     struct dl_cal_ending ending;
     char *const argv[] = {dl_arena_strdup(arena, launch->tools->srun),
                           dl_arena_strdup(arena, "--mpi=list"), NULL};
     bool heard = false;
-    DL_TRY(dl_cal_child_run(argv, ASK_SILENCE_S, hear_pmix, &heard, &ending, err));
+    DL_TRY(dl_cal_child_run(argv, QUERY_SILENCE_S, hear_pmix, &heard, &ending, err));
     launch->pmix = heard || strstr(ending.last_words, "pmix") != NULL;
     launch->slurm = launch->pmix || !launch->tools->open_mpi;
     return DL_OK;
@@ -142,7 +140,7 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
     if (choice->hostfile != NULL)
         DL_TRY(read_hosts(choice->hostfile, &list, err));
     else if (slurm != NULL && getenv("SLURM_JOB_ID") != NULL)
-        DL_TRY(ask_slurm(slurm, &list, err));
+        DL_TRY(expand_nodelist(slurm, &list, err));
     else if (pbs != NULL)
         DL_TRY(read_hosts(pbs, &list, err));
     else if (choice->launcher != NULL)
@@ -150,8 +148,8 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
     else
         return dl_fail(err, DL_ERR_USAGE,
                        "--nodes %lld: no allocation here (neither SLURM_JOB_NODELIST nor "
-                       "PBS_NODEFILE is set); run it inside "
-                       "one (salloc, sbatch), or give --hostfile FILE or --launcher CMD",
+                       "PBS_NODEFILE is set); run inside one (salloc, sbatch), or give --hostfile "
+                       "FILE or --launcher CMD",
                        (long long)choice->nodes);
     if (list.count < (size_t)choice->nodes) {
         return dl_fail(err, DL_ERR_USAGE, "--nodes %lld: %s has only %zu hosts",
@@ -161,16 +159,16 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
     out->hosts = list.names;
     if (choice->launcher == NULL && choice->hostfile == NULL && slurm != NULL &&
         tools->srun != NULL)
-        DL_TRY(ask_srun(out, arena, err));
+        DL_TRY(query_srun(out, arena, err));
     if (choice->launcher == NULL && !out->slurm && tools->mpirun == NULL)
-        return dl_fail(err, DL_ERR_BACKEND,
-                       "--nodes %lld: mpirun is not in PATH (install openmpi-bin), and --launcher "
-                       "was not given",
-                       (long long)choice->nodes);
+        return dl_fail(
+            err, DL_ERR_BACKEND,
+            "--nodes %lld: mpirun is not in PATH; install openmpi-bin or give --launcher",
+            (long long)choice->nodes);
     return DL_OK;
 }
 
-/* ---- words ---- */
+/* ---- command lines ---- */
 
 bool dl_cal_launch_chooses(const struct dl_cal_launch *launch) {
     return launch->hosts != NULL &&
@@ -192,7 +190,7 @@ static const char *join(const char *const *hosts, size_t count, struct dl_arena 
     return text;
 }
 
-/* One word of --launcher, its placeholders filled in. */
+/* One word of --launcher, with its placeholders substituted. */
 static const char *fill_in(const char *word, const char *hosts, const char *ranks,
                            struct dl_arena *arena) {
     static const char *const names[] = {"{hosts}", "{ranks}"};
@@ -206,7 +204,7 @@ static const char *fill_in(const char *word, const char *hosts, const char *rank
     return word;
 }
 
-/* Words at blanks; quotes keep blanks. */
+/* Splits at blanks outside quotes. */
 static void push_launcher(struct words *w, const char *text, const char *hosts, const char *ranks) {
     char *word = dl_arena_alloc(w->arena, strlen(text) + 1, 1);
     if (word == NULL) {
@@ -236,7 +234,7 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
     const char *list = join(hosts, count, arena), *ranks = dl_arena_printf(arena, "%zu", count);
     if (list == NULL || ranks == NULL) return NULL;
     if (launch->launcher != NULL) {
-        w.capacity += strlen(launch->launcher) / 2; /* as many words at most */
+        w.capacity += strlen(launch->launcher) / 2; /* an upper bound of its words */
         w.argv = dl_arena_alloc(arena, w.capacity + room + 1, sizeof(char *));
         push_launcher(&w, launch->launcher, list, ranks);
     } else if (launch->slurm) {
@@ -255,8 +253,8 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
     return end(&w, word_count);
 }
 
-/* In an allocation of several nodes mpirun would spread the ranks over them; these are of this
- * node. */
+/* Inside an allocation of several nodes, mpirun would spread the ranks over them; unset its
+ * variables to stay on this node. */
 static void push_outside(struct words *w) {
     static const char *const names[] = {
         "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_JOBID",
@@ -271,7 +269,7 @@ static void push_outside(struct words *w) {
 
 char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp, size_t room,
                           struct dl_arena *arena, size_t *word_count) {
-    /* A rank that waits leaves its core to others. */
+    /* A waiting rank yields its core. */
     static const char *const open_mpi[] = {"--allow-run-as-root",
                                            "--oversubscribe",
                                            "--bind-to",

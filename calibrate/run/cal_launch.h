@@ -1,5 +1,5 @@
-/* cal_launch.h - the nodes of an allocation, and the command line that starts one MPI rank on each
- * of them. */
+/* cal_launch.h - the nodes of an allocation, and the command line that starts one MPI rank on each.
+ */
 #ifndef DL_CALIBRATE_RUN_CAL_LAUNCH_H
 #define DL_CALIBRATE_RUN_CAL_LAUNCH_H
 
@@ -8,23 +8,23 @@
 struct dl_cal_launch {
     const struct dl_cal_tools *tools;
     const char *launcher; /* --launcher; NULL: srun in a Slurm allocation, else mpirun */
-    bool slurm, pmix;     /* srun starts the ranks; with --mpi=pmix */
+    bool slurm, pmix;     /* slurm: srun starts the ranks; pmix: with --mpi=pmix */
     const char **hosts;   /* names; NULL: the launcher knows them */
     size_t host_count;    /* nodes that take part */
 };
 
-/* Hosts of --hostfile, else of the Slurm or PBS allocation, else none where --launcher stands.
- * DL_ERR_USAGE: no allocation, or fewer hosts than --nodes; DL_ERR_INPUT, DL_ERR_SYSTEM: the file.
- */
+/* Finds the hosts: of --hostfile, else of the Slurm or PBS allocation, else none if --launcher is
+ * given. DL_ERR_USAGE: no allocation, or fewer hosts than --nodes; DL_ERR_INPUT, DL_ERR_SYSTEM: the
+ * file. */
 enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
                                 const struct dl_cal_tools *tools, struct dl_arena *arena,
                                 struct dl_cal_launch *out, struct dl_err *err);
 
-/* Can single nodes be left out? */
+/* Whether single nodes can be excluded. */
 bool dl_cal_launch_chooses(const struct dl_cal_launch *launch);
 
-/* Words that start one rank on each of `count` hosts (hosts NULL: the launcher knows them), behind
- * which the program and its arguments stand; `room` more entries are free behind them. NULL: out of
+/* Arguments that start one rank on each of `count` hosts (hosts NULL: the launcher knows them), to
+ * be followed by the program and its arguments, for which `room` entries are free. NULL: out of
  * memory. */
 char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts,
                            size_t count, size_t room, struct dl_arena *arena, size_t *word_count);

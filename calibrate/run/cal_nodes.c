@@ -7,12 +7,13 @@
 
 #include "model/base/stats.h"
 
-static const double SILENCE_S = 60; /* a node that is down makes a launcher wait about so long */
-/* Two healthy nodes agree within a few percent; a link that fell back to half its rate takes twice
- * as long (judgement). */
+static const double SILENCE_S = 60; /* a launcher waits about this long for a node that is down */
+/* Healthy nodes agree within a few percent; a link that fell back to half its rate takes twice as
+ * long (judgement). */
 static const double SLOW_FACTOR = 1.4;
-static const double SHORT_BYTES = 4096; /* below it a message is all latency, */
-/* which differs more between healthy nodes (hops, interrupts) */
+/* Below it a message is all latency, which differs more between healthy nodes (hops, interrupts).
+ */
+static const double SHORT_BYTES = 4096;
 static const double SHORT_SLOW_FACTOR = 2.5;
 
 struct survey {
@@ -89,7 +90,7 @@ static enum dl_code keep_pair(struct survey *s, const struct dl_raw_sample *samp
 static enum dl_code hear(void *context, const char *text, size_t length, struct dl_err *err) {
     struct survey *s = context;
     struct dl_cal_line line;
-    if (length == 0 || text[0] != '{') return DL_OK; /* words of a launcher */
+    if (length == 0 || text[0] != '{') return DL_OK; /* output of a launcher */
     DL_TRY(dl_cal_line_parse("dlmodel-probe-mpi --survey", 0, text, length, s->arena, &line, err));
     if (line.has_sample) return keep_pair(s, &line.sample, err);
     if (!line.has_fact) return DL_OK;
@@ -97,10 +98,10 @@ static enum dl_code hear(void *context, const char *text, size_t length, struct 
     return dl_cal_journal_fact(s->journal, line.fact.key, line.fact.value, s->arena, err);
 }
 
-/* DL_OK and *why NULL: every node answered. */
-static enum dl_code ask(const struct dl_cal_launch *launch, const char *const *hosts, size_t count,
-                        const char *option, struct survey *s, const char **why,
-                        struct dl_err *err) {
+/* Runs the probe with `option` on these hosts. *why NULL: every node answered. */
+static enum dl_code query(const struct dl_cal_launch *launch, const char *const *hosts,
+                          size_t count, const char *option, struct survey *s, const char **why,
+                          struct dl_err *err) {
     struct dl_cal_ending ending;
     struct dl_err own = {0};
     size_t n;
@@ -122,41 +123,41 @@ static enum dl_code ask(const struct dl_cal_launch *launch, const char *const *h
         *why = dl_arena_strdup(s->arena, own.message);
     else if (ending.exit_status != 0)
         *why = ending.last_words[0] != 0 ? dl_arena_strdup(s->arena, ending.last_words)
-                                         : "it failed without a word";
+                                         : "it failed without a message";
     return DL_OK;
 }
 
-static void leave_out(struct dl_cal_launch *launch, size_t at) {
+static void exclude(struct dl_cal_launch *launch, size_t at) {
     for (; at + 1 < launch->host_count; at++) launch->hosts[at] = launch->hosts[at + 1];
     launch->host_count--;
 }
 
-/* After a failure: each node alone, then each with the first that works. */
+/* After a failure: tries each node alone, then each with the first one that works. */
 static enum dl_code drop_failing(struct dl_cal_launch *launch, struct survey *s,
                                  const struct dl_cal_progress *progress, struct dl_err *err) {
     const char *why;
     for (int round = 0; round < 2; round++) {
         for (size_t i = (size_t)round; i < launch->host_count;) {
             const char *both[] = {launch->hosts[0], launch->hosts[i]};
-            DL_TRY(ask(launch, round == 0 ? &both[1] : both, round == 0 ? 1 : 2, "--hello", s, &why,
-                       err));
+            DL_TRY(query(launch, round == 0 ? &both[1] : both, round == 0 ? 1 : 2, "--hello", s,
+                         &why, err));
             if (why == NULL) {
                 i++;
                 continue;
             }
             const char *text = dl_arena_printf(
-                s->arena, "node %s left out: %s: %.200s", launch->hosts[i],
-                round == 0 ? "no MPI program can be started there" : "no messages to or from it",
+                s->arena, "node %s excluded: %s: %.200s", launch->hosts[i],
+                round == 0 ? "cannot start an MPI program there" : "it cannot exchange messages",
                 why);
             if (text != NULL) progress->warn(progress->context, text);
-            leave_out(launch, i);
+            exclude(launch, i);
         }
     }
     return DL_OK;
 }
 
-/* Names of MPI and of the host list may differ in the domain. The order of the launcher is that of
- * the ranks otherwise. */
+/* Host names of MPI and of the host list may differ in the domain. Without a match, ranks follow
+ * the order of the launcher. */
 static size_t host_of_rank(const struct dl_cal_launch *launch, const char *hosts, size_t rank) {
     const char *name = hosts;
     for (size_t i = 0; i < rank && name != NULL; i++) {
@@ -191,20 +192,20 @@ static void drop_slow(struct dl_cal_launch *launch, struct survey *s,
         const char *name = chooses && host < nodes ? launch->hosts[host]
                                                    : dl_arena_printf(s->arena, "of rank %zu", rank);
         const char *text =
-            chooses ? dl_arena_printf(
+            chooses ? dl_arena_printf(s->arena,
+                                      "node %s excluded: its messages take %.1f times as long as "
+                                      "those of the other nodes",
+                                      name, slow[rank])
+                    : dl_arena_printf(
                           s->arena,
-                          "node %s left out: its messages take %.1f times those of the other nodes",
-                          name, slow[rank])
-                    : dl_arena_printf(s->arena,
-                                      "node %s: its messages take %.1f times those of the other "
-                                      "nodes; it is kept, since the "
-                                      "launcher has no {hosts} to leave it out",
-                                      name, slow[rank]);
+                          "node %s: its messages take %.1f times as long as those of the other "
+                          "nodes; it stays, because --launcher has no {hosts} to exclude it",
+                          name, slow[rank]);
         if (text != NULL) progress->warn(progress->context, text);
         if (chooses && host < nodes) drop[host] = true;
     }
     for (size_t i = nodes; i-- > 0;) {
-        if (drop[i]) leave_out(launch, i);
+        if (drop[i]) exclude(launch, i);
     }
 }
 
@@ -215,22 +216,22 @@ enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_too
     struct survey s = {.journal = journal, .arena = arena};
     const size_t asked = launch->host_count;
     const char *why;
-    DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
+    DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     if (why != NULL && dl_cal_launch_chooses(launch)) {
         DL_TRY(drop_failing(launch, &s, progress, err));
-        s.count = 0; /* ranks have moved */
+        s.count = 0; /* the ranks are numbered anew */
         if (launch->host_count >= 2 && launch->host_count < asked)
-            DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
+            DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     }
-    /* A moment of other work is no slow node: it must be slow every time; the fastest message of
-     * each pair counts. */
+    /* A short disturbance does not make a slow node: repeat, and count the fastest message of each
+     * pair. */
     for (int again = 0; again < 2 && why == NULL && any_slow(&s, launch->host_count); again++)
-        DL_TRY(ask(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
+        DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
     if (why == NULL) drop_slow(launch, &s, progress);
     if (why != NULL || launch->host_count < 2) {
         return dl_fail(err, DL_ERR_BACKEND, "MPI between nodes: %zu of %zu nodes answer: %.300s",
                        why != NULL && launch->host_count == asked ? (size_t)0 : launch->host_count,
-                       asked, why != NULL ? why : "the others were left out");
+                       asked, why != NULL ? why : "the others were excluded");
     }
     tools->hosts_left = (int64_t)launch->host_count;
     return DL_OK;

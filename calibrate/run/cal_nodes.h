@@ -1,5 +1,5 @@
-/* cal_nodes.h - which nodes take part: each pair of them exchanges messages once; a node that does
- * not answer, or is slow with every partner, is named and left out. */
+/* cal_nodes.h - the survey of nodes: each pair exchanges messages; a node that does not answer, or
+ * is slow with every partner, is reported and excluded. */
 #ifndef DL_CALIBRATE_RUN_CAL_NODES_H
 #define DL_CALIBRATE_RUN_CAL_NODES_H
 
@@ -11,21 +11,19 @@ struct dl_cal_progress {
     void (*warn)(void *context, const char *text);
 };
 
-/* Times of messages between the nodes, as the survey writes them: probe "pair", shape "bytes=B
- * from=I to=J". */
+/* A message time of the survey: probe "pair", shape "bytes=B from=I to=J". */
 struct dl_cal_pair {
     double bytes, time_s;
     int from, to;
 };
 
-/* Nodes whose best partner is far slower than the others' best: slow[i] is how many times slower
- * they are than the median node, 0 for the others. At least 3 nodes are needed to tell. Returns the
- * count. */
+/* Finds nodes whose best time with any partner is far above that of the others: slow_frac[i] is the
+ * ratio to the median node, 0 for normal nodes. Needs at least 3 nodes. Returns their number. */
 size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, size_t nodes,
                          double *slow_frac, struct dl_arena *arena);
 
-/* Start the survey over all nodes; find and drop those that fail or are slow; pairs go into the
- * journal. Sets hosts_left. DL_ERR_BACKEND: fewer than two nodes are left. */
+/* Runs the survey over all nodes, excludes those that fail or are slow, and records the pairs in
+ * the journal. Sets hosts_left. DL_ERR_BACKEND: fewer than two nodes are left. */
 enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_tools *tools,
                                  struct dl_cal_journal *journal,
                                  const struct dl_cal_progress *progress, struct dl_arena *arena,

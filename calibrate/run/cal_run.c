@@ -25,16 +25,16 @@ static enum dl_code hear_sample(void *context, const char *text, size_t length,
     struct run *r = context;
     struct dl_cal_line line;
     struct dl_err bad;
-    /* mpirun and MPI libraries may print words of their own. */
+    /* mpirun and MPI libraries may print lines of their own. */
     if (length == 0 || text[0] != '{') return DL_OK;
     if (dl_cal_line_parse("probe", 0, text, length, r->arena, &line, &bad) != DL_OK) {
-        return dl_fail(err, DL_ERR_BACKEND, "a probe wrote a line that is not a sample: %.200s",
+        return dl_fail(err, DL_ERR_BACKEND, "a probe printed a line that is not a sample: %.200s",
                        bad.message);
     }
     if (line.has_fact)
         return dl_cal_journal_fact(r->journal, line.fact.key, line.fact.value, r->arena, err);
     if (line.has_skipped) {
-        warn(r, dl_arena_printf(r->arena, "%s left out: %s", line.skipped.name,
+        warn(r, dl_arena_printf(r->arena, "%s skipped: %s", line.skipped.name,
                                 line.skipped.unavailable));
         r->done++;
     }
@@ -52,7 +52,7 @@ static bool missing(const struct run *r, const struct dl_cal_point *point,
            dl_cal_unavailable(r->tools, point) == NULL;
 }
 
-/* Command line of a child for the points that are missing. NULL: out of memory. */
+/* Command line of a child for the missing points. NULL: out of memory. */
 static char **command(const struct run *r, enum dl_cal_child child) {
     const struct dl_cal_child_row *row = &dl_cal_children[child];
     const size_t room = 4 * r->plan->count + 10;
@@ -109,7 +109,7 @@ static const char *child_text(const struct run *r, enum dl_cal_child child) {
 static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_err *err) {
     size_t count = 0;
     double longest_s = 0;
-    /* Without its programs a child has no command line. */
+    /* Count first: a child whose program is missing has no command line. */
     for (size_t i = 0; i < r->plan->count; i++) {
         if (!missing(r, &r->plan->points[i], child)) continue;
         count++;
@@ -129,15 +129,15 @@ static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_
     const char *how = ending.exit_status >= 0
                           ? dl_arena_printf(r->arena, "exit status %d", ending.exit_status)
                           : dl_arena_printf(r->arena, "signal %d", ending.signal);
-    /* No MPI that works on this node: a profile without it is still a profile. */
+    /* MPI does not work on this node: the profile is useful without it. */
     if (dl_cal_children[child].start == DL_CAL_START_LOCAL && r->samples_of_child == 0) {
-        warn(r, dl_arena_printf(r->arena, "MPI probes (%s) left out: %s: %s: %.300s",
+        warn(r, dl_arena_printf(r->arena, "MPI probes (%s) skipped: %s: %s: %.300s",
                                 dl_cal_children[child].name, what, how, ending.last_words));
         return DL_OK;
     }
     return dl_fail(err, DL_ERR_BACKEND,
-                   "%s failed (%s): %.300s; finished samples are in %.200s, --resume goes on", what,
-                   how, ending.last_words, r->journal->path);
+                   "%s failed (%s): %.300s; finished samples are in %.200s, continue with --resume",
+                   what, how, ending.last_words, r->journal->path);
 }
 
 /* Each reason once. */
@@ -146,7 +146,7 @@ static void warn_unavailable(struct run *r) {
     for (size_t i = 0; i < r->plan->count; i++) {
         const char *reason = dl_cal_unavailable(r->tools, &r->plan->points[i]);
         if (reason != NULL && reason != last)
-            warn(r, dl_arena_printf(r->arena, "%s left out: %s", r->plan->points[i].probe, reason));
+            warn(r, dl_arena_printf(r->arena, "%s skipped: %s", r->plan->points[i].probe, reason));
         last = reason;
     }
 }
@@ -159,7 +159,7 @@ static enum dl_code measure_all(struct run *r, struct dl_err *err) {
     return DL_OK;
 }
 
-/* Before the minutes on this node: nodes that do not answer are said at once. */
+/* Surveys the nodes first, so that failures show before minutes of samples on this node. */
 static enum dl_code find_nodes(struct run *r, struct dl_cal_tools *tools,
                                struct dl_cal_launch *launch, struct dl_err *err) {
     bool wanted = false;
@@ -193,6 +193,6 @@ enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools 
     if (code == DL_OK || !dl_cal_interrupted()) return code;
     return dl_fail(
         err, DL_ERR_SYSTEM,
-        "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' goes on from %.300s",
+        "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' continues from %.300s",
         r.done, r.all, journal->path);
 }

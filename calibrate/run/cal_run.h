@@ -4,9 +4,9 @@
 
 #include "calibrate/run/cal_nodes.h"
 
-/* Measure the points that the journal does not have. launch: the other nodes; NULL: this node
- * alone. DL_ERR_SYSTEM: interrupted, or the journal cannot be written; DL_ERR_BACKEND: a probe
- * crashed, or the other nodes cannot be reached. The journal keeps what is finished. */
+/* Measures the points that the journal lacks. launch: the other nodes; NULL: this node alone.
+ * DL_ERR_SYSTEM: interrupted, or the journal cannot be written; DL_ERR_BACKEND: a probe crashed, or
+ * the other nodes are unreachable. The journal keeps finished samples. */
 enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools *tools,
                             struct dl_cal_launch *launch, struct dl_cal_journal *journal,
                             const struct dl_cal_progress *progress, struct dl_arena *arena,

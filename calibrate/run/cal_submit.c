@@ -1,6 +1,6 @@
-/* cal_submit.c - see the header. The job runs this program with the same options, in the folder
- * where it was submitted. Partition and account come from SBATCH_PARTITION and SBATCH_ACCOUNT,
- * which sbatch reads itself (manual page sbatch(1)). */
+/* cal_submit.c - see the header. The job runs this program with the same options in the folder of
+ * submission. Partition and account come from SBATCH_PARTITION and SBATCH_ACCOUNT, which sbatch
+ * reads itself (manual page sbatch(1)). */
 #include "calibrate/run/cal_submit.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "model/base/text.h"
 
 static const double SBATCH_SILENCE_S = 60;
-/* Time limit of the job: a full calibration takes 5 minutes a node set, a quick one 1; four times
- * that. */
+/* Time limit of the job: four times the usual 5 minutes of a full calibration, five times the
+ * minute of a quick one. */
 static const double FULL_S = 1200, QUICK_S = 300, NODES_FACTOR = 2, BUDGET_FACTOR = 2;
 
 static bool printable(const char *text) {
@@ -23,7 +23,7 @@ static bool printable(const char *text) {
     return true;
 }
 
-/* The command of the job: all options but those that make it a job. */
+/* The command of the job: all options except those that submit it. */
 static enum dl_code command_text(const struct dl_context *context, const struct dl_options *options,
                                  const char *profile, const char **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
@@ -37,8 +37,8 @@ static enum dl_code command_text(const struct dl_context *context, const struct 
             strcmp(o->name, "output") == 0)
             continue;
         if (value != NULL && !printable(value))
-            return dl_fail(err, DL_ERR_USAGE,
-                           "--%s: a control character cannot go into a job script", o->name);
+            return dl_fail(err, DL_ERR_USAGE, "--%s: expected text without control characters",
+                           o->name);
         text = value == NULL ? dl_arena_printf(arena, "%s --%s", text, o->name)
                              : dl_arena_printf(arena, "%s --%s %s", text, o->name,
                                                dl_shell_quote(arena, value));
@@ -88,16 +88,16 @@ enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *
     const char *profile = dl_option_text(options, "output"), *script;
     if (profile == NULL) profile = context->profile_path;
     if (profile == NULL || strcmp(profile, "-") == 0)
-        return dl_fail(err, DL_ERR_USAGE, "--submit: give -o FILE, where the job puts the profile");
+        return dl_fail(err, DL_ERR_USAGE, "--submit needs -o FILE for the profile");
     if (!printable(profile))
-        return dl_fail(err, DL_ERR_USAGE, "-o: a control character cannot go into a job script");
+        return dl_fail(err, DL_ERR_USAGE, "-o: expected a file name without control characters");
     DL_TRY(script_text(context, options, profile, &script, err));
     if (dl_option_given(options, "dry-run")) return context->output(NULL, script, err);
     const char *sbatch = dl_cal_find_program("sbatch", arena);
     if (sbatch == NULL)
         return dl_fail(err, DL_ERR_BACKEND,
-                       "--submit: sbatch is not in PATH: run it on a login node of a Slurm "
-                       "cluster, or leave --submit away");
+                       "--submit: sbatch is not in PATH; run on a login node of a Slurm cluster, "
+                       "or omit --submit");
     const char *path = dl_arena_printf(arena, "%s.sbatch", profile);
     if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_file_write(path, script, strlen(script), err));
@@ -107,11 +107,11 @@ enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_cal_child_run(argv, SBATCH_SILENCE_S, hear, answer, &ending, err));
     if (ending.exit_status != 0)
-        return dl_fail(err, DL_ERR_BACKEND, "sbatch refuses %.200s: %.300s", path,
+        return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %.300s", path,
                        ending.last_words);
     return context->output(
         NULL,
-        dl_arena_printf(arena, "job %s; when it has ended: dlmodel predict --system %s\n", answer,
-                        profile),
+        dl_arena_printf(arena, "submitted job %s; when it has ended: dlmodel predict --system %s\n",
+                        answer, profile),
         err);
 }

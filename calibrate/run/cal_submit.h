@@ -4,8 +4,8 @@
 
 #include "model/cli/command.h"
 
-/* Writes a job script from the other options and gives it to sbatch; prints the job's number.
- * --dry-run: prints the script. DL_ERR_BACKEND: no sbatch, or it refuses. */
+/* Writes a job script from the other options, submits it with sbatch and prints the job id.
+ * --dry-run: prints the script. DL_ERR_BACKEND: sbatch is missing or refuses the job. */
 enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *options,
                            struct dl_err *err);
 

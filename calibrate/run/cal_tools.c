@@ -12,15 +12,14 @@
 #define DLMODEL_LIBEXECDIR "/usr/local/libexec/dlmodel"
 #endif
 
-static const double SURVEY_SILENCE_S = 20; /* a probe program that lists itself, at most */
+static const double SURVEY_SILENCE_S = 20; /* time-out of --list */
 
 static const char *find_tool(const char *program, const char *name, struct dl_arena *arena) {
     const char *slash = strrchr(program, '/');
-    const char *beside =
+    const char *own =
         slash == NULL ? NULL : dl_arena_printf(arena, "%.*s", (int)(slash - program), program);
-    const char *moved =
-        slash == NULL ? NULL : dl_arena_printf(arena, "%s/../libexec/dlmodel", beside);
-    const char *directories[] = {beside, getenv("DLMODEL_LIBEXEC"), moved, DLMODEL_LIBEXECDIR};
+    const char *moved = slash == NULL ? NULL : dl_arena_printf(arena, "%s/../libexec/dlmodel", own);
+    const char *directories[] = {own, getenv("DLMODEL_LIBEXEC"), moved, DLMODEL_LIBEXECDIR};
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
         const char *path =
             directories[i] == NULL ? NULL : dl_arena_printf(arena, "%s/%s", directories[i], name);
@@ -58,41 +57,41 @@ static enum dl_code hear_version(void *context, const char *text, size_t length,
     return DL_OK;
 }
 
-/* DL_OK also when the program fails: *ending says how. */
-static enum dl_code ask(const char *path, const char *option, dl_cal_on_line *hear,
-                        struct survey *s, struct dl_cal_ending *ending, struct dl_err *err) {
+/* DL_OK also when the program fails: see *ending. */
+static enum dl_code query(const char *path, const char *option, dl_cal_on_line *hear,
+                          struct survey *s, struct dl_cal_ending *ending, struct dl_err *err) {
     char *const argv[] = {dl_arena_strdup(s->arena, path), dl_arena_strdup(s->arena, option), NULL};
     if (argv[0] == NULL || argv[1] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear, s, ending, err);
 }
 
-/* Why a program cannot run at all; NULL: it is there. */
+/* Why a program cannot run at all; NULL: it is installed. */
 static const char *missing_program(const struct dl_cal_tools *tools, enum dl_cal_program program) {
     if (program == DL_CAL_PROGRAM_MPI && tools->program[program] == NULL)
-        return "dlmodel-probe-mpi is not there: built without MPI (install libopenmpi-dev and "
-               "build again)";
+        return "dlmodel-probe-mpi is missing: built without MPI (install libopenmpi-dev and "
+               "rebuild)";
     if (program == DL_CAL_PROGRAM_CUDA && tools->program[program] == NULL)
-        return "dlmodel-probe-cuda is not there: built without CUDA (set CUDA_HOME to the toolkit "
-               "and build again)";
+        return "dlmodel-probe-cuda is missing: built without CUDA (set CUDA_HOME to the toolkit "
+               "and rebuild)";
     if (program == DL_CAL_PROGRAM_CUDNN && tools->program[program] == NULL)
-        return "dlmodel-probe-cudnn is not there: built without cuDNN (install it into CUDA_HOME "
-               "and build again)";
+        return "dlmodel-probe-cudnn is missing: built without cuDNN (install it into CUDA_HOME "
+               "and rebuild)";
     if (program == DL_CAL_PROGRAM_NCCL && tools->program[program] == NULL)
-        return "dlmodel-probe-nccl is not there: built without NCCL (install it into CUDA_HOME and "
-               "build again)";
+        return "dlmodel-probe-nccl is missing: built without NCCL (install it into CUDA_HOME and "
+               "rebuild)";
     if (program == DL_CAL_PROGRAM_MPI && tools->mpirun == NULL && tools->srun == NULL)
         return "mpirun is not in PATH (install openmpi-bin)";
-    return tools->program[program] == NULL ? "dlmodel-probe-cpu is not there, or does not run (set "
+    return tools->program[program] == NULL ? "dlmodel-probe-cpu is missing or does not run (set "
                                              "DLMODEL_LIBEXEC to its directory)"
                                            : NULL;
 }
 
-/* Mostly the loader's words: a library that was there when dlmodel was built is not there now. */
+/* Usually an error of the loader: a library of the build machine is missing here. */
 static void does_not_run(struct dl_cal_tools *tools, enum dl_cal_program program,
                          struct dl_cal_ending *ending, struct dl_arena *arena) {
     ending->last_words[strcspn(ending->last_words, "\n")] = 0;
     const char *reason =
-        dl_arena_printf(arena, "%s does not run: %s (LD_LIBRARY_PATH? a module to load?)",
+        dl_arena_printf(arena, "%s does not run: %s (check LD_LIBRARY_PATH and loaded modules)",
                         dl_cal_program_names[program], ending->last_words);
     for (int i = 0; dl_cal_probes[i].name != NULL && reason != NULL; i++) {
         if (dl_cal_probes[i].program == program) tools->probes[i].unavailable = reason;
@@ -106,8 +105,9 @@ static struct dl_cal_report *report_of(struct dl_cal_tools *tools, const char *p
     return NULL;
 }
 
-/* Whether MPI takes device memory, only MPI knows: where there is a GPU, one rank is asked. */
-static enum dl_code ask_device_buffers(struct survey *s, struct dl_err *err) {
+/* Only MPI itself knows whether it supports device buffers: where there is a GPU, query one rank.
+ */
+static enum dl_code query_device_buffers(struct survey *s, struct dl_err *err) {
     static const char *const names[] = {"gpu-pingpong", "gpu-allreduce"};
     struct dl_cal_tools *tools = s->tools;
     struct dl_cal_ending ending;
@@ -116,7 +116,7 @@ static enum dl_code ask_device_buffers(struct survey *s, struct dl_err *err) {
     if (report_of(tools, names[0])->unavailable != NULL) return DL_OK;
     for (int i = 0; i < 2; i++)
         report_of(tools, names[i])->unavailable =
-            no_gpu != NULL ? no_gpu : "MPI did not say whether it takes device buffers";
+            no_gpu != NULL ? no_gpu : "MPI did not report whether it supports device buffers";
     if (no_gpu != NULL || tools->mpirun == NULL) return DL_OK;
     char **argv = dl_cal_local_words(tools, 1, false, 4, s->arena, &n);
     if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -143,23 +143,23 @@ enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct d
         out->program[i] = find_tool(program, dl_cal_program_names[i], arena);
     for (int i = 0; dl_cal_probes[i].name != NULL; i++) {
         const char *reason = missing_program(out, dl_cal_probes[i].program);
-        /* until the program says itself what it can do */
+        /* until the program reports its probes */
         if (reason == NULL && dl_cal_probes[i].program != DL_CAL_PROGRAM_MPI)
             reason = dl_arena_printf(arena, "%s does not run",
                                      dl_cal_program_names[dl_cal_probes[i].program]);
         out->probes[i] = (struct dl_cal_report){dl_cal_probes[i].name, reason};
     }
-    /* MPI programs need their launcher, and can do all of theirs but messages of GPUs: see below.
-     */
+    /* The MPI program needs its launcher and can always run its probes, except those with device
+     * buffers: see query_device_buffers. */
     for (int i = 0; i < DL_CAL_PROGRAMS; i++) {
         struct dl_cal_ending ending;
         if (i == DL_CAL_PROGRAM_MPI || out->program[i] == NULL) continue;
-        DL_TRY(ask(out->program[i], "--list", hear_survey, &s, &ending, err));
+        DL_TRY(query(out->program[i], "--list", hear_survey, &s, &ending, err));
         if (ending.exit_status != 0) does_not_run(out, (enum dl_cal_program)i, &ending, arena);
     }
     if (missing_program(out, DL_CAL_PROGRAM_MPI) == NULL && out->mpirun != NULL)
-        DL_TRY(ask(out->mpirun, "--version", hear_version, &s, &version, err));
-    return ask_device_buffers(&s, err);
+        DL_TRY(query(out->mpirun, "--version", hear_version, &s, &version, err));
+    return query_device_buffers(&s, err);
 }
 
 const char *dl_cal_unavailable_probe(const struct dl_cal_tools *tools, const char *probe) {
@@ -176,11 +176,11 @@ const char *dl_cal_unavailable(const struct dl_cal_tools *tools, const struct dl
     if (child->start == DL_CAL_START_LOCAL && tools->mpirun == NULL)
         return "mpirun is not in PATH (install openmpi-bin)";
     if (point->child == DL_CAL_TCP && !tools->open_mpi)
-        return "only Open MPI can be told to use TCP on one host";
+        return "only Open MPI can be forced to use TCP within a host";
     if (child->start != DL_CAL_START_HOSTS) return NULL;
     if (tools->no_hosts != NULL) return tools->no_hosts;
     if (tools->hosts_left > 0 &&
         dl_cal_shape_number(point->shape, "ranks") > (double)tools->hosts_left)
-        return "too few of the nodes are left";
+        return "too few nodes are left";
     return NULL;
 }

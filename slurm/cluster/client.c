@@ -37,7 +37,7 @@ static bool grow(struct listener *l, size_t more) {
     return true;
 }
 
-/* The end of stderr is what matters. */
+/* Keeps the end of stderr, which has the cause. */
 static void remember(struct listener *l, const char *text, size_t length) {
     if (length >= sizeof l->words) {
         text += length - (sizeof l->words - 1);
@@ -62,7 +62,7 @@ static enum dl_code listen_to(const char *name, int out, int words, double limit
         if (ready < 0 && errno != EINTR)
             return dl_fail(err, DL_ERR_SYSTEM, "poll: %s", strerror(errno));
         if (now_s() > end_s)
-            return dl_fail(err, DL_ERR_BACKEND, "%s gave no answer for %.0f s", name, limit_s);
+            return dl_fail(err, DL_ERR_BACKEND, "%s did not end within %.0f s", name, limit_s);
         for (int i = 0; i < 2 && ready > 0; i++) {
             char buffer[65536];
             if (fds[i].fd < 0 || fds[i].revents == 0) continue;
@@ -76,7 +76,7 @@ static enum dl_code listen_to(const char *name, int out, int words, double limit
                 memcpy(l->out + l->length, buffer, (size_t)got);
                 l->length += (size_t)got;
             } else
-                return dl_fail(err, DL_ERR_SYSTEM, "%s: more output than memory", name);
+                return dl_fail(err, DL_ERR_SYSTEM, "%s: its output does not fit in memory", name);
         }
     }
     return DL_OK;
@@ -109,10 +109,8 @@ static enum dl_code finish(const char *name, pid_t pid, bool kill_it, struct lis
     if (kill_it) return err != NULL ? err->code : DL_ERR_BACKEND;
     result->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (result->exit_status == 127 && l->length == 0 && l->word_length == 0) {
-        return dl_fail(
-            err, DL_ERR_BACKEND,
-            "%s is not there: is this a login node of a Slurm cluster, and is Slurm in PATH?",
-            name);
+        return dl_fail(err, DL_ERR_BACKEND,
+                       "%s is not in PATH: is this a login node of a Slurm cluster?", name);
     }
     result->out = dl_arena_strndup(arena, l->out != NULL ? l->out : "", l->length);
     result->words = dl_arena_strdup(arena, last_line(l));

@@ -9,11 +9,11 @@
 struct dl_client_result {
     int exit_status;   /* -1: ended by a signal */
     char *out;         /* its standard output */
-    const char *words; /* the last line of its standard error, "" when it said nothing */
+    const char *words; /* the last line of its standard error, or "" */
 };
 
-/* Run argv[0] of $PATH to its end. DL_ERR_BACKEND: it is not there, or it gave no answer within
- * limit_s. A program that fails is DL_OK: see the result. */
+/* Runs argv[0] from $PATH to its end. DL_ERR_BACKEND: it is missing, or has not ended within
+ * limit_s. DL_OK also for a program that fails: see the result. */
 enum dl_code dl_client_run(const char *const *argv, double limit_s, struct dl_arena *arena,
                            struct dl_client_result *out, struct dl_err *err);
 

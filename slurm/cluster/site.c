@@ -1,5 +1,5 @@
-/* site.c - fields of slurm/sites/NAME.json, their checks, and where sites and benchmark programs
- * are found. */
+/* site.c - the fields of slurm/sites/NAME.json and their checks; finds site files and benchmark
+ * programs. */
 #ifndef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700 /* realpath */
 #endif
@@ -43,7 +43,7 @@ const char *const dl_site_runtimes[] = {"apptainer", "singularity", NULL};
     {                                                                                              \
         .key = "container", .type = DL_FIELD_OBJECT, .offset = offsetof(type_, container),         \
         .count_offset = offsetof(type_, has_container), .child = &container_schema,                \
-        .help = "programs run in this image"                                                       \
+        .help = "image in which the programs run"                                                  \
     }
 #define END                                                                                        \
     { .key = NULL }
@@ -55,8 +55,8 @@ static const struct dl_field container_fields[] = {
      .choices = dl_site_runtimes,
      .has_fallback = true,
      .fallback = 0,
-     .help = "program that starts it"},
-    STRING(struct dl_site_container, image, true, "file or address of the image"),
+     .help = "container runtime"},
+    STRING(struct dl_site_container, image, true, "file or URL of the image"),
     STRINGS(struct dl_site_container, options, option_count, "options of exec: --nv"),
     END,
 };
@@ -66,28 +66,28 @@ static const struct dl_schema container_schema = {.name = "container",
                                                   .fields = container_fields};
 
 static const struct dl_field framework_fields[] = {
-    STRING(struct dl_site_framework, name, true, "framework, or its beginning: pytorch"),
-    STRING(struct dl_site_framework, python, false, "interpreter"),
-    STRING(struct dl_site_framework, mpi, false, "srun --mpi"),
+    STRING(struct dl_site_framework, name, true, "framework, or the start of its name: pytorch"),
+    STRING(struct dl_site_framework, python, false, "Python interpreter"),
+    STRING(struct dl_site_framework, mpi, false, "value of srun --mpi"),
     STRING(struct dl_site_framework, program, false,
            "folder or binary of a framework that is no Python package"),
-    STRINGS(struct dl_site_framework, modules, module_count, "more modules to load"),
-    STRINGS(struct dl_site_framework, setup, setup_count, "more files to source"),
-    MAP(struct dl_site_framework, environment, environment_count, "more environment"),
+    STRINGS(struct dl_site_framework, modules, module_count, "additional modules to load"),
+    STRINGS(struct dl_site_framework, setup, setup_count, "additional files to source"),
+    MAP(struct dl_site_framework, environment, environment_count,
+        "additional environment variables"),
     CONTAINER(struct dl_site_framework),
     END,
 };
 static const struct dl_schema framework_schema = {.name = "framework",
-                                                  .summary = "what one framework needs",
+                                                  .summary = "additional needs of one framework",
                                                   .size = sizeof(struct dl_site_framework),
                                                   .fields = framework_fields};
 
 static const struct dl_field site_fields[] = {
     STRING(struct dl_site, name, true, "name of the file"),
-    STRING(struct dl_site, summary, true, "one line"),
-    STRING(struct dl_site, source, false, "where this was read: a key of SOURCES.md, an address"),
-    STRING(struct dl_site, system, true,
-           "system of dlmodel that these nodes are; written with each run"),
+    STRING(struct dl_site, summary, true, "one-line description"),
+    STRING(struct dl_site, source, false, "source: a key of SOURCES.md or a URL"),
+    STRING(struct dl_site, system, true, "system file of these nodes; recorded with each run"),
     STRING(struct dl_site, partition, false, "sbatch --partition"),
     STRING(struct dl_site, account, false, "sbatch --account"),
     STRING(struct dl_site, qos, false, "sbatch --qos"),
@@ -99,10 +99,10 @@ static const struct dl_field site_fields[] = {
      .offset = offsetof(struct dl_site, device),
      .choices = dl_site_devices,
      .required = true,
-     .help = "what trains"},
-    INTEGER(devices_per_node, 1, 1024, "devices (tasks) of a node"),
-    INTEGER(cores_per_node, 1, 4096, "cores of a node, shared evenly by its tasks"),
-    INTEGER(max_nodes, 1, 1e7, "most nodes of a job"),
+     .help = "device that trains: gpu or cpu"},
+    INTEGER(devices_per_node, 1, 1024, "devices (tasks) per node"),
+    INTEGER(cores_per_node, 1, 4096, "cores per node, divided evenly among its tasks"),
+    INTEGER(max_nodes, 1, 1e7, "maximum nodes of a job"),
     {.key = "time_limit_s",
      .type = DL_FIELD_NUMBER,
      .offset = offsetof(struct dl_site, time_limit_s),
@@ -111,32 +111,32 @@ static const struct dl_field site_fields[] = {
      .unit = DL_UNIT_S,
      .has_fallback = true,
      .fallback = 3600,
-     .help = "of a job"},
-    FLAG(exclusive, 1, "whole nodes: nobody else's work disturbs"),
-    FLAG(accounting, 1, "sacct answers here"),
-    FLAG(login_shell, 0, "the script is a login shell (where modules need that)"),
-    STRING(struct dl_site, mpi, false, "srun --mpi of programs with MPI: pmix, pmi2"),
-    STRING(struct dl_site, python, false, "interpreter; default python3"),
-    STRING(struct dl_site, interface, false, "network interface of Gloo, NCCL and Open MPI: ib0"),
+     .help = "time limit of a job"},
+    FLAG(exclusive, 1, "allocate whole nodes, undisturbed by other jobs"),
+    FLAG(accounting, 1, "sacct is available"),
+    FLAG(login_shell, 0, "run the script in a login shell (where modules need one)"),
+    STRING(struct dl_site, mpi, false, "value of srun --mpi for MPI programs: pmix, pmi2"),
+    STRING(struct dl_site, python, false, "Python interpreter; default python3"),
+    STRING(struct dl_site, interface, false, "network interface for Gloo, NCCL and Open MPI: ib0"),
     STRING(struct dl_site, cpu_bind, false, "srun --cpu-bind: cores"),
     STRING(struct dl_site, mem_bind, false, "srun --mem-bind: local"),
     STRING(struct dl_site, gpu_bind, false, "srun --gpu-bind: none, closest"),
     STRING(struct dl_site, hint, false, "srun --hint: nomultithread"),
     STRING(struct dl_site, distribution, false, "srun --distribution: block:block"),
     STRING(struct dl_site, scratch, false,
-           "folder for runs that all nodes see; default dlmodel-runs"),
+           "folder for runs, visible to all nodes; default dlmodel-runs"),
     STRINGS(struct dl_site, modules, module_count, "modules to load"),
     STRINGS(struct dl_site, setup, setup_count, "files to source"),
-    STRINGS(struct dl_site, options, option_count, "more options of sbatch"),
-    MAP(struct dl_site, environment, environment_count, "environment of the programs"),
+    STRINGS(struct dl_site, options, option_count, "additional options of sbatch"),
+    MAP(struct dl_site, environment, environment_count, "environment variables of the programs"),
     CONTAINER(struct dl_site),
     {.key = "frameworks",
      .type = DL_FIELD_LIST,
      .offset = offsetof(struct dl_site, frameworks),
      .count_offset = offsetof(struct dl_site, framework_count),
      .child = &framework_schema,
-     .help = "what single frameworks need"},
-    MAP(struct dl_site, sources, source_count, "member -> where it was read"),
+     .help = "additional needs of single frameworks"},
+    MAP(struct dl_site, sources, source_count, "field -> source"),
     STRING(struct dl_site, comment, false, "free text"),
     END,
 };
@@ -152,15 +152,15 @@ static bool is_path(const char *name) {
     return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
 }
 
-/* The folder slurm/ lies beside data/, in the source tree as where it is installed. */
-static const char *beside(struct dl_context *context, int i, const char *rest) {
+/* The folder slurm/ is next to data/, in the source tree and where installed. */
+static const char *next_to_data(struct dl_context *context, int i, const char *rest) {
     return dl_arena_printf(context->arena, "%s/../slurm/%s", context->data.directories[i], rest);
 }
 
 static const char *site_names(struct dl_context *context) {
     const char *names = "";
     for (int i = 0; i < context->data.directory_count; i++) {
-        DIR *folder = opendir(beside(context, i, "sites"));
+        DIR *folder = opendir(next_to_data(context, i, "sites"));
         if (folder == NULL) continue;
         for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
             const char *dot = strstr(entry->d_name, ".json");
@@ -190,8 +190,8 @@ static enum dl_code site_path(struct dl_context *context, const char *name, cons
     if (name == NULL) name = default_file(context);
     if (name == NULL) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "which cluster? Give --site NAME|FILE, set DLMODEL_SITE, or write "
-                       "~/.config/dlmodel/site.json (sites that come with dlmodel: %s)",
+                       "no site: give --site NAME|FILE, set DLMODEL_SITE, or write "
+                       "~/.config/dlmodel/site.json (dlmodel ships: %s)",
                        site_names(context));
     }
     if (is_path(name)) {
@@ -199,11 +199,11 @@ static enum dl_code site_path(struct dl_context *context, const char *name, cons
         return DL_OK;
     }
     for (int i = 0; i < context->data.directory_count; i++) {
-        *out = beside(context, i, dl_arena_printf(context->arena, "sites/%s.json", name));
+        *out = next_to_data(context, i, dl_arena_printf(context->arena, "sites/%s.json", name));
         if (*out != NULL && access(*out, F_OK) == 0) return DL_OK;
     }
-    return dl_fail(err, DL_ERR_USAGE, "--site: no site '%.60s'; expected a file or one of %s", name,
-                   site_names(context));
+    return dl_fail(err, DL_ERR_USAGE, "--site: unknown site '%.60s'; expected a file or one of %s",
+                   name, site_names(context));
 }
 
 enum dl_code dl_site_load(struct dl_context *context, const char *name, const struct dl_site **out,
@@ -216,7 +216,8 @@ enum dl_code dl_site_load(struct dl_context *context, const char *name, const st
     DL_TRY(dl_json_read(path, context->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_site_schema, context->arena, site, err));
     if (site->devices_per_node == DL_ABSENT)
-        return dl_json_fail(doc, "devices_per_node", err, "expected the devices of a node");
+        return dl_json_fail(doc, "devices_per_node", err,
+                            "expected the number of devices per node");
     if (site->python == NULL) site->python = "python3";
     *out = site;
     return DL_OK;
@@ -236,12 +237,12 @@ const struct dl_site_framework *dl_site_framework_find(const struct dl_site *sit
 enum dl_code dl_site_programs(struct dl_context *context, const char **out, struct dl_err *err) {
     char resolved[PATH_MAX];
     for (int i = 0; i < context->data.directory_count; i++) {
-        const char *path = beside(context, i, "frameworks");
+        const char *path = next_to_data(context, i, "frameworks");
         if (path == NULL || access(path, R_OK) != 0 || realpath(path, resolved) == NULL) continue;
         *out = dl_arena_strdup(context->arena, resolved);
         return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
     }
     return dl_fail(err, DL_ERR_SYSTEM,
-                   "the benchmark programs (slurm/frameworks beside the data folder) are not "
-                   "there: install again");
+                   "the benchmark programs (slurm/frameworks next to the data folder) are missing; "
+                   "reinstall dlmodel");
 }

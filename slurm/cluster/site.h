@@ -1,6 +1,5 @@
-/* site.h - what a job script must know of a cluster: slurm/sites/NAME.json ("dlmodel-site"),
- * written once for each facility.
- */
+/* site.h - the description of a cluster for job scripts: slurm/sites/NAME.json ("dlmodel-site"),
+ * written once per facility. */
 #ifndef DL_SLURM_CLUSTER_SITE_H
 #define DL_SLURM_CLUSTER_SITE_H
 
@@ -13,12 +12,12 @@ struct dl_site_container {
     int option_count; /* of "exec" */
 };
 
-/* What one framework needs beyond the rest of the site; a field that is given replaces the site's,
- * lists are added to it. */
+/* What one framework needs in addition: its fields replace those of the site, its lists extend
+ * them. */
 struct dl_site_framework {
     const char *name;
     const char *python, *mpi;
-    /* where a framework that is a program of its own lies (Megatron's folder, the caffe binary) */
+    /* path of a framework that is no Python package (the folder of Megatron, the caffe binary) */
     const char *program;
     const char **modules;
     int module_count;
@@ -33,7 +32,7 @@ struct dl_site_framework {
 struct dl_site {
     const char *name, *summary, *source, *system;
     const char *partition, *account, *qos, *constraint, *reservation;
-    /* "gpu", "gpu:volta": the count of devices is appended. NULL: none is asked for */
+    /* "gpu", "gpu:volta": the number of devices is appended. NULL: no --gres */
     const char *gres;
     int device; /* index of dl_site_devices */
     int64_t devices_per_node, cores_per_node, max_nodes;
@@ -43,13 +42,13 @@ struct dl_site {
     const char *python;
     const char *interface; /* network interface for Gloo, NCCL, Open MPI */
     const char *cpu_bind, *mem_bind, *gpu_bind, *hint, *distribution;
-    const char *scratch; /* folder of runs, when --dir is not given */
+    const char *scratch; /* folder of runs without --dir */
     const char **modules;
     int module_count;
     const char **setup;
     int setup_count; /* files to source */
     const char **options;
-    int option_count; /* more of sbatch: "--mail-type=NONE" */
+    int option_count; /* further options of sbatch: "--mail-type=NONE" */
     struct dl_map_entry *environment;
     int environment_count;
     struct dl_site_container container;
@@ -66,9 +65,9 @@ extern const char *const dl_site_devices[];  /* "gpu", "cpu" */
 extern const char *const dl_site_runtimes[]; /* "apptainer", "singularity" */
 enum { DL_SITE_GPU, DL_SITE_CPU };
 
-/* NAME (of slurm/sites beside a data directory) or FILE; NULL: $DLMODEL_SITE, else the file
- * dlmodel/site.json of $XDG_CONFIG_HOME or
- * ~/.config. DL_ERR_USAGE lists the names when there is no such site. */
+/* Loads NAME (in slurm/sites next to a data directory) or FILE; NULL: $DLMODEL_SITE, else
+ * dlmodel/site.json in $XDG_CONFIG_HOME or ~/.config. DL_ERR_USAGE: no such site; the message lists
+ * the names. */
 enum dl_code dl_site_load(struct dl_context *context, const char *name, const struct dl_site **out,
                           struct dl_err *err);
 

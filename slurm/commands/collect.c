@@ -1,6 +1,6 @@
-/* collect.c - `dlmodel slurm collect`: job logs and sacct into a table of runs. The folders are
- * never changed and the table is made from them alone, so that it can be done again: rows of runs
- * that are in the file already are made anew, other rows of it stay. */
+/* collect.c - `dlmodel slurm collect`: converts job logs and sacct data to a table of runs. It
+ * never changes the folders and derives the table from them alone, so that it can be repeated: it
+ * updates the rows of these runs in the file and keeps other rows. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "slurm/run/runlog.h"
 #include "slurm/commands/slurm_parts.h"
 
-/* The columns of the contract, then ours. */
+/* The columns that all tables of runs have, then those of collect. */
 #define TEXT_COLUMN(name)                                                                          \
     { name, name, "", DL_COLUMN_STRING, 0, 0 }
 static const struct dl_column columns[] = {
@@ -58,7 +58,7 @@ enum { COLUMNS = sizeof columns / sizeof columns[0], OLDEST_COLUMNS = 35, FEWEST
 
 struct collected {
     struct dl_table table;
-    int complete, incomplete, empty, open, disturbed, unsubmitted, profiles, told;
+    int complete, incomplete, empty, open, disturbed, unsubmitted, profiles, reported;
 };
 
 static const char *integer_text(struct dl_arena *arena, int64_t value) {
@@ -69,22 +69,22 @@ static const char *number_text(struct dl_arena *arena, double value) {
 }
 static const char *or_empty(const char *text) { return text == NULL ? "" : text; }
 
-static void tell(struct dl_context *context, struct collected *c, const char *id,
-                 const char *what) {
+static void report(struct dl_context *context, struct collected *c, const char *id,
+                   const char *what) {
     enum { MOST_LINES = 20 };
-    if (c->told++ < MOST_LINES)
+    if (c->reported++ < MOST_LINES)
         context->note(context, "%s: %s", id, what);
-    else if (c->told == MOST_LINES + 1)
-        context->note(context, "and more; dlmodel slurm status lists all runs");
+    else if (c->reported == MOST_LINES + 1)
+        context->note(context, "... and more; 'dlmodel slurm status' lists all runs");
 }
 
-/* Notes carry all that one must know to use the row. */
+/* Notes state what a user of the row must know. */
 static const char *notes_of(const struct dl_run_record *run, const struct dl_runlog *log,
                             const struct dl_run_summary *sum, const char *state, bool complete,
                             const char *disturbance, struct dl_arena *arena) {
     const char *notes = dl_arena_printf(arena, "median of %d steps", sum->kept);
     if (notes != NULL && sum->outliers > 0)
-        notes = dl_arena_printf(arena, "%s; %d outliers left out", notes, sum->outliers);
+        notes = dl_arena_printf(arena, "%s; %d outliers excluded", notes, sum->outliers);
     if (notes != NULL && !complete)
         notes = dl_arena_printf(arena, "%s; incomplete: %s after %d of %" PRId64 " steps", notes,
                                 state, log->step_count, run->steps);
@@ -159,7 +159,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
     return DL_OK;
 }
 
-/* A run whose job may still write is left for the next time. */
+/* A run whose job may still write is left for the next collection. */
 static enum dl_code collect_run(struct dl_context *context, struct collected *c,
                                 const struct dl_run_record *run, const struct dl_job_state *job,
                                 struct dl_arena *arena, struct dl_err *err) {
@@ -170,7 +170,7 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     const char *state = job != NULL ? job->state : log.exited ? "ended" : "unknown";
     if (run->job_id == NULL && log.job_id == NULL) {
         c->unsubmitted++;
-        tell(context, c, run->id, "was never submitted");
+        report(context, c, run->id, "was never submitted");
         return DL_OK;
     }
     if (!ended) {
@@ -185,12 +185,12 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     const bool complete = log.ended && log.step_count >= run->steps;
     const char *says = log.failure != NULL ? log.failure
                        : log.files == 0    ? "it wrote no log"
-                                           : "its output is in slurm-*.out of its folder";
+                                           : "see slurm-*.out in its folder";
     if (log.step_count < FEWEST_STEPS) {
         c->empty++;
-        tell(context, c, run->id,
-             dl_arena_printf(arena, "%s, %d measured steps, no row: %.300s", state, log.step_count,
-                             says));
+        report(context, c, run->id,
+               dl_arena_printf(arena, "%s, %d measured steps, no row: %.300s", state,
+                               log.step_count, says));
         return DL_OK;
     }
     const char *disturbance = dl_runlog_disturbance(&log, arena);
@@ -198,18 +198,18 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->complete++;
     else {
         c->incomplete++;
-        tell(context, c, run->id,
-             dl_arena_printf(arena, "%s after %d of %" PRId64 " steps; those are kept: %.300s",
-                             state, log.step_count, run->steps, says));
+        report(context, c, run->id,
+               dl_arena_printf(arena, "%s after %d of %" PRId64 " steps; those are kept: %.300s",
+                               state, log.step_count, run->steps, says));
     }
     if (disturbance != NULL) {
         c->disturbed++;
-        tell(context, c, run->id, dl_arena_printf(arena, "disturbed: %s", disturbance));
+        report(context, c, run->id, dl_arena_printf(arena, "disturbed: %s", disturbance));
     }
     return add_row(c, run, &log, &sum, job, complete, disturbance, arena, err);
 }
 
-/* A device or a pipe holds no rows. */
+/* A device or a pipe has no rows to keep. */
 static bool is_table(const char *path) {
     struct stat info;
     return path != NULL && strcmp(path, "-") != 0 && stat(path, &info) == 0 &&
@@ -223,14 +223,14 @@ static bool has_row(const struct dl_table *table, const char *id) {
     return false;
 }
 
-/* Rows of the file that are not made anew come first, in their order. */
+/* Old rows of other runs come first, in their order. */
 static enum dl_code merge(const char *path, const struct dl_table *made, struct dl_table *out,
                           struct dl_arena *arena, struct dl_err *err) {
     struct dl_csv old = {.row_count = 0};
     dl_table_init(out, arena, columns, COLUMNS);
     if (is_table(path)) {
         DL_TRY(dl_csv_read(path, arena, &old, err));
-        /* columns that came later are empty in old rows */
+        /* columns of later versions are empty in old rows */
         bool same = old.column_count >= OLDEST_COLUMNS && old.column_count <= COLUMNS;
         for (int i = 0; same && i < old.column_count; i++)
             same = strcmp(old.header[i], columns[i].key) == 0;
@@ -254,7 +254,7 @@ static enum dl_code merge(const char *path, const struct dl_table *made, struct 
     return DL_OK;
 }
 
-/* A file that would not change is not touched. */
+/* Does not touch a file whose contents would not change. */
 static enum dl_code put(struct dl_context *context, const struct dl_options *options,
                         const char *path, const char *text, struct dl_err *err) {
     char *old = NULL;
@@ -272,39 +272,29 @@ static enum dl_code put(struct dl_context *context, const struct dl_options *opt
 static void summary(struct dl_context *context, const struct collected *c) {
     context->note(context,
                   "%d runs complete (%d disturbed in all), %d incomplete but kept, %d ended "
-                  "without measured steps, %d not ended yet, "
-                  "%d never submitted, %d profiles",
+                  "without measured steps, %d not ended yet, %d never submitted, %d profiles",
                   c->complete, c->disturbed, c->incomplete, c->empty, c->open, c->unsubmitted,
                   c->profiles);
 }
 
 enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_options *options,
                               struct dl_err *err) {
-    const struct dl_site *site = NULL;
+    bool accounting = true;
     struct dl_run_list runs;
     struct dl_job_states states;
     struct collected c = {.complete = 0};
     struct dl_table all;
     struct dl_err slurm = {0};
     const char *path = dl_option_text(options, "output");
-    if (dl_option_given(options, "site"))
-        DL_TRY(dl_site_load(context, dl_option_text(options, "site"), &site, err));
-    DL_TRY(dl_runs_read(dl_slurm_folder(options, site), context->arena, &runs, err));
-    if (runs.unreadable > 0) {
-        char text[2048];
-        dl_err_text(&runs.fault, "dlmodel slurm", text, sizeof text);
-        context->note(context, "warning: %d folders were left out; the first: %s", runs.unreadable,
-                      text);
-    }
-    const enum dl_code asked =
-        dl_slurm_states(&runs, site == NULL || site->accounting, context->arena, &states, &slurm);
+    DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
+    const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
     dl_table_init(&c.table, context->arena, columns, COLUMNS);
     for (int i = 0; i < runs.count; i++) {
         struct dl_arena arena = {0};
         struct dl_runlog log;
         const char *job_id = runs.runs[i].job_id;
         enum dl_code code = DL_OK;
-        if (job_id == NULL) { /* submit died before it could write the number; the job knows it */
+        if (job_id == NULL) { /* submit died before it recorded the job id; the log has it */
             code = dl_runlog_read(runs.runs[i].folder, &arena, &log, err);
             if (code == DL_OK) job_id = log.job_id;
         }
@@ -319,7 +309,7 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     summary(context, &c);
     if (asked != DL_OK) {
         *err = slurm;
-        context->note(context, "states of the jobs are unknown; what their logs hold is kept. "
+        context->note(context, "the states of the jobs are unknown; the rows use the logs alone. "
                                "Collect again when Slurm answers");
     }
     return asked;

@@ -1,5 +1,5 @@
-/* job_status.c - what Slurm says of the jobs: `dlmodel slurm status` and `cancel`, and the states
- * that collect needs. */
+/* job_status.c - states of jobs: `dlmodel slurm status` and `cancel`, and the states for collect.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ bool dl_slurm_state_final(const char *state) {
     return true;
 }
 
-/* Cuts the next field of a line with '|' between; NULL behind the last. */
+/* Returns the next field of a line separated by '|'; NULL after the last. */
 static char *next_field(char **at) {
     char *field = *at;
     if (field == NULL) return NULL;
@@ -49,7 +49,7 @@ static double number_of(const char *text) {
 
 enum { MOST_JOBS_A_CALL = 2000 };
 
-/* Jobs' numbers with commas between, of runs[from..to). */
+/* Job ids of runs[from..to), separated by commas. */
 static const char *job_list(const struct dl_run_list *runs, int from, int to,
                             struct dl_arena *arena) {
     size_t length = 1;
@@ -81,7 +81,7 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
                 job.nodes = next_field(&at);
                 job.exit_code = next_field(&at);
                 job.energy_j = number_of(next_field(&at));
-                /* a site without meters says 0 or nothing */
+                /* a site without energy meters reports 0 or nothing */
                 if (!(job.energy_j > 0)) job.energy_j = NAN;
             }
             out->jobs[out->count++] = job;
@@ -90,8 +90,9 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
     }
 }
 
-static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, struct dl_arena *arena,
-                              struct dl_job_states *out, struct dl_err *err) {
+static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
+                                struct dl_arena *arena, struct dl_job_states *out,
+                                struct dl_err *err) {
     for (int from = 0; from < runs->count; from += MOST_JOBS_A_CALL) {
         const int to =
             from + MOST_JOBS_A_CALL < runs->count ? from + MOST_JOBS_A_CALL : runs->count;
@@ -111,7 +112,7 @@ static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, stru
         DL_TRY(dl_client_run(argv, 120, arena, &result, err));
         if (result.exit_status != 0) {
             return dl_fail(err, DL_ERR_BACKEND, "sacct failed: %s",
-                           *result.words != 0 ? result.words : "it did not say why");
+                           *result.words != 0 ? result.words : "no message");
         }
         const int before = out->count;
         dl_slurm_take_lines(out, capacity, result.out, true);
@@ -120,9 +121,9 @@ static enum dl_code ask_sacct(const struct dl_run_list *runs, int capacity, stru
     return DL_OK;
 }
 
-/* The queue knows a job at once; the accounting may lag behind. */
-static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
-                               struct dl_err *err) {
+/* squeue lists a job at once; accounting may lag. */
+static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
+                                 struct dl_err *err) {
     const char *const argv[] = {"squeue",       "--me",           "--noheader",
                                 "--states=all", "--format=%A|%T", NULL};
     struct dl_client_result result;
@@ -132,7 +133,7 @@ static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_j
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     if (result.exit_status != 0) {
         return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
-                       *result.words != 0 ? result.words : "it did not say why");
+                       *result.words != 0 ? result.words : "no message");
     }
     dl_slurm_take_lines(&queue, capacity, result.out, false);
     const int known = out->count;
@@ -148,18 +149,18 @@ static enum dl_code ask_squeue(int capacity, struct dl_arena *arena, struct dl_j
 enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
                              struct dl_arena *arena, struct dl_job_states *out,
                              struct dl_err *err) {
-    const int capacity = 4 * runs->count + 20000; /* the queue of a user may hold other jobs too */
+    const int capacity = 4 * runs->count + 20000; /* the user may have other jobs in the queue */
     struct dl_err first = {0}, second = {0};
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
     if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = accounting ? ask_sacct(runs, capacity, arena, out, &first) : DL_OK;
+    const enum dl_code code = accounting ? query_sacct(runs, capacity, arena, out, &first) : DL_OK;
     bool missing = false;
     for (int i = 0; i < runs->count; i++) {
         missing = missing || (runs->runs[i].job_id != NULL &&
                               dl_slurm_state_of(out, runs->runs[i].job_id) == NULL);
     }
-    const enum dl_code queue = missing ? ask_squeue(capacity, arena, out, &second) : DL_OK;
+    const enum dl_code queue = missing ? query_squeue(capacity, arena, out, &second) : DL_OK;
     if (code != DL_OK && err != NULL) *err = first;
     if (code == DL_OK && queue != DL_OK && err != NULL) *err = second;
     return code != DL_OK ? code : queue;
@@ -174,11 +175,11 @@ static const struct dl_column columns[] = {
     {"steps", "measured", "steps", DL_COLUMN_INTEGER, 0, 0},
     {"steps_wanted", "of", "steps", DL_COLUMN_INTEGER, 0, 0},
     {"node_list", "nodes", "", DL_COLUMN_STRING, 0, 0},
-    {"failure", "says", "", DL_COLUMN_STRING, 0, 0},
+    {"failure", "message", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code read_runs(struct dl_context *context, const struct dl_options *options,
-                              struct dl_run_list *runs, bool *accounting, struct dl_err *err) {
+enum dl_code dl_slurm_read_runs(struct dl_context *context, const struct dl_options *options,
+                                struct dl_run_list *runs, bool *accounting, struct dl_err *err) {
     const struct dl_site *site = NULL;
     const char *name = dl_option_text(options, "site");
     *accounting = true;
@@ -190,7 +191,7 @@ static enum dl_code read_runs(struct dl_context *context, const struct dl_option
     if (runs->unreadable > 0) {
         char text[2048];
         dl_err_text(&runs->fault, "dlmodel slurm", text, sizeof text);
-        context->note(context, "warning: %d folders were left out; the first: %s", runs->unreadable,
+        context->note(context, "warning: %d folders were skipped; the first: %s", runs->unreadable,
                       text);
     }
     return DL_OK;
@@ -205,7 +206,7 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
     struct dl_err slurm = {0};
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(read_runs(context, options, &runs, &accounting, err));
+    DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
     const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < runs.count; i++) {
@@ -232,12 +233,12 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
     return asked;
 }
 
-/* scancel says nothing of jobs that have ended. Only runs of this folder are touched. */
+/* scancel ignores jobs that have ended. Only runs in this folder are cancelled. */
 enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
     struct dl_run_list runs;
     bool accounting = true;
-    DL_TRY(read_runs(context, options, &runs, &accounting, err));
+    DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
     const char **argv = dl_arena_alloc(context->arena, (size_t)runs.count + 2, sizeof *argv);
     if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, named = 0;
@@ -251,7 +252,7 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
     }
     if (options->positional_count == 1 && !dl_option_given(options, "all")) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "which runs? Give their names (dlmodel slurm status lists them), or --all");
+                       "missing names of runs ('dlmodel slurm status' lists them) or --all");
     }
     if (options->positional_count > 1 && named < options->positional_count - 1) {
         return dl_fail(err, DL_ERR_USAGE,
@@ -263,6 +264,6 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
     DL_TRY(dl_client_run(argv, 120, context->arena, &result, err));
     if (result.exit_status != 0)
         return dl_fail(err, DL_ERR_BACKEND, "scancel failed: %s", result.words);
-    context->note(context, "cancelled the jobs of %d runs; what they measured stays", count - 1);
+    context->note(context, "cancelled the jobs of %d runs; their measurements are kept", count - 1);
     return DL_OK;
 }

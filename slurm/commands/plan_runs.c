@@ -1,5 +1,5 @@
-/* plan_runs.c - from the options of script and submit to the runs that they ask for. Checks here
- * what would otherwise fail on the cluster. */
+/* plan_runs.c - converts the options of script and submit to a list of runs, with checks of what
+ * would otherwise fail on the cluster. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { MOST_RUNS = 4096, MOST_NODES = 128, MOST_NAMES = 64 };
 static const char *const precisions[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
 static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
 
-/* What is the same for all runs. */
+/* Values common to all runs. */
 struct wanted {
     struct dl_run_record run;
     int64_t nodes[MOST_NODES];
@@ -33,7 +33,7 @@ static enum dl_code split(struct dl_arena *arena, const char *option, const char
         char *comma = strchr(copy, ',');
         if (comma != NULL) *comma = 0;
         if (*copy == 0 || *count >= MOST_NAMES)
-            return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 to 64 names with commas between",
+            return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 to 64 names separated by commas",
                            option);
         names[(*count)++] = copy;
         copy = comma == NULL ? NULL : comma + 1;
@@ -41,14 +41,14 @@ static enum dl_code split(struct dl_arena *arena, const char *option, const char
     return DL_OK;
 }
 
-/* A workload may have options of its own with commas ("gpt:layers=2,hidden=64"): then it is one. */
+/* A workload with options contains commas ("gpt:layers=2,hidden=64"): it is one name. */
 static enum dl_code read_names(struct dl_arena *arena, const struct dl_options *options,
                                struct wanted *w, struct dl_err *err) {
     const char *framework = dl_option_text(options, "framework"),
                *workload = dl_option_text(options, "workload");
     if (framework == NULL)
         return dl_fail(err, DL_ERR_USAGE,
-                       "which framework? Give --framework NAME (dlmodel slurm --help lists them)");
+                       "missing --framework NAME; 'dlmodel slurm --help' lists the names");
     DL_TRY(split(arena, "framework", framework, w->frameworks, &w->framework_count, err));
     if (workload == NULL) workload = strcmp(framework, "custom") == 0 ? "custom" : "resnet50";
     if (strchr(workload, ':') == NULL)
@@ -87,8 +87,8 @@ static enum dl_code read_counts(const struct dl_options *o, const struct dl_site
     DL_TRY(dl_list_parse(nodes != NULL ? nodes : "1", w->nodes, MOST_NODES, &w->node_count, err));
     if (run->profile && run->devices_per_node != 1) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "--profile: measures the layers of one device, or with --nodes above 1 the "
-                       "collectives of one device a node; leave out --devices-per-node");
+                       "--profile measures the layers of one device, or with --nodes above 1 the "
+                       "collectives of one device per node; omit --devices-per-node");
     }
     return DL_OK;
 }
@@ -118,8 +118,7 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
     return read_counts(o, site, w, err);
 }
 
-/* 32 samples of an image and 8 of a sequence on a GPU, a quarter on a CPU: what predict takes too.
- */
+/* 32 images or 8 sequences on a GPU, a quarter on a CPU, as in predict. */
 static int64_t default_batch(const struct dl_site *site, const struct dl_workload *workload) {
     const int64_t full = workload != NULL && strcmp(workload->family, "cnn") != 0 ? 8 : 32;
     return site->device == DL_SITE_CPU ? full / 4 : full;
@@ -137,7 +136,8 @@ static enum dl_code load_workload(struct dl_context *context, const struct wante
     data.override_count = w->run.input != NULL ? 1 : 0;
     DL_TRY(dl_data_workload(&data, name, context->arena, out, err));
     if (w->run.input != NULL && !input.used)
-        return dl_fail(err, DL_ERR_USAGE, "--input: %.60s takes no '%.60s'", name, w->run.input);
+        return dl_fail(err, DL_ERR_USAGE, "--input: %.60s does not accept '%.60s'", name,
+                       w->run.input);
     return DL_OK;
 }
 
@@ -147,13 +147,15 @@ static enum dl_code find_launch(const char *name, const struct dl_launch **out,
     if (*out != NULL) return DL_OK;
     if (strcmp(name, "ideal") == 0)
         return dl_fail(err, DL_ERR_USAGE,
-                       "--framework: 'ideal' is a bound, not a program that could run");
+                       "--framework: 'ideal' is a bound, not a program that can run");
     const char *near = dl_suggest(name, dl_launch_names);
     return near != NULL
-               ? dl_fail(err, DL_ERR_USAGE, "--framework: no '%.60s'; did you mean '%s'?", name,
-                         near)
+               ? dl_fail(err, DL_ERR_USAGE,
+                         "--framework: unknown framework '%.60s'; did you mean '%s'?", name, near)
                : dl_fail(err, DL_ERR_USAGE,
-                         "--framework: no '%.60s'; 'dlmodel slurm --help' lists them", name);
+                         "--framework: unknown framework '%.60s'; 'dlmodel slurm --help' lists the "
+                         "names",
+                         name);
 }
 
 static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *plan,
@@ -162,7 +164,7 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
                             int64_t nodes, int64_t repeat, const char *network,
                             struct dl_err *err) {
     if (plan->count >= MOST_RUNS)
-        return dl_fail(err, DL_ERR_USAGE, "more than %d runs are asked for; submit fewer at once",
+        return dl_fail(err, DL_ERR_USAGE, "more than %d runs requested; submit fewer at once",
                        MOST_RUNS);
     struct dl_run_record *run = &plan->runs[plan->count];
     *run = w->run;
@@ -177,7 +179,7 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     if (w->global_batch != DL_ABSENT) {
         if (w->global_batch % devices != 0) {
             return dl_fail(err, DL_ERR_USAGE,
-                           "--global-batch: %" PRId64 " samples do not divide over %" PRId64
+                           "--global-batch: %" PRId64 " samples are not divisible by %" PRId64
                            " devices",
                            w->global_batch, devices);
         }
@@ -211,7 +213,7 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
     if (!custom && w->run.command_count > 0) {
         return dl_fail(
             err, DL_ERR_USAGE,
-            "unexpected argument \"%.100s\" (a command of your own needs --framework custom)",
+            "unexpected argument \"%.100s\"; a command of your own needs --framework custom",
             w->run.command[0]);
     }
     if (!custom) {
@@ -221,7 +223,8 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
     }
     for (size_t n = 0; n < w->node_count; n++) {
         if (w->nodes[n] > 1 && launch->tasks == DL_TASKS_ONE) {
-            return dl_fail(err, DL_ERR_USAGE, "%s is one process on one node; got --nodes %" PRId64,
+            return dl_fail(err, DL_ERR_USAGE,
+                           "%s runs as one process on one node; got --nodes %" PRId64,
                            launch->framework, w->nodes[n]);
         }
         for (int64_t r = 1; r <= w->repeats; r++)
@@ -237,7 +240,7 @@ const char *dl_slurm_folder(const struct dl_options *options, const struct dl_si
     return site != NULL && site->scratch != NULL ? site->scratch : "dlmodel-runs";
 }
 
-/* The nodes must find the folder from wherever they are. */
+/* The nodes need an absolute path. */
 static enum dl_code absolute(struct dl_arena *arena, const char *path, const char **out,
                              struct dl_err *err) {
     char here[4096];
@@ -245,7 +248,7 @@ static enum dl_code absolute(struct dl_arena *arena, const char *path, const cha
     *out = path;
     if (path[0] == '/') return DL_OK;
     if (getcwd(here, sizeof here) == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "the current folder: %s", strerror(errno));
+        return dl_fail(err, DL_ERR_SYSTEM, "cannot read the current folder: %s", strerror(errno));
     *out = dl_arena_printf(arena, "%s/%s", here, path);
     return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
@@ -275,7 +278,7 @@ static enum dl_code adapt_site(struct dl_context *context, const struct dl_optio
 
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *o,
                                 struct dl_slurm_plan *plan, struct dl_err *err) {
-    static struct wanted w; /* large; one command a process */
+    static struct wanted w; /* too large for the stack; a process runs one command */
     *plan = (struct dl_slurm_plan){.count = 0};
     DL_TRY(adapt_site(context, o, plan, err));
     DL_TRY(read_wanted(context, o, plan->site, &w, err));
@@ -296,8 +299,8 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
         if (plan->site->max_nodes == DL_ABSENT || plan->runs[i].nodes <= plan->site->max_nodes)
             continue;
         context->note(context,
-                      "warning: jobs of site '%s' have at most %" PRId64
-                      " nodes (max_nodes); Slurm may refuse those with more",
+                      "warning: site '%s' limits jobs to %" PRId64 " nodes (max_nodes); Slurm may "
+                      "refuse larger ones",
                       plan->site->name, plan->site->max_nodes);
         break;
     }

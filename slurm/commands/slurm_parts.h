@@ -7,30 +7,30 @@
 #include "slurm/run/run_record.h"
 #include "slurm/script/script.h"
 
-/* One subcommand. Positional 0 is its name. */
+/* A subcommand. Positional 0 is its name. */
 typedef enum dl_code dl_slurm_action(struct dl_context *context, const struct dl_options *options,
                                      struct dl_err *err);
 dl_slurm_action dl_slurm_script, dl_slurm_submit, dl_slurm_status, dl_slurm_collect,
     dl_slurm_cancel;
 
-/* The runs that the options of script and submit ask for: frameworks x workloads x nodes x repeats,
- * ids not yet made unique. */
+/* The runs requested by the options of script and submit: frameworks x workloads x node counts x
+ * repeats. Their ids are not unique yet. */
 struct dl_slurm_plan {
     const struct dl_site *site;
     struct dl_run_record *runs;
-    const struct dl_launch **launches; /* of each run */
-    const char **networks;             /* text of network.json of each run; NULL for "custom" */
+    const struct dl_launch **launches; /* per run */
+    const char **networks;             /* text of network.json per run; NULL for "custom" */
     int count;
     double time_limit_s;
     const char *folder, *programs; /* absolute */
 };
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *options,
                                 struct dl_slurm_plan *out, struct dl_err *err);
-/* Script of run i in `folder`/id. */
+/* The job script of run i, whose folder is `folder`/id. */
 enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
                                   const char **out, struct dl_err *err);
 
-/* Folder of runs: positional 1, --dir, the site's scratch, "dlmodel-runs". */
+/* Folder of runs: --dir, else the scratch of the site, else "dlmodel-runs". */
 const char *dl_slurm_folder(const struct dl_options *options, const struct dl_site *site);
 
 /* Prints a table of runs; `kind` is the format of the JSON document. */
@@ -38,7 +38,12 @@ enum dl_code dl_slurm_print(struct dl_context *context, const struct dl_options 
                             enum dl_format format, const char *kind, const struct dl_table *table,
                             struct dl_err *err);
 
-/* What Slurm says of the jobs. */
+/* Reads the runs in the folder of the options, with a warning about unreadable ones. *accounting:
+ * whether the site has sacct. */
+enum dl_code dl_slurm_read_runs(struct dl_context *context, const struct dl_options *options,
+                                struct dl_run_list *runs, bool *accounting, struct dl_err *err);
+
+/* States of jobs as Slurm reports them. */
 struct dl_job_state {
     const char *job_id, *state; /* "COMPLETED", "CANCELLED", "RUNNING", ... */
     double elapsed_s, energy_j; /* NAN: unknown */
@@ -48,13 +53,13 @@ struct dl_job_states {
     struct dl_job_state *jobs;
     int count;
 };
-/* sacct of all runs that have a job; squeue where sacct does not know them yet. DL_ERR_BACKEND:
- * sacct failed. */
+/* Queries sacct for all submitted runs, and squeue for those that sacct does not list yet.
+ * DL_ERR_BACKEND: sacct failed. */
 enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
                              struct dl_arena *arena, struct dl_job_states *out, struct dl_err *err);
-/* Reads lines of "ID|STATE" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into
- * out->jobs, which has room for `capacity`; lines without a state are left out. `text` is cut up
- * and kept. */
+/* Parses lines "ID|STATE" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into
+ * out->jobs, which has room for `capacity`; skips lines without a state. Modifies `text` and keeps
+ * pointers into it. */
 void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting);
 /* NULL: unknown */
 const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,

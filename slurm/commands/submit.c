@@ -1,6 +1,6 @@
-/* submit.c - `dlmodel slurm script` and `submit`. A run's folder with all that the job needs is
- * written before sbatch is called, and the job's number after; the job itself writes its number
- * too, so that nothing is lost when this process dies in between. */
+/* submit.c - `dlmodel slurm script` and `submit`. The folder of a run is complete before sbatch is
+ * called, and gets the job id afterwards; the job records its id too, so that nothing is lost if
+ * this process dies in between. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -50,15 +50,15 @@ enum dl_code dl_slurm_script(struct dl_context *context, const struct dl_options
     DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
     if (plan.count != 1) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "script prints one job, and %d are asked for; give one framework, workload "
-                       "and number of nodes",
+                       "script prints one job, but %d are requested; give one framework, workload "
+                       "and node count",
                        plan.count);
     }
     DL_TRY(dl_slurm_plan_script(&plan, 0, context->arena, &text, err));
     return context->output(options, text, err);
 }
 
-/* A new folder for the run; a name that is taken gets "-2", "-3", ... at its end. */
+/* Creates a folder for the run; appends "-2", "-3", ... if the name is taken. */
 static enum dl_code make_folder(const struct dl_slurm_plan *plan, struct dl_run_record *run,
                                 struct dl_arena *arena, struct dl_err *err) {
     const char *base = run->id;
@@ -69,10 +69,10 @@ static enum dl_code make_folder(const struct dl_slurm_plan *plan, struct dl_run_
             return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (mkdir(run->folder, 0777) == 0) return DL_OK;
         if (errno != EEXIST)
-            return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot make the folder: %s", run->folder,
+            return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot create the folder: %s", run->folder,
                            strerror(errno));
     }
-    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: too many runs of this name; give another --dir",
+    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: too many runs with this name; use another --dir",
                    base);
 }
 
@@ -91,7 +91,7 @@ static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_ar
     return dl_run_write(run, arena, err);
 }
 
-/* "123" or "123;cluster" */
+/* sbatch prints "123" or "123;cluster". */
 static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena,
                                struct dl_err *err) {
     struct dl_client_result result;
@@ -102,11 +102,10 @@ static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     const size_t digits = strspn(result.out, "0123456789");
     if (result.exit_status != 0 || digits == 0) {
-        return dl_fail(
-            err, DL_ERR_BACKEND, "sbatch refused %.200s: %s", run->id,
-            *result.words != 0
-                ? result.words
-                : dl_arena_printf(arena, "exit status %d and no job number", result.exit_status));
+        return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %s", run->id,
+                       *result.words != 0 ? result.words
+                                          : dl_arena_printf(arena, "exit status %d and no job id",
+                                                            result.exit_status));
     }
     char stamp[32];
     const time_t now = time(NULL);
@@ -132,7 +131,7 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     if (dl_option_given(options, "dry-run")) {
         for (int i = 0; i < plan.count; i++) {
             const char *script = NULL;
-            /* so that its faults are seen now */
+            /* to report its errors now */
             DL_TRY(dl_slurm_plan_script(&plan, i, context->arena, &script, err));
             add_row(&table, &plan, i, NULL);
         }
@@ -157,7 +156,7 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
             ? dl_slurm_print(context, options, format, "dlmodel-slurm-runs", &table, &print)
             : DL_OK;
     if (code != DL_OK) {
-        context->note(context, "%d of %d jobs were submitted; those stay as they are", submitted,
+        context->note(context, "%d of %d jobs were submitted and remain in the queue", submitted,
                       plan.count);
         return code;
     }
@@ -165,7 +164,8 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
         *err = print;
         return printed;
     }
-    context->note(context, "when they have ended: dlmodel slurm collect --dir %s -o runs.csv",
+    context->note(context,
+                  "after the jobs have ended, run: dlmodel slurm collect --dir %s -o runs.csv",
                   plan.folder);
     return DL_OK;
 }

@@ -1,5 +1,5 @@
-/* network.c - see the header. A layer: name, kind, inputs (numbers of earlier layers, -1 the input
- * of the network), in and out (channels, then extents), and of its geometry what is not 0. */
+/* network.c - see the header. A layer has a name, kind, inputs (indices of earlier layers, -1: the
+ * network input), in and out (channels, then extents), and its nonzero geometry. */
 #include "slurm/run/network.h"
 
 static void shape(struct dl_json_writer *w, const char *key, const struct dl_shape *s) {

@@ -1,7 +1,6 @@
-/* network.h - a workload as the benchmark programs read it: network.json ("dlmodel-network"), the
- * flat list of layers with their shapes, so that every framework trains the same network under the
- * same layer names.
- */
+/* network.h - a workload for the benchmark programs: network.json ("dlmodel-network") lists all
+ * layers with their shapes, so that every framework trains the same network with the same layer
+ * names. */
 #ifndef DL_SLURM_RUN_NETWORK_H
 #define DL_SLURM_RUN_NETWORK_H
 

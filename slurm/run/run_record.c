@@ -23,41 +23,41 @@
 
 static const struct dl_field run_fields[] = {
     STRING(id, true, "name of its folder"),
-    STRING(framework, true, "what ran"),
-    STRING(strategy, true, "how the work was split"),
-    STRING(backend, false, "what moved the gradients"),
-    STRING(workload, true, "name of the network"),
-    STRING(input, false, "size of the input where it is not the workload's own: 64x64, seq128"),
+    STRING(framework, true, "framework that ran"),
+    STRING(strategy, true, "parallelization strategy"),
+    STRING(backend, false, "library that communicated the gradients"),
+    STRING(workload, true, "workload"),
+    STRING(input, false, "input size if not that of the workload: 64x64, seq128"),
     STRING(precision, true, "fp32, mixed, ..."),
     STRING(optimizer, true, "sgd, momentum, adam, lamb"),
-    INTEGER(nodes, 1, true, "nodes asked for"),
-    INTEGER(devices_per_node, 1, true, "devices of a node that train"),
-    INTEGER(batch_per_device, 1, true, "samples of a device and step"),
-    INTEGER(dp, 1, false, "data-parallel replicas, where that is not all devices"),
-    INTEGER(tp, 1, false, "tensor-parallel devices"),
+    INTEGER(nodes, 1, true, "requested nodes"),
+    INTEGER(devices_per_node, 1, true, "training devices per node"),
+    INTEGER(batch_per_device, 1, true, "samples per device and step"),
+    INTEGER(dp, 1, false, "data-parallel replicas, if not all devices"),
+    INTEGER(tp, 1, false, "tensor-parallel degree"),
     INTEGER(pp, 1, false, "pipeline stages"),
-    INTEGER(steps, 1, true, "steps to measure"),
-    INTEGER(warmup_steps, 0, true, "steps before, that do not count"),
-    INTEGER(repeat, 1, true, "which repeat this is"),
+    INTEGER(steps, 1, true, "measured steps"),
+    INTEGER(warmup_steps, 0, true, "warm-up steps before them"),
+    INTEGER(repeat, 1, true, "number of this repeat, from 1"),
     {.key = "profile",
      .type = DL_FIELD_BOOL,
      .offset = offsetof(struct dl_run_record, profile),
      .has_fallback = true,
      .fallback = 0,
-     .help = "with the framework's profiler, which makes it slower: gives layer times, not a "
-             "measurement"},
+     .help = "run under the profiler of the framework: gives layer times, not step "
+             "times"},
     STRING(dataset, false, "folder of images; absent: synthetic input"),
     {.key = "command",
      .type = DL_FIELD_STRINGS,
      .offset = offsetof(struct dl_run_record, command),
      .count_offset = offsetof(struct dl_run_record, command_count),
-     .help = "of framework custom"},
+     .help = "command of framework custom"},
     STRING(site, true, "site file"),
-    STRING(system, true, "system that the nodes are"),
-    STRING(job_name, false, "name of the job"),
-    STRING(job_id, false, "number that Slurm gave"),
-    STRING(submitted_at, false, "date and time, UTC"),
-    STRING(dlmodel, false, "version that submitted it"),
+    STRING(system, true, "system file of the nodes"),
+    STRING(job_name, false, "job name"),
+    STRING(job_id, false, "Slurm job id"),
+    STRING(submitted_at, false, "date and time (UTC)"),
+    STRING(dlmodel, false, "dlmodel version that submitted it"),
     {.key = NULL},
 };
 
@@ -83,9 +83,10 @@ static enum dl_code read_one(const char *folder, const char *name, struct dl_are
     if (code == DL_OK) code = dl_json_load(doc, &dl_run_schema, arena, run, &bad);
     if (code == DL_OK && strcmp(run->id, name) != 0) {
         code = dl_json_fail(doc, "id", &bad,
-                            "expected the name of the folder, %.100s (was it copied?)", name);
+                            "expected %.100s, the name of the folder (was it copied?)", name);
     }
-    if (code == DL_ERR_SYSTEM) { /* not the folder's fault: without memory no folder is left out */
+    if (code ==
+        DL_ERR_SYSTEM) { /* not an error of this folder: skip no folder for lack of memory */
         *err = bad;
         return code;
     }

@@ -1,7 +1,5 @@
-/* run_record.h - one run that was asked for: RUN/run.json ("dlmodel-run") in the folder of its own
- * that also holds the job's script and logs. It is written before the job is submitted, and again
- * with the job's number.
- */
+/* run_record.h - one requested run: RUN/run.json ("dlmodel-run") in a folder that also has the
+ * script and logs of the job. It is written before the submission, and again with the job id. */
 #ifndef DL_SLURM_RUN_RUN_RECORD_H
 #define DL_SLURM_RUN_RUN_RECORD_H
 
@@ -28,8 +26,8 @@ struct dl_run_record {
 
 extern const struct dl_schema dl_run_schema;
 
-/* The runs below `folder` that have a run.json, sorted by id; those that cannot be read are counted
- * and the first fault is in *fault. */
+/* The runs in `folder` that have a run.json, sorted by id. Unreadable ones are counted; `fault` is
+ * the first error. */
 struct dl_run_list {
     struct dl_run_record *runs;
     int count, unreadable;

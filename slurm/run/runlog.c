@@ -1,5 +1,5 @@
-/* runlog.c - see the header. A job may be killed in the middle of a line, and a disk may be full:
- * every line that is whole counts. */
+/* runlog.c - see the header. A job may be killed during a write, or a disk may be full: every
+ * complete line counts. */
 #include "slurm/run/runlog.h"
 
 #include <dirent.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/stats.h"
 
 #define STRING(member, need, text)                                                                 \
     {                                                                                              \
@@ -30,47 +31,48 @@
 
 static const struct dl_field line_fields[] = {
     STRING(event, true, "job, start, warmup, step, end, fail, look, watch, note or exit"),
-    NUMBER(time_s, 0, 1e11, DL_UNIT_S, "when, since 1970"),
-    INTEGER(step, 0, 1e12, "number of the step, from 0, warm-up included"),
+    NUMBER(time_s, 0, 1e11, DL_UNIT_S, "seconds since 1970"),
+    INTEGER(step, 0, 1e12, "number of the step, from 0, including warm-up"),
     NUMBER(step_s, 0, 1e6, DL_UNIT_S,
-           "time of the step, of the slowest rank where ranks wait for each other"),
-    NUMBER(samples_per_s, 0, 1e12, DL_UNIT_SAMPLE_PER_S, "of the whole job"),
+           "time of the step, on the slowest rank if ranks wait for each other"),
+    NUMBER(samples_per_s, 0, 1e12, DL_UNIT_SAMPLE_PER_S, "throughput of the whole job"),
     NUMBER(cpu_s, 0, 1e9, DL_UNIT_S,
-           "of the step, all threads of the process on their cores; a CPU's step beyond it was "
+           "core time of the step over all threads of the process; the rest of a CPU's step is "
            "waiting"),
     NUMBER(core_s, 0, 1e3, DL_UNIT_S,
-           "processor time of a fixed product of matrices beside the step; at the end, median: how "
-           "fast the core was"),
-    NUMBER(load_s, 0, 1e6, DL_UNIT_S, "of the step, waiting for input"),
-    NUMBER(peak_memory_bytes, 0, 1e15, DL_UNIT_BYTE, "of one device, or of one process on a CPU"),
-    INTEGER(ranks, 1, 1e9, "processes that train"),
-    INTEGER(rank, 0, 1e9, "which of them writes"),
-    INTEGER(global_batch, 1, 1e9, "samples of all ranks in a step"),
-    INTEGER(threads, 1, 1e6, "of a process"),
-    INTEGER(parameters, 0, 1e15, "trainable, of the network as built"),
+           "core time of a fixed GEMM after the step, which shows the speed of the core; in event "
+           "end: "
+           "the median"),
+    NUMBER(load_s, 0, 1e6, DL_UNIT_S, "time of the step spent waiting for input"),
+    NUMBER(peak_memory_bytes, 0, 1e15, DL_UNIT_BYTE, "per device, or per process on a CPU"),
+    INTEGER(ranks, 1, 1e9, "training processes"),
+    INTEGER(rank, 0, 1e9, "rank of the writer"),
+    INTEGER(global_batch, 1, 1e9, "samples of all ranks per step"),
+    INTEGER(threads, 1, 1e6, "threads per process"),
+    INTEGER(parameters, 0, 1e15, "trainable parameters of the network as built"),
     INTEGER(status, -1, 1e6, "exit status"),
-    STRING(job_id, false, "number that Slurm gave"),
-    STRING(nodes, false, "of the job"),
-    STRING(node, false, "that writes"),
-    STRING(text, false, "for people"),
+    STRING(job_id, false, "Slurm job id"),
+    STRING(nodes, false, "nodes of the job"),
+    STRING(node, false, "node of the writer"),
+    STRING(text, false, "message"),
     STRING(framework, false, "mode of the benchmark program"),
-    STRING(network, false, "name of the network"),
-    STRING(backend, false, "what moves gradients"),
-    STRING(precision, false, "of the arithmetic"),
+    STRING(network, false, "workload"),
+    STRING(backend, false, "library that communicates the gradients"),
+    STRING(precision, false, "arithmetic precision"),
     {.key = "versions",
      .type = DL_FIELD_MAP,
      .offset = offsetof(struct dl_runlog_line, versions),
      .count_offset = offsetof(struct dl_runlog_line, version_count),
-     .help = "of the software"},
-    NUMBER(load_average, 0, 1e6, DL_UNIT_NONE, "of the last minute"),
+     .help = "versions of the software"},
+    NUMBER(load_average, 0, 1e6, DL_UNIT_NONE, "load average over the last minute"),
     NUMBER(others_frac, 0, 1, DL_UNIT_NONE,
-           "share of the node's cores that processes outside the job used"),
-    INTEGER(gpu_processes, 0, 1e6, "processes of others on the node's GPUs"),
-    NUMBER(clock_frac, 0, 2, DL_UNIT_NONE, "lowest GPU clock by the highest it can have"),
-    NUMBER(free_memory_bytes, 0, 1e16, DL_UNIT_BYTE, "of the node"),
-    NUMBER(network_s, 0, 1e3, DL_UNIT_S, "a small TCP message to the first node and back"),
-    NUMBER(write_bytes_per_s, 0, 1e14, DL_UNIT_BYTE_PER_S, "to the folder of the run, synced"),
-    INTEGER(cores, 1, 1e6, "of the node"),
+           "share of the node's cores used by processes outside the job"),
+    INTEGER(gpu_processes, 0, 1e6, "processes outside the job on the GPUs of the node"),
+    NUMBER(clock_frac, 0, 2, DL_UNIT_NONE, "lowest GPU clock / its maximum"),
+    NUMBER(free_memory_bytes, 0, 1e16, DL_UNIT_BYTE, "free memory of the node"),
+    NUMBER(network_s, 0, 1e3, DL_UNIT_S, "round trip of a small TCP message to the first node"),
+    NUMBER(write_bytes_per_s, 0, 1e14, DL_UNIT_BYTE_PER_S, "synced write to the folder of the run"),
+    INTEGER(cores, 1, 1e6, "cores of the node"),
     {.key = NULL},
 };
 const struct dl_schema dl_runlog_schema = {.name = "dlmodel-runlog",
@@ -130,7 +132,7 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
         log->peak_memory_bytes = larger(log->peak_memory_bytes, line->peak_memory_bytes);
         log->core_s = larger(log->core_s, line->core_s);
     } else if (strcmp(event, "fail") == 0) {
-        /* the first one is the cause of the others */
+        /* the first failure causes the others */
         if (log->failure == NULL) log->failure = line->text;
     } else if (strcmp(event, "job") == 0) {
         log->job_id = line->job_id;
@@ -228,15 +230,6 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     return DL_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *sorted, int count) {
-    return count % 2 == 1 ? sorted[count / 2] : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
-}
-
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
                       struct dl_run_summary *out) {
     *out = (struct dl_run_summary){.median_s = NAN,
@@ -249,12 +242,12 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
            *away = dl_arena_alloc(arena, (size_t)count + 1, sizeof *away);
     if (count < 1 || sorted == NULL || away == NULL) return;
     memcpy(sorted, steps, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
-    const double middle = median(sorted, count);
+    dl_sort(sorted, (size_t)count);
+    const double middle = dl_quantile_sorted(sorted, (size_t)count, 0.5);
     for (int i = 0; i < count; i++) away[i] = fabs(sorted[i] - middle);
-    qsort(away, (size_t)count, sizeof *away, by_value);
-    out->mad_s = median(away, count);
-    /* Steps that agree to the last digit have no deviation to judge by. */
+    dl_sort(away, (size_t)count);
+    out->mad_s = dl_quantile_sorted(away, (size_t)count, 0.5);
+    /* Equal steps have no deviation: keep all. */
     const double limit = out->mad_s > 0 ? 3.5 * 1.4826 * out->mad_s : (double)INFINITY;
     double sum = 0;
     int first = -1, last = -1;
@@ -269,7 +262,7 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
     out->low_s = sorted[first];
     out->high_s = sorted[last];
     out->mean_s = sum / out->kept;
-    out->median_s = median(sorted + first, out->kept);
+    out->median_s = dl_quantile_sorted(sorted + first, (size_t)out->kept, 0.5);
     out->quartile_s = sorted[first + (out->kept - 1) / 4];
 }
 
@@ -280,17 +273,17 @@ static double core_spread(const struct dl_runlog *log, struct dl_arena *arena) {
     double *sorted = count < FEWEST ? NULL : dl_arena_alloc(arena, (size_t)count, sizeof *sorted);
     if (sorted == NULL) return 1;
     memcpy(sorted, log->core_readings_s, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+    dl_sort(sorted, (size_t)count);
     return sorted[(count - 1) * 9 / 10] / sorted[(count - 1) / 10];
 }
 
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena) {
-    /* of the node's cores: more than daemons and the watcher itself take */
+    /* share of the node's cores: above what daemons and the monitor itself use */
     enum { NOTICEABLE_PCT = 5 };
     const char *text = NULL;
     if (log->gpu_processes > 0)
-        text =
-            dl_arena_printf(arena, "%d processes of others on the GPUs", (int)log->gpu_processes);
+        text = dl_arena_printf(arena, "%d processes of other jobs on the GPUs",
+                               (int)log->gpu_processes);
     const struct {
         const char *when;
         double frac;
@@ -301,17 +294,18 @@ const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *
             arena, "%s%sother processes used %.0f %% of a node's cores %s the run",
             text != NULL ? text : "", text != NULL ? "; " : "", 100 * used[i].frac, used[i].when);
     }
-    /* single readings of a core that nobody else uses differ by 15 % */
+    /* readings on an otherwise idle core differ by up to 15 % */
     static const double STEADY = 1.3;
     const double spread = core_spread(log, arena);
     if (spread > STEADY) {
-        text = dl_arena_printf(arena,
-                               "%s%sthe core's speed changed by a factor of %.2g (other guests of "
-                               "the machine, or its clock)",
-                               text != NULL ? text : "", text != NULL ? "; " : "", spread);
+        text = dl_arena_printf(
+            arena,
+            "%s%sthe speed of the core changed by a factor of %.2g (other guests of "
+            "the machine, or its clock)",
+            text != NULL ? text : "", text != NULL ? "; " : "", spread);
     }
     if (log->clock_frac < 0.9) {
-        text = dl_arena_printf(arena, "%s%sGPU clock at %.0f %% of its highest",
+        text = dl_arena_printf(arena, "%s%sGPU clock at %.0f %% of its maximum",
                                text != NULL ? text : "", text != NULL ? "; " : "",
                                100 * log->clock_frac);
     }

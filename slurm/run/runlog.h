@@ -1,6 +1,5 @@
-/* runlog.h - what a job wrote: lines of JSON ("dlmodel-runlog"), one file a writer, all in the
- * folder of the run. slurm/frameworks/README.md says who writes which event.
- */
+/* runlog.h - the logs of a job: lines of JSON ("dlmodel-runlog"), one file per writer, in the
+ * folder of the run. slurm/frameworks/README.md lists the events and their writers. */
 #ifndef DL_SLURM_RUN_RUNLOG_H
 #define DL_SLURM_RUN_RUNLOG_H
 
@@ -18,13 +17,13 @@ struct dl_runlog_line {
     struct dl_map_entry *versions;
     int version_count;
     /* look and watch */
-    double load_average; /* of the last minute */
-    /* of the node's cores, used by processes of no task of this job; watch: since the last line */
+    double load_average; /* over the last minute */
+    /* share of the node's cores used by processes outside this job; watch: since the last line */
     double others_frac;
-    int64_t gpu_processes; /* of others */
-    double clock_frac;     /* lowest device clock / its highest */
+    int64_t gpu_processes; /* processes outside this job */
+    double clock_frac;     /* lowest device clock / its maximum */
     double free_memory_bytes;
-    double network_s;         /* one small message to the first node and back */
+    double network_s;         /* round trip of a small message to the first node */
     double write_bytes_per_s; /* to the folder of the run */
     int64_t cores;
 };
@@ -32,15 +31,15 @@ extern const struct dl_schema dl_runlog_schema;
 
 struct dl_runlog {
     double *steps;
-    int step_count; /* s, in order; warm-up is not among them */
+    int step_count; /* s, in order, without warm-up */
     int warmup_count, damaged_lines;
     bool started, ended, exited;
     int64_t exit_status, ranks, global_batch;
     const char *job_id, *nodes, *failure; /* last fail or note */
     double peak_memory_bytes;
     double *core_readings_s;
-    int core_reading_count; /* of the steps */
-    /* a fixed product of matrices beside the steps, median; NAN: not measured */
+    int core_reading_count; /* core time readings of the steps */
+    /* core time of a fixed GEMM between the steps, median; NAN: not measured */
     double core_s;
     const char *versions; /* "torch 1.13.1, python 3.11.2" */
     /* interference */
@@ -51,13 +50,13 @@ struct dl_runlog {
     int files;
 };
 
-/* Reads all *.jsonl of the folder; a line that cannot be read (the last one of a job that was
- * killed) is counted. No file at all is DL_OK with files = 0. */
+/* Reads all *.jsonl in the folder and counts damaged lines (such as the last one of a killed job).
+ * No file: DL_OK with files = 0. */
 enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *out,
                             struct dl_err *err);
 
-/* Measured steps without outliers: those farther than 3.5 robust standard deviations (1.4826 *
- * median absolute deviation) from the median. */
+/* Statistics of the steps without outliers, which are farther than 3.5 robust standard deviations
+ * (1.4826 * median absolute deviation) from the median. */
 struct dl_run_summary {
     double median_s, quartile_s, mean_s, low_s, high_s, mad_s;
     int kept, outliers;
@@ -65,7 +64,7 @@ struct dl_run_summary {
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
                       struct dl_run_summary *out);
 
-/* Why the run is not as the ideal one, NULL when nothing was seen. */
+/* What disturbed the run; NULL: nothing was detected. */
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena);
 
 #endif

@@ -1,8 +1,8 @@
 /* script.c - the text of a job script. Every value goes through dl_shell_quote, dl_sl_quote_option
- * or dl_sl_directive; nothing else of users or site files reaches the text. What the script does: 1
- * says to itself who it is (job.jsonl), 2 sets up modules, files and environment, 3 looks at every
- * node (preflight) and keeps watching it, 4 starts helpers (parameter servers), 5 starts the
- * training tasks, 6 ends the helpers and says how it ended. */
+ * or dl_sl_directive; no other text of users or site files gets into the script. The script 1 logs
+ * its job id (job.jsonl), 2 sets up modules, files and environment, 3 inspects every node
+ * (preflight) and monitors it, 4 starts helpers (parameter servers), 5 starts the training tasks, 6
+ * stops the helpers and logs the exit status. */
 #include "slurm/script/script.h"
 
 #include <inttypes.h>
@@ -35,8 +35,7 @@ int64_t dl_script_tasks(const struct dl_script *s) {
     return s->launch->tasks == DL_TASKS_DEVICE ? s->run->devices_per_node : 1;
 }
 
-/* The cores of a node are shared evenly; one core where the site does not say how many there are.
- */
+/* Divides the cores of a node evenly; one core per task if the site file has no number. */
 int64_t dl_script_cores(const struct dl_script *s) {
     if (s->site->cores_per_node == DL_ABSENT) return 1;
     const int64_t share = s->site->cores_per_node / dl_script_tasks(s);
@@ -58,7 +57,7 @@ static enum dl_code directive(struct builder *b, const char *key, const char *va
     return DL_OK;
 }
 
-/* An option of the site file stands as it is, which must be one option: --name or --name=value. */
+/* An option of the site file is copied as it is; it must be --name or --name=value. */
 static enum dl_code free_option(struct builder *b, const char *option, struct dl_err *err) {
     const char *inert = NULL;
     if (strncmp(option, "--", 2) != 0 || strcspn(option, "=") < 3) {
@@ -91,8 +90,7 @@ static enum dl_code directives(struct builder *b, struct dl_err *err) {
     }
     if (site->exclusive) add(b, "#SBATCH --exclusive\n");
     dl_text_printf(&b->out, "#SBATCH --time=%s\n", time_text(b->arena, b->s->time_limit_s));
-    /* A requeued job would measure twice into one folder; the one that was preempted is reported
-     * instead. */
+    /* A requeued job would write twice into one folder; report the preempted job instead. */
     add(b, "#SBATCH --no-requeue\n#SBATCH --output=slurm-%j.out\n");
     for (int i = 0; i < site->option_count; i++) DL_TRY(free_option(b, site->options[i], err));
     return DL_OK;
@@ -125,7 +123,7 @@ static void assignments(struct builder *b) {
 
 static void export_map(struct builder *b, const struct dl_map_entry *entries, int count) {
     for (int i = 0; i < count; i++) {
-        /* A key that is no name of a variable would be a word of its own to bash. */
+        /* bash would run a key that is no variable name as a command: skip it. */
         const char *key = entries[i].key;
         if (strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") !=
                 strlen(key) ||
@@ -144,7 +142,7 @@ static void setup(struct builder *b) {
         add_quoted(b, "module load ", site->modules[i], " || exit 6\n");
     for (int i = 0; own != NULL && i < own->module_count; i++)
         add_quoted(b, "module load ", own->modules[i], " || exit 6\n");
-    /* Files of a site may use unset variables (virtual environments do). */
+    /* set +u: files of a site, such as virtual environments, may use unset variables. */
     for (int i = 0; i < site->setup_count; i++)
         add_quoted(b, "set +u; . ", site->setup[i], " || exit 6; set -u\n");
     for (int i = 0; own != NULL && i < own->setup_count; i++)
@@ -169,9 +167,9 @@ static void setup(struct builder *b) {
     if (own != NULL) export_map(b, own->environment, own->environment_count);
 }
 
-/* One look at each node before, and a process on each node that looks on during the run. */
+/* Inspects each node before the run, and starts a monitor on each for its duration. */
 static void preflight(struct builder *b) {
-    /* What decides speed, and nothing that could be a secret. */
+    /* Variables that affect speed; none that may hold a secret. */
     add(b, "env | grep -E "
            "'^(SLURM|OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI|UCX|FI|CUDA|TF|MXNET|DMLC|TORCH|DLMODEL)_|^"
            "(PATH|LD_LIBRARY_PATH|"
@@ -188,7 +186,7 @@ static const char *python_of(const struct builder *b) {
     return b->own != NULL && b->own->python != NULL ? b->own->python : b->s->site->python;
 }
 
-/* The command as an array: container, interpreter, program, its options. */
+/* The command as a bash array: container, interpreter, program, options. */
 static void program(struct builder *b) {
     const struct dl_script *s = b->s;
     const struct dl_run_record *run = s->run;
@@ -253,11 +251,11 @@ static void binding(struct builder *b) {
     }
 }
 
-/* Helpers run beside the workers on the same nodes and end with them. When one ends first, the
- * workers would wait for it until the time limit: unless they end within a minute, the job is
- * ended. */
+/* Helpers share the nodes with the workers and end with them. If a helper ends first, the workers
+ * would wait for it until the time limit: the job is terminated unless they end within a minute. */
 static void helpers(struct builder *b) {
-    if (b->s->run->profile && b->s->run->nodes == 1) return; /* one device, no exchange */
+    if (b->s->run->profile && b->s->run->nodes == 1)
+        return; /* one device: no gradient synchronization */
     if (b->s->launch->helpers != DL_HELPERS_NONE) {
         add(b, "gone() {\n    sleep 60\n    say \"{\\\"event\\\":\\\"fail\\\",\\\"text\\\":\\\"the "
                "$1 ended before the workers\\\"}\"\n    kill -TERM $$\n}\n");
@@ -285,7 +283,7 @@ static void launch(struct builder *b) {
     add_integer(b, " --cpus-per-task=", dl_script_cores(s), " \\\n   ");
     binding(b);
     add(b, " -- \"${program[@]}\" &\n"
-           "training=$!\nwait \"$training\"\n"); /* a signal must not wait for srun */
+           "training=$!\nwait \"$training\"\n"); /* so that traps run while srun does */
 }
 
 enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,

@@ -1,4 +1,5 @@
-/* script.h - the job script of a run: text from the site, the framework's row and the run. */
+/* script.h - the job script of a run, from the site, the launch row of the framework, and the run.
+ */
 #ifndef DL_SLURM_SCRIPT_SCRIPT_H
 #define DL_SLURM_SCRIPT_SCRIPT_H
 
@@ -10,16 +11,16 @@ struct dl_script {
     const struct dl_site *site;
     const struct dl_launch *launch;
     const struct dl_run_record *run;
-    const char *run_folder;     /* absolute; everything the job writes goes there */
+    const char *run_folder;     /* absolute; the job writes everything there */
     const char *program_folder; /* absolute */
     double time_limit_s;
 };
 
-/* Tasks of the training step on one node, and cores of each. */
+/* Training tasks per node, and cores per task. */
 int64_t dl_script_tasks(const struct dl_script *script);
 int64_t dl_script_cores(const struct dl_script *script);
 
-/* The text. DL_ERR_USAGE or DL_ERR_INPUT for what no #SBATCH line can hold. */
+/* The text. DL_ERR_USAGE or DL_ERR_INPUT: a value that no #SBATCH line can hold. */
 enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,
                             const char **out, struct dl_err *err);
 

@@ -52,8 +52,8 @@ static void recovers_what_it_was_given(void **state) {
     struct dl_fit_quality quality;
     struct dl_err err = {0};
     size_t n = made_up(samples, 80);
-    assert_int_equal(dl_fit_surface(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32, &arena,
-                                    &surface, &quality, &err),
+    assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
+                                         &arena, &surface, &quality, &err),
                      DL_OK);
     assert_int_equal(quality.samples, 80);
     assert_int_equal(quality.folds, 5);
@@ -84,8 +84,8 @@ static void few_samples_are_enough(void **state) {
     struct dl_err err = {0};
     made_up(samples, 6);
     for (size_t n = 1; n <= 6; n += 5) {
-        assert_int_equal(dl_fit_surface(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
-                                        &arena, &surface, &quality, &err),
+        assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
+                                             &arena, &surface, &quality, &err),
                          DL_OK);
         assert_true(quality.base_only);
         assert_int_equal(quality.folds, 0);
@@ -99,8 +99,8 @@ static void few_samples_are_enough(void **state) {
             check_close(time.time_s, samples[i].time_s, 0.25);
         }
     }
-    assert_int_equal(dl_fit_surface(samples, 6, &device, DL_OP_CONV, DL_FORWARD, DL_FP32, &arena,
-                                    &surface, NULL, &err),
+    assert_int_equal(dl_fit_kernel_model(samples, 6, &device, DL_OP_CONV, DL_FORWARD, DL_FP32,
+                                         &arena, &surface, NULL, &err),
                      DL_ERR_INPUT);
     check_contains(err.message, "conv fp32 fwd");
     dl_arena_free(&arena);
@@ -122,8 +122,8 @@ static void streams_without_datasheet(void **state) {
     struct dl_arena arena = {0};
     struct dl_kernel_model surface;
     struct dl_err err = {0};
-    assert_int_equal(dl_fit_surface(samples, 8, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32, &arena,
-                                    &surface, NULL, &err),
+    assert_int_equal(dl_fit_kernel_model(samples, 8, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
+                                         &arena, &surface, NULL, &err),
                      DL_OK);
     check_close(surface.bandwidth_bytes_per_s, 12e9, 0.05);
     check_close(surface.latency_s, 2e-6, 0.1);

@@ -12,17 +12,17 @@
 #include "model/base/stats.h"
 
 enum {
-    MIN_BLOCKS = 3,   /* even when the share is spent */
+    MIN_BLOCKS = 3,   /* even once the share is spent */
     FIRST_CHECK = 10, /* blocks before the interval may end a sample */
     MAX_BLOCKS = 2000,
 };
-/* shares that a sample may take when other programs preempt its blocks */
+/* shares that a sample may take when other processes preempt its blocks */
 static const double PATIENCE = 2;
-/* half width of the median's 95 % interval that is good enough */
+/* half width of the 95 % interval of the median at which a sample ends */
 static const double TIGHT_FRAC = 0.02;
 static const double WARM_S = 2e-3; /* clocks, caches and just-in-time code settle */
 static const double MAX_CALLS = 1e6;
-/* less is the run-to-run spread of a quiet machine: not worth a word */
+/* below it, drift is run-to-run spread of a quiet machine */
 static const double DRIFT_FRAC = 0.03;
 
 double dl_now_s(void) {
@@ -80,7 +80,7 @@ void dl_print_fact(const char *key, const char *value) {
     print_pair("fact", "key", key, "value", value);
 }
 
-/* Blocks that no other program interrupted, then those that one did, from the other end. */
+/* times: undisturbed blocks from the front, preempted ones from the back. */
 struct series {
     double times[MAX_BLOCKS], sorted[MAX_BLOCKS];
     bool outlier[MAX_BLOCKS];
@@ -90,15 +90,15 @@ struct series {
 };
 
 static void add_block(struct series *s, double time_s, bool preempted) {
-    if (time_s < s->fastest) s->fastest = time_s; /* an interruption only makes a block longer */
+    if (time_s < s->fastest) s->fastest = time_s; /* preemption only makes a block longer */
     if (preempted)
         s->times[MAX_BLOCKS - ++s->preempted] = time_s;
     else
         s->times[s->count++] = time_s;
 }
 
-/* Too few clean blocks: the fastest quarter of the others must do, the interruptions only made them
- * longer. */
+/* With too few undisturbed blocks, takes the fastest quarter of the preempted ones: preemption only
+ * makes them longer. */
 static void settle(struct series *s) {
     if (s->count >= MIN_BLOCKS || s->preempted == 0) return;
     double *others = s->times + MAX_BLOCKS - s->preempted;
@@ -119,13 +119,13 @@ static void summarize(struct series *s) {
     dl_median_interval(s->sorted, s->count, &s->low, &s->high);
 }
 
-/* How often the kernel gave the core of a thread of this process to something else. */
+/* Involuntary context switches of this process. */
 long dl_preemptions(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-/* Calls that make a block long enough; also the warm-up. 0: a call failed. */
+/* Warms up; returns the number of calls that fill a block, 0 when a call failed. */
 static long warm_up(const struct dl_probe *probe, void *state, struct dl_err *err) {
     double spent = 0, last = 0;
     for (int i = 0; i < 1 || (i < 2 && last < 25 * WARM_S) || (spent < WARM_S && i < 1000); i++) {
@@ -133,7 +133,7 @@ static long warm_up(const struct dl_probe *probe, void *state, struct dl_err *er
         if (isnan(last)) return 0;
         spent += last;
     }
-    /* One call can be below the clock's step: measure a group of them. */
+    /* One call can be shorter than the clock's resolution: time groups of calls. */
     long calls = 1;
     while (last < probe->block_s && (double)calls < MAX_CALLS) {
         const double factor = last > 0 ? fmin(1.2 * probe->block_s / last, 10.0) : 10.0;
@@ -144,8 +144,8 @@ static long warm_up(const struct dl_probe *probe, void *state, struct dl_err *er
     return calls;
 }
 
-/* Decisions rest only on what `run` and `preemptions` return: ranks that agree on those stay in
- * step. */
+/* Decides only by what `run` and `preemptions` return, so that ranks that see the same values stay
+ * in step. */
 static enum dl_code repeat(const struct dl_probe *probe, void *state, double share_s,
                            struct series *s, struct dl_err *err) {
     const long calls = warm_up(probe, state, err);
@@ -304,6 +304,6 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
         const int status = measure_named(probes, argv[i], &point, strtod(argv[i + 3], NULL));
         if (status != 0) return status;
     }
-    if (!silent) facts(); /* what happened meanwhile */
+    if (!silent) facts(); /* disturbances since the first call */
     return 0;
 }

@@ -1,14 +1,13 @@
-/* probe_common.h - the one skeleton of all probes: warm-up, adaptive repeats, interval of the
- * median, outliers, one JSON line a sample. Linked into dlmodel-probe-cpu and dlmodel-probe-mpi,
- * which `dlmodel calibrate` starts.
+/* probe_common.h - the skeleton of all probes: warm-up, adaptive repeats, interval of the median,
+ * outliers, one JSON line per sample. Linked into every probe program that `dlmodel calibrate`
+ * starts.
  *
  * Command line of a probe program:
- *   --list                        one line {"probe": {...}} for each of its probes
+ *   --list                        a line {"probe": {...}} for each of its probes
  *   [--dir DIR] --points {PROBE SHAPE PASS SHARE_S}...
- * A block during which another program took one of the cores does not count, unless hardly any
- * other is left. Not modelled: frequency scaling during a sample, other programs' use of memory and
- * caches (calibrate records the load).
- */
+ * Blocks in which another process preempted a core do not count, unless hardly any others are left.
+ * Not modelled: frequency scaling during a sample, use of memory and caches by other processes
+ * (calibrate records the load). */
 #ifndef DL_CALIBRATE_PROBES_COMMON_PROBE_COMMON_H
 #define DL_CALIBRATE_PROBES_COMMON_PROBE_COMMON_H
 
@@ -23,7 +22,7 @@ struct dl_point {
     const char *pass;      /* "fwd", ... */
     const char *directory; /* for files */
     bool silent;           /* another rank prints */
-    /* the precision stands in the shape: "prec=tf32"; fp32 without */
+    /* the shape names the precision: "prec=tf32"; default fp32 */
 };
 
 struct dl_probe {
@@ -31,16 +30,18 @@ struct dl_probe {
     double block_s; /* a timed block lasts at least this long; short calls are repeated inside it */
     /* NULL: can run here; else why not. */
     const char *(*unavailable)(void);
-    /* Allocate, fill with random data. *state is passed to the others, and to `close` after DL_OK
-     * only. DL_ERR_SYSTEM: this machine refuses (memory, disk); the other points go on. */
+    /* Allocates and fills with random data. *state is passed to the other functions, and to `close`
+     * only after DL_OK. DL_ERR_SYSTEM: this machine cannot run the point (memory, disk); the next
+     * points still run. */
     enum dl_code (*open)(const struct dl_point *point, void **state, struct dl_err *err);
-    /* Seconds that `calls` calls took together; NAN with *err filled when one failed. */
+    /* Total seconds of `calls` calls; NAN and *err when one fails. */
     double (*run)(void *state, long calls, struct dl_err *err);
-    /* Compare the result of the last call with a naive computation. NULL: nothing to compare. */
+    /* Compares the result of the last call with a naive computation. NULL: nothing to compare. */
     enum dl_code (*verify)(void *state, struct dl_err *err);
     const char *(*implementation)(const void *state);
     void (*close)(void *state);
-    /* Counts up when another program took a core; NULL: dl_preemptions of this process. */
+    /* A counter that rises when another process takes a core; NULL: dl_preemptions of this process.
+     */
     long (*preemptions)(void);
 };
 
@@ -57,10 +58,11 @@ uint64_t dl_random_next(uint64_t *state); /* xorshift64*, state != 0 */
 /* Print {"fact": {"key": ..., "value": ...}}. */
 void dl_print_fact(const char *key, const char *value);
 
-/* Asked after each sample for the device's clock and power; what it leaves NAN is not printed. */
+/* Sets the function that reads the clock and power of the device after each sample; NAN values are
+ * not printed. */
 void dl_probe_conditions(void (*read)(double *clock_hz, double *power_w));
 
-/* main() of a probe program. probes: NULL-terminated. facts() speaks before the first point and
+/* main() of a probe program. probes: NULL-terminated. facts() is called before the first point and
  * after the last. Returns the exit status: 0, or 6 after a message on stderr. */
 int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, bool silent,
                   void (*facts)(void));

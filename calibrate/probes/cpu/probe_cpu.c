@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 static const struct dl_probe *const probes[] = {
-    &dl_probe_gemm,  &dl_probe_matmul, &dl_probe_conv,   &dl_probe_stream,
-    &dl_probe_write, &dl_probe_read,   &dl_probe_beside, NULL,
+    &dl_probe_gemm,  &dl_probe_matmul, &dl_probe_conv,       &dl_probe_stream,
+    &dl_probe_write, &dl_probe_read,   &dl_probe_concurrent, NULL,
 };
 
 static void facts(void) {

@@ -1,11 +1,11 @@
-/* probe_cpu_concurrent.c - probe "beside": what a device of a few cores attains while the other
- * devices of this host work too. Shape "... devices=K" and a shape of the probe that is asked for
- * by pass: "product" (gemm, else matmul) or "copy" (stream). K - 1 copies of this program do the
- * same on the next cores until this one closes; what is timed is this one's.
+/* probe_cpu_concurrent.c - probe "concurrent": what a device of a few cores attains while the other
+ * devices of this host compute too. Shape "... devices=K" with a shape of the inner probe, which
+ * the pass selects: "gemm" (gemm, else matmul) or "copy" (stream). K - 1 further processes of this
+ * program run the same work on the next cores until the measuring one closes; only its own calls
+ * are timed.
  *
- * dlmodel-probe-cpu --cores N ...: this process and its libraries on the first N of its cores. The
- * cores that it could use before stay in the environment, for the others.
- */
+ * dlmodel-probe-cpu --cores N ...: binds this process and its libraries to the first N of its
+ * cores. The environment keeps the list of all cores, for the other processes. */
 #define _GNU_SOURCE /* sched_setaffinity, CPU_SET */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
@@ -23,7 +23,7 @@ enum { MAX_OTHERS = 255, TEXT = 160 };
 static const char CORES[] = "DLMODEL_PROBE_CORES", COUNT[] = "DLMODEL_PROBE_CORES_EACH";
 static const char PROGRAM[] = "/proc/self/exe";
 
-struct beside {
+struct concurrent {
     const struct dl_probe *inner;
     struct dl_point point;
     void *state;
@@ -43,11 +43,11 @@ static const struct dl_probe *inner_of(const char *pass) {
 }
 
 static const char *unavailable(void) {
-    return inner_of("product") == NULL ? "built without OpenBLAS and oneDNN" : NULL;
+    return inner_of("gemm") == NULL ? "built without OpenBLAS and oneDNN" : NULL;
 }
 
-/* Cores [group * each, (group + 1) * each) of those in CORES for this process. False: there are not
- * so many. */
+/* Binds this process to cores [group * each, (group + 1) * each) of the list in CORES. false: there
+ * are too few. */
 static bool take_cores(int group, int each) {
     const char *at = getenv(CORES);
     cpu_set_t own;
@@ -87,27 +87,27 @@ void dl_probe_cpu_cores(int argc, char **argv) {
     if (each < 1) return;
     remember_cores(each);
     if (!take_cores(0, each)) {
-        fprintf(stderr, "%s: --cores %d: there are not so many, or they cannot be chosen\n",
+        fprintf(stderr, "%s: --cores %d: too few cores, or the process may not bind to them\n",
                 argv[0], each);
         exit(DL_ERR_BACKEND);
     }
-    argv[2] = argv[0]; /* once more, for libraries count the cores when they are loaded */
+    argv[2] = argv[0]; /* exec again: libraries count the cores when they are loaded */
     execv(PROGRAM, argv + 2);
-    fprintf(stderr, "%s: cannot start again: %s\n", argv[0], strerror(errno));
+    fprintf(stderr, "%s: cannot exec itself: %s\n", argv[0], strerror(errno));
     exit(DL_ERR_BACKEND);
 }
 
-/* One of the others: works until the one that measures ends or ends it. */
-static int keep_busy(const struct beside *b, int ready) {
+/* One of the other processes: computes until the measuring one exits or kills it. */
+static int keep_busy(const struct concurrent *c, int ready) {
     struct dl_err err = {0};
     void *state;
-    if (b->inner->open(&b->point, &state, &err) != DL_OK || !(b->inner->run(state, 1, &err) >= 0)) {
-        fprintf(stderr, "beside: %s\n", err.message);
+    if (c->inner->open(&c->point, &state, &err) != DL_OK || !(c->inner->run(state, 1, &err) >= 0)) {
+        fprintf(stderr, "concurrent: %s\n", err.message);
         return DL_ERR_BACKEND;
     }
     if (write(ready, "r", 1) != 1) return DL_ERR_BACKEND;
     for (const pid_t parent = getppid(); getppid() == parent;) {
-        if (!(b->inner->run(state, 1, &err) >= 0)) return DL_ERR_BACKEND;
+        if (!(c->inner->run(state, 1, &err) >= 0)) return DL_ERR_BACKEND;
     }
     return DL_OK;
 }
@@ -115,25 +115,25 @@ static int keep_busy(const struct beside *b, int ready) {
 int dl_probe_cpu_busy(int argc, char **argv) {
     enum { WORDS = 6 }; /* program --busy GROUP PIPE PASS SHAPE */
     if (argc != WORDS || strcmp(argv[1], "--busy") != 0) return -1;
-    struct beside b = {.point = {.shape = argv[5], .pass = argv[4], .directory = "."}};
-    b.inner = inner_of(argv[4]);
-    return b.inner == NULL ? DL_ERR_BACKEND : keep_busy(&b, atoi(argv[3]));
+    struct concurrent c = {.point = {.shape = argv[5], .pass = argv[4], .directory = "."}};
+    c.inner = inner_of(argv[4]);
+    return c.inner == NULL ? DL_ERR_BACKEND : keep_busy(&c, atoi(argv[3]));
 }
 
-static void end_others(struct beside *b) {
-    for (int i = 0; i < b->other_count; i++) kill(b->others[i], SIGKILL);
-    for (int i = 0; i < b->other_count; i++) waitpid(b->others[i], NULL, 0);
-    b->other_count = 0;
+static void end_others(struct concurrent *c) {
+    for (int i = 0; i < c->other_count; i++) kill(c->others[i], SIGKILL);
+    for (int i = 0; i < c->other_count; i++) waitpid(c->others[i], NULL, 0);
+    c->other_count = 0;
 }
 
-/* A program anew, not a copy of this one: libraries with threads do not survive fork. */
-static pid_t start_other(const struct beside *b, int group, int each, int ready) {
+/* exec, not only fork: threads of libraries do not survive fork. */
+static pid_t start_other(const struct concurrent *c, int group, int each, int ready) {
     char number[16], pipe_text[16], pass[TEXT], shape[TEXT], flag[] = "--busy",
                                                              name[] = "dlmodel-probe-cpu";
     snprintf(number, sizeof number, "%d", group);
     snprintf(pipe_text, sizeof pipe_text, "%d", ready);
-    snprintf(pass, sizeof pass, "%s", b->point.pass);
-    snprintf(shape, sizeof shape, "%s", b->point.shape);
+    snprintf(pass, sizeof pass, "%s", c->point.pass);
+    snprintf(shape, sizeof shape, "%s", c->point.shape);
     char *const words[] = {name, flag, number, pipe_text, pass, shape, NULL};
     const pid_t parent = getpid(), other = fork();
     if (other != 0) return other;
@@ -143,73 +143,79 @@ static pid_t start_other(const struct beside *b, int group, int each, int ready)
     _exit(DL_ERR_BACKEND);
 }
 
-static void beside_close(void *state) {
-    struct beside *b = state;
-    end_others(b);
-    b->inner->close(b->state);
-    free(b);
+static void concurrent_close(void *state) {
+    struct concurrent *c = state;
+    end_others(c);
+    c->inner->close(c->state);
+    free(c);
 }
 
-static enum dl_code start_others(struct beside *b, int devices, struct dl_err *err) {
+static enum dl_code start_others(struct concurrent *c, int devices, struct dl_err *err) {
     const char *each = getenv(COUNT);
     int ready[2];
     char byte;
-    if (each == NULL) return dl_fail(err, DL_ERR_BACKEND, "the probe beside needs --cores");
+    if (each == NULL) return dl_fail(err, DL_ERR_BACKEND, "the probe concurrent needs --cores");
     if (pipe(ready) != 0)
         return dl_fail(err, DL_ERR_SYSTEM, "cannot make a pipe: %s", strerror(errno));
     for (int group = 1; group < devices; group++) {
-        const pid_t other = start_other(b, group, atoi(each), ready[1]);
+        const pid_t other = start_other(c, group, atoi(each), ready[1]);
         if (other < 0) break;
-        b->others[b->other_count++] = other;
+        c->others[c->other_count++] = other;
     }
     close(ready[1]);
     int heard = 0;
-    /* ends when all of them ended */
+    /* read() returns 0 once all have exited */
     while (heard < devices - 1 && read(ready[0], &byte, 1) == 1) heard++;
     close(ready[0]);
     if (heard == devices - 1) return DL_OK;
-    end_others(b);
-    return dl_fail(err, DL_ERR_SYSTEM, "only %d of %d other devices work", heard, devices - 1);
+    end_others(c);
+    return dl_fail(err, DL_ERR_SYSTEM, "only %d of %d other devices started", heard, devices - 1);
 }
 
-static enum dl_code beside_open(const struct dl_point *point, void **state, struct dl_err *err) {
+static enum dl_code concurrent_open(const struct dl_point *point, void **state,
+                                    struct dl_err *err) {
     const long devices = dl_point_number(point, "devices", 1);
-    struct beside *b = calloc(1, sizeof *b);
-    if (b == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    b->point = *point;
-    b->inner = inner_of(point->pass);
-    enum dl_code code = b->inner == NULL || devices < 1 || devices > MAX_OTHERS + 1
+    struct concurrent *c = calloc(1, sizeof *c);
+    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    c->point = *point;
+    c->inner = inner_of(point->pass);
+    enum dl_code code = c->inner == NULL || devices < 1 || devices > MAX_OTHERS + 1
                             ? dl_fail(err, DL_ERR_SYSTEM, "cannot run %s here", point->shape)
-                            : b->inner->open(point, &b->state, err);
+                            : c->inner->open(point, &c->state, err);
     if (code == DL_OK) {
-        code = start_others(b, (int)devices, err);
-        if (code != DL_OK) b->inner->close(b->state);
+        code = start_others(c, (int)devices, err);
+        if (code != DL_OK) c->inner->close(c->state);
     }
     if (code != DL_OK) {
-        free(b);
+        free(c);
         return code;
     }
-    *state = b;
+    *state = c;
     return DL_OK;
 }
 
-static double beside_run(void *state, long calls, struct dl_err *err) {
-    const struct beside *b = state;
-    return b->inner->run(b->state, calls, err);
+static double concurrent_run(void *state, long calls, struct dl_err *err) {
+    const struct concurrent *c = state;
+    return c->inner->run(c->state, calls, err);
 }
 
-static enum dl_code beside_verify(void *state, struct dl_err *err) {
-    const struct beside *b = state;
-    return b->inner->verify != NULL ? b->inner->verify(b->state, err) : DL_OK;
+static enum dl_code concurrent_verify(void *state, struct dl_err *err) {
+    const struct concurrent *c = state;
+    return c->inner->verify != NULL ? c->inner->verify(c->state, err) : DL_OK;
 }
 
-static const char *beside_implementation(const void *state) {
-    const struct beside *b = state;
-    return b->inner->implementation != NULL ? b->inner->implementation(b->state) : NULL;
+static const char *concurrent_implementation(const void *state) {
+    const struct concurrent *c = state;
+    return c->inner->implementation != NULL ? c->inner->implementation(c->state) : NULL;
 }
 
-const struct dl_probe dl_probe_beside = {"beside",      "devices of a few cores beside each other",
-                                         1e-3,          unavailable,
-                                         beside_open,   beside_run,
-                                         beside_verify, beside_implementation,
-                                         beside_close,  NULL};
+const struct dl_probe dl_probe_concurrent = {"concurrent",
+                                             "devices of a few cores that compute concurrently",
+                                             1e-3,
+                                             unavailable,
+                                             concurrent_open,
+                                             concurrent_run,
+                                             concurrent_verify,
+                                             concurrent_implementation,
+                                             concurrent_close,
+                                             NULL};

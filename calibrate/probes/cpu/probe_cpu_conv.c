@@ -1,6 +1,6 @@
 /* probe_cpu_conv.c - probe "conv": two-dimensional convolution by oneDNN, passes fwd, bwd_data,
- * bwd_filter, algorithm "direct", which is what the frameworks ask for (mem; "auto" takes Winograd
- * for some shapes). Shape "n= c= f= h= r= s= p=": batch, channels in and out, side, kernel, stride,
+ * bwd_filter, algorithm "direct", which frameworks request (unverified; "auto" takes Winograd for
+ * some shapes). Shape "n= c= f= h= r= s= p=": batch, channels in and out, side, kernel, stride,
  * padding. No bias (its gradient is a kernel of its own in the model). */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
@@ -189,8 +189,8 @@ static enum dl_code conv_verify(void *state, struct dl_err *err) {
         double terms = 0;
         const double expected = naive_sum(c, (const dnnl_dim_t[]){a, b, y, x}, &terms);
         const double got = (double)c->op.plain[2][at(a, b, y, x, inner, side)];
-        /* Sums in another order: 1e-4 of the sum's spread is far above their rounding, far below a
-         * wrong index. */
+        /* The library sums in another order: 1e-4 of the spread is far above rounding and far below
+         * a wrong index. */
         if (!(fabs(got - expected) <= 1e-4 * (10 + sqrt(terms)))) {
             return dl_fail(err, DL_ERR_BACKEND, "wrong result: %g, expected %g", got, expected);
         }

@@ -1,6 +1,6 @@
 /* probe_cpu_dnnl.c - oneDNN: engine, layouts, execution. Tensors stay in the layout that the
- * primitive prefers, as a framework keeps them between layers: the time of reorders is not in the
- * samples. */
+ * primitive prefers, as frameworks keep them between layers: samples exclude the time of reorders.
+ */
 #ifdef DL_HAVE_ONEDNN
 #include "calibrate/probes/cpu/probe_cpu_dnnl.h"
 

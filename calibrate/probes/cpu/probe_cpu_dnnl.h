@@ -8,8 +8,7 @@
 
 enum { DL_DNNL_ARGS = 3 };
 
-/* One primitive with its memories. plain[i]: the same tensor in the layout that a person would
- * index. */
+/* One primitive with its memory objects. plain[i]: the same tensor in plain (row-major) layout. */
 struct dl_dnnl_op {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
@@ -26,8 +25,8 @@ struct dl_dnnl_op {
 enum dl_code dl_dnnl_check(dnnl_status_t status, const char *call, struct dl_err *err);
 
 enum dl_code dl_dnnl_start(struct dl_dnnl_op *op, struct dl_err *err);
-/* The primitive from op->description, whose tensors are args[i] = {which} in the layout that it
- * wants; each is filled with random numbers through plain[i], except the last, the result. */
+/* Creates the primitive from op->description with tensors args[i] = {which} in the layouts that it
+ * prefers, and fills them with random numbers through plain[i]; the last is the result. */
 enum dl_code dl_dnnl_prepare(struct dl_dnnl_op *op, const int which[DL_DNNL_ARGS],
                              const dnnl_query_t layouts[DL_DNNL_ARGS], struct dl_err *err);
 double dl_dnnl_run(struct dl_dnnl_op *op, long calls, struct dl_err *err);

@@ -1,7 +1,6 @@
-/* probe_cpu_file.c - probes "write" (write a new file and fsync it) and "read" (read it again,
- * asked from the disk: the page cache is dropped by posix_fadvise, which the kernel may ignore).
- * Shape "bytes=". The file has no name after it is opened, so that nothing is left behind however
- * the probe ends. */
+/* probe_cpu_file.c - probes "write" (write a new file and fsync it) and "read" (read it back from
+ * disk: posix_fadvise drops the page cache, which the kernel may ignore). Shape "bytes=". The file
+ * is unlinked once open, so that nothing is left behind however the probe ends. */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@ static void file_close(void *state) {
     free(f);
 }
 
-/* Chunk number i starts at another place of the random data, so that no two are equal. */
+/* Each chunk starts at another offset of the random data, so that no two are equal. */
 static const char *chunk(const struct file *f, size_t i) { return f->data + i * 512 % CHUNK_BYTES; }
 
 static int write_all(const struct file *f) {
@@ -126,7 +125,7 @@ static enum dl_code file_verify(void *state, struct dl_err *err) {
     struct file *f = state;
     if (read_all(f) != 0 ||
         memcmp(f->back, chunk(f, f->bytes / CHUNK_BYTES - 1), CHUNK_BYTES) != 0) {
-        return dl_fail(err, DL_ERR_BACKEND, "the file reads back with other content");
+        return dl_fail(err, DL_ERR_BACKEND, "the file reads back with different content");
     }
     return DL_OK;
 }

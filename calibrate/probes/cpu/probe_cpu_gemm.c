@@ -29,14 +29,14 @@ static void gemm_close(void *state) {
     free(g);
 }
 
-static void product(const struct gemm *g) {
+static void multiply(const struct gemm *g) {
     cblas_sgemm(CblasColMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans,
                 g->m, g->n, g->k, 1.0f, g->a, g->ta ? g->k : g->m, g->b, g->tb ? g->n : g->k, 0.0f,
                 g->c, g->m);
 }
 
-/* Threads get their cores, and clocks that begin low rise. Once for each process; want of memory is
- * found by the sample. */
+/* Binds the threads and lets the clocks rise. Once per process; the sample reports a lack of
+ * memory. */
 static void settle_threads(void) {
     static bool settled;
     enum { SIDE = 768 };
@@ -50,7 +50,7 @@ static void settle_threads(void) {
     g.c = calloc(SIDE * SIDE, sizeof *g.c);
     for (const double start = dl_now_s();
          g.a != NULL && g.b != NULL && g.c != NULL && dl_now_s() - start < SETTLE_S;)
-        product(&g);
+        multiply(&g);
     free(g.a);
     free(g.b);
     free(g.c);
@@ -71,7 +71,7 @@ static enum dl_code gemm_open(const struct dl_point *point, void **state, struct
     g->c = malloc(m * n * sizeof *g->c);
     if (g->a == NULL || g->b == NULL || g->c == NULL) {
         gemm_close(g);
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory for a product %s", point->shape);
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory for a GEMM with %s", point->shape);
     }
     dl_fill_random(g->a, m * k, 1);
     dl_fill_random(g->b, k * n, 2);
@@ -84,7 +84,7 @@ static double gemm_run(void *state, long calls, struct dl_err *err) {
     (void)err;
     const struct gemm *g = state;
     const double start = dl_now_s();
-    for (long i = 0; i < calls; i++) product(g);
+    for (long i = 0; i < calls; i++) multiply(g);
     return dl_now_s() - start;
 }
 
@@ -124,8 +124,8 @@ void dl_openblas_facts(void) {
 }
 
 const struct dl_probe dl_probe_gemm = {
-    "gemm",      "matrix products, OpenBLAS", 20e-6,      unavailable, gemm_open, gemm_run,
-    gemm_verify, gemm_implementation,         gemm_close, NULL};
+    "gemm",      "GEMM, OpenBLAS",    20e-6,      unavailable, gemm_open, gemm_run,
+    gemm_verify, gemm_implementation, gemm_close, NULL};
 #else
 static const char *unavailable(void) {
     return "built without OpenBLAS (install libopenblas-dev and build again)";
@@ -134,5 +134,5 @@ static const char *unavailable(void) {
 void dl_openblas_facts(void) {}
 
 const struct dl_probe dl_probe_gemm = {
-    .name = "gemm", .summary = "matrix products, OpenBLAS", .unavailable = unavailable};
+    .name = "gemm", .summary = "GEMM, OpenBLAS", .unavailable = unavailable};
 #endif

@@ -1,5 +1,5 @@
-/* probe_cpu_matmul.c - probe "matmul": the same products as "gemm" (column-major C[m,n] = op(A)
- * op(B)) by oneDNN, which sees them as the transposed row-major product C'[n,m] = op(B)' op(A)'. */
+/* probe_cpu_matmul.c - probe "matmul": the same GEMMs as "gemm" (column-major C[m,n] = op(A) op(B))
+ * by oneDNN, which sees the transposed row-major GEMM C'[n,m] = op(B)' op(A)'. */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
 #ifdef DL_HAVE_ONEDNN
@@ -93,13 +93,13 @@ static const char *matmul_implementation(const void *state) {
 }
 
 const struct dl_probe dl_probe_matmul = {
-    "matmul",      "matrix products, oneDNN", 20e-6,        unavailable, matmul_open, matmul_run,
-    matmul_verify, matmul_implementation,     matmul_close, NULL};
+    "matmul",      "GEMM, oneDNN",        20e-6,        unavailable, matmul_open, matmul_run,
+    matmul_verify, matmul_implementation, matmul_close, NULL};
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";
 }
 
 const struct dl_probe dl_probe_matmul = {
-    .name = "matmul", .summary = "matrix products, oneDNN", .unavailable = unavailable};
+    .name = "matmul", .summary = "GEMM, oneDNN", .unavailable = unavailable};
 #endif

@@ -1,8 +1,8 @@
-/* probe_cpu_stream.c - probe "stream": memory bandwidth of all cores of the process together, with
- * arrays far beyond the cache. Shape "bytes=" (of one array), pass "copy" (b = a; 2 arrays move) or
- * "triad" (a = b + s c; 3 arrays). Bytes are counted as the program asks for them, without the line
- * fetch before a store, as STREAM does (McCalpin 1995). Each call takes the next of several sets of
- * arrays, so that nothing stays in the cache. */
+/* probe_cpu_stream.c - probe "stream": aggregate memory bandwidth of all cores of the process, with
+ * arrays far larger than the cache. Shape "bytes=" (of one array), pass "copy" (b = a; 2 arrays
+ * move) or "triad" (a = b + s c; 3 arrays). As in STREAM (McCalpin 1995), bytes exclude the
+ * write-allocate fetch before a store. Each call takes the next of several sets of arrays, so that
+ * nothing stays in the cache. */
 #define _GNU_SOURCE /* sched_getaffinity, CPU_COUNT */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
@@ -51,7 +51,7 @@ static void work(const struct worker *w) {
         move(w->stream, (w->stream->set + (int)(i % SETS)) % SETS, w->begin, w->end);
 }
 
-/* First touch by the thread that uses the part, so that pages are local to it. */
+/* First touch by the thread that uses the part, so that its pages are local. */
 static void fill(const struct worker *w) {
     for (int set = 0; set < SETS; set++) {
         for (int j = 0; j < ARRAYS; j++) {
@@ -117,8 +117,7 @@ static enum dl_code stream_open(const struct dl_point *point, void **state, stru
                              .begin = s->count * (size_t)i / (size_t)wanted,
                              .end = s->count * (size_t)(i + 1) / (size_t)wanted};
         if (i > 0 && pthread_create(&w->thread, NULL, serve, w) != 0) {
-            /* The threads that wait at a barrier cannot be ended; this process ends soon after the
-             * message. */
+            /* Threads at a barrier cannot be joined; the process exits soon after this error. */
             return dl_fail(err, DL_ERR_BACKEND, "cannot start thread %d of %d", i + 1, wanted);
         }
     }

@@ -1,7 +1,6 @@
-/* probe_cpu_threads.c - one core for each worker thread of a library. New threads begin on the core
- * of the one that made them, and the kernel may leave two there for a second or more: samples of
- * that time say half of the rate. Linux; where the calls fail, threads stay where the kernel puts
- * them. */
+/* probe_cpu_threads.c - binds each worker thread of a library to a core. New threads start on the
+ * core of their creator, and the kernel may leave two on it for a second or more: samples of that
+ * time show half the rate. Linux; where the calls fail, the kernel places the threads. */
 #define _GNU_SOURCE /* sched_setaffinity, CPU_SET */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
@@ -10,8 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Core number `index` (counted round and round) of those this process may use, as a set of its own.
- */
+/* The set of one core: number `index`, round-robin, of those that this process may use. */
 static bool pick(const cpu_set_t *allowed, int index, cpu_set_t *out) {
     const int count = CPU_COUNT(allowed);
     int seen = 0;
@@ -25,8 +23,8 @@ static bool pick(const cpu_set_t *allowed, int index, cpu_set_t *out) {
     return false;
 }
 
-/* The main thread stays free: it finds the core that is left, and threads that it makes later begin
- * with all cores. */
+/* The main thread stays unbound: it finds the free core, and threads that it creates later inherit
+ * all cores. */
 void dl_spread_threads(void) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(getpid(), sizeof allowed, &allowed) != 0) return;

@@ -20,12 +20,12 @@ enum dl_code dl_cublas_check(int status, const char *what, struct dl_err *err) {
     const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED ||
                          status == CUBLAS_STATUS_ALLOC_FAILED ||
                          status == CUBLAS_STATUS_ARCH_MISMATCH;
-    return dl_fail(err, refused ? DL_ERR_SYSTEM : DL_ERR_BACKEND, "%s: cuBLAS says %s (status %d)",
+    return dl_fail(err, refused ? DL_ERR_SYSTEM : DL_ERR_BACKEND, "%s: cuBLAS: %s (status %d)",
                    what,
                    status == CUBLAS_STATUS_NOT_SUPPORTED   ? "not supported"
                    : status == CUBLAS_STATUS_ALLOC_FAILED  ? "out of memory"
-                   : status == CUBLAS_STATUS_ARCH_MISMATCH ? "not on this GPU"
-                                                           : "it failed",
+                   : status == CUBLAS_STATUS_ARCH_MISMATCH ? "not supported by this GPU"
+                                                           : "failed",
                    status);
 }
 
@@ -34,7 +34,7 @@ enum dl_code dl_cublas_open(void **handle, struct dl_err *err) {
     const struct dl_gpu *gpu;
     DL_TRY(dl_gpu_open(&gpu, err));
     if (made == NULL) {
-        DL_TRY(dl_cublas_check((int)cublasCreate(&made), "starting cuBLAS", err));
+        DL_TRY(dl_cublas_check((int)cublasCreate(&made), "creating a cuBLAS handle", err));
         int version = 0;
         char text[32];
         if (cublasGetVersion(made, &version) == CUBLAS_STATUS_SUCCESS) {

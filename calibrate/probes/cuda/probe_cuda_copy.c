@@ -68,7 +68,7 @@ static double copy_run(void *state, long calls, struct dl_err *err) {
     return dl_gpu_time(once, state, calls, err);
 }
 
-/* From fresh numbers, one call. */
+/* One call on fresh operands. */
 static enum dl_code copy_verify(void *state, struct dl_err *err) {
     static const struct dl_gpu_precision fp32 = {"fp32", DL_GPU_F32, DL_GPU_F32, 0, 0, 1e-7, 1e-6};
     struct copy *c = state;

@@ -1,6 +1,6 @@
-/* probe_cuda_gemm.c - probes "gpu-gemm" and "gpu-batch": matrix products of cuBLAS (fp8: cuBLASLt),
- * column-major, beta = 0, sums in fp32, as frameworks call them. Shape "m= n= k= ta= tb= [b=]
- * [prec=]"; b products in one call lie one after the other. */
+/* probe_cuda_gemm.c - probes "gpu-gemm" and "gpu-batch": GEMM and batched GEMM of cuBLAS (fp8:
+ * cuBLASLt), column-major, beta = 0, fp32 accumulation, as frameworks call them. Shape "m= n= k=
+ * ta= tb= [b=] [prec=]"; the b matrices of a batch are contiguous. */
 #include "calibrate/probes/cuda/probe_cuda.h"
 
 #include <cublas_v2.h>
@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct product {
+struct gemm {
     const struct dl_gpu_precision *precision;
     cublasHandle_t handle;
-    struct dl_lt_product *lt; /* fp8 alone */
+    struct dl_lt_gemm *lt; /* fp8 alone */
     int m, n, k, count;
     bool ta, tb;
     size_t a, b, c; /* elements of one call's operands and result, rounded up for alignment */
@@ -21,14 +21,13 @@ struct product {
 
 static size_t aligned(double elements) { return ((size_t)elements + 255) / 256 * 256; }
 
-static void product_close(void *state) {
-    struct product *p = state;
+static void gemm_close(void *state) {
+    struct gemm *p = state;
     if (p->lt != NULL) dl_lt_close(p->lt);
     free(p);
 }
 
-static enum dl_code read_shape(const struct dl_point *point, struct product *p,
-                               struct dl_err *err) {
+static enum dl_code read_shape(const struct dl_point *point, struct gemm *p, struct dl_err *err) {
     const long m = dl_point_number(point, "m", 0), n = dl_point_number(point, "n", 0),
                k = dl_point_number(point, "k", 0);
     const long count = dl_point_number(point, "b", 1);
@@ -48,7 +47,7 @@ static enum dl_code read_shape(const struct dl_point *point, struct product *p,
     return DL_OK;
 }
 
-static enum dl_code setup(struct product *p, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code setup(struct gemm *p, const struct dl_point *point, struct dl_err *err) {
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
     DL_TRY(read_shape(point, p, err));
@@ -70,24 +69,24 @@ static enum dl_code setup(struct product *p, const struct dl_point *point, struc
     if (p->precision->type != DL_GPU_F8) return DL_OK;
     if (!p->ta || p->tb || p->count != 1 || p->m % 16 != 0 || p->n % 16 != 0 || p->k % 16 != 0)
         return dl_fail(err, DL_ERR_SYSTEM,
-                       "fp8 products have ta=1 tb=0 and sides that are multiples of 16");
+                       "fp8 GEMMs need ta=1 tb=0 and sides that are multiples of 16");
     return dl_lt_open(p->m, p->n, p->k, &p->lt, err);
 }
 
-static enum dl_code product_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct product *p = calloc(1, sizeof *p);
+static enum dl_code gemm_open(const struct dl_point *point, void **state, struct dl_err *err) {
+    struct gemm *p = calloc(1, sizeof *p);
     if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const enum dl_code code = setup(p, point, err);
     if (code == DL_OK)
         *state = p;
     else
-        product_close(p);
+        gemm_close(p);
     return code;
 }
 
 static enum dl_code multiply(void *state, long call, struct dl_err *err) {
     static const float one = 1, zero = 0;
-    const struct product *p = state;
+    const struct gemm *p = state;
     const size_t set = (size_t)(call % p->sets), in = dl_gpu_type_bytes(p->precision->type);
     const void *a = p->pool + set * (p->a + p->b) * in,
                *b = p->pool + (set * (p->a + p->b) + p->a) * in;
@@ -105,7 +104,7 @@ static enum dl_code multiply(void *state, long call, struct dl_err *err) {
         return dl_cublas_check((int)cublasGemmEx(p->handle, ta, tb, p->m, p->n, p->k, &one, a, type,
                                                  lda, b, type, ldb, &zero, c, type, p->m, compute,
                                                  CUBLAS_GEMM_DEFAULT),
-                               "a product", err);
+                               "GEMM", err);
     }
     const long long each_a = (long long)p->m * p->k, each_b = (long long)p->k * p->n,
                     each_c = (long long)p->m * p->n;
@@ -113,17 +112,17 @@ static enum dl_code multiply(void *state, long call, struct dl_err *err) {
                                                            &one, a, type, lda, each_a, b, type, ldb,
                                                            each_b, &zero, c, type, p->m, each_c,
                                                            p->count, compute, CUBLAS_GEMM_DEFAULT),
-                           "a batch of products", err);
+                           "batched GEMM", err);
 }
 
-static double product_run(void *state, long calls, struct dl_err *err) {
+static double gemm_run(void *state, long calls, struct dl_err *err) {
     return dl_gpu_time(multiply, state, calls, err);
 }
 
-/* Some elements of the last set. */
-static enum dl_code product_verify(void *state, struct dl_err *err) {
+/* Checks some elements of the last set. */
+static enum dl_code gemm_verify(void *state, struct dl_err *err) {
     enum { SOME = 16 };
-    struct product *p = state;
+    struct gemm *p = state;
     const struct dl_gpu_precision *precision = p->precision;
     const size_t set = (size_t)p->sets - 1, m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;
     const size_t a0 = set * (p->a + p->b), b0 = a0 + p->a;
@@ -148,17 +147,13 @@ static enum dl_code product_verify(void *state, struct dl_err *err) {
 }
 
 static const char *implementation(const void *state) {
-    const struct product *p = state;
+    const struct gemm *p = state;
     return p->lt != NULL ? "cublaslt" : "cublas";
 }
 
-const struct dl_probe dl_probe_gpu_gemm = {"gpu-gemm",     "matrix products, cuBLAS",
-                                           1e-3,           dl_gpu_absent,
-                                           product_open,   product_run,
-                                           product_verify, implementation,
-                                           product_close,  dl_gpu_disturbances};
-const struct dl_probe dl_probe_gpu_batch = {"gpu-batch",    "batches of matrix products, cuBLAS",
-                                            1e-3,           dl_gpu_absent,
-                                            product_open,   product_run,
-                                            product_verify, implementation,
-                                            product_close,  dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_gemm = {
+    "gpu-gemm", "GEMM, cuBLAS", 1e-3,           dl_gpu_absent, gemm_open,
+    gemm_run,   gemm_verify,    implementation, gemm_close,    dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_batch = {
+    "gpu-batch", "batched GEMM, cuBLAS", 1e-3,       dl_gpu_absent,      gemm_open, gemm_run,
+    gemm_verify, implementation,         gemm_close, dl_gpu_disturbances};

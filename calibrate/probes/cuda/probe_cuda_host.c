@@ -11,7 +11,7 @@
 struct host {
     bool to_device, pinned;
     size_t bytes;
-    void *pool, *room; /* on the device: numbers, and where they go */
+    void *pool, *room; /* on the device: source and destination */
     float *memory;
 };
 
@@ -86,8 +86,8 @@ static enum dl_code host_verify(void *state, struct dl_err *err) {
             h->to_device ? (double)(i % 1021) : dl_gpu_pool_value(DL_GPU_F32, i);
         if (h->to_device) DL_TRY(dl_gpu_read(DL_GPU_F32, h->room, i, &got, err));
         if (got != expected)
-            return dl_fail(err, DL_ERR_BACKEND, "element %zu arrived as %g, expected %g", i, got,
-                           expected);
+            return dl_fail(err, DL_ERR_BACKEND, "element %zu is %g after the copy, expected %g", i,
+                           got, expected);
     }
     return DL_OK;
 }

@@ -1,7 +1,7 @@
-/* probe_cuda_launch.c - probe "gpu-launch": what a kernel costs besides its work. Shape "n=32"
- * (floats that it scales). Pass "queue": host time to queue one; "train": device time of each of
- * many queued ones, so with the gap between them; "wait": host time to queue one and wait for its
- * end. */
+/* probe_cuda_launch.c - probe "gpu-launch": the cost of a kernel besides its work. Shape "n=32"
+ * (floats that it scales). Pass "queue": host time to launch one; "train": device time per kernel
+ * of many queued ones, including the gap between them; "wait": host time to launch one and wait for
+ * its end. */
 #include "calibrate/probes/cuda/probe_cuda.h"
 
 #include <cublas_v2.h>
@@ -75,7 +75,7 @@ static double launch_run(void *state, long calls, struct dl_err *err) {
     return sum;
 }
 
-const struct dl_probe dl_probe_gpu_launch = {"gpu-launch", "kernel launch and gap",
+const struct dl_probe dl_probe_gpu_launch = {"gpu-launch", "kernel launch cost and gap",
                                              200e-6,       dl_gpu_absent,
                                              launch_open,  launch_run,
                                              NULL,         NULL,

@@ -1,6 +1,6 @@
 /* probe_cuda_update.c - probe "gpu-update": an optimizer step over one array each of weights,
- * gradients and momenta in two cuBLAS calls (no device code of ours): m = f m + g, then w = w - r
- * m. Shape "bytes=" of one array, pass "momentum"; six arrays move (a fused kernel would move
+ * gradients and momenta in two cuBLAS calls (dlmodel has no device code): m = f m + g, then w = w -
+ * r m. Shape "bytes=" of one array, pass "momentum"; the calls move six arrays (a fused kernel:
  * five). */
 #include "calibrate/probes/cuda/probe_cuda.h"
 
@@ -32,7 +32,7 @@ static enum dl_code setup(struct update *u, const struct dl_point *point, struct
     u->g = pool;
     u->w = room;
     u->m = u->w + (size_t)u->sets * u->count;
-    /* numbers that stay finite: the momenta tend to ten gradients */
+    /* the values stay finite: momenta tend to ten times the gradients */
     DL_TRY(dl_gpu_copy(u->w, u->g, (size_t)u->sets * u->count * sizeof(float), err));
     return dl_gpu_copy(u->m, u->g, (size_t)u->sets * u->count * sizeof(float), err);
 }
@@ -89,8 +89,9 @@ static const char *implementation(const void *state) {
     return "cublas geam and axpy";
 }
 
-const struct dl_probe dl_probe_gpu_update = {"gpu-update",  "optimizer step (momentum)",
-                                             1e-3,          dl_gpu_absent,
-                                             update_open,   update_run,
-                                             update_verify, implementation,
-                                             update_close,  dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_update = {
+    "gpu-update",  "optimizer step (SGD with momentum), two cuBLAS calls",
+    1e-3,          dl_gpu_absent,
+    update_open,   update_run,
+    update_verify, implementation,
+    update_close,  dl_gpu_disturbances};

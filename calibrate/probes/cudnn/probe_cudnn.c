@@ -1,5 +1,5 @@
-/* probe_cudnn.c - dlmodel-probe-cudnn: the table of its probes, and the library's handle. A program
- * of its own, so that a machine without libcudnn still measures the rest. */
+/* probe_cudnn.c - dlmodel-probe-cudnn: the table of its probes, and the library handle. A separate
+ * program, so that a machine without libcudnn still runs the other probes. */
 #include "calibrate/probes/cudnn/probe_cudnn.h"
 
 #include <cudnn.h>
@@ -12,9 +12,9 @@ static const struct dl_probe *const probes[] = {
 
 enum dl_code dl_cudnn_check(int status, const char *what, struct dl_err *err) {
     if (status == CUDNN_STATUS_SUCCESS) return DL_OK;
-    /* 9.x splits the kinds of refusal: the thousands say which (3000: not supported) */
+    /* cuDNN 9 has several codes per kind; the thousands give the kind (3000: not supported) */
     const bool refused = status == CUDNN_STATUS_NOT_SUPPORTED || status / 1000 == 3;
-    return dl_fail(err, refused ? DL_ERR_SYSTEM : DL_ERR_BACKEND, "%s: cuDNN says %s", what,
+    return dl_fail(err, refused ? DL_ERR_SYSTEM : DL_ERR_BACKEND, "%s: cuDNN: %s", what,
                    cudnnGetErrorString((cudnnStatus_t)status));
 }
 
@@ -24,7 +24,7 @@ enum dl_code dl_cudnn_open(void **handle, struct dl_err *err) {
     DL_TRY(dl_gpu_open(&gpu, err));
     if (made == NULL) {
         char text[32];
-        DL_TRY(dl_cudnn_check((int)cudnnCreate(&made), "starting cuDNN", err));
+        DL_TRY(dl_cudnn_check((int)cudnnCreate(&made), "creating a cuDNN handle", err));
         snprintf(text, sizeof text, "%lu", (unsigned long)cudnnGetVersion());
         dl_print_fact("cudnn", text);
     }

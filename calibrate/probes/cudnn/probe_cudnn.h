@@ -7,7 +7,7 @@
 extern const struct dl_probe dl_probe_gpu_conv, dl_probe_gpu_norm, dl_probe_gpu_act,
     dl_probe_gpu_pool, dl_probe_gpu_softmax, dl_probe_gpu_layernorm, dl_probe_gpu_attention;
 
-/* cudnnHandle_t, made at the first call. */
+/* A cudnnHandle_t, created by the first call. */
 enum dl_code dl_cudnn_open(void **handle, struct dl_err *err);
 enum dl_code dl_cudnn_check(int status, const char *what, struct dl_err *err);
 int dl_cudnn_type(enum dl_gpu_type type); /* cudnnDataType_t */

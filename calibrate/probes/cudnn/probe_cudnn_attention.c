@@ -1,9 +1,9 @@
-/* probe_cudnn_attention.c - probe "gpu-attention": attention as frameworks compose it where no
- * fused kernel is used: cuBLAS batches of products around cuDNN's softmax. Shape "n= heads= q= d=
- * [prec=]" (samples, heads, tokens, numbers of a head); column-major, a token's numbers together.
+/* probe_cudnn_attention.c - probe "gpu-attention": attention as frameworks compose it without a
+ * fused kernel: batched GEMMs of cuBLAS around the softmax of cuDNN. Shape "n= heads= q= d=
+ * [prec=]" (samples, heads, tokens, head size); column-major, the numbers of a token contiguous.
  * fwd: S = K^T Q / sqrt(d), P = softmax(S), O = V P. bwd_data: dV = dO P^T, dP = V^T dO, dS = P (dP
- * - sum P dP), dQ = K dS / sqrt(d), dK = Q dS^T / sqrt(d), with a P from the pool: the formulas
- * hold for any. No mask and no dropout. */
+ * - sum P dP), dQ = K dS / sqrt(d), dK = Q dS^T / sqrt(d), with P from the pool: the formulas hold
+ * for any P. No mask and no dropout. */
 #include "calibrate/probes/cudnn/probe_cudnn.h"
 
 #include <cublas_v2.h>
@@ -16,10 +16,10 @@
 struct attention {
     bool backward;
     const struct dl_gpu_precision *precision;
-    cublasHandle_t products;
+    cublasHandle_t gemm;
     cudnnHandle_t handle;
     cudnnTensorDescriptor_t scores;
-    int heads, q, d;        /* heads of all samples together */
+    int heads, q, d;        /* heads: of all samples */
     size_t vectors, square; /* elements of Q, K, V or O; of S or P; rounded up for alignment */
     long sets;
     char *pool, *room;
@@ -32,7 +32,7 @@ static enum dl_code check(cublasStatus_t status, struct dl_err *err) {
                          status == CUBLAS_STATUS_ALLOC_FAILED ||
                          status == CUBLAS_STATUS_ARCH_MISMATCH;
     return dl_fail(err, refused ? DL_ERR_SYSTEM : DL_ERR_BACKEND,
-                   "a product of attention: cuBLAS status %d", (int)status);
+                   "GEMM of attention: cuBLAS status %d", (int)status);
 }
 
 static void attention_close(void *state) {
@@ -75,7 +75,7 @@ static enum dl_code setup(struct attention *a, const struct dl_point *point, str
     DL_TRY(dl_cudnn_open(&handle, err));
     a->handle = handle;
     if (made == NULL) DL_TRY(check(cublasCreate(&made), err));
-    a->products = made;
+    a->gemm = made;
     const size_t each = dl_gpu_type_bytes(a->precision->type);
     a->sets = dl_gpu_sets((double)(operand_count(a) + result_count(a)) * (double)each);
     DL_TRY(dl_gpu_pool(a->precision->type, (size_t)a->sets * operand_count(a), &pool, err));
@@ -101,7 +101,7 @@ static enum dl_code attention_open(const struct dl_point *point, void **state, s
     return code;
 }
 
-/* c[m,n] = factor a b of every head. */
+/* z[m,n] = factor x y for each head. */
 static enum dl_code multiply(const struct attention *a, int m, int n, int k, bool ta, bool tb,
                              float factor, const void *x, const void *y, void *z,
                              struct dl_err *err) {
@@ -111,7 +111,7 @@ static enum dl_code multiply(const struct attention *a, int m, int n, int k, boo
                                                                  : CUDA_R_16BF;
     const cublasComputeType_t compute =
         a->precision->input_error_frac > 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return check(cublasGemmStridedBatchedEx(a->products, ta ? CUBLAS_OP_T : CUBLAS_OP_N,
+    return check(cublasGemmStridedBatchedEx(a->gemm, ta ? CUBLAS_OP_T : CUBLAS_OP_N,
                                             tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &factor, x,
                                             type, ta ? k : m, (long long)m * k, y, type, tb ? n : k,
                                             (long long)k * n, &zero, z, type, m, (long long)m * n,
@@ -227,8 +227,7 @@ static enum dl_code attention_verify(void *state, struct dl_err *err) {
         double got = 0, most = 0;
         const double expected = expect(a, weights, head, query, i, &most);
         code = dl_gpu_read(a->precision->type, a->backward ? p.d_q : p.o, index, &got, err);
-        /* Scores and weights are stored in the precision in between: each weight is off by that
-         * much. */
+        /* Scores and weights are stored in this precision, which rounds each weight. */
         const struct dl_gpu_precision rounded = {
             a->precision->name,
             a->precision->type,
@@ -248,6 +247,13 @@ static const char *implementation(const void *state) {
     return "composed: cublas and cudnn";
 }
 
-const struct dl_probe dl_probe_gpu_attention = {
-    "gpu-attention", "attention, composed", 1e-3,           dl_gpu_absent,   attention_open,
-    attention_run,   attention_verify,      implementation, attention_close, dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_attention = {"gpu-attention",
+                                                "attention, composed of cuBLAS and cuDNN calls",
+                                                1e-3,
+                                                dl_gpu_absent,
+                                                attention_open,
+                                                attention_run,
+                                                attention_verify,
+                                                implementation,
+                                                attention_close,
+                                                dl_gpu_disturbances};

@@ -120,7 +120,7 @@ static enum dl_code describe(struct conv *c, struct dl_err *err) {
     const cudnnMathType_t math = exact                              ? CUDNN_FMA_MATH
                                  : c->precision->type == DL_GPU_F32 ? CUDNN_DEFAULT_MATH
                                                                     : CUDNN_TENSOR_OP_MATH;
-    return dl_cudnn_check((int)cudnnSetConvolutionMathType(c->op, math), "arithmetic", err);
+    return dl_cudnn_check((int)cudnnSetConvolutionMathType(c->op, math), "math type", err);
 }
 
 /* Elements of the two operands and of the result, in the order of the pool. */
@@ -143,12 +143,12 @@ static struct operands operands_of(const struct conv *c, long set) {
     return (struct operands){at, at + first * in, c->room + (size_t)set * result * out};
 }
 
-/* What the three searches return, in one shape. */
+/* Takes the result of one of the three searches. */
 static enum dl_code take(struct conv *c, int status, int found_status, int algorithm, int math,
                          size_t memory, const char *what, struct dl_err *err) {
-    DL_TRY(dl_cudnn_check(status, "searching an algorithm", err));
+    DL_TRY(dl_cudnn_check(status, "searching for an algorithm", err));
     if (found_status != CUDNN_STATUS_SUCCESS)
-        return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this %s", what);
+        return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (%s)", what);
     c->algorithm = algorithm;
     c->workspace_bytes = memory;
     if (memory > most_workspace) { /* of all shapes so far */
@@ -161,7 +161,7 @@ static enum dl_code take(struct conv *c, int status, int found_status, int algor
     return c->precision->type == DL_GPU_F32 && c->precision->input_error_frac <= 0
                ? DL_OK
                : dl_cudnn_check((int)cudnnSetConvolutionMathType(c->op, (cudnnMathType_t)math),
-                                "arithmetic", err);
+                                "math type", err);
 }
 
 static enum dl_code search(struct conv *c, struct dl_err *err) {
@@ -173,7 +173,7 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
             c->handle, c->x, o.first, c->w, o.second, c->op, c->y, o.result, ALGORITHMS, &found,
             best, workspace, workspace_size);
         if (status == CUDNN_STATUS_SUCCESS && found == 0)
-            return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this fwd");
+            return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (fwd)");
         return take(c, (int)status, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
                     best[0].memory, "fwd", err);
     }
@@ -183,7 +183,7 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
             c->handle, c->w, o.second, c->y, o.first, c->op, c->x, o.result, ALGORITHMS, &found,
             best, workspace, workspace_size);
         if (status == CUDNN_STATUS_SUCCESS && found == 0)
-            return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this bwd_data");
+            return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (bwd_data)");
         return take(c, (int)status, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
                     best[0].memory, "bwd_data", err);
     }
@@ -192,7 +192,7 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
         c->handle, c->x, o.first, c->y, o.second, c->op, c->w, o.result, ALGORITHMS, &found, best,
         workspace, workspace_size);
     if (status == CUDNN_STATUS_SUCCESS && found == 0)
-        return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this bwd_filter");
+        return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (bwd_filter)");
     return take(c, (int)status, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
                 best[0].memory, "bwd_filter", err);
 }
@@ -253,7 +253,7 @@ static enum dl_code once(void *state, long call, struct dl_err *err) {
             cudnnConvolutionBackwardFilter(c->handle, &one, c->x, o.first, c->y, o.second, c->op,
                                            (cudnnConvolutionBwdFilterAlgo_t)c->algorithm, workspace,
                                            c->workspace_bytes, &zero, c->w, o.result);
-    return dl_cudnn_check((int)status, "a convolution", err);
+    return dl_cudnn_check((int)status, "convolution", err);
 }
 
 static double conv_run(void *state, long calls, struct dl_err *err) {
@@ -261,8 +261,7 @@ static double conv_run(void *state, long calls, struct dl_err *err) {
 }
 static const char *implementation(const void *state) { return ((const struct conv *)state)->name; }
 
-/* A naive sum for one element. A position is an index into each dimension; a[] walks over the
- * summed ones. */
+/* Naive sums for single elements. A position has an index per dimension. */
 struct walk {
     const struct conv *c;
     size_t first, second; /* where the operands begin in the pool */
@@ -352,8 +351,8 @@ static double product_of(const struct conv *c, const int *extent) {
 
 static enum dl_code conv_verify(void *state, struct dl_err *err) {
     enum { SOME = 6 };
-    /* Winograd and FFT round more than a plain sum (mem: a few times for 3x3 tiles in fp32, more
-     * with fp16 transforms). */
+    /* Winograd and FFT round more than a plain sum (unverified: a few times for 3x3 tiles in fp32,
+     * more with fp16 transforms). */
     static const double SLACK = 30;
     struct conv *c = state;
     size_t first, second, result;

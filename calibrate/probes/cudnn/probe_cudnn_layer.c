@@ -1,9 +1,9 @@
-/* probe_cudnn_layer.c - probes of layers that memory bandwidth bounds: "gpu-norm" (batch
- * normalisation in training), "gpu-layernorm", "gpu-act" (relu), "gpu-pool" (max, 3x3, stride 2,
- * padding 1), "gpu-softmax". Shape "n= c= h= [prec=]" (layer normalisation and softmax: n rows of c
- * numbers), passes fwd and bwd_data. Layer normalisation is that of one image whose channels are
- * the rows: the same sums and traffic, with a factor for each row in place of each column. Backward
- * softmax and relu take their y from the pool: the formula holds for any. */
+/* probe_cudnn_layer.c - probes of bandwidth-bound layers: "gpu-norm" (batch normalization in
+ * training), "gpu-layernorm", "gpu-act" (relu), "gpu-pool" (max, 3x3, stride 2, padding 1),
+ * "gpu-softmax". Shape "n= c= h= [prec=]" (layer normalization and softmax: n rows of c numbers),
+ * passes fwd and bwd_data. Layer normalization runs as batch normalization of one image whose
+ * channels are the rows: the same sums and traffic, with a factor per row instead of per column.
+ * Backward softmax and relu take y from the pool: the formulas hold for any y. */
 #include "calibrate/probes/cudnn/probe_cudnn.h"
 
 #include <cuda_runtime_api.h>
@@ -21,11 +21,11 @@ struct layer {
     cudnnTensorDescriptor_t x, y, channel;
     cudnnActivationDescriptor_t act;
     cudnnPoolingDescriptor_t pool;
-    int n, c, h, w, out;        /* w is h, but for rows */
+    int n, c, h, w, out;        /* w equals h, except for layer normalization */
     size_t in_count, out_count; /* elements of x and y, rounded up for alignment */
     long sets;
     char *first, *room; /* operands; results */
-    float *factors;     /* of normalisation: scale, bias, their gradients */
+    float *factors;     /* of a normalization: scale, bias, their gradients */
 };
 static const double EPSILON = 1e-5;
 
@@ -57,7 +57,7 @@ static enum dl_code make_factors(struct layer *l, struct dl_err *err) {
         code = cudaMemcpy(device, host, 4 * c * sizeof *host, cudaMemcpyHostToDevice);
     l->factors = device;
     free(host);
-    return dl_gpu_check((int)code, "factors of a normalisation", err);
+    return dl_gpu_check((int)code, "factors of a normalization", err);
 }
 
 static enum dl_code describe(struct layer *l, struct dl_err *err) {
@@ -91,7 +91,7 @@ static enum dl_code describe(struct layer *l, struct dl_err *err) {
 }
 
 /* Operands of a set in the pool: x, then dy (backward), then y (backward of relu and softmax).
- * Results: dx or y; and the y that backward pooling needs, which must be the true one. */
+ * Results: dx or y, and for backward pooling the y of its forward pass. */
 struct operands {
     void *x, *dy, *y, *result, *true_y;
 };
@@ -356,8 +356,8 @@ static const char *implementation(const void *state) {
     const struct dl_probe variable = {                                                             \
         name,      summary,      1e-3,           dl_gpu_absent, open,                              \
         layer_run, layer_verify, implementation, layer_close,   dl_gpu_disturbances}
-LAYER(dl_probe_gpu_norm, "gpu-norm", "batch normalisation, cuDNN", norm_open);
-LAYER(dl_probe_gpu_layernorm, "gpu-layernorm", "layer normalisation, cuDNN", layernorm_open);
+LAYER(dl_probe_gpu_norm, "gpu-norm", "batch normalization, cuDNN", norm_open);
+LAYER(dl_probe_gpu_layernorm, "gpu-layernorm", "layer normalization, cuDNN", layernorm_open);
 LAYER(dl_probe_gpu_act, "gpu-act", "activation (relu), cuDNN", act_open);
 LAYER(dl_probe_gpu_pool, "gpu-pool", "pooling, cuDNN", pool_open);
 LAYER(dl_probe_gpu_softmax, "gpu-softmax", "softmax, cuDNN", softmax_open);

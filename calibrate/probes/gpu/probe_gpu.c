@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One tile of random numbers is 1 Mi elements: long enough for the caches of one unit, short enough
- * to make at once. */
+/* A tile has 1 Mi elements: larger than the caches of a multiprocessor, small enough to generate at
+ * once. */
 enum { TILE = 1 << 20 };
 static const double SETS_BYTES_PER_L2 = 2.0;
 enum { MOST_SETS = 256 };
 
-/* One device is used by a process; its memory outlives the points. */
+/* A process uses one device; its memory outlives the points. */
 static struct {
     struct dl_gpu gpu;
     bool open;
     int chosen;
-    float *tile, *rounded; /* the random numbers, and as the pool's type has them */
+    float *tile, *rounded; /* the random numbers, and the same rounded to the type of the pool */
     void *pool, *room;
     enum dl_gpu_type pool_type;
     size_t pool_elements, room_bytes;
@@ -30,9 +30,9 @@ void dl_gpu_choose(int ordinal) { here.chosen = ordinal; }
 enum dl_code dl_gpu_check(int cuda_error, const char *what, struct dl_err *err) {
     const cudaError_t code = (cudaError_t)cuda_error;
     if (code == cudaSuccess) return DL_OK;
-    cudaGetLastError(); /* so that the next call is not blamed */
+    cudaGetLastError(); /* clears the error, which the next call would report */
     return dl_fail(err, code == cudaErrorMemoryAllocation ? DL_ERR_SYSTEM : DL_ERR_BACKEND,
-                   "%s: CUDA says %s (%d)", what, cudaGetErrorString(code), cuda_error);
+                   "%s: CUDA: %s (%d)", what, cudaGetErrorString(code), cuda_error);
 }
 
 static const char *driver_reason(int code) {
@@ -42,16 +42,16 @@ static const char *driver_reason(int code) {
         cudaDriverGetVersion(&driver);
         cudaRuntimeGetVersion(&runtime);
         if (driver == 0)
-            return "no NVIDIA driver here (libcuda.so.1): run on a GPU node, or install the driver";
+            return "no NVIDIA driver here (libcuda.so.1): run on a GPU node or install the driver";
         snprintf(text, sizeof text,
-                 "the NVIDIA driver serves CUDA %d.%d, dlmodel was built with %d.%d: update the "
-                 "driver, or build with an older CUDA",
+                 "the NVIDIA driver supports CUDA %d.%d, but dlmodel was built with %d.%d: update "
+                 "the driver or build with an older CUDA",
                  driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
         return text;
     }
     if (code == cudaErrorNoDevice)
-        return "no GPU is visible (CUDA_VISIBLE_DEVICES? an allocation without --gpus?)";
-    snprintf(text, sizeof text, "CUDA does not start: %s (%d)",
+        return "no GPU is visible (check CUDA_VISIBLE_DEVICES and the allocation's --gpus)";
+    snprintf(text, sizeof text, "CUDA cannot be initialized: %s (%d)",
              cudaGetErrorString((cudaError_t)code), code);
     return text;
 }
@@ -82,7 +82,7 @@ static int capability(void) {
            attribute(cudaDevAttrComputeCapabilityMinor);
 }
 
-/* Others' work would be measured as this device's slowness. */
+/* Work of other processes would appear as slowness of this device. */
 static enum dl_code check_quiet(const struct dl_nvml_state *state, struct dl_err *err) {
     const struct dl_gpu *g = &here.gpu;
     static const double BUSY_FRAC = 0.1;
@@ -90,15 +90,13 @@ static enum dl_code check_quiet(const struct dl_nvml_state *state, struct dl_err
     if (state->processes > 0) {
         return dl_fail(err, DL_ERR_BACKEND,
                        "GPU %d is in use by process %ld (%d in all): wait for it, choose another "
-                       "GPU with CUDA_VISIBLE_DEVICES, "
-                       "or measure all the same with DLMODEL_GPU_BUSY=1",
+                       "GPU with CUDA_VISIBLE_DEVICES, or set DLMODEL_GPU_BUSY=1 to measure anyway",
                        g->ordinal, state->other_pid, state->processes);
     }
     if (state->busy_frac > BUSY_FRAC) {
         return dl_fail(err, DL_ERR_BACKEND,
                        "GPU %d is %.0f %% busy with other work: wait for it, choose another GPU "
-                       "with CUDA_VISIBLE_DEVICES, or "
-                       "measure all the same with DLMODEL_GPU_BUSY=1",
+                       "with CUDA_VISIBLE_DEVICES, or set DLMODEL_GPU_BUSY=1 to measure anyway",
                        g->ordinal, 100 * state->busy_frac);
     }
     return DL_OK;
@@ -111,23 +109,23 @@ static enum dl_code start(struct dl_err *err) {
     if (absent != NULL) return dl_fail(err, DL_ERR_BACKEND, "%s", absent);
     g->ordinal = here.chosen < 0 ? 0 : here.chosen;
     if (g->ordinal >= g->count)
-        return dl_fail(err, DL_ERR_BACKEND, "GPU %d was asked for, %d are visible", g->ordinal,
+        return dl_fail(err, DL_ERR_BACKEND, "GPU %d requested, but only %d are visible", g->ordinal,
                        g->count);
     size_t free_bytes = 0, total = 0;
     struct dl_nvml_state state;
-    /* Before this process has a context: whoever is there is another one. */
+    /* Before this process has a context, every process on the device is another one. */
     if (cudaDeviceGetPCIBusId(g->pci, (int)sizeof g->pci, g->ordinal) != cudaSuccess) g->pci[0] = 0;
     if (dl_nvml_read(g->pci, DL_NVML_ALL, &state)) DL_TRY(check_quiet(&state, err));
     const cudaError_t code = cudaSetDevice(g->ordinal);
     if (code == cudaErrorDevicesUnavailable || code == cudaErrorDeviceAlreadyInUse) {
         return dl_fail(err, DL_ERR_BACKEND,
-                       "GPU %d is in use by another process and serves one alone: wait for it, or "
-                       "choose another with CUDA_VISIBLE_DEVICES",
+                       "GPU %d is in exclusive use by another process: wait for it or choose "
+                       "another with CUDA_VISIBLE_DEVICES",
                        g->ordinal);
     }
-    DL_TRY(dl_gpu_check((int)code, "choosing the GPU", err));
-    DL_TRY(dl_gpu_check((int)cudaFree(NULL), "starting the GPU", err));
-    DL_TRY(dl_gpu_check((int)cudaMemGetInfo(&free_bytes, &total), "asking for memory", err));
+    DL_TRY(dl_gpu_check((int)code, "selecting the GPU", err));
+    DL_TRY(dl_gpu_check((int)cudaFree(NULL), "creating a context", err));
+    DL_TRY(dl_gpu_check((int)cudaMemGetInfo(&free_bytes, &total), "querying device memory", err));
     g->processes = dl_nvml_read(g->pci, DL_NVML_PROCESSES, &state) ? state.processes : 0;
     if (cudaGetDeviceProperties(&properties, g->ordinal) == cudaSuccess)
         snprintf(g->name, sizeof g->name, "%s", properties.name);
@@ -187,12 +185,12 @@ static enum dl_code fill(enum dl_gpu_type type, size_t tiles, struct dl_err *err
 }
 
 enum dl_code dl_gpu_pool(enum dl_gpu_type type, size_t elements, void **out, struct dl_err *err) {
-    /* one more: views that begin inside the first */
+    /* one more tile: views may begin inside the first */
     const size_t tiles = (elements + TILE - 1) / TILE + 1;
     if (here.pool == NULL || here.pool_type != type || here.pool_elements < tiles * TILE) {
         drop_pool();
         DL_TRY(dl_gpu_check((int)cudaMalloc(&here.pool, tiles * TILE * dl_gpu_type_bytes(type)),
-                            "room for operands", err));
+                            "allocating operands", err));
         here.pool_type = type;
         here.pool_elements = tiles * TILE;
         const enum dl_code code = fill(type, tiles, err);
@@ -210,7 +208,7 @@ enum dl_code dl_gpu_room(size_t bytes, void **out, struct dl_err *err) {
         if (here.room != NULL) cudaFree(here.room);
         here.room = NULL;
         here.room_bytes = 0;
-        DL_TRY(dl_gpu_check((int)cudaMalloc(&here.room, bytes), "room for results", err));
+        DL_TRY(dl_gpu_check((int)cudaMalloc(&here.room, bytes), "allocating results", err));
         here.room_bytes = bytes;
     }
     *out = here.room;
@@ -245,7 +243,7 @@ static void number_fact(const char *key, double value) {
     dl_print_fact(key, text);
 }
 
-/* PCI names of all visible devices. */
+/* Prints PCI names, peer access, links and adapters of all visible devices. */
 static void topology_facts(void) {
     enum { MOST = 16 };
     char pci[MOST][32], text[MOST * 33] = "";
@@ -265,7 +263,7 @@ static void topology_facts(void) {
     }
     if (count > 1) dl_print_fact("gpu_peer_access", peers ? "yes" : "no");
     dl_nvml_link_facts((const char(*)[32])pci, count);
-    const char *sys = getenv("DLMODEL_SYS"); /* tests have one of their own */
+    const char *sys = getenv("DLMODEL_SYS"); /* tests use a tree of their own */
     dl_nic_facts(sys != NULL ? sys : "/sys", pci[here.gpu.ordinal < count ? here.gpu.ordinal : 0]);
 }
 
@@ -277,7 +275,7 @@ void dl_gpu_facts(void) {
     int runtime = 0, driver = 0;
     char text[64];
     if (dl_gpu_absent() != NULL) return;
-    /* These a busy device tells too: that it is there, so that measuring it ends with the reason.
+    /* Printed for a busy device too, so that calibrate tries to measure it and reports the reason.
      */
     if (!said) {
         here.gpu.ordinal = here.chosen < 0 ? 0 : here.chosen;
@@ -304,7 +302,8 @@ void dl_gpu_facts(void) {
         topology_facts();
     }
     if (!dl_nvml_read(g->pci, DL_NVML_ALL, &state)) {
-        dl_print_fact("nvml", "not there: clocks, power and other processes were not watched");
+        dl_print_fact("nvml",
+                      "not installed: clocks, power and other processes were not monitored");
         return;
     }
     number_fact("gpu_clock_hz", state.clock_hz);
@@ -314,7 +313,7 @@ void dl_gpu_facts(void) {
     dl_gpu_disturbance_facts();
 }
 
-/* Without a GPU that is free --list still answers; measuring ends with a sentence. */
+/* Without a free GPU, --list still works, and measuring ends with the reason. */
 int dl_gpu_main(int argc, char **argv, const struct dl_probe *const *probes) {
     const struct dl_gpu *gpu;
     struct dl_err err = {0};

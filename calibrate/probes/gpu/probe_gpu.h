@@ -1,13 +1,11 @@
-/* probe_gpu.h - what the probe programs of a GPU share: the device, random operands, timing by
- * events, NVML. No vendor header here; CUDA's status codes travel as int.
+/* probe_gpu.h - what the GPU probe programs share: the device, random operands, timing by events,
+ * NVML. No vendor header here; CUDA status codes are passed as int.
  *
- * Operands come from a pool in device memory: one tile of random numbers repeated, so that no shape
- * waits for the host to fill it and the host knows every element. Each call of a block takes other
- * parts of the pool, until more than twice the L2 cache has gone by: operands are cold, as they are
- * in a training step. A block of short kernels is queued behind a long memset: the device never
- * waits for the host between them. What events then say is time per kernel with the gap to the next
- * one in it.
- */
+ * Operands come from a pool in device memory, which repeats one tile of random numbers: no shape
+ * waits for the host to fill it, and the host knows every element. The calls of a block cycle
+ * through parts of the pool that exceed twice the L2 cache: operands are cold, as in a training
+ * step. A block of short kernels is queued behind a long memset, so that the device never waits for
+ * the host between them. Events then give the time per kernel including the gap to the next one. */
 #ifndef DL_CALIBRATE_PROBES_GPU_PROBE_GPU_H
 #define DL_CALIBRATE_PROBES_GPU_PROBE_GPU_H
 
@@ -24,7 +22,7 @@ struct dl_gpu_precision {
     double input_error_frac, sum_error_frac;
     double output_error_frac; /* relative rounding of the result */
 };
-/* That of a shape ("prec=mixed"; absent: fp32); NULL: unknown. */
+/* The precision of a shape ("prec=mixed"; absent: fp32); NULL: unknown. */
 const struct dl_gpu_precision *dl_gpu_precision_of(const struct dl_point *point);
 
 size_t dl_gpu_type_bytes(enum dl_gpu_type type);
@@ -36,22 +34,22 @@ struct dl_gpu {
     int ordinal, count;
     int capability; /* 70: 7.0 */
     int units;      /* streaming multiprocessors */
-    int processes;  /* that NVML saw on it once this one was there */
+    int processes;  /* that NVML lists once this process uses the device */
     double l2_bytes, memory_bytes;
     char name[256], pci[32];
 };
 
-/* Why no GPU can be measured here, or NULL. A sentence; asks the driver once. */
+/* The reason why no GPU can be measured here, or NULL. Queries the driver once. */
 const char *dl_gpu_absent(void);
 /* The device with its context, warmed up; the same one in every call. */
 enum dl_code dl_gpu_open(const struct dl_gpu **out, struct dl_err *err);
-/* Before dl_gpu_open: which of the visible devices. -1 (as at first): the first. */
+/* Call before dl_gpu_open: selects a visible device. -1 (default): the first. */
 void dl_gpu_choose(int ordinal);
-/* "key": value facts of driver, device, topology, and of what disturbed the blocks so far. */
+/* Prints facts of driver, device and topology, and what has disturbed the blocks so far. */
 void dl_gpu_facts(void);
 
-/* DL_ERR_SYSTEM for want of memory (other points go on), else DL_ERR_BACKEND with `what` and CUDA's
- * words. */
+/* DL_ERR_SYSTEM when device memory is exhausted (other points go on), else DL_ERR_BACKEND with
+ * `what` and CUDA's message. */
 enum dl_code dl_gpu_check(int cuda_error, const char *what, struct dl_err *err);
 
 /* Random elements of a type, at least `elements` of them, on the device; valid until the next call.
@@ -65,38 +63,39 @@ enum dl_code dl_gpu_read(enum dl_gpu_type type, const void *array, size_t index,
                          struct dl_err *err);
 /* on the device */
 enum dl_code dl_gpu_copy(void *to, const void *from, size_t bytes, struct dl_err *err);
-/* Sets of operands, `bytes` each, to take in turn so that none is in the cache when it is used
- * again. */
+/* Number of operand sets of `bytes` each to cycle through so that none is still cached when it is
+ * used again. */
 long dl_gpu_sets(double bytes);
 
 /* Seconds of `calls` calls of launch(state, 0), launch(state, 1), ... on the device; NAN with *err.
  */
 double dl_gpu_time(enum dl_code (*launch)(void *state, long call, struct dl_err *err), void *state,
                    long calls, struct dl_err *err);
-/* As dl_probe.preemptions: blocks that thermal or power emergencies or other processes on the
- * device disturbed. */
+/* As dl_probe.preemptions: blocks disturbed by thermal or power throttling or by other processes on
+ * the device. */
 long dl_gpu_disturbances(void);
 void dl_gpu_disturbance_facts(void);
 
-/* main() of a probe program of one GPU. */
+/* main() of a probe program that uses one GPU. */
 int dl_gpu_main(int argc, char **argv, const struct dl_probe *const *probes);
 void dl_gpu_conditions(double *clock_hz, double *power_w); /* as dl_probe_conditions takes it */
 
-/* |got - expected| within the precision's rounding of a sum of `terms` products of numbers below 1?
- * `slack` multiplies (Winograd, FFT). Else DL_ERR_BACKEND that names element and values. */
+/* DL_OK if |got - expected| is within the rounding of a sum of `terms` products of numbers below 1
+ * in this precision, times `slack` (Winograd, FFT). Else DL_ERR_BACKEND with element and values. */
 enum dl_code dl_gpu_judge(const struct dl_gpu_precision *precision, double terms, double slack,
                           size_t index, double got, double expected, struct dl_err *err);
 
-/* NVML, loaded when it is there (probe_gpu_nvml.c). All values NAN or 0 without it. */
+/* NVML, loaded when installed (probe_gpu_nvml.c). Without it all values are NAN or 0. */
 struct dl_nvml_state {
     double clock_hz, memory_clock_hz, power_w, power_limit_w, busy_frac;
-    long temperature_c;                /* 0: unknown */
-    bool thermal, brake, power_capped; /* why clocks are low: heat, power supply, the power limit */
-    /* on the device, this one among them (in a container it may go by another number) */
+    long temperature_c; /* 0: unknown */
+    bool thermal, brake,
+        power_capped; /* why clocks are low: temperature, power brake, power limit */
+    /* on the device, including this one (which may have another pid outside its container) */
     int processes;
-    long other_pid; /* one that has not this process's number; 0: none */
+    long other_pid; /* a process other than this one; 0: none */
 };
-/* what to ask for besides the reasons of low clocks */
+/* what to read besides clock, power and throttle reasons */
 enum { DL_NVML_PROCESSES = 1, DL_NVML_ALL = 2 };
 bool dl_nvml_read(const char *pci, int what, struct dl_nvml_state *out);
 const char *dl_nvml_driver(void); /* version, or NULL */

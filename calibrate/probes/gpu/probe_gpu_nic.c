@@ -1,6 +1,6 @@
 /* probe_gpu_nic.c - network adapters of this node from /sys, each with its rate and its distance to
- * a GPU in the words of 'nvidia-smi topo': PIX below one PCI switch, PXB several, PHB through the
- * host bridge, NODE inside a NUMA node, SYS. */
+ * a GPU in the terms of 'nvidia-smi topo': PIX one PCI switch, PXB several, PHB the host bridge,
+ * NODE within a NUMA node, SYS across NUMA nodes. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "calibrate/probes/gpu/probe_gpu.h"
 
@@ -13,7 +13,7 @@
 
 enum { PATH_SIZE = 4096, MOST = 16 };
 
-/* First line of a file; false: not there. */
+/* First line of a file; false: none. */
 static bool read_line(const char *path, char *out, size_t out_size) {
     FILE *file = fopen(path, "r");
     if (file == NULL) return false;

@@ -21,7 +21,7 @@ size_t dl_gpu_type_bytes(enum dl_gpu_type type) {
     return type == DL_GPU_F32 ? 4 : type == DL_GPU_F8 ? 1 : 2;
 }
 
-/* Exponent field (0: subnormal) and whole number of units in the last place. */
+/* Exponent field (0: subnormal) and significand in units of the last place. */
 static void split(const struct format *f, double magnitude, long *field, long *units) {
     const int bias = (1 << (f->exponent_bits - 1)) - 1;
     int exponent = 0;
@@ -89,8 +89,8 @@ double dl_gpu_round(enum dl_gpu_type type, double value) {
     return dl_gpu_decode(type, bits);
 }
 
-/* fp32 sums in any order: a few 1e-7 a term. tf32 keeps 11 bits of an operand. fp8 products are
- * summed with about 14 bits on Hopper (mem). */
+/* fp32 sums in any order: a few 1e-7 per term. tf32 keeps 11 bits of an operand. Hopper sums fp8
+ * products with about 14 bits (unverified). */
 static const struct dl_gpu_precision precisions[] = {
     {"fp32", DL_GPU_F32, DL_GPU_F32, 0, 0, 1e-6, 1e-6},
     {"tf32", DL_GPU_F32, DL_GPU_F32, 80, 1e-3, 1e-6, 1e-6},

@@ -1,4 +1,4 @@
-/* probe_gpu_time.c - timing by events, and what disturbs it. See probe_gpu.h. */
+/* probe_gpu_time.c - timing by events, and disturbances of it. See probe_gpu.h. */
 #include "calibrate/probes/gpu/probe_gpu.h"
 
 #include <cuda_runtime_api.h>
@@ -6,15 +6,15 @@
 #include <stdio.h>
 
 enum {
-    CHUNK = 256,        /* calls between two events: fewer than the driver queues (1024, mem) */
-    ATTEMPTS = 4,       /* to hide the host's time behind a longer memset */
+    CHUNK = 256,  /* calls between two events: fewer than the driver can queue (1024, unverified) */
+    ATTEMPTS = 4, /* to hide the launch time of the host behind a longer memset */
     BLOCKER = 64 << 20, /* bytes of one memset */
 };
 static const double FIRST_HIDE_S = 1e-3, MOST_HIDE_S = 0.05;
-/* device time below this much of the host's: the device may have waited */
+/* below this ratio of device to host time, the device may have waited */
 static const double HOST_BOUND_FRAC = 1.2;
 static const double WARM_S = 0.3;  /* until clocks have risen */
-static const double LOOK_S = 0.25; /* between two looks at other processes */
+static const double LOOK_S = 0.25; /* between two checks for other processes */
 
 static struct {
     cudaEvent_t begin, end;
@@ -42,20 +42,19 @@ static enum dl_code elapsed(double *seconds, struct dl_err *err) {
 static enum dl_code block_device(double seconds, struct dl_err *err) {
     const double memsets = ceil(seconds * timer.memset_bytes_per_s / BLOCKER);
     for (double i = 0; i < memsets; i++) {
-        DL_TRY(dl_gpu_check((int)cudaMemsetAsync(timer.blocker, 0, BLOCKER, NULL), "filling memory",
-                            err));
+        DL_TRY(dl_gpu_check((int)cudaMemsetAsync(timer.blocker, 0, BLOCKER, NULL), "memset", err));
     }
     return DL_OK;
 }
 
-/* Events, the memset's rate, clocks up. */
+/* Creates events, raises the clocks, and measures the rate of memset. */
 static enum dl_code prepare(struct dl_err *err) {
     if (timer.ready) return DL_OK;
     DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&timer.begin, cudaEventDefault),
-                        "making an event", err));
+                        "creating an event", err));
     DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&timer.end, cudaEventDefault),
-                        "making an event", err));
-    DL_TRY(dl_gpu_check((int)cudaMalloc(&timer.blocker, BLOCKER), "room for a memset", err));
+                        "creating an event", err));
+    DL_TRY(dl_gpu_check((int)cudaMalloc(&timer.blocker, BLOCKER), "allocating a memset", err));
     timer.memset_bytes_per_s = BLOCKER; /* one memset at first */
     double seconds = 0;
     const double start = dl_now_s();
@@ -78,7 +77,7 @@ static enum dl_code chunk(enum dl_code (*launch)(void *, long, struct dl_err *),
         DL_TRY(dl_gpu_check((int)cudaEventRecord(timer.begin, NULL), "recording an event", err));
         for (long i = 0; i < calls; i++) DL_TRY(launch(state, first + i, err));
         const double queued_s = dl_now_s() - host;
-        /* the device began before all were queued */
+        /* the device started before all calls were queued */
         const bool drained = cudaEventQuery(timer.begin) == cudaSuccess;
         DL_TRY(elapsed(seconds, err));
         if (!drained || *seconds > HOST_BOUND_FRAC * queued_s || attempt + 1 == ATTEMPTS ||
@@ -125,7 +124,7 @@ void dl_gpu_disturbance_facts(void) {
     char text[200];
     if (seen.blocks == 0) return;
     snprintf(text, sizeof text,
-             "%ld of %ld blocks: %ld too hot, %ld power supply, %ld beside another process",
+             "%ld of %ld blocks: %ld thermal throttling, %ld power brake, %ld concurrent processes",
              seen.count, seen.blocks, seen.thermal, seen.braked, seen.shared);
     dl_print_fact("gpu_disturbed", text);
     snprintf(text, sizeof text, "%ld of %ld blocks", seen.capped, seen.blocks);

@@ -1,10 +1,10 @@
 /* probe_mpi.c - dlmodel-probe-mpi, started by mpirun, srun or another launcher. Probes "pingpong"
  * (ranks 0 and 1, one way = half a round trip) and the collectives. Shape "bytes= ranks=", pass:
- * the transport that the caller chose. `bytes` is the whole buffer of a rank: what it gathers,
- * scatters or sends to all together. Ranks beyond `ranks` sleep until the next point. The time of a
- * block is the slowest rank's, and all ranks know it: they decide alike when to stop. Rank 0
- * prints. "gpu-pingpong" and "gpu-allreduce" are the same from and to memory of each rank's GPU,
- * where MPI can (probe_mpi_device.c).
+ * the transport that the caller chose. `bytes` is the whole buffer of a rank, which it gathers,
+ * scatters or sends in total. Ranks beyond `ranks` sleep until the next point. The time of a block
+ * is that of the slowest rank; all ranks know it, so that they decide alike when to stop. Rank 0
+ * prints. "gpu-pingpong" and "gpu-allreduce" are the same with device buffers, where MPI supports
+ * them (probe_mpi_device.c).
  *   --survey: pairs of nodes (probe_mpi_survey.c). --hello: start and end, to see who can.
  * Not modelled: placement of ranks (the caller binds nothing). */
 #include "calibrate/probes/common/probe_common.h"
@@ -26,15 +26,15 @@ struct exchange {
     double last_s; /* of the last call; all ranks have the same */
     bool device;
     float *send, *receive; /* as MPI has them */
-    /* in host memory: the same, or what is copied there and from there */
+    /* in host memory: the same buffers, or copies of the device buffers */
     float *host_send, *host_receive;
 };
 
-/* Ranks leave a barrier at different times, up to a message apart, and the first call behind it
- * waits for the last of them: where that could matter, a call that does not count comes first. */
+/* Ranks leave a barrier up to a message apart, and the first call after it waits for the last of
+ * them: for short calls, an untimed call comes first. */
 static const double SKEWED_BELOW_S = 0.05;
 
-/* of the point that is measured: preemptions get no state */
+/* of the current point: `preemptions` gets no state */
 static MPI_Comm current = MPI_COMM_NULL;
 
 static const char *unavailable(void) { return NULL; }
@@ -63,7 +63,7 @@ static enum dl_code on_device(struct exchange *e, size_t room, struct dl_err *er
                          : code;
 }
 
-/* Before a check: what was received, in host memory. */
+/* Copies the received data to host memory for a check. */
 static bool fetch(const struct exchange *e) {
     struct dl_err err;
     const size_t room = (size_t)e->share * (size_t)e->ranks + 1;
@@ -71,7 +71,7 @@ static bool fetch(const struct exchange *e) {
            dl_mpi_device_get(e->host_receive, e->receive, room * sizeof(float), &err) == DL_OK;
 }
 
-/* Ranks must fail together, else the others wait for ever. Buffers have room for a whole share of
+/* All ranks fail if one does; else the others would wait forever. Buffers hold a full share for
  * each rank. */
 static enum dl_code exchange_fill(struct exchange *e, const struct dl_point *point,
                                   struct dl_err *err) {
@@ -96,8 +96,8 @@ static enum dl_code exchange_fill(struct exchange *e, const struct dl_point *poi
     return any ? dl_fail(err, DL_ERR_SYSTEM, "out of memory for messages %s", point->shape) : DL_OK;
 }
 
-/* DL_ERR_SYSTEM on a rank that has no part in this point: it goes on to the next and waits there.
- */
+/* DL_ERR_SYSTEM on a rank that does not take part in this point: it continues to the next one and
+ * waits there. */
 static enum dl_code open_anywhere(bool device, const struct dl_point *point, void **state,
                                   struct dl_err *err) {
     int rank, ranks;
@@ -105,17 +105,20 @@ static enum dl_code open_anywhere(bool device, const struct dl_point *point, voi
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const long wanted = dl_point_number(point, "ranks", ranks);
     struct exchange *e = calloc(1, sizeof *e);
-    if (e == NULL) MPI_Abort(MPI_COMM_WORLD, DL_ERR_SYSTEM); /* the others could not be told */
+    if (e == NULL)
+        MPI_Abort(MPI_COMM_WORLD, DL_ERR_SYSTEM); /* the other ranks would wait forever */
     e->device = device;
     dl_mpi_gather_ranks();
     if (wanted > ranks) {
         free(e);
-        return dl_fail(err, DL_ERR_SYSTEM, "%ld ranks, but only %d were started", wanted, ranks);
+        return dl_fail(err, DL_ERR_SYSTEM, "needs %ld ranks, but only %d were started", wanted,
+                       ranks);
     }
     MPI_Comm_split(MPI_COMM_WORLD, rank < wanted ? 0 : MPI_UNDEFINED, rank, &e->comm);
-    const enum dl_code code = e->comm == MPI_COMM_NULL
-                                  ? dl_fail(err, DL_ERR_SYSTEM, "no part in this point")
-                                  : exchange_fill(e, point, err);
+    const enum dl_code code =
+        e->comm == MPI_COMM_NULL
+            ? dl_fail(err, DL_ERR_SYSTEM, "this rank takes no part in the point")
+            : exchange_fill(e, point, err);
     if (code != DL_OK)
         exchange_close(e);
     else
@@ -164,7 +167,8 @@ static double pingpong_run(void *state, long calls, struct dl_err *err) {
     return slowest(e, e->rank < 2 ? 0.5 * (MPI_Wtime() - began) : 0);
 }
 
-/* These need something of every rank before they end: call follows call. */
+/* Each of these needs data of every rank before it ends, so the calls can follow each other
+ * directly. */
 #define COLLECTIVE(name, call)                                                                     \
     static double name(void *state, long calls, struct dl_err *err) {                              \
         (void)err;                                                                                 \
@@ -188,8 +192,8 @@ COLLECTIVE(reducescatter_run,
 COLLECTIVE(alltoall_run,
            MPI_Alltoall(e->send, e->share, MPI_FLOAT, e->receive, e->share, MPI_FLOAT, e->comm))
 
-/* The root could begin the next while the last still travels: a barrier stands between them,
- * outside the time. */
+/* The root could start a broadcast while the previous one is in flight: an untimed barrier
+ * separates them. */
 static double broadcast_run(void *state, long calls, struct dl_err *err) {
     (void)err;
     const struct exchange *e = state;
@@ -203,14 +207,14 @@ static double broadcast_run(void *state, long calls, struct dl_err *err) {
     return slowest(e, sum);
 }
 
-static enum dl_code agree(const struct exchange *e, bool wrong, const char *what,
-                          struct dl_err *err) {
+static enum dl_code any_wrong(const struct exchange *e, bool wrong, const char *what,
+                              struct dl_err *err) {
     int mine = wrong, any = 0;
     MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, e->comm);
     return any ? dl_fail(err, DL_ERR_BACKEND, "%s", what) : DL_OK;
 }
 
-/* What `rank` sends, into the own send buffer of the host. */
+/* Fills the host send buffer with what `rank` sends. */
 static void fill_as(const struct exchange *e, int rank) {
     dl_fill_random(e->host_send, (size_t)e->share * (size_t)e->ranks + 1, (uint64_t)rank + 1);
 }
@@ -224,7 +228,7 @@ static enum dl_code pingpong_verify(void *state, struct dl_err *err) {
         wrong = !fetch(e) || memcmp(e->host_send, e->host_receive,
                                     (size_t)e->bytes / sizeof(float) * sizeof(float)) != 0;
     }
-    return agree(e, wrong, "a message arrived changed", err);
+    return any_wrong(e, wrong, "a message delivered wrong data", err);
 }
 
 /* received[i], i < count, is the sum over ranks of what they have at first + i. */
@@ -243,17 +247,17 @@ static bool is_sum(const struct exchange *e, size_t first, size_t count) {
 
 static enum dl_code allreduce_verify(void *state, struct dl_err *err) {
     const struct exchange *e = state;
-    return agree(e, !is_sum(e, 0, e->count), "the sum of an all-reduce is wrong", err);
+    return any_wrong(e, !is_sum(e, 0, e->count), "the sum of an all-reduce is wrong", err);
 }
 
 static enum dl_code reducescatter_verify(void *state, struct dl_err *err) {
     const struct exchange *e = state;
     const size_t share = (size_t)e->share;
-    return agree(e, !is_sum(e, share * (size_t)e->rank, share),
-                 "the sum of a reduce-scatter is wrong", err);
+    return any_wrong(e, !is_sum(e, share * (size_t)e->rank, share),
+                     "the sum of a reduce-scatter is wrong", err);
 }
 
-/* Share r of what was received is what rank r has at `first`. */
+/* Share r of the received data equals what rank r sends at `first`. */
 static bool has_shares(const struct exchange *e, size_t first) {
     bool good = true;
     const size_t share = (size_t)e->share;
@@ -267,13 +271,13 @@ static bool has_shares(const struct exchange *e, size_t first) {
 
 static enum dl_code allgather_verify(void *state, struct dl_err *err) {
     const struct exchange *e = state;
-    return agree(e, !has_shares(e, 0), "an all-gather gathered something else", err);
+    return any_wrong(e, !has_shares(e, 0), "an all-gather delivered wrong data", err);
 }
 
 static enum dl_code alltoall_verify(void *state, struct dl_err *err) {
     const struct exchange *e = state;
-    return agree(e, !has_shares(e, (size_t)e->share * (size_t)e->rank),
-                 "an all-to-all delivered something else", err);
+    return any_wrong(e, !has_shares(e, (size_t)e->share * (size_t)e->rank),
+                     "an all-to-all delivered wrong data", err);
 }
 
 static enum dl_code broadcast_verify(void *state, struct dl_err *err) {
@@ -281,7 +285,7 @@ static enum dl_code broadcast_verify(void *state, struct dl_err *err) {
     fill_as(e, 0);
     const bool wrong =
         e->rank != 0 && memcmp(e->host_send, e->host_receive, e->count * sizeof(float)) != 0;
-    return agree(e, wrong, "a broadcast arrived changed", err);
+    return any_wrong(e, wrong, "a broadcast delivered wrong data", err);
 }
 
 static void facts(void) {
@@ -292,19 +296,19 @@ static void facts(void) {
     dl_print_fact("mpi", text);
 }
 
-/* A block of many calls: the barrier before it and the agreement after it take microseconds
- * themselves; and what ranks are apart at the start of a collective goes into its time. */
+/* A block holds many calls: the barrier before it and the reduction after it take microseconds
+ * themselves, and the skew of the ranks at the start of a collective counts as its time. */
 #define PROBE(probe, text, block_s)                                                                \
     static const struct dl_probe probe = {                                                         \
         #probe,      text,           block_s, unavailable,    exchange_open,                       \
         probe##_run, probe##_verify, NULL,    exchange_close, any_preemptions}
-PROBE(pingpong, "MPI point to point", 200e-6);
+PROBE(pingpong, "MPI point-to-point", 200e-6);
 PROBE(allreduce, "MPI all-reduce", 10e-3);
 PROBE(allgather, "MPI all-gather", 10e-3);
 PROBE(broadcast, "MPI broadcast", 2e-3);
 PROBE(reducescatter, "MPI reduce-scatter", 10e-3);
 PROBE(alltoall, "MPI all-to-all", 10e-3);
-static const struct dl_probe gpu_pingpong = {"gpu-pingpong",  "MPI point to point, device buffers",
+static const struct dl_probe gpu_pingpong = {"gpu-pingpong",  "MPI point-to-point, device buffers",
                                              200e-6,          dl_mpi_device_absent,
                                              device_open,     pingpong_run,
                                              pingpong_verify, NULL,
@@ -334,7 +338,7 @@ int main(int argc, char **argv) {
         dl_mpi_print_hosts();
         status = dl_mpi_survey();
     } else {
-        /* asks all ranks; only rank 0 lists */
+        /* collective over all ranks; only rank 0 lists */
         if (strcmp(what, "--list") == 0) dl_mpi_device_absent();
         status = dl_probe_main(argc, argv, probes, rank != 0, facts);
     }

@@ -46,7 +46,7 @@ static enum dl_code check(int code, const char *what, struct dl_err *err) {
     const char *text = NULL;
     if (code == 0) return DL_OK;
     driver.words(code, &text);
-    return dl_fail(err, DL_ERR_SYSTEM, "%s: the CUDA driver says %s (%d)", what,
+    return dl_fail(err, DL_ERR_SYSTEM, "%s: CUDA driver: %s (%d)", what,
                    text != NULL ? text : "nothing", code);
 }
 
@@ -80,34 +80,34 @@ static const char *start(int local) {
     if (library == NULL) return "no NVIDIA driver here (libcuda.so.1)";
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (!find(library, functions[i].name, functions[i].out))
-            return "the NVIDIA driver lacks functions (too old?)";
+            return "the NVIDIA driver lacks functions (is it too old?)";
     }
     if (init(0) != 0 || count_of(&count) != 0 || count < 1)
-        return "no GPU is visible to MPI's ranks";
+        return "no GPU is visible to the MPI ranks";
     if (device_of(&device, local % count) != 0 || retain(&context, device) != 0 ||
         use(context) != 0)
-        return "a GPU cannot be used by MPI's ranks";
+        return "the MPI ranks cannot use a GPU";
     return NULL;
 }
 
 const char *dl_mpi_device_absent(void) {
     if (driver.asked) return driver.reason;
     driver.asked = true;
-    /* Asked by all ranks; all must answer alike, or some would wait for the others. */
+    /* All ranks call this and must return alike, or some would wait for the others. */
     driver.reason = start(rank_on_node());
     if (driver.reason == NULL && !mpi_takes_device_memory())
-        driver.reason = "this MPI does not take device buffers, or cannot be asked "
-                        "(DLMODEL_MPI_CUDA=1: it does)";
+        driver.reason = "this MPI does not support device buffers, or has no query for it "
+                        "(set DLMODEL_MPI_CUDA=1 if it does)";
     int lacks = driver.reason != NULL, any = 0;
     MPI_Allreduce(&lacks, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (any && driver.reason == NULL)
-        driver.reason = "another rank has no GPU, or an MPI that does not know of it";
+        driver.reason = "another rank has no GPU, or an MPI without CUDA support";
     return driver.reason;
 }
 
 enum dl_code dl_mpi_device_alloc(size_t bytes, void **out, struct dl_err *err) {
     address at = 0;
-    DL_TRY(check(driver.allocate(&at, bytes), "room for messages", err));
+    DL_TRY(check(driver.allocate(&at, bytes), "allocating messages", err));
     *out = (void *)(uintptr_t)at;
     return DL_OK;
 }

@@ -1,6 +1,6 @@
-/* probe_mpi_device.h - buffers of a GPU for MPI, through the driver's own library, which is loaded
- * when it is there: so one dlmodel-probe-mpi serves nodes with and without GPUs. Ranks of a node
- * take its GPUs in turn. */
+/* probe_mpi_device.h - device buffers for MPI, through the CUDA driver library, which is loaded
+ * when installed: one dlmodel-probe-mpi serves nodes with and without GPUs. The ranks of a node use
+ * its GPUs round-robin. */
 #ifndef DL_CALIBRATE_PROBES_MPI_PROBE_MPI_DEVICE_H
 #define DL_CALIBRATE_PROBES_MPI_PROBE_MPI_DEVICE_H
 
@@ -8,9 +8,9 @@
 
 #include "model/base/status.h"
 
-/* Why no message can begin and end in device memory: no driver, no GPU, an MPI that does not know
- * of GPUs; NULL: it can. After MPI_Init. MPIs that cannot be asked are believed with
- * DLMODEL_MPI_CUDA=1. */
+/* The reason why MPI cannot use device buffers (no driver, no GPU, an MPI without CUDA support), or
+ * NULL. Call after MPI_Init. DLMODEL_MPI_CUDA=1 declares support for an MPI that has no query for
+ * it. */
 const char *dl_mpi_device_absent(void);
 /* On this rank's GPU; freed by dl_mpi_device_free. */
 enum dl_code dl_mpi_device_alloc(size_t bytes, void **out, struct dl_err *err);

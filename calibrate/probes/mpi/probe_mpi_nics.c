@@ -1,6 +1,6 @@
-/* probe_mpi_nics.c - network interfaces of this host, as the kernel names them. Speeds: the ethtool
- * ioctl (Linux), which asks this process's own network namespace; InfiniBand:
- * /sys/class/infiniband. Virtual interfaces say no speed. */
+/* probe_mpi_nics.c - network interfaces of this host, by their kernel names. Speeds come from the
+ * ethtool ioctl (Linux), which sees the network namespace of this process, and for InfiniBand from
+ * /sys/class/infiniband. Virtual interfaces report no speed. */
 #define _DEFAULT_SOURCE
 #include "calibrate/probes/mpi/probe_mpi_survey.h"
 

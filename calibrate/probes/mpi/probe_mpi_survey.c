@@ -1,6 +1,6 @@
-/* probe_mpi_survey.c - see the header. Pairs are measured one after the other up to ALL_PAIRS
- * ranks, and the fastest of a few exchanges counts: the survey asks what a link can do, not what it
- * did while others used it. */
+/* probe_mpi_survey.c - see the header. Pairs are measured one after the other, all of them up to
+ * ALL_PAIRS ranks, and the fastest of a few exchanges counts: the survey finds what a link can
+ * attain, not what it attained under load. */
 #include "calibrate/probes/mpi/probe_mpi_survey.h"
 
 #include <math.h>
@@ -26,7 +26,8 @@ void dl_mpi_gather_ranks(void) {
     }
 }
 
-/* Texts of all ranks at rank 0: TEXT_BYTES each. NULL on the others, or out of memory. */
+/* Gathers the texts of all ranks at rank 0, TEXT_BYTES each. NULL on the other ranks, or out of
+ * memory. */
 static char *collect(const char *own, int rank, int ranks) {
     char mine[TEXT_BYTES] = "";
     snprintf(mine, sizeof mine, "%s", own);
@@ -59,7 +60,7 @@ void dl_mpi_print_hosts(void) {
     char *hosts = collect(name, rank, ranks), *interfaces = collect(nics, rank, ranks);
     if (hosts != NULL && interfaces != NULL) {
         print_joined("hosts", hosts, ranks);
-        /* Once for all nodes that are alike, and for each that is not. */
+        /* Once for all nodes that equal the first, and for each that differs. */
         for (int i = 0; i < ranks; i++) {
             char key[TEXT_BYTES + 8];
             const char *text = interfaces + (size_t)i * TEXT_BYTES;
@@ -72,7 +73,7 @@ void dl_mpi_print_hosts(void) {
     free(interfaces);
 }
 
-/* One way, between this rank and the other; the fastest of `tries` groups of `calls`. */
+/* One-way time between this rank and the other: the fastest of `tries` groups of `calls`. */
 static double exchange(bool first, int other, char *buffer, int bytes, int tries, int calls) {
     double best = INFINITY;
     for (int t = 0; t < tries; t++) {
@@ -89,7 +90,7 @@ static double exchange(bool first, int other, char *buffer, int bytes, int tries
 }
 
 /* Rank 0 prints what the first of the pair measured. */
-static void tell(int rank, int from, int to, const double times_s[2]) {
+static void report(int rank, int from, int to, const double times_s[2]) {
     double got[2] = {times_s[0], times_s[1]};
     if (rank == from && rank != 0) MPI_Send(got, 2, MPI_DOUBLE, 0, HOST_TAG, MPI_COMM_WORLD);
     if (rank != 0) return;
@@ -111,7 +112,7 @@ static void measure_pair(int rank, int from, int to, char *buffer) {
         times_s[1] = exchange(rank == from, other, buffer, LONG_BYTES, 4, 1);
     }
     dl_mpi_gather_ranks();
-    tell(rank, from, to, times_s);
+    report(rank, from, to, times_s);
 }
 
 int dl_mpi_survey(void) {
@@ -125,7 +126,8 @@ int dl_mpi_survey(void) {
     for (int step = 1; step < ranks && !any; step = ranks <= ALL_PAIRS ? step + 1 : 2 * step) {
         for (int from = 0; from < ranks; from++) {
             const int to = (from + step) % ranks;
-            if (ranks <= ALL_PAIRS && to < from) continue; /* it was measured from the other side */
+            if (ranks <= ALL_PAIRS && to < from)
+                continue; /* already measured from the other side */
             measure_pair(rank, from, to, buffer);
         }
     }

@@ -1,8 +1,8 @@
 /* probe_nccl.c - dlmodel-probe-nccl: NCCL's collectives in fp32. Shape "bytes= ranks= nodes=": the
- * first ranks/nodes GPUs of each of the first `nodes` nodes. `bytes` is the whole buffer of a rank:
- * what it gathers, scatters or sends to all together. Times are those of events on the slowest
- * rank's stream; of "nccl-sendrecv" half of a message there and one back. A rank that ends takes
- * the others with it: whoever waits for the GPU looks at its connections meanwhile. */
+ * first ranks/nodes GPUs of each of the first `nodes` nodes. `bytes` is the whole buffer of a rank,
+ * which it gathers, scatters or sends in total. Times come from events on the stream of the slowest
+ * rank; "nccl-sendrecv": half a round trip. When a rank exits, the others follow: they poll their
+ * connections while they wait for the GPU. */
 #include "calibrate/probes/nccl/probe_nccl.h"
 
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@
 
 enum operation { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, ALL_TO_ALL, SEND_RECEIVE };
 
-/* One communicator is kept: the points of a rank set follow each other. */
+/* One communicator is kept: points of the same rank set are consecutive. */
 static struct {
     struct dl_members members;
     ncclComm_t comm;
@@ -32,11 +32,11 @@ struct collective {
     size_t count, share; /* floats of the whole buffer, and of one rank */
     float *send, *receive;
 };
-enum { OFFSET = 8192 }; /* floats between what two ranks send, in the pool */
+enum { OFFSET = 8192 }; /* floats between the data of two ranks in the pool */
 
 static enum dl_code check(ncclResult_t code, const char *what, struct dl_err *err) {
     if (code == ncclSuccess) return DL_OK;
-    return dl_fail(err, DL_ERR_BACKEND, "%s: NCCL says %s (NCCL_DEBUG=INFO tells more)", what,
+    return dl_fail(err, DL_ERR_BACKEND, "%s: NCCL: %s (NCCL_DEBUG=INFO shows more)", what,
                    ncclGetErrorString(code));
 }
 
@@ -44,11 +44,11 @@ static void collective_close(void *state) { free(state); }
 
 static enum dl_code prepare_stream(struct dl_err *err) {
     if (world.ready) return DL_OK;
-    DL_TRY(dl_gpu_check((int)cudaStreamCreate(&world.stream), "making a stream", err));
+    DL_TRY(dl_gpu_check((int)cudaStreamCreate(&world.stream), "creating a stream", err));
     DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&world.begin, cudaEventDefault),
-                        "making an event", err));
+                        "creating an event", err));
     DL_TRY(dl_gpu_check((int)cudaEventCreateWithFlags(&world.end, cudaEventDefault),
-                        "making an event", err));
+                        "creating an event", err));
     world.ready = true;
     return DL_OK;
 }
@@ -58,8 +58,8 @@ static int position_of(int rank) {
 }
 
 static void no_communicator(int number) {
-    static const char words[] = "a communicator was not made: a rank hangs, or the network does "
-                                "(NCCL_DEBUG=INFO tells more)\n";
+    static const char words[] = "the communicator was not created: a rank or the network hangs "
+                                "(NCCL_DEBUG=INFO shows more)\n";
     (void)number;
     if (write(STDERR_FILENO, words, sizeof words - 1) < 0) _exit(DL_ERR_SYSTEM);
     _exit(DL_ERR_BACKEND);
@@ -74,14 +74,14 @@ static enum dl_code join(const struct dl_members *wanted, struct dl_err *err) {
     world.comm = NULL;
     world.members = *wanted;
     DL_TRY(prepare_stream(err));
-    if (dl_meeting.rank == 0) DL_TRY(check(ncclGetUniqueId(&id), "making a communicator", err));
+    if (dl_meeting.rank == 0) DL_TRY(check(ncclGetUniqueId(&id), "creating a communicator", err));
     DL_TRY(dl_meet_tell(wanted, &id, sizeof id, err));
-    /* NCCL waits without a limit for a rank that hangs: see that all are here, and limit what is
-     * left. */
+    /* NCCL waits forever for a rank that hangs: check that all are present, and limit the rest by
+     * an alarm. */
     double here = 1;
     DL_TRY(dl_meet_max(wanted, &here, err));
     signal(SIGALRM, no_communicator);
-    /* before calibrate loses its own patience (cal_run.c) */
+    /* before calibrate's own time-out (cal_run.c) */
     alarm((unsigned)ceil(1.5 * dl_meet_patience_s()));
     const enum dl_code code = check(ncclCommInitRank(&world.comm, wanted->nodes * wanted->per_node,
                                                      id, position_of(dl_meeting.rank)),
@@ -101,10 +101,10 @@ static enum dl_code setup(struct collective *c, const struct dl_point *point, st
     if (nodes < 1 || ranks < 2 || members.per_node * nodes != ranks ||
         members.per_node > dl_meeting.per_node || nodes > dl_meeting.ranks / dl_meeting.per_node)
         return dl_fail(err, DL_ERR_SYSTEM,
-                       "%d ranks on %d nodes were asked for; there are %d on each of %d", ranks,
-                       nodes, dl_meeting.per_node, dl_meeting.ranks / dl_meeting.per_node);
+                       "%d ranks on %d nodes requested; there are %d on each of %d", ranks, nodes,
+                       dl_meeting.per_node, dl_meeting.ranks / dl_meeting.per_node);
     if (!dl_is_member(&dl_meeting, &members, dl_meeting.rank))
-        return dl_fail(err, DL_ERR_SYSTEM, "no part in this point");
+        return dl_fail(err, DL_ERR_SYSTEM, "this rank takes no part in the point");
     DL_TRY(dl_gpu_open(&gpu, err));
     DL_TRY(join(&members, err));
     c->ranks = ranks;
@@ -113,7 +113,7 @@ static enum dl_code setup(struct collective *c, const struct dl_point *point, st
     if (c->count < 1) c->count = 1;
     c->share = (c->count + (size_t)ranks - 1) / (size_t)ranks;
     const size_t room_count = c->share * (size_t)ranks;
-    /* Ranks must fail together, else the others wait for ever. */
+    /* All ranks fail if one does; else the others would wait forever. */
     enum dl_code code = dl_gpu_pool(DL_GPU_F32, room_count + offset_of(60), &pool, err);
     if (code == DL_OK) code = dl_gpu_room(room_count * sizeof(float), &room, err);
     double failed = code != DL_OK;
@@ -125,7 +125,7 @@ static enum dl_code setup(struct collective *c, const struct dl_point *point, st
     if (failed > 0)
         return code != DL_OK
                    ? code
-                   : dl_fail(err, DL_ERR_SYSTEM, "another rank has no room for %s", point->shape);
+                   : dl_fail(err, DL_ERR_SYSTEM, "another rank lacks memory for %s", point->shape);
     c->send = (float *)pool + offset_of(c->position);
     c->receive = room;
     return DL_OK;
@@ -137,7 +137,7 @@ static enum dl_code open_operation(enum operation operation, const struct dl_poi
     double zero = 0;
     if (c == NULL) return dl_fail(err, DL_ERR_BACKEND, "out of memory");
     c->operation = operation;
-    enum dl_code code = dl_meet_max(NULL, &zero, err); /* all begin a point together */
+    enum dl_code code = dl_meet_max(NULL, &zero, err); /* all ranks start a point together */
     if (code == DL_OK) code = setup(c, point, err);
     if (code == DL_OK)
         *state = c;
@@ -196,7 +196,8 @@ static enum dl_code once(const struct collective *c, struct dl_err *err) {
     return there_and_back(c, err);
 }
 
-/* Until the end event, with an eye on the other processes and on NCCL's own threads. */
+/* Waits for the end event, and meanwhile polls the other processes and NCCL's asynchronous errors.
+ */
 static enum dl_code wait_end(struct dl_err *err) {
     static const double LOOK_S = 0.05;
     const double start = dl_now_s(), limit_s = dl_meet_patience_s();
@@ -209,7 +210,7 @@ static enum dl_code wait_end(struct dl_err *err) {
         looked = now;
         ncclResult_t asynchronous = ncclSuccess;
         DL_TRY(dl_meet_alive(err));
-        DL_TRY(check(ncclCommGetAsyncError(world.comm, &asynchronous), "asking NCCL", err));
+        DL_TRY(check(ncclCommGetAsyncError(world.comm, &asynchronous), "querying NCCL", err));
         DL_TRY(check(asynchronous, "a collective", err));
         if (now - start > limit_s) return dl_meet_blame(&world.members, "a collective", err);
     }
@@ -219,7 +220,7 @@ static double run(void *state, long calls, struct dl_err *err) {
     const struct collective *c = state;
     double seconds = 0;
     float ms = 0;
-    if (dl_meet_max(&world.members, &seconds, err) != DL_OK) return NAN; /* begin together */
+    if (dl_meet_max(&world.members, &seconds, err) != DL_OK) return NAN; /* start together */
     if (dl_gpu_check((int)cudaEventRecord(world.begin, world.stream), "recording an event", err) !=
         DL_OK)
         return NAN;
@@ -258,7 +259,7 @@ static double expected(const struct collective *c, size_t i) {
     return sent_by(1 - c->position, i);
 }
 
-/* All judge, and all know what any found. */
+/* All ranks check, and all learn the outcome. */
 static enum dl_code verify(void *state, struct dl_err *err) {
     static const struct dl_gpu_precision fp32 = {"fp32", DL_GPU_F32, DL_GPU_F32, 0, 0, 1e-6, 1e-5};
     const struct collective *c = state;
@@ -337,7 +338,7 @@ PROBE(send_receive, "nccl-sendrecv", "NCCL send and receive", open_send_receive)
 static const struct dl_probe *const probes[] = {
     &all_reduce, &reduce_scatter, &all_gather, &broadcast, &all_to_all, &send_receive, NULL};
 
-/* One rank: measures, or ends with a sentence. */
+/* One rank: measures, or exits with a message. */
 static int measure(int argc, char **argv, const struct dl_meeting *meeting) {
     const struct dl_gpu *gpu;
     struct dl_err err = {0};
@@ -348,7 +349,7 @@ static int measure(int argc, char **argv, const struct dl_meeting *meeting) {
     if (dl_gpu_absent() == NULL) {
         int count = 1;
         cudaGetDeviceCount(&count);
-        dl_gpu_choose(meeting->local % count); /* Slurm may have left each task only its own */
+        dl_gpu_choose(meeting->local % count); /* Slurm may show each task only its own GPU */
     }
     if (dl_gpu_open(&gpu, &err) != DL_OK) {
         fprintf(stderr, "rank %d of %d: %s\n", meeting->rank, meeting->ranks, err.message);
@@ -356,8 +357,8 @@ static int measure(int argc, char **argv, const struct dl_meeting *meeting) {
     }
     dl_probe_conditions(dl_gpu_conditions);
     const int status = dl_probe_main(argc, argv, probes, meeting->rank != 0, facts);
-    /* A rank that had no part in the last points must not look dead to those that still measure:
-     * all end together. */
+    /* A rank without a part in the last points must not exit before those that still measure: all
+     * end together. */
     double zero = 0;
     if (status != 0 || dl_meet_max(NULL, &zero, &err) == DL_OK) return status;
     fprintf(stderr, "%s\n", err.message);
@@ -386,7 +387,7 @@ int main(int argc, char **argv) {
     }
     const int status =
         spawn > 0 ? dl_meeting_spawn(&meeting, spawn, argv) : measure(argc, argv, &meeting);
-    /* after a failure the others would never come to it: exit tells the launcher */
+    /* after a failure the others would never reach it: the exit status informs the launcher */
     if (status == 0) dl_meeting_end();
     return status;
 }

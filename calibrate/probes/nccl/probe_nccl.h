@@ -1,54 +1,52 @@
-/* probe_nccl.h - dlmodel-probe-nccl: one process for each GPU, on one node or several.
+/* probe_nccl.h - dlmodel-probe-nccl: one process per GPU, on one node or several.
  *
- * How the processes come to be: `--spawn N` makes N of them on this node, one a GPU. Started by
- * mpirun or srun with one process a node and --spawn, they are N on each node; started with one
- * process a GPU and without it, they are those. How they meet: rank 0 listens on a TCP port, the
- * others connect. Where it listens they learn from the process that spawned them, through MPI, or,
- * without MPI, from what Slurm puts into the environment.
- */
+ * `--spawn N` starts N processes on this node, one per GPU. mpirun or srun starts either one
+ * process per node with --spawn, or one per GPU without it. Rendezvous: rank 0 listens on a TCP
+ * port, and the others connect. They learn its address from the process that spawned them, through
+ * MPI, or from the Slurm environment. */
 #ifndef DL_CALIBRATE_PROBES_NCCL_PROBE_NCCL_H
 #define DL_CALIBRATE_PROBES_NCCL_PROBE_NCCL_H
 
 #include "calibrate/probes/gpu/probe_gpu.h"
 
-enum { DL_HOST_BYTES = 1025 }; /* of a name, as getaddrinfo counts */
+enum { DL_HOST_BYTES = 1025 }; /* longest host name of getaddrinfo, with NUL */
 
 struct dl_meeting {
     int rank, ranks;
     int local, per_node; /* rank inside the node; ranks of each node */
-    int listener;        /* rank 0: the socket on which it waits for the others; -1: none */
+    int listener;        /* rank 0: its listening socket; -1: none */
     char host[DL_HOST_BYTES];
     int port;
 };
 
-/* Who this process is, from environment or MPI. spawn > 0: it is that of a node, counts as one rank
- * here, and calls dl_meeting_spawn next. DL_ERR_BACKEND: neither a launcher nor --spawn. */
+/* Rank and address, from the environment or MPI. spawn > 0: this process stands for a node, counts
+ * as one rank, and calls dl_meeting_spawn next. DL_ERR_BACKEND: neither a launcher nor --spawn. */
 enum dl_code dl_meeting_find(int spawn, struct dl_meeting *out, struct dl_err *err);
-/* Run this program once for each of the node's ranks, with these arguments; their exit status. Says
- * which rank failed. */
+/* Runs this program once for each rank of the node with these arguments; returns their exit status
+ * and reports which rank failed. */
 int dl_meeting_spawn(const struct dl_meeting *node, int spawn, char **argv);
-void dl_meeting_end(void); /* of MPI, if it was used */
+void dl_meeting_end(void); /* finalizes MPI, if it was used */
 
-/* Connections between rank 0 and each other. */
+/* Connects rank 0 with every other rank. */
 enum dl_code dl_meet(const struct dl_meeting *meeting, struct dl_err *err);
-/* Which ranks take part in an exchange: the first `per_node` of each of the first `nodes` nodes. */
+/* The ranks that take part in a point: the first `per_node` of each of the first `nodes` nodes. */
 struct dl_members {
     int nodes, per_node;
 };
 bool dl_is_member(const struct dl_meeting *meeting, const struct dl_members *members, int rank);
-/* The largest (or the sum) of all members' values, in all members. DL_ERR_BACKEND names the rank
- * that is gone. */
+/* Maximum (or sum) of the values of all members, returned to all. DL_ERR_BACKEND names a rank that
+ * exited. */
 enum dl_code dl_meet_max(const struct dl_members *members, double *value, struct dl_err *err);
 enum dl_code dl_meet_sum(const struct dl_members *members, double *value, struct dl_err *err);
 /* From rank 0 to all members. */
 enum dl_code dl_meet_tell(const struct dl_members *members, void *bytes, size_t size,
                           struct dl_err *err);
-/* How long a rank may stay silent, or a collective take: 40 s, or DLMODEL_PATIENCE_S. */
+/* Time-out of a silent rank or a collective: 40 s, or DLMODEL_PATIENCE_S. */
 double dl_meet_patience_s(void);
-/* `what` has not ended within the patience: called by every rank that waits for it; rank 0 names
- * the one that does not. Always DL_ERR_BACKEND. */
+/* Called by every rank that waits for `what` beyond the time-out; rank 0 names the rank that does
+ * not wait. Always DL_ERR_BACKEND. */
 enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, struct dl_err *err);
-/* Has another process ended? Asks the connections without waiting; DL_ERR_BACKEND names it. */
+/* Polls the connections: DL_ERR_BACKEND names a rank that exited. */
 enum dl_code dl_meet_alive(struct dl_err *err);
 
 extern struct dl_meeting dl_meeting; /* of this process */

@@ -1,6 +1,6 @@
-/* probe_nccl_meet.c - connections between rank 0 and the other ranks: a star of TCP sockets.
- * Messages are a few bytes between blocks of samples, never inside one. All ranks run the same
- * program on the same kind of machine: numbers travel as they lie in memory. See probe_nccl.h. */
+/* probe_nccl_meet.c - TCP connections between rank 0 and the other ranks. Messages are a few bytes
+ * between blocks, never inside one. All ranks run the same program on the same architecture:
+ * numbers are sent in their memory layout. See probe_nccl.h. */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "calibrate/probes/nccl/probe_nccl.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { MOST_RANKS = 4096 };
-static const double MEET_S = 60; /* until all have come */
+static const double MEET_S = 60; /* time-out of the rendezvous */
 
 static int connections[MOST_RANKS]; /* rank 0: to each rank; the others: [0] alone */
 
@@ -29,7 +29,7 @@ bool dl_is_member(const struct dl_meeting *m, const struct dl_members *members, 
 
 static enum dl_code gone(int rank, struct dl_err *err) {
     return dl_fail(err, DL_ERR_BACKEND,
-                   "rank %d of %d is gone: it ended, or its node did; its own message says why",
+                   "rank %d of %d is gone: it exited, or its node failed; see its own message",
                    rank, dl_meeting.ranks);
 }
 
@@ -64,8 +64,8 @@ static enum dl_code receive_all(struct dl_err *err) {
         struct pollfd waiting = {.fd = dl_meeting.listener, .events = POLLIN};
         if (dl_now_s() - start > MEET_S) {
             return dl_fail(err, DL_ERR_BACKEND,
-                           "only %d of %d ranks came within %.0f s (port %d of %s: a firewall "
-                           "between the nodes?)",
+                           "only %d of %d ranks connected within %.0f s (port %d of %s; is there a "
+                           "firewall between the nodes?)",
                            here, dl_meeting.ranks, MEET_S, dl_meeting.port, dl_meeting.host);
         }
         if (poll(&waiting, 1, 200) <= 0) continue;
@@ -75,7 +75,7 @@ static enum dl_code receive_all(struct dl_err *err) {
         at_once(fd);
         if (!get(fd, &rank, sizeof rank) || rank < 1 || rank >= dl_meeting.ranks ||
             connections[rank] >= 0) {
-            close(fd); /* not one of us */
+            close(fd); /* not a rank of this run */
             continue;
         }
         connections[rank] = fd;
@@ -133,7 +133,7 @@ double dl_meet_patience_s(void) {
     return wanted_s > 0 ? wanted_s : USUAL_S;
 }
 
-/* Something can be read from a rank (or its connection has ended) within so long. */
+/* Whether data (or the end of the connection) arrives from a rank within limit_s. */
 static bool speaks(int rank, double limit_s) {
     struct pollfd asked = {.fd = connections[rank], .events = POLLIN};
     const double end_s = dl_now_s() + limit_s;
@@ -145,8 +145,8 @@ static bool speaks(int rank, double limit_s) {
     return false;
 }
 
-/* Rank 0 waits for the others, one after the other; they wait for it without a limit: it may
- * measure without them. */
+/* Rank 0 waits for the others one by one; they wait for it without a limit, because it may measure
+ * without them. */
 static enum dl_code hear(int rank, void *bytes, size_t size, struct dl_err *err) {
     const double limit_s = dl_meet_patience_s();
     if (!speaks(rank, limit_s))
@@ -156,12 +156,12 @@ static enum dl_code hear(int rank, void *bytes, size_t size, struct dl_err *err)
 }
 
 enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, struct dl_err *err) {
-    static const double GRACE_S = 2;    /* the ranks began to wait at nearly the same time */
-    static const double VERDICT_S = 10; /* until rank 0 has heard all, and ends */
+    static const double GRACE_S = 2;    /* all ranks began to wait at about the same time */
+    static const double VERDICT_S = 10; /* until rank 0 has polled all ranks and exits */
     const double limit_s = dl_meet_patience_s();
     double word = 0;
     if (dl_meeting.rank != 0) {
-        /* "here I am, waiting too"; who ended now would look dead */
+        /* tells rank 0 that this rank waits too; exiting now would look like a failure */
         put(connections[0], &word, sizeof word);
         if (!speaks(0, limit_s + VERDICT_S))
             return dl_fail(err, DL_ERR_BACKEND, "rank 0 of %d hangs: %s has not ended after %.0f s",
@@ -173,14 +173,14 @@ enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, s
         if (!dl_is_member(&dl_meeting, members, rank)) continue;
         if (!speaks(rank, GRACE_S))
             return dl_fail(err, DL_ERR_BACKEND,
-                           "rank %d of %d hangs: %s has not ended after %.0f s, and it alone does "
-                           "not wait for it",
+                           "rank %d of %d hangs: %s has not ended after %.0f s, and only this rank "
+                           "does not wait for it",
                            rank, dl_meeting.ranks, what, limit_s);
         if (!get(connections[rank], &word, sizeof word)) return gone(rank, err);
     }
     return dl_fail(err, DL_ERR_BACKEND,
                    "%s has not ended after %.0f s, and every rank waits for it: NCCL or the "
-                   "network hangs (NCCL_DEBUG=INFO tells more)",
+                   "network hangs (NCCL_DEBUG=INFO shows more)",
                    what, limit_s);
 }
 

@@ -1,5 +1,5 @@
-/* probe_nccl_start.c - who this process is, and the other processes of its node. See probe_nccl.h.
- */
+/* probe_nccl_start.c - rank and address of this process; spawning the ranks of its node. See
+ * probe_nccl.h. */
 #define _GNU_SOURCE /* gethostname */
 #include "calibrate/probes/nccl/probe_nccl.h"
 
@@ -22,7 +22,8 @@
 
 struct dl_meeting dl_meeting = {.ranks = 1, .per_node = 1, .listener = -1};
 
-static const char VARIABLE[] = "DLMODEL_NCCL_RANK"; /* what a spawned rank is told */
+static const char VARIABLE[] =
+    "DLMODEL_NCCL_RANK"; /* carries rank and address to a spawned process */
 enum { FIRST_PORT = 20000, PORTS = 20000 };
 
 static int environment(const char *name, int fallback) {
@@ -61,8 +62,7 @@ static void first_host(const char *list, char *out, size_t out_size) {
              list[plain] == '[' ? list + plain + 1 : "");
 }
 
-/* Slurm tells each task its number; the port follows from the job's and the step's, so that all
- * know it. */
+/* Slurm numbers the tasks; job and step id give the port, so that all ranks know it. */
 static enum dl_code from_slurm(struct dl_meeting *m, struct dl_err *err) {
     const char *nodes = getenv("SLURM_STEP_NODELIST") != NULL ? getenv("SLURM_STEP_NODELIST")
                                                               : getenv("SLURM_JOB_NODELIST");
@@ -74,7 +74,7 @@ static enum dl_code from_slurm(struct dl_meeting *m, struct dl_err *err) {
     if (nodes == NULL || m->ranks < 1 || m->per_node < 1 || m->per_node * nodes_count != m->ranks) {
         return dl_fail(
             err, DL_ERR_BACKEND,
-            "%d tasks on %d nodes: Slurm must start as many on each node (srun --ntasks-per-node)",
+            "%d tasks on %d nodes: start the same number on each node (srun --ntasks-per-node)",
             m->ranks, nodes_count);
     }
     m->port = FIRST_PORT +
@@ -146,18 +146,18 @@ enum dl_code dl_meeting_find(int spawn, struct dl_meeting *out, struct dl_err *e
         snprintf(out->host, sizeof out->host, "%s", at + strspn(at, " "));
         if (out->ranks > 0 && out->per_node > 0 && out->rank >= 0 && out->rank < out->ranks)
             return DL_OK;
-        return dl_fail(err, DL_ERR_BACKEND,
-                       "%s is not what dlmodel-probe-nccl puts there: unset it", VARIABLE);
+        return dl_fail(err, DL_ERR_BACKEND, "%s is set, but not by dlmodel-probe-nccl: unset it",
+                       VARIABLE);
     }
     if (under_mpi()) return from_mpi(out, err);
-    /* With --spawn one process on one node is enough, whatever allocation it stands in. */
+    /* With --spawn, one process on one node suffices, even inside an allocation. */
     if (getenv("SLURM_PROCID") != NULL &&
         environment("SLURM_STEP_NUM_TASKS", environment("SLURM_NTASKS", 1)) > 1)
         return from_slurm(out, err);
     if (spawn > 0) return listen_at(0, true, out, err);
-    return dl_fail(
-        err, DL_ERR_BACKEND,
-        "neither --spawn N nor a launcher: start it by mpirun or srun, one process for each GPU");
+    return dl_fail(err, DL_ERR_BACKEND,
+                   "neither --spawn N nor a launcher: start this program with mpirun or srun, one "
+                   "process per GPU");
 }
 
 static void become_rank(const struct dl_meeting *node, int spawn, int local, char **argv) {
@@ -168,7 +168,7 @@ static void become_rank(const struct dl_meeting *node, int spawn, int local, cha
     snprintf(text, sizeof text, "%d %d %d %d %d %d %s", rank, node->ranks * spawn, local, spawn,
              rank == 0 ? node->listener : -1, node->port, node->host);
     setenv(VARIABLE, text, 1);
-    /* The launcher's variables are the node's process's, not this one's. */
+    /* The launcher's variables describe the parent, not this process. */
     static const char *const signs[] = {
         "OMPI_COMM_WORLD_SIZE", "PMIX_RANK",   "PMI_RANK", "PMI_SIZE",
         "MPI_LOCALRANKID",      "SLURM_PROCID"};
@@ -177,10 +177,10 @@ static void become_rank(const struct dl_meeting *node, int spawn, int local, cha
     _exit(127);
 }
 
-/* The first that fails decides; the others get a moment to say why, then an end. */
+/* The first failing rank decides the status; the others get a moment to report, then are killed. */
 static int wait_for_ranks(const struct dl_meeting *node, int spawn, const pid_t *pids) {
     static const double GRACE_S = 5;
-    char cause[160] = ""; /* said last: whoever reads the end of this output must find it */
+    char cause[160] = ""; /* printed last: calibrate shows the end of this output */
     int left = spawn, result = 0;
     double end_s = HUGE_VAL;
     while (left > 0) {
@@ -202,7 +202,7 @@ static int wait_for_ranks(const struct dl_meeting *node, int spawn, const pid_t 
             if (pids[i] != pid) continue;
             if (WIFSIGNALED(status))
                 snprintf(cause, sizeof cause,
-                         "rank %d of %d (GPU %d of its node) was ended by signal %d\n",
+                         "rank %d of %d (GPU %d of its node) was killed by signal %d\n",
                          node->rank * spawn + i, node->ranks * spawn, i, WTERMSIG(status));
             else if (WEXITSTATUS(status) == 127)
                 snprintf(cause, sizeof cause, "cannot start rank %d\n", node->rank * spawn + i);
