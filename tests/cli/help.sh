@@ -82,7 +82,7 @@ has 'it is the manual' '^# The model on a few pages'
 hasnt 'it is wrapped' '^.{106}'
 run help theory F-NCCL
 has 'what a formula is' '^F-NCCL: NCCL'
-has 'where it stands' '^  code +nccl'
+has 'where it stands' '^  code +[a-z/]*nccl'
 has 'its source' '^  source +nccl-tuning'
 has 'its derivation' 'T = latency'
 run help theory interval

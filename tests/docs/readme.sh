@@ -1,32 +1,78 @@
 #!/bin/sh
-# The documents say what is true: accuracy table, formula ids, commands in the README, sizes.
+# The documents tell the truth: errors, sample outputs, index of formulas, commands of the README, files and tests that they name.
 set -u
-sh tests/accuracy.sh "$DLMODEL" README.md check
-sh tests/cpu_accuracy.sh "$DLMODEL" README.md check
+sh docs/accuracy.sh "$DLMODEL" check
+sh docs/cpu_accuracy.sh "$DLMODEL" check
+sh docs/samples.sh "$DLMODEL" check
+sh docs/formulas.sh check
 
-missing=
-for id in $(grep -rhoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model calibrate predict --include='*.c' --include='*.h' | sort -u); do
-    grep -q "$id" model/README.md || missing="$missing $id"
-done
-if [ -z "$missing" ]; then echo 'ok every formula id stands in the index'; else echo "not ok every formula id stands in the index:$missing"; fi
+none() { # none NAME OFFENDERS: there should be none
+    if [ -z "$2" ]; then echo "ok $1"; else echo "not ok $1: $(echo "$2" | tr '\n' ' ')"; fi
+}
 
-stale=
-for id in $(grep -hoE '\bF-[A-Z]+(-[A-Z0-9]+)*' model/README.md docs/theory.md | sort -u); do
-    grep -rq "$id" model calibrate predict --include='*.c' --include='*.h' || case $id in F-LAYER | F-FW | F-COLL) ;; *) stale="$stale $id" ;; esac
+# Ids: code, index, section 8 of the theory manual and help agree. "F-FW-*" in the text stands for a family.
+ids() { grep -rhoE '\bF-[A-Z]+(-[A-Z0-9]+)*(-\*)?' "$@" | grep -v '\*$' | sort -u; }
+mkdir -p "$SCRATCH/ids"
+ids model calibrate predict --include='*.c' --include='*.h' > "$SCRATCH/ids/code"
+ids docs/theory.md > "$SCRATCH/ids/theory"
+sed -n 's/^| \(F-[A-Z0-9-]*\) |.*/\1/p' docs/theory.md | sort > "$SCRATCH/ids/rows"
+sed -n 's/^| \(F-[A-Z0-9-]*\) |.*/\1/p' docs/formulas.md | sort > "$SCRATCH/ids/index"
+none 'every formula of the code has a row in docs/theory.md (| ID | what | formula | holds | test | source |)' "$(comm -23 "$SCRATCH/ids/code" "$SCRATCH/ids/rows")"
+none 'every formula of docs/theory.md is in the code' "$(comm -13 "$SCRATCH/ids/code" "$SCRATCH/ids/theory")"
+none 'every formula has one row' "$(uniq -d "$SCRATCH/ids/rows")"
+none 'the index has the formulas of docs/theory.md' "$(comm -3 "$SCRATCH/ids/rows" "$SCRATCH/ids/index")"
+untold=
+while read -r id; do
+    "$DLMODEL" help theory "$id" > "$SCRATCH/told" 2>&1 && head -n 1 "$SCRATCH/told" | grep -q "^$id: ." && grep -qE '^  code     .*[a-z_]+\.' "$SCRATCH/told" &&
+        grep -q '^  formula ' "$SCRATCH/told" && grep -q '^  test ' "$SCRATCH/told" || untold="$untold $id"
+done < "$SCRATCH/ids/index"
+none 'help theory knows every formula with code, formula and test' "$untold"
+
+# Tests named in the theory manual exist.
+column=$(sed -n '/^| id |/{p;q;}' docs/theory.md | tr '|' '\n' | sed 's/ //g' | grep -nx test | cut -d: -f1)
+none 'tests named in docs/theory.md exist' "$(grep -hE '^\| F-' docs/theory.md | awk -F'|' -v column="$column" '{ print $column }' | tr ';' '\n' | while IFS=: read -r file names; do
+    file=$(echo "$file" | tr -d ' ')
+    case $file in cli/*) [ -f "tests/$file.sh" ] || echo "$file"; continue ;; esac
+    source=$(ls tests/unit/"$file".c tests/property/"$file".c 2> /dev/null)
+    [ -n "$source" ] || { echo "a row without a test: $file"; continue; }
+    for name in $(echo "$names" | tr ',' ' '); do grep -qE "cmocka_unit_test[a-z_]*\($name\b" "$source" || echo "$file:$name"; done
+done)"
+
+# Files named in the documents exist: what stands between backticks or in a link and begins like a path of this tree, as it is or from
+# the document's folder. NAME and other words in capitals stand for something else.
+lost=
+for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/README.md tests/README.md data/SOURCES.md; do
+    folder=$(dirname "$document")
+    for path in $( (grep -oE '`[A-Za-z0-9_./*-]+`' "$document" | tr -d '`'; grep -oE '\]\([^):# ]+\)' "$document" | sed 's/^](//; s/)$//') | sort -u); do
+        case $path in
+        *[A-Z][A-Z]*.[a-z]* | *NAME* | *KIND*) case $path in *README.md | *SOURCES.md | *CONTRIBUTING.md) ;; *) continue ;; esac ;;
+        esac
+        first=${path%%/*}
+        case $path in
+        ./* | ../*) ;;
+        */*) [ -e "$first" ] || [ -e "$folder/$first" ] || continue ;; # a path of another project
+        *.md) ;;
+        *) continue ;;
+        esac
+        # shellcheck disable=SC2086 # a * in the path is a pattern
+        ls -d $path > /dev/null 2>&1 || (cd "$folder" && ls -d $path > /dev/null 2>&1) || lost="$lost $document:$path"
+    done
 done
-if [ -z "$stale" ]; then echo 'ok no formula id is left over'; else echo "not ok no formula id is left over:$stale"; fi
+none 'files named in the documents exist' "$lost"
 
 lines=$(wc -l < README.md)
-if [ "$lines" -lt 250 ]; then echo 'ok the README is short'; else echo "not ok the README is short: $lines lines"; fi
+none 'the README has at most 130 lines' "$([ "$lines" -le 130 ] || echo "$lines lines")"
+rows=$(sed -n '/<!-- accuracy:begin -->/,/<!-- accuracy:end -->/p' README.md | grep -c '^| [^-]')
+none 'its table of errors has at most 8 lines' "$([ "$rows" -le 8 ] || echo "$rows lines")"
 
-# The commands of the README run, but for those that measure or draw (they have tests of their own).
-mkdir -p "$SCRATCH/bin"
+# The commands of the README run; those with a sample output ran above. Calibration measures, and has tests of its own.
+mkdir -p "$SCRATCH/bin" "$SCRATCH/at" # they write files
 ln -sf "$DLMODEL" "$SCRATCH/bin/dlmodel"
-mkdir -p "$SCRATCH/at" # they write files
 ln -sfn "$PWD/data" "$SCRATCH/at/data"
-sed -n '/^## Use it/,/^## /p' README.md | sed -n '/^```/,/^```/p' | grep '^dlmodel' | sed 's/ *#.*//' | grep -vE '^dlmodel (calibrate|plot)' > "$SCRATCH/commands"
+sed -n '/^```/,/^```/s/^\(\$ \)\{0,1\}\(dlmodel .*\)/\2/p' README.md | sed 's/ *#.*//' | grep -v '^dlmodel calibrate' > "$SCRATCH/commands"
+[ "$(wc -l < "$SCRATCH/commands")" -ge 8 ] || echo "not ok commands found in the README: $(wc -l < "$SCRATCH/commands")"
 while IFS= read -r line; do
-    if (cd "$SCRATCH/at" && PATH=$SCRATCH/bin:$PATH sh -c "$line") > /dev/null 2> "$SCRATCH/err" < /dev/null; then
+    if (cd "$SCRATCH/at" && PATH=$SCRATCH/bin:$PATH sh -c "${line%% |*}") > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null; then
         echo "ok README: $line"
     else
         echo "not ok README: $line"
@@ -34,25 +80,9 @@ while IFS= read -r line; do
     fi
 done < "$SCRATCH/commands"
 
-# Figures of the gallery are there, and docs/figures.sh makes them.
+# Figures of the gallery exist, and docs/figures.sh draws them.
 lost=
 for image in $(grep -ohE '(docs/)?img/[a-z-]+\.(svg|png)' README.md docs/gallery.md | sed 's|^docs/||' | sort -u); do
     [ -s "docs/$image" ] && grep -q "out/${image#img/}" docs/figures.sh || lost="$lost $image"
 done
-if [ -z "$lost" ]; then echo 'ok figures of the gallery'; else echo "not ok figures of the gallery:$lost"; fi
-
-# Every formula of the index stands in the theory manual's tables, whose tests exist.
-untold=
-for id in $(grep -ohE '\bF-[A-Z]+(-[A-Z0-9]+)*' model/README.md | sort -u); do
-    case $id in F-NAME) continue ;; esac
-    grep -q "^| $id |" docs/theory.md || untold="$untold $id"
-done
-if [ -z "$untold" ]; then echo 'ok every formula stands in docs/theory.md with its test'; else echo "not ok every formula stands in docs/theory.md with its test (add '| ID | formula | holds | test_file: function |'):$untold"; fi
-untested=$(grep -hE '^\| F-' docs/theory.md | awk -F'|' '{ print $(NF - 1) }' | tr ';' '\n' | while IFS=: read -r file names; do
-    file=$(echo "$file" | tr -d ' ')
-    case $file in cli/*) [ -f "tests/$file.sh" ] || echo "$file"; continue ;; esac
-    source=$(ls tests/unit/"$file".c tests/property/"$file".c 2> /dev/null)
-    [ -n "$source" ] || { echo "$file"; continue; }
-    for name in $(echo "$names" | tr ',' ' '); do grep -qE "cmocka_unit_test[a-z_]*\($name\b" "$source" || echo "$file:$name"; done
-done)
-if [ -z "$untested" ]; then echo 'ok tests named in docs/theory.md exist'; else echo "not ok tests named in docs/theory.md exist:" $untested; fi
+none 'figures of the gallery' "$lost"
