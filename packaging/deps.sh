@@ -24,7 +24,7 @@ esac
 # Without these there is no dlmodel and no test; the others are optional.
 required() {
     cmocka='#include <cmocka.h>' library=-lcmocka
-    case $what in build | demo) cmocka= library= ;; esac
+    case $what in build | demo) cmocka='' library='' ;; esac
     work=$(mktemp -d) || return 1
     cat > "$work/t.c" << C
 #include <stdarg.h>
