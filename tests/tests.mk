@@ -111,7 +111,7 @@ valgrind: all ## the main commands under valgrind (a few minutes)
 format: ## clang-format (release 14) over all C files
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
+lint: ## layers, headers, form, shell scripts; cppcheck and clang-tidy where they are
 	$(Q)sh tests/lint.sh all
 
 # Threads count too (atomic), nothing is optimised away (-O0). What is left out, and why: tests/cov.sh.
