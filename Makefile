@@ -59,7 +59,7 @@ LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
 CONFIG := $(BUILD)/config.mk
-BARE_GOALS := formulas help deps features check check-fast demo format lint cov fuzz dist uninstall clean
+BARE_GOALS := formulas help deps features objects check check-all check-fast demo format lint cov fuzz dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
 FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
@@ -90,11 +90,6 @@ PROBE_GPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/gpu/*.c))
 PROBE_CUDA := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cuda/*.c))
 PROBE_CUDNN := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cudnn/*.c))
 PROBE_NCCL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/nccl/*.c))
-TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
-TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
-FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
-REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
-FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
   $(if $(and $(PROBE_MPI),$(HAVE_MPI)),$(BUILD)/dlmodel-probe-mpi) $(if $(HAVE_CUDA),$(BUILD)/dlmodel-probe-cuda \
   $(if $(HAVE_CUDNN),$(BUILD)/dlmodel-probe-cudnn) $(if $(HAVE_NCCL),$(BUILD)/dlmodel-probe-nccl))
@@ -104,7 +99,7 @@ LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
 API_OBJECTS := $(filter $(BUILD)/model/%.o $(BUILD)/predict/%.o,$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps features check check-fast tests quick-tests fuzzers bench validate validate-net validate-gpu demo valgrind format lint cov fuzz plots install uninstall clean golden-accept accuracy formulas dist
+.PHONY: all objects help deps features demo plots install uninstall dist clean
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -114,22 +109,26 @@ ifeq ($(BUILD),build)
 endif
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
-	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 SANITIZE=address,undefined FUZZ_SECONDS\n'
+	@grep -hE '^[a-z-]+:.*## ' Makefile tests/tests.mk | sed 's/:.*## /\t/' | expand -t 16
+	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 SANITIZE=address,undefined FUZZ_SECONDS DEPS=build|demo|check|all\n'
 	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C\n'
 
-deps: ## install what is missing (says what; apt only)
-	$(Q)sh packaging/deps.sh
+DEPS ?= check
+deps: ## install what is missing for `make check`, or DEPS=build|demo|all (says what; apt only)
+	$(Q)sh packaging/deps.sh $(DEPS)
 
 features: ## look again what is here, and say how to get the rest
 	$(Q)mkdir -p $(BUILD)
 	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh packaging/features.sh $(BUILD)
 
-# Another set of flags rebuilds everything.
-FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS) $(HAVE_MPI) $(HAVE_ONEDNN) $(HAVE_OPENBLAS) $(HAVE_CUDA) $(HAVE_PROTOBUF_C)
+# Another set of flags rebuilds everything; another set of optional parts, what asks for them.
+FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS)
+PARTS_NOW = $(foreach part,MPI ONEDNN OPENBLAS CUDA PROTOBUF_C,$(if $(HAVE_$(part)),$(part) $($(part)_CFLAGS)))
 stamp = mkdir -p $(BUILD); printf '%s\n' "$(subst ",',$(1))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(1))" > $@
 $(BUILD)/flags: FORCE
 	$(Q)$(call stamp,$(FLAGS_NOW))
+$(BUILD)/parts: FORCE
+	$(Q)$(call stamp,$(PARTS_NOW))
 $(BUILD)/about: FORCE
 	$(Q)$(call stamp,$(ABOUT))
 FORCE:
@@ -142,6 +141,7 @@ $(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
 $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
 $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
+$(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/predict/import/import_onnx.o: $(BUILD)/parts
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
 ifneq ($(ONNX_OBJECT),)
 $(BUILD)/predict/import/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
@@ -182,122 +182,18 @@ $(BUILD)/dlmodel-probe-cudnn: $(PROBE_CUDNN) $(PROBE_GPU) $(PROBE_COMMON) $(MODE
 $(BUILD)/dlmodel-probe-nccl: $(PROBE_NCCL) $(PROBE_GPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(NCCL_LIBS) $(if $(HAVE_MPI),$(MPI_LIBS)) -ldl $(LIBS)
 
-# The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
-FAKE := $(BUILD)/fake_cuda
-FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1 libcuda.so.1)
-FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
-$(FAKE)/%.o: %.c $(BUILD)/flags
-	$(Q)mkdir -p $(@D)
-	$(call say,CC,$@) $(CC) $(BASE_FLAGS) -fvisibility=default -isystem tests/fake_cuda/include $(FAKE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
-fake_objects = $(patsubst %.c,$(FAKE)/%.o,$(wildcard $(1)))
-$(call fake_objects,calibrate/probes/nccl/*.c): FAKE_FLAGS := $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
-fake_library = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lm
-$(FAKE)/libfakegpu.so: $(FAKE)/tests/fake_cuda/fake_core.o
-	$(call fake_library)
-$(FAKE)/libcudart.so: $(FAKE)/tests/fake_cuda/fake_cudart.o $(FAKE)/libfakegpu.so
-	$(call fake_library,-lfakegpu)
-$(FAKE)/libcublas.so: $(FAKE)/tests/fake_cuda/fake_cublas.o $(FAKE)/libfakegpu.so
-	$(call fake_library,-lfakegpu)
-$(FAKE)/libcublasLt.so: $(FAKE)/tests/fake_cuda/fake_cublaslt.o $(FAKE)/libfakegpu.so
-	$(call fake_library,-lfakegpu)
-$(FAKE)/libcudnn.so: $(call fake_objects,tests/fake_cuda/fake_cudnn*.c) $(FAKE)/libfakegpu.so
-	$(call fake_library,-lfakegpu)
-$(FAKE)/libnccl.so: $(FAKE)/tests/fake_cuda/fake_nccl.o $(FAKE)/libfakegpu.so
-	$(call fake_library,-lfakegpu)
-$(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
-	$(call fake_library)
-$(FAKE)/libcuda.so.1: $(FAKE)/tests/fake_cuda/fake_driver.o
-	$(call fake_library)
-fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
-$(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probes/cuda/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lcublas -lcublasLt)
-$(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probes/cudnn/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lcudnn -lcublas)
-$(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probes/nccl/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
-	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
+# Compiling takes one core and installing waits for the network and the disk: both at once.
+define set_up
+	$(Q)sh packaging/deps.sh build
+	+$(Q)sh packaging/deps.sh $(1) & deps=$$!; $(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD) objects; made=$$?; wait $$deps && exit $$made
+endef
+# What is compiled alike whatever optional libraries there are.
+objects: $(filter-out $(ABOUT_OBJECTS) $(BUILD)/predict/import/import_onnx.o $(ONNX_OBJECT),$(LIBRARY_OBJECTS)) $(PROBE_COMMON)
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
-$(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
-# Calls that fail when a test decides so.
-wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
-$(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
-$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
-$(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-# Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
-$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIBRARY_OBJECTS)
-	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
-
-# Calls that fail, for tests/cli/faults.sh.
-FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
-$(FAULT_LIBRARY): tests/fault/fault.c
-	$(Q)mkdir -p $(@D)
-	$(call say,CC,$<) $(CC) -std=c11 -O1 -Wall -Wextra -shared -fPIC $< -o $@ -ldl
-
-tests: $(FAULT_LIBRARY) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
-
-check: ## set up, build, run all tests, then again under ASan and UBSan
-	$(Q)$(MAKE) --no-print-directory deps
-	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run
-
-check-fast: ## unit and property tests only, without sanitizers
-	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run fast
-
-bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one prediction, one process
-	$(Q)sh tests/bench/run.sh $(BUILD)
-$(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-
-validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 45 minutes, quiet machine)
-	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
-
-validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly
-	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(abspath $(BUILD))/net sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
-	$(Q)DL_NET_SAMPLES=$(BUILD)/net/samples $(BUILD)/tests/unit/test_network
-
-validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates and predictions against PyTorch (half an hour)
-	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(abspath $(BUILD)/dlmodel) --out $(BUILD)/gpu
-
-demo: ## set up, build, and do the main job on this machine
-	$(Q)$(MAKE) --no-print-directory deps
+demo: ## set up, build, and do the main job on this machine (a minute)
+	$(call set_up,demo)
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
 	$(Q)BUILD=$(BUILD) sh docs/demo.sh
-
-accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
-	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
-	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
-	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
-
-formulas: ## write docs/formulas.md, the index of formulas
-	$(Q)sh docs/formulas.sh
-
-golden-accept: all ## record the present output as the expected one (review the diff)
-	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
-
-valgrind: all ## the main commands under valgrind (a few minutes)
-	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)
-
-format: ## clang-format (release 14) over all C files
-	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
-
-lint: ## layers, headers, shell scripts; cppcheck and clang-tidy where they are
-	$(Q)sh tests/lint.sh all
-
-# Threads count too (atomic), nothing is optimised away (-O0). What is left out, and why: tests/cov.sh.
-cov: ## line and branch coverage of model/ by the unit and property tests (needs gcovr; 5 minutes)
-	@command -v gcovr > /dev/null || { echo 'error: coverage needs gcovr: make deps, or apt install gcovr' >&2; exit 1; }
-	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage -fprofile-update=atomic -DDL_ONE_COPY" LDFLAGS="$(LDFLAGS) --coverage" quick-tests
-	$(Q)BUILD=build-cov sh tests/cov.sh
-quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
-
-fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
-	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: apt install clang libclang-rt-14-dev' >&2; exit 1; }
-	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
-	$(Q)for n in $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%); do mkdir -p build-fuzz/corpus/$$n; \
-	  build-fuzz/tests/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
-fuzzers: $(FUZZ_PROGRAMS)
 
 plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh
@@ -333,6 +229,6 @@ dist: ## source archive of what is committed
 clean: ## removes all build folders
 	rm -rf build build-* dlmodel
 
--include $(LIBRARY_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/dlmodel.d $(PROBE_COMMON:.o=.d) $(PROBE_CPU:.o=.d) \
-  $(PROBE_MPI:.o=.d) $(PROBE_GPU:.o=.d) $(PROBE_CUDA:.o=.d) $(PROBE_CUDNN:.o=.d) $(PROBE_NCCL:.o=.d) \
-  $(wildcard $(BUILD)/fake_cuda/calibrate/probes/*/*.d $(BUILD)/fake_cuda/tests/fake_cuda/*.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d
+-include $(LIBRARY_OBJECTS:.o=.d) $(BUILD)/dlmodel.d $(PROBE_COMMON:.o=.d) $(PROBE_CPU:.o=.d) $(PROBE_MPI:.o=.d) $(PROBE_GPU:.o=.d) \
+  $(PROBE_CUDA:.o=.d) $(PROBE_CUDNN:.o=.d) $(PROBE_NCCL:.o=.d)
+include tests/tests.mk

@@ -1,26 +1,42 @@
 #!/bin/sh
-# deps.sh - installs the packages that building and testing need, if any is missing: says what it will install, uses sudo when not
+# deps.sh [build|demo|check|all] - installs the Debian packages of a set that are missing: says what it will install, uses sudo when not
 # root, and knows apt alone; elsewhere it names the packages. What cannot be installed is said; it stops only when dlmodel itself
-# could not be built.
+# could not be built (and tested, for check and all).
+#   build   compiler and the libraries that dlmodel links
+#   demo    also what a calibration of a CPU measures with, and gnuplot
+#   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
+#   all     also what coverage, fuzzing, valgrind and static analysis need, which are run by hand
 set -u
-packages="gcc make pkg-config libgsl-dev libcjson-dev libopenmpi-dev openmpi-bin gnuplot-nox libcmocka-dev libopenblas-dev libdnnl-dev python3 shellcheck libprotobuf-c-dev protobuf-c-compiler jq gcovr zsh locales"
-# For the tests with a real Slurm and PyTorch (tests/slurm); without them those say that they were skipped.
-packages="$packages slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch"
+what=${1:-check}
+build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
+demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
+check='libcmocka-dev python3 shellcheck clang-format libprotobuf-c-dev protobuf-c-compiler jq zsh locales
+    slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
+all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind'
+case $what in
+build) packages=$build ;;
+demo) packages="$build $demo" ;;
+check) packages="$build $demo $check" ;;
+all) packages="$build $demo $check $all" ;;
+*) echo 'usage: deps.sh [build|demo|check|all]' >&2; exit 2 ;;
+esac
 
 # Without these there is no dlmodel and no test; the others are optional.
 required() {
+    cmocka='#include <cmocka.h>' library=-lcmocka
+    case $what in build | demo) cmocka='' library='' ;; esac
     work=$(mktemp -d) || return 1
-    cat > "$work/t.c" <<'C'
+    cat > "$work/t.c" << C
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
+$cmocka
 #include <cjson/cJSON.h>
 #include <gsl/gsl_math.h>
 int main(void) { cJSON_Delete(cJSON_Parse("{}")); return gsl_isnan(1.0); }
 C
-    eval "${CC:-gcc} ${CPPFLAGS-} ${CFLAGS-} \"\$work/t.c\" -o \"\$work/t\" ${LDFLAGS-} -lcmocka -lcjson -lgsl -lgslcblas -lm" > /dev/null 2>&1
+    eval "${CC:-gcc} ${CPPFLAGS-} ${CFLAGS-} \"\$work/t.c\" -o \"\$work/t\" ${LDFLAGS-} $library -lcjson -lgsl -lgslcblas -lm" > /dev/null 2>&1
     found=$?
     rm -rf "$work"
     return $found
@@ -28,7 +44,7 @@ C
 give_up() { # give_up REASON: go on with what is there, if that is enough
     printf '%s\n' "$1" >&2
     if required; then
-        echo 'Going on without: compiler, GSL, cJSON and cmocka are here, the rest is optional (make features).' >&2
+        echo 'Going on without: what must be there is here, the rest is optional (make features).' >&2
         exit 0
     fi
     exit 1
@@ -36,7 +52,7 @@ give_up() { # give_up REASON: go on with what is there, if that is enough
 
 if ! command -v apt-get > /dev/null 2>&1; then
     required && exit 0
-    cat >&2 <<'T'
+    cat >&2 << 'T'
 No apt here. Install these and run make again (a C compiler, make, GSL, cJSON and cmocka are needed, the rest is optional):
   dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel protobuf-c-devel protobuf-c-compiler
   zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel libprotobuf-c-devel protobuf-c
@@ -45,10 +61,11 @@ T
     exit 1
 fi
 
-missing=
-for p in $packages; do
-    dpkg-query -W -f '${db:Status-Status}\n' "$p" 2> /dev/null | grep -qx installed || missing="$missing $p"
-done
+# dpkg-query complains about names that it has never heard of, and those are missing.
+# shellcheck disable=SC2086
+missing=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2> /dev/null | awk -v want="$packages" '
+    $1 == "installed" { have[$2] = 1 }
+    END { n = split(want, p); for (i = 1; i <= n; i++) if (!(p[i] in have)) printf " %s", p[i] }')
 [ -z "$missing" ] && exit 0
 
 echo "Installing:$missing"
@@ -65,6 +82,8 @@ apt() {
     cat "$log" >&2
     return 1
 }
-apt update || give_up 'apt-get update failed: check the network and the package sources.'
+# Lists of the last ten minutes will do: make calls this twice on a fresh machine.
+listed() { [ -n "$(find /var/lib/apt/lists -name '*_Packages*' 2> /dev/null | head -n 1)" ] && [ -n "$(find /var/lib/apt/lists/partial -maxdepth 0 -mmin -10 2> /dev/null)" ]; }
+listed || apt update || give_up 'apt-get update failed: check the network and the package sources.'
 # shellcheck disable=SC2086
 apt -y install --no-install-recommends $missing || give_up "apt-get could not install:$missing"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# shellcheck disable=SC2046 # names in this tree have no blanks
-# lint.sh - rules that a compiler does not check. "ok NAME" and "not ok NAME" lines; exit 1 when a rule is broken. Tools that are not
-# there are said and left out.
+# shellcheck disable=SC2046,SC2038 # names in this tree have no blanks
+# lint.sh - rules that a compiler does not check. "ok NAME", "not ok NAME" and, for a tool that is not there, "skip NAME: REASON" lines;
+# exit 1 when a rule is broken.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 broken=0
@@ -10,7 +10,9 @@ rule() { # rule NAME OFFENDERS
     if [ -z "$2" ]; then
         printf 'ok %s\n' "$1"
     else
-        printf 'not ok %s\n%s\n' "$1" "$2" | head -n 30
+        printf 'not ok %s\n' "$1"
+        echo "$2" | head -n 30
+        echo "$2" | awk 'END { if (NR > 30) printf "and %d more\n", NR - 30 }'
         broken=1
     fi
 }
@@ -19,6 +21,9 @@ rule() { # rule NAME OFFENDERS
 # Sources and headers below the folders named.
 sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
+# All C files of this tree.
+everything() { sources model predict calibrate slurm include tests; echo dlmodel.c; }
+cores=$(nproc)
 
 rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|tests)/' $(sources model))"
 # Of these folders, each may include itself and those before it.
@@ -44,11 +49,8 @@ rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sourc
 rule 'file names are unique' "$(find model predict calibrate slurm tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
 rule 'nothing names a path of one machine' "$(git grep -nIE '(/root/|/home/[a-z]|/work/|/tmp/h/)' -- . ':!tests/lint.sh' 2> /dev/null)"
 
-alone=
-for header in $(headers model predict calibrate slurm); do
-    ${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra -fsyntax-only -x c "$header" 2> /dev/null || alone="$alone $header"
-done
-rule 'every header compiles alone' "$alone"
+rule 'every header compiles alone' "$(headers model predict calibrate slurm | xargs -P "$cores" -I HEADER sh -c \
+    '${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra -fsyntax-only -x c HEADER 2> /dev/null || echo HEADER')"
 
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
 #   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
@@ -76,15 +78,30 @@ rule 'doubles in headers carry a unit' "$unitless"
 
 long=$(wc -l $(sources model predict calibrate slurm) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
 rule 'files stay under 500 lines' "$long"
+rule 'lines stay within 100 columns' "$(everything | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -d : -f 1,2)"
+if command -v python3 > /dev/null 2>&1; then
+    # More is told with its reason: "Kept whole: REASON" in the comment above the function.
+    rule 'functions stay within 60 lines and a complexity of 20' "$(python3 tests/complexity.py $(everything))"
+else
+    echo 'skip functions stay within 60 lines and a complexity of 20: no python3'
+fi
+# Another release formats otherwise.
+case $(clang-format --version 2> /dev/null) in
+*'version 14.'*) rule 'clang-format' "$(everything | xargs -P "$cores" -n 40 clang-format --dry-run -Werror 2>&1 | grep 'error:' | cut -d ' ' -f 1 | sort -u)" ;;
+*) echo 'skip clang-format: no clang-format 14 here' ;;
+esac
 
 if command -v shellcheck > /dev/null 2>&1; then
-    rule 'shell scripts' "$(find tests docs .ci slurm \( -name "*.sh" -o -path tests/run -o -path .ci/run \) -exec shellcheck -x -S warning -e SC1091 {} + 2>&1)"
+    rule 'shell scripts' "$(find tests docs .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path .ci/run \) |
+        xargs -P "$cores" -n 8 shellcheck -x -S warning -e SC1091 2>&1)"
 else
-    echo '# shellcheck is not here: shell scripts were not checked'
+    echo 'skip shell scripts: no shellcheck here'
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
         rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm dlmodel.c 2>&1)"
+    else
+        echo 'skip cppcheck: not here'
     fi
     if command -v clang-tidy > /dev/null 2>&1; then
         # Left out, each with its reason:
@@ -101,6 +118,8 @@ if [ "${1-}" = all ]; then
         # A process for each file: in one for all, the analyzer takes every va_list after the first file's for uninitialized.
         rule 'clang-tidy' "$(find model predict calibrate slurm dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
             xargs -P "$(nproc)" -I FILE clang-tidy --quiet --checks="$checks" FILE -- -std=c11 -D_POSIX_C_SOURCE=200809L -I. 2> /dev/null | grep -E 'warning:|error:')"
+    else
+        echo 'skip clang-tidy: not here'
     fi
 fi
 exit $broken

@@ -114,7 +114,7 @@ net_down
 # pass or fail of `make check`, which judges the recording that is kept (test_network). Other work only makes messages slower, and
 # the fastest of all rounds counts: what is wrong stays wrong in the third round too.
 if [ -z "${NET_RECORD-}" ]; then
-    echo 'skip network recording: NET_RECORD=1 makes one (5 minutes); make validate-net judges it strictly'
+    echo '# no recording: NET_RECORD=1 makes one (5 minutes); make validate-net judges it strictly'
     exit 0
 fi
 if [ ! -x "$build/tests/unit/test_network" ]; then

@@ -1,12 +1,20 @@
 #!/bin/bash
 # A real Slurm (testbed.sh): frameworks are submitted, run and collected, and things go wrong. "ok NAME" and "not ok NAME" lines; times are
 # recorded but not judged, for other work may use this machine. $DLMODEL is the program, $SCRATCH an empty folder.
+# REAL_PART: short (half a minute: a network on one and two nodes, a cancelled job), long (what short leaves out) or all (default).
 # REAL_FRAMEWORKS: more frameworks than PyTorch (validate.sh); REAL_KEEP: where the table of runs is kept.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 export PATH=$PATH:/usr/sbin:/sbin
 : "${DLMODEL:=$PWD/build/dlmodel}" "${SCRATCH:=$(mktemp -d)}"
-skip() { echo "ok real Slurm # SKIP $1"; exit 0; }
+skip() { echo "skip real Slurm: $1"; exit 0; }
+part=${REAL_PART:-all}
+case $part in
+short) nodes=1,2 networks=lenet bed_nodes=2 ;;
+long) nodes=1,2,4 networks='squeezenet1_1 resnet18' bed_nodes=4 ;;
+all) nodes=1,2,4 networks='lenet squeezenet1_1 resnet18' bed_nodes=4 ;;
+*) echo "not ok real Slurm: REAL_PART is short, long or all, not $part"; exit 1 ;;
+esac
 
 [ -n "${SANITIZED-}" ] && skip 'once, in the pass without sanitizers'
 [ "$(id -u)" -eq 0 ] || skip 'the test bed starts daemons as root'
@@ -18,7 +26,7 @@ export DLMODEL_SITE=$PWD/tests/slurm/bed.json SLURM_CONF=$bed/slurm.conf
 testbed() { bash tests/slurm/testbed.sh "$@"; }
 trap 'testbed stop "$bed" > /dev/null 2>&1; umount "$SCRATCH/small" 2> /dev/null' EXIT
 # Only a bed that cannot be (no rights) is skipped; a bed that could be and is broken says why and fails below.
-testbed start "$bed" 4 > "$SCRATCH/start" 2>&1 || skip "the test bed did not start: $(tail -n 1 "$SCRATCH/start")"
+testbed start "$bed" $bed_nodes > "$SCRATCH/start" 2>&1 || skip "the test bed did not start: $(tail -n 1 "$SCRATCH/start")"
 
 good() { echo "ok $1"; }
 wrong() { echo "not ok $1"; printf '%s\n' "${2-}" | tail -n 20 | sed 's/^/  /'; }
@@ -50,39 +58,52 @@ custom() { # custom DIR NAME COUNT PERIOD: one run of steps.py, its folder in $f
     folder=$(echo "$1"/custom-*)
 }
 
-# Frameworks: three small networks on 1, 2 and 4 nodes of one core each.
-if /usr/bin/python3 -c 'import torch' 2> "$SCRATCH/torch"; then
-    submit() { dl slurm submit --framework "pytorch-ddp${REAL_FRAMEWORKS:+,$REAL_FRAMEWORKS}" --nodes 1,2,4 --dir "$runs" "$@"; judge "submit $*" $? "$(said)"; }
-    submit --workload lenet --batch-per-device 64 --warmup 3 --steps "${REAL_STEPS:-10}"
-    submit --workload squeezenet1_1 --input 64x64 --batch-per-device 8 --warmup 2 --steps "${REAL_STEPS:-6}"
-    submit --workload resnet18 --input 64x64 --batch-per-device 8 --warmup 1 --steps "${REAL_STEPS:-4}"
-    dl slurm submit --framework pytorch-ddp --workload lenet --batch-per-device 64 --profile --dir "$runs"
-    judge 'submit --profile' $? "$(said)"
+# Frameworks: small networks on 1, 2 and 4 nodes of one core each.
+options_of() { # options_of NETWORK: what to submit it with
+    case $1 in
+    lenet) echo "--batch-per-device 64 --warmup 3 --steps ${REAL_STEPS:-10}" ;;
+    squeezenet1_1) echo "--input 64x64 --batch-per-device 8 --warmup 2 --steps ${REAL_STEPS:-6}" ;;
+    resnet18) echo "--input 64x64 --batch-per-device 8 --warmup 1 --steps ${REAL_STEPS:-4}" ;;
+    esac
+}
+frameworks() {
+    local w n row count=0
+    for w in $networks; do
+        # shellcheck disable=SC2046
+        dl slurm submit --framework "pytorch-ddp${REAL_FRAMEWORKS:+,$REAL_FRAMEWORKS}" --nodes $nodes --dir "$runs" --workload "$w" $(options_of "$w")
+        judge "submit $w on $nodes nodes" $? "$(said)"
+    done
+    if [ $part != short ]; then
+        dl slurm submit --framework pytorch-ddp --workload lenet --batch-per-device 64 --profile --dir "$runs"
+        judge 'submit --profile' $? "$(said)"
+    fi
     wait_idle "${REAL_WAIT:-1000}"
     judge 'all jobs end' $? "$(squeue; "$DLMODEL" slurm status --dir "$runs")"
     dl slurm collect --dir "$runs" -o "$SCRATCH/runs.csv"
     judge 'collect' $? "$(said)"
     cp "$SCRATCH/err" "$SCRATCH/collected"
     [ -n "${REAL_KEEP-}" ] && cp "$SCRATCH/runs.csv" "$REAL_KEEP"
-    for w in lenet squeezenet1_1 resnet18; do
-        for n in 1 2 4; do
+    for w in $networks; do
+        for n in ${nodes//,/ }; do
+            count=$((count + 1))
             row=$(grep "^pytorch-ddp-$w-.*n${n}x1-" "$SCRATCH/runs.csv")
             case $row in
             *,COMPLETED,*) good "pytorch-ddp $w on $n nodes: $(echo "$row" | cut -d, -f20,21 | head -n 1) s" ;;
-            *) wrong "pytorch-ddp $w on $n nodes" "$row $(cat "$SCRATCH/collected" "$runs"/pytorch-ddp-$w-*n${n}x1-*/slurm-*.out)" ;;
+            *) wrong "pytorch-ddp $w on $n nodes" "$row $(cat "$SCRATCH/collected" "$runs"/pytorch-ddp-"$w"-*n"${n}"x1-*/slurm-*.out)" ;;
             esac
         done
     done
-    grep -q '"layer:conv1:backward"' "$runs"/pytorch-ddp-lenet-*profile*/trace.json
-    judge 'the profile has times of layers' $? "$(cat "$runs"/*profile*/slurm-*.out)"
     sed 's/,local,/,iris-v100,/' "$SCRATCH/runs.csv" > "$SCRATCH/compared.csv"
-    dl compare "$SCRATCH/compared.csv" --json && [ "$(grep -c '"id": "pytorch-ddp' "$SCRATCH/out")" -ge 9 ] && ! grep -q '"skipped": true' "$SCRATCH/out"
+    dl compare "$SCRATCH/compared.csv" --json && [ "$(grep -c '"id": "pytorch-ddp' "$SCRATCH/out")" -ge $count ] && ! grep -q '"skipped": true' "$SCRATCH/out"
     judge 'compare reads the table' $? "$(said)"
     cp "$SCRATCH/runs.csv" "$SCRATCH/again.csv"
     dl slurm collect --dir "$runs" -o "$SCRATCH/again.csv"
     cmp -s "$SCRATCH/runs.csv" "$SCRATCH/again.csv"
     judge 'collecting twice changes nothing' $? "$(diff "$SCRATCH/runs.csv" "$SCRATCH/again.csv")"
-    # the accounting is down while collecting
+}
+accounting_down() { # while collecting
+    grep -q '"layer:conv1:backward"' "$runs"/pytorch-ddp-lenet-*profile*/trace.json
+    judge 'the profile has times of layers' $? "$(cat "$runs"/*profile*/slurm-*.out)"
     testbed down "$bed" slurmdbd
     timeout 100 "$DLMODEL" slurm collect --dir "$runs" -o "$SCRATCH/down.csv" > "$SCRATCH/out" 2> "$SCRATCH/err"
     [ $? -eq 6 ] && grep -q 'sacct failed' "$SCRATCH/err" && [ "$(grep -c '^pytorch-ddp' "$SCRATCH/down.csv")" -eq "$(grep -c '^pytorch-ddp' "$SCRATCH/runs.csv")" ]
@@ -92,18 +113,24 @@ if /usr/bin/python3 -c 'import torch' 2> "$SCRATCH/torch"; then
     dl slurm collect --dir "$runs" -o "$SCRATCH/down.csv"
     cmp -s "$SCRATCH/runs.csv" "$SCRATCH/down.csv"
     judge 'collect succeeds afterwards' $? "$(said; diff "$SCRATCH/runs.csv" "$SCRATCH/down.csv")"
+}
+if /usr/bin/python3 -c 'import torch' 2> "$SCRATCH/torch"; then
+    frameworks
+    [ $part = short ] || accounting_down
 else
-    echo "# PyTorch is not here: $(tail -n 1 "$SCRATCH/torch")"
+    echo "skip frameworks on a real Slurm: PyTorch is not here: $(tail -n 1 "$SCRATCH/torch")"
 fi
 
-# A job is cancelled.
-custom "$SCRATCH/c1" cancelled 1000 0.1 && wait_steps "$folder" 5
-dl slurm cancel --all --dir "$SCRATCH/c1"
-judge 'cancel' $? "$(said)"
-wait_idle 120
-dl slurm collect --dir "$SCRATCH/c1" -o "$SCRATCH/c1.csv"
-grep -q ',CANCELLED,' "$SCRATCH/c1.csv" && grep -q 'CANCELLED after [0-9]* of 1000 steps; those are kept' "$SCRATCH/err"
-judge 'a cancelled job keeps its steps' $? "$(said)"
+if [ $part != long ]; then # A job is cancelled.
+    custom "$SCRATCH/c1" cancelled 1000 0.1 && wait_steps "$folder" 5
+    dl slurm cancel --all --dir "$SCRATCH/c1"
+    judge 'cancel' $? "$(said)"
+    wait_idle 120
+    dl slurm collect --dir "$SCRATCH/c1" -o "$SCRATCH/c1.csv"
+    grep -q ',CANCELLED,' "$SCRATCH/c1.csv" && grep -q 'CANCELLED after [0-9]* of 1000 steps; those are kept' "$SCRATCH/err"
+    judge 'a cancelled job keeps its steps' $? "$(said)"
+fi
+[ $part != short ] || exit 0
 
 # slurmctld is restarted while a job runs.
 custom "$SCRATCH/c2" restarted 40 0.1 && wait_steps "$folder" 3

@@ -141,7 +141,9 @@ stop() {
     export SLURM_CONF=$d/slurm.conf
     timeout 10 scancel --me --state=PENDING > /dev/null 2>&1 || true
     timeout 10 scancel --me --full > /dev/null 2>&1 || true
-    for f in "$d"/slurmd.*.pid "$d/slurmctld.pid" "$d/slurmdbd.pid" "$d/mariadbd.pid" "$d/munged.pid"; do end "$f"; done
+    for f in "$d"/slurmd.*.pid; do end "$f" & done # each waits for its last messages
+    wait
+    for f in "$d/slurmctld.pid" "$d/slurmdbd.pid" "$d/mariadbd.pid" "$d/munged.pid"; do end "$f"; done
 }
 
 restart() { # restart DIR DAEMON

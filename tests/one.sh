@@ -1,0 +1,63 @@
+#!/bin/sh
+# one.sh FOLDER NUMBER - runs the test on line NUMBER of FOLDER/list ("KIND DIR PREFIX FILE") and counts what it says. tests/run calls it,
+# several at a time. It leaves in FOLDER, the last of them when everything is there:
+#   NUMBER.log     what the test said, when something failed
+#   NUMBER.skips   what was skipped, and why
+#   NUMBER.done    "PASSED FAILED SKIPPED SECONDS NAME"
+# KIND is cmocka (a program; test functions count), corpus (a fuzzer's replay program; the corpus counts as one) or tap (a script that
+# prints "ok NAME", "not ok NAME", "skip NAME: REASON" lines). A crash, a timeout and a test that says nothing are one failure.
+# Environment: TEST_TIMEOUT, the seconds that a program may take (300); a script may take three times that.
+set -u
+folder=$1 number=$2
+limit=${TEST_TIMEOUT:-300}
+read -r kind dir prefix file << EOF
+$(sed -n "${number}p" "$folder/list")
+EOF
+[ "$prefix" = - ] && prefix= || prefix="$prefix "
+name=$prefix$(basename "${file%.*}")
+said=$folder/$number.said
+passed=0 failed=0 skipped=0
+: > "$folder/$number.skips"
+lines() { grep -c "$1" "$said"; }
+
+start=$(date +%s%N)
+case $kind in
+cmocka)
+    timeout -k 10 "$limit" "$dir/${file%.c}" > "$said" 2>&1
+    status=$?
+    passed=$(lines '^\[       OK \]')
+    failed=$(($(lines '^\[  FAILED  \] [a-z]') / 2)) # cmocka names each failed test twice: when it fails and in its summary
+    skipped=$(($(lines '^\[  SKIPPED \] [a-z]') / 2))
+    ;;
+corpus)
+    target=$(basename "$file" .c)
+    name="${prefix}corpus ${target#fuzz_}"
+    timeout -k 10 "$limit" "$dir/tests/fuzz/replay_$target" "tests/fuzz/corpus/${target#fuzz_}" > "$said" 2>&1
+    status=$?
+    [ $status -ne 0 ] || passed=1
+    ;;
+tap)
+    scratch=$folder/$number.scratch
+    mkdir -p "$scratch"
+    interpreter=$(head -n 1 "$file" | sed 's/^#!//')
+    DLMODEL=$dir/dlmodel SCRATCH=$scratch timeout -k 60 $((3 * limit)) "$interpreter" "$file" > "$said" 2>&1
+    status=$?
+    rm -rf "$scratch"
+    passed=$(lines '^ok ')
+    failed=$(lines '^not ok ')
+    skipped=$(lines '^skip ')
+    grep '^skip ' "$said" | sed "s/^skip /$prefix/" > "$folder/$number.skips"
+    [ "$failed" -eq 0 ] && [ $status -eq 0 ] || { grep -v '^ok ' "$said" > "$said.bad"; mv "$said.bad" "$said"; }
+    ;;
+*) echo "one.sh: no kind of test is named $kind" > "$said"; status=2 ;;
+esac
+[ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+[ $status -ne 124 ] || echo "no end after the limit (TEST_TIMEOUT=$limit)" >> "$said"
+if [ $((passed + failed + skipped)) -eq 0 ]; then
+    failed=1
+    echo 'it said nothing that could be counted' >> "$said"
+fi
+if [ "$failed" -gt 0 ]; then mv "$said" "$folder/$number.log"; else rm -f "$said"; fi
+seconds=$(awk -v start="$start" -v now="$(date +%s%N)" 'BEGIN { printf "%.1f", (now - start) / 1e9 }')
+echo "$passed $failed $skipped $seconds $name" > "$folder/$number.new"
+mv "$folder/$number.new" "$folder/$number.done"

@@ -1,0 +1,136 @@
+# tests.mk: rules of tests, checks and measurements alone; the Makefile includes it. tests/README.md says what there is.
+
+TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
+TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
+.PHONY: tests unit-tests quick-tests replays fuzzers check check-all check-fast bench validate validate-net validate-gpu valgrind format lint cov fuzz \
+  golden-accept accuracy formulas
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
+FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
+# The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
+FAKE := $(BUILD)/fake_cuda
+FAKE_LIBRARIES := $(addprefix $(FAKE)/,libfakegpu.so libcudart.so libcublas.so libcublasLt.so libcudnn.so libnccl.so libnvidia-ml.so.1 libcuda.so.1)
+FAKE_PROGRAMS := $(addprefix $(FAKE)/,dlmodel-probe-cuda dlmodel-probe-cudnn dlmodel-probe-nccl)
+$(FAKE)/%.o: %.c $(BUILD)/flags
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$@) $(CC) $(BASE_FLAGS) -fvisibility=default -isystem tests/fake_cuda/include $(FAKE_FLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+fake_objects = $(patsubst %.c,$(FAKE)/%.o,$(wildcard $(1)))
+$(call fake_objects,calibrate/probes/nccl/*.c): FAKE_FLAGS := $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
+$(call fake_objects,calibrate/probes/nccl/*.c): $(BUILD)/parts
+fake_library = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lm
+$(FAKE)/libfakegpu.so: $(FAKE)/tests/fake_cuda/fake_core.o
+	$(call fake_library)
+$(FAKE)/libcudart.so: $(FAKE)/tests/fake_cuda/fake_cudart.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libcublas.so: $(FAKE)/tests/fake_cuda/fake_cublas.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libcublasLt.so: $(FAKE)/tests/fake_cuda/fake_cublaslt.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libcudnn.so: $(call fake_objects,tests/fake_cuda/fake_cudnn*.c) $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libnccl.so: $(FAKE)/tests/fake_cuda/fake_nccl.o $(FAKE)/libfakegpu.so
+	$(call fake_library,-lfakegpu)
+$(FAKE)/libnvidia-ml.so.1: $(FAKE)/tests/fake_cuda/fake_nvml.o
+	$(call fake_library)
+$(FAKE)/libcuda.so.1: $(FAKE)/tests/fake_cuda/fake_driver.o
+	$(call fake_library)
+fake_program = $(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(FAKE) $(1) -lcudart -lfakegpu -ldl $(LIBS)
+$(FAKE)/dlmodel-probe-cuda: $(call fake_objects,calibrate/probes/cuda/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+	$(call fake_program,-lcublas -lcublasLt)
+$(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probes/cudnn/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+	$(call fake_program,-lcudnn -lcublas)
+$(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probes/nccl/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
+	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
+
+# A test links what it calls and no more: links of a hundred programs are most of what building the tests takes.
+TEST_LIBRARY := $(BUILD)/tests/library.a
+$(TEST_LIBRARY): $(LIBRARY_OBJECTS)
+	$(Q)mkdir -p $(@D)
+	$(call say,AR,$@) rm -f $@; $(AR) rcsT $@ $^
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(TEST_LIBRARY)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
+$(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
+# Calls that fail when a test decides so.
+wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
+$(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
+$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
+$(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(TEST_LIBRARY)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+# Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(TEST_LIBRARY)
+	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
+
+# Calls that fail, for tests/cli/faults.sh.
+FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
+$(FAULT_LIBRARY): tests/fault/fault.c
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) -std=c11 -O1 -Wall -Wextra -shared -fPIC $< -o $@ -ldl
+
+tests: $(FAULT_LIBRARY) $(TEST_PROGRAMS) $(REPLAY_PROGRAMS) $(FAKE_PROGRAMS) ## build the tests
+unit-tests: $(filter $(BUILD)/tests/unit/%,$(TEST_PROGRAMS))
+replays: $(REPLAY_PROGRAMS)
+
+check: ## set up, build, run every test, then the parts and wrong input again under ASan and UBSan (minutes)
+	$(call set_up,check)
+	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run check
+
+CHECKED ?= 0
+check-all: ## check, and what takes longer: all under sanitizers, without optional libraries, long Slurm rounds (CHECKED=1: that alone)
+	$(call set_up,check)
+	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run $(if $(filter 0,$(CHECKED)),all,rest)
+
+check-fast: ## unit and property tests only, without sanitizers
+	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run fast
+
+bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one prediction, one process
+	$(Q)sh tests/bench/run.sh $(BUILD)
+$(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(TEST_LIBRARY)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 45 minutes, quiet machine)
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
+
+validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly
+	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(abspath $(BUILD))/net sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
+	$(Q)DL_NET_SAMPLES=$(BUILD)/net/samples $(BUILD)/tests/unit/test_network
+
+validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates and predictions against PyTorch (half an hour)
+	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(abspath $(BUILD)/dlmodel) --out $(BUILD)/gpu
+
+accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
+	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
+
+formulas: ## write docs/formulas.md, the index of formulas
+	$(Q)sh docs/formulas.sh
+
+golden-accept: all ## record the present output as the expected one (review the diff)
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
+
+valgrind: all ## the main commands under valgrind (a few minutes)
+	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)
+
+format: ## clang-format (release 14) over all C files
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+
+lint: ## layers, headers, form, shell scripts; cppcheck and clang-tidy where they are
+	$(Q)sh tests/lint.sh all
+
+# Threads count too (atomic), nothing is optimised away (-O0). What is left out, and why: tests/cov.sh.
+cov: ## line and branch coverage of model/ by the unit and property tests (needs gcovr; 5 minutes)
+	@command -v gcovr > /dev/null || { echo 'error: coverage needs gcovr: make deps DEPS=all, or apt install gcovr' >&2; exit 1; }
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage -fprofile-update=atomic -DDL_ONE_COPY" LDFLAGS="$(LDFLAGS) --coverage" quick-tests
+	$(Q)BUILD=build-cov sh tests/cov.sh
+quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
+
+fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
+	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: make deps DEPS=all, or apt install clang libclang-rt-14-dev' >&2; exit 1; }
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
+	$(Q)for n in $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%); do mkdir -p build-fuzz/corpus/$$n; \
+	  build-fuzz/tests/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+fuzzers: $(FUZZ_PROGRAMS)
+
+-include $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d \
+  $(wildcard $(BUILD)/fake_cuda/calibrate/probes/*/*.d $(BUILD)/fake_cuda/tests/fake_cuda/*.d)
