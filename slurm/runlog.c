@@ -54,6 +54,8 @@ static const struct dl_field line_fields[] = {
     STRING(node, false, "that writes"),
     STRING(text, false, "for people"),
     STRING(framework, false, "mode of the benchmark program"),
+    STRING(framework_version, false,
+           "release of what synchronizes gradients: Horovod's, else the framework's"),
     STRING(network, false, "name of the network"),
     STRING(backend, false, "what moves gradients"),
     STRING(precision, false, "of the arithmetic"),
@@ -125,6 +127,7 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
         log->ranks = line->ranks;
         log->global_batch = line->global_batch;
         log->versions = version_text(line, arena);
+        log->framework_version = line->framework_version;
     } else if (strcmp(event, "end") == 0) {
         log->ended = true;
         log->peak_memory_bytes = larger(log->peak_memory_bytes, line->peak_memory_bytes);

@@ -31,6 +31,7 @@ static const struct dl_column columns[] = {
     {"busbw_GBs", "busbw", "GB/s", DL_COLUMN_NUMBER, 0, 4},
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
     {"notes", "notes", "", DL_COLUMN_STRING, 0, 0},
+    {"series", "series", "", DL_COLUMN_STRING, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -108,6 +109,7 @@ static enum dl_code fill(struct dl_table *table, const struct input *in, bool nc
                                           : "")
             : row->in_place ? "in place"
                             : "out of place";
+        if (place == NULL) return no_memory(err);
         const double alg = row->size_bytes / row->time_s,
                      bus = alg * dl_collective_bus_factor((enum dl_collective_op)row->op,
                                                           (double)row->ranks);
@@ -127,11 +129,11 @@ static enum dl_code fill(struct dl_table *table, const struct input *in, bool nc
         cells[11].number = rounded(table->arena, alg / 1e9);
         cells[12].number = rounded(table->arena, bus / 1e9);
         cells[13].string = in->source;
-        cells[14].string =
-            dl_arena_printf(table->arena, "%s%s%s%s", place,
-                            place != NULL && place[0] != 0 && row->notes != NULL ? "; " : "",
-                            row->notes != NULL ? row->notes : "",
-                            row->wrong ? "; failed the tool's own check" : "");
+        cells[14].string = dl_arena_printf(table->arena, "%s%s%s%s", place,
+                                           place[0] != 0 && row->notes != NULL ? "; " : "",
+                                           row->notes != NULL ? row->notes : "",
+                                           row->wrong ? "; failed the tool's own check" : "");
+        cells[15].string = place;
         if (cells[14].string == NULL) return no_memory(err);
     }
     return DL_OK;
@@ -316,8 +318,9 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
             options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err));
     }
     if (in->system == NULL)
-        context->note(context,
-                      "the system is not said; give --system NAME so that compare finds it");
+        context->note(
+            context,
+            "the column system is empty: give --system NAME, or compare predicts no row of it");
     int wrong = 0;
     for (int i = 0; i < in->bench.count; i++) wrong += in->bench.rows[i].wrong;
     if (wrong > 0)
