@@ -152,7 +152,7 @@ if [ -w /dev/full ]; then
     check 'a full disk at collect' 5 'No space left'
 fi
 cp "$work/first.csv" "$work/limited.csv"
-printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,,,\n' >> "$work/limited.csv"
+printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,,,,\n' >> "$work/limited.csv"
 cp "$work/limited.csv" "$work/before.csv"
 sed -i 's/^r0000,/r000x,/' "$work/limited.csv" "$work/before.csv"
 (ulimit -f 1; trap '' XFSZ; "$DLMODEL" slurm collect --dir "$work/spool" -o "$work/limited.csv" > "$work/out" 2> "$work/err")
