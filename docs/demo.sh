@@ -39,7 +39,7 @@ errors() {
           kind = $(NF - at["by"]); rows = $(NF - at["rows"]); error = $(NF - at["mape_pct"]); gsub(/"/, "", name) }
         kind == "source" && rows > 0 { printf "   %-50s %4d rows, mean error %3.0f %%\n", name, rows, error }
         name == "all" { printf "   %-50s %4d rows, mean error %3.0f %%\n", "all", rows, error }
-        name == "all-by-source" { printf "   %-50s %10s mean error %3.0f %%\n", "all, each source weighing the same", "", error }' "$1"
+        name == "all-by-source" { printf "   %-50s %10s mean error %3.0f %%\n", "macro-average over sources", "", error }' "$1"
 }
 # number KEY FILE SCALE: the first value of a key in a JSON file, divided by SCALE
 number() {

@@ -59,7 +59,7 @@ transformers='shard_ranks capacity expert_parameters expert_replicas held_expert
 counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
-update_launches_per_tensor forward_macs forward_macs_per_sample grid parts spatial_dims
+update_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
 '"$transformers"
 #   plain ratios and factors
 factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
@@ -75,6 +75,42 @@ unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
+
+# Columns alone select systems and releases: no C source holds a commit, or a row's id, source or words for its machine, or reads notes.
+column() { # column NAME FILE...: the cells of that column, each once
+    name=$1
+    shift
+    awk -v name="$name" '
+        function cells(line, out,    i, n, c, quoted) {
+            split("", out)
+            for (n = i = 1; i <= length(line); i++) {
+                c = substr(line, i, 1)
+                if (c == "\"") quoted = !quoted
+                else if (c == "," && !quoted) n++
+                else out[n] = out[n] c
+            }
+            return n
+        }
+        FNR == 1 { wanted = 0; for (k = cells($0, header); k > 0; k--) if (header[k] == name) wanted = k; next }
+        wanted && cells($0, cell) && !(cell[wanted] in seen) { seen[cell[wanted]] = 1; if (cell[wanted] != "") print cell[wanted] }' "$@"
+}
+published() {
+    column id data/runs/*.csv
+    column source data/runs/*.csv data/collectives/*.csv
+    column system_as_published data/collectives/*.csv
+    # names of machines and boards: words of five characters and more with a digit
+    column system_as_published data/collectives/*.csv | tr -s ' ,;:()' '\n' | grep -E '[A-Za-z].*[0-9]|[0-9].*[A-Za-z]' | grep -E '.{5}' | LC_ALL=C sort -u
+}
+code="$(sources model predict calibrate slurm) dlmodel.c"
+strings=$(grep -noE '"([^"\\]|\\.)*"' $code | grep -vE ':"[^"]*\.h"$')
+rule 'C knows no published row' "$(
+    names=$(mktemp)
+    published > "$names"
+    printf '%s\n' "$strings" | grep -wFf "$names"
+    rm -f "$names"
+    printf '%s\n' "$strings" | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
+    grep -nE 'dl_csv_column\([^)]*"(notes|system_as_published)"|[.>]notes, *"|str(n?cmp|str|casestr)\([^)]*(\bnotes|as_published)' $code
+)"
 
 long=$(wc -l $(sources model predict calibrate slurm) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
 rule 'files stay under 500 lines' "$long"

@@ -68,27 +68,27 @@ alone='devices_per_node=1'
 # known, then for those that are.
 release pytorch-ddp '' 'grouped_scale=1' framework=pytorch-ddp $one $alone workload=resnext101_32x4d precision=fp32
 release pytorch-ddp '' 'composed_scale=1' framework=pytorch-ddp $one $alone workload=bert_base
-release pytorch-ddp '' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~7bdfc81d25' workload=resnet50 precision=mixed
-release pytorch-ddp '' 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone 'notes~7bdfc81d25' workload=resnext101_32x4d precision=mixed
-release pytorch-ddp 'NGC 19.03' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~5eaebefcd0' precision=mixed
-release pytorch-ddp 'NGC 20.06' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~46ff3707e0' workload=resnet50 precision=mixed
-release pytorch-ddp 'NGC 20.06 channels last' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'notes~46ff3707e0' workload=resnext101_32x4d precision=mixed
-for r in '20.02 5562ab767a' '20.12 097c7ff917'; do
-    release pytorch-ddp "NGC ${r% *}" 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnet50 precision=mixed
-    release pytorch-ddp "NGC ${r% *}" 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone "notes~${r#* }" workload=resnext101_32x4d precision=mixed
+release pytorch-ddp '' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'framework_version~21.03-py3' workload=resnet50 precision=mixed
+release pytorch-ddp '' 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone 'framework_version~21.03-py3' workload=resnext101_32x4d precision=mixed
+release pytorch-ddp 'NGC 19.03' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'framework_version~19.03-py3' precision=mixed
+release pytorch-ddp 'NGC 20.06' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone 'framework_version~20.06-py3' workload=resnet50 precision=mixed
+release pytorch-ddp 'NGC 20.06 channels last' 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone layout=nhwc workload=resnext101_32x4d precision=mixed
+for r in 20.02 20.12; do
+    release pytorch-ddp "NGC $r" 'mixed_stream_scale=1' framework=pytorch-ddp $one $alone "framework_version~$r-py3" workload=resnet50 precision=mixed
+    release pytorch-ddp "NGC $r" 'mixed_grouped_scale=1' framework=pytorch-ddp $one $alone "framework_version~$r-py3" workload=resnext101_32x4d precision=mixed
 done
 # 20.03 has no runs in mixed precision here: as 20.02, a month older (20.06 agrees: NHWC came with 20.12).
 jq '(.releases[] | select(.name == "NGC 20.02").set) as $s | (.releases[] | select(.name == "NGC 20.03").set) = $s' data/frameworks/pytorch-ddp.json > "$new"
 [ -s "$new" ] && cat "$new" > data/frameworks/pytorch-ddp.json
 # Horovod with TensorFlow.
-release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=fp32
+release horovod-tensorflow '' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~20.06-tf1' precision=fp32
 release horovod-tensorflow '' 'composed_scale=1' framework=horovod-tensorflow $one $alone workload=bert_base
-release horovod-tensorflow '' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
-release horovod-tensorflow '' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~4eaa4434de' precision=mixed
-release horovod-tensorflow 'NGC 19.05' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~tensorflow-19.0' precision=mixed
-release horovod-tensorflow 'NGC 20.03' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnet50 precision=mixed
-release horovod-tensorflow 'NGC 20.03' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnext101_32x4d precision=fp32
-release horovod-tensorflow 'NGC 20.03' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'notes~f11884b38a' workload=resnext101_32x4d precision=mixed
+release horovod-tensorflow '' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~20.03-tf1' workload=resnet50 precision=mixed
+release horovod-tensorflow '' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~20.06-tf1' precision=mixed
+release horovod-tensorflow 'NGC 19.05' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~tensorflow-19.0' precision=mixed
+release horovod-tensorflow 'NGC 20.03' 'mixed_stream_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~20.03-tf1' workload=resnet50 precision=mixed
+release horovod-tensorflow 'NGC 20.03' 'grouped_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~20.03-tf1' workload=resnext101_32x4d precision=fp32
+release horovod-tensorflow 'NGC 20.03' 'mixed_grouped_scale=1' framework=horovod-tensorflow $one $alone 'framework_version~20.03-tf1' workload=resnext101_32x4d precision=mixed
 # MXNet.
 release horovod-mxnet '' 'stream_scale=1' framework=horovod-mxnet $one $alone workload=resnet50 precision=fp32
 release horovod-mxnet '' 'composed_scale=1' framework=horovod-mxnet $one $alone workload=bert_base
@@ -96,9 +96,9 @@ release horovod-mxnet '' 'mixed_stream_scale=1' framework=horovod-mxnet $one $al
 # TensorFlow 1.1 (cuDNN 5.1): batch normalisation and 1x7 convolutions, from the P100; what Kepler's direct convolutions take, from K80
 # with these (kept from the first fit of this release, and used by every other one).
 for f in tensorflow-ps tensorflow-mirrored; do
-    release $f '1.1' 'norm_scale=2 unequal_scale=2' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'notes~b1e174e' system=dgx1-p100
+    release $f '1.1' 'norm_scale=2 unequal_scale=2' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'framework_version~b1e174e' system=dgx1-p100
 done
-devices direct_conv_scale k80 framework=tensorflow-ps $one $alone 'notes~b1e174e' system=gce-k80
+devices direct_conv_scale k80 framework=tensorflow-ps $one $alone 'framework_version~b1e174e' system=gce-k80
 # Horovod with TensorFlow 1.9 (cuDNN 7), K80 and P100.
 release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'norm_scale=1.5 grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
 # Devices before Volta, whatever the framework: batch normalisation by cuDNN 5 to 7.1, over both of the releases above (leaving one
@@ -132,7 +132,7 @@ jitter 'DGX servers' dgx1-v100,dgx1-p100 $dgx
 jitter 'virtual machines' gce-k80,azure-nc24rs-p100,azure-nc24r-k80 $clouds
 jitter 'other machines' v100-8x-edr,abci-v100 $others
 # What kernels of NCCL 1's ring take from the backward pass that they run beside (F-SLOWDOWN).
-release tensorflow-mirrored '1.1' 'overlap_slowdown_frac=0.2' framework=tensorflow-mirrored 'notes~b1e174e' --anchor
+release tensorflow-mirrored '1.1' 'overlap_slowdown_frac=0.2' framework=tensorflow-mirrored 'framework_version~b1e174e' --anchor
 runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
 systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json data/systems/azure-nd24rs-p40.json

@@ -170,6 +170,24 @@ static double beyond_s(const struct dl_coll_measured *m, double bytes) {
     return last->time_s + (bytes - last->bytes) * slope_s_per_byte;
 }
 
+/* log(time / base) beyond the largest sample where no model tells the slope. */
+static double beyond_log(const struct dl_coll_measured *m, double bytes, double base_s) {
+    const double last_s = m->sample_count > 0 ? m->samples[m->sample_count - 1].time_s : 0.0;
+    return log((m->piece_count > 0 ? fmax(last_s, pieces_s(m, bytes)) : beyond_s(m, bytes)) /
+               base_s);
+}
+
+/* Spread of the samples around position `above`, and what grows with the distance beyond them. */
+static double spread_at(const struct dl_coll_measured *m, int above, double bytes) {
+    const int count = m->sample_count;
+    const int low = above > 0 ? above - 1 : 0, high = above < count ? above : count - 1;
+    double sigma = fmax(sample_sigma(&m->samples[low]), sample_sigma(&m->samples[high]));
+    if (above == count)
+        sigma +=
+            SIGMA_PER_DOUBLING * log2(fmax(1.0, bytes / fmax(1.0, m->samples[count - 1].bytes)));
+    return sigma;
+}
+
 enum dl_code dl_coll_samples_read(const struct dl_system *system,
                                   const struct dl_coll_measured *measured,
                                   dl_library_time_fn *model,
@@ -191,10 +209,7 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system,
     }
     struct dl_coll_reading reading = {.sigma_log = 0.1};
     if (above == count && (measured->piece_count > 0 || base->algorithm == NULL)) {
-        const double last_s = count > 0 ? measured->samples[count - 1].time_s : 0.0;
-        const double time_s = measured->piece_count > 0 ? fmax(last_s, pieces_s(measured, bytes))
-                                                        : beyond_s(measured, bytes);
-        reading.ratio_log = log(time_s / base->time_s);
+        reading.ratio_log = beyond_log(measured, bytes, base->time_s);
         reading.fitted = measured->piece_count > 0;
         reading.extrapolated =
             count > 0 || bytes > measured->pieces[measured->piece_count - 1].max_bytes;
@@ -203,15 +218,7 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system,
         reading.extrapolated =
             above == count || (above == 0 && bytes > 0.0 && measured->samples[0].bytes > 65536.0);
     }
-    if (count > 0) {
-        const int low = above > 0 ? above - 1 : 0, high = above < count ? above : count - 1;
-        reading.sigma_log =
-            fmax(sample_sigma(&measured->samples[low]), sample_sigma(&measured->samples[high]));
-        if (above == count)
-            reading.sigma_log +=
-                SIGMA_PER_DOUBLING *
-                log2(fmax(1.0, bytes / fmax(1.0, measured->samples[count - 1].bytes)));
-    }
+    if (count > 0) reading.sigma_log = spread_at(measured, above, bytes);
     *out = reading;
     return DL_OK;
 }

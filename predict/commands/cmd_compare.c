@@ -32,13 +32,15 @@ static const struct dl_option compare_options[] = {
      "(each rank count from the others)",
      NULL},
     {"max-error", 0, "PCT", "What",
-     "exit with 1 when the mean absolute error, each source weighing the same, exceeds this", NULL},
+     "exit with 1 when the mean absolute error, macro-averaged over sources, exceeds this", NULL},
     {"where", 0, "COLUMN=VALUE", "What",
      "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or "
      "that hold a text (notes~NGC)",
      DL_REPEATED},
     {"release", 0, "NAME", "What",
-     "release of the framework for every row, instead of the one that its source names", NULL},
+     "release of the framework for every row, instead of the one that its framework_version "
+     "selects",
+     false},
     {"layers", 0, "NAME|FILE", "What",
      "times of layers that import trace wrote, for the runs that they fit; default: those of "
      "data/layers/",
@@ -77,23 +79,24 @@ static const struct dl_column row_columns[] = {
     {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
+    {"remark", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 static const struct dl_column summary_columns[] = {
     {"group", "group", "", DL_COLUMN_STRING, 0, 0},
     {"by", "by", "", DL_COLUMN_STRING, 0, 0},
     {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"skipped", "skipped", "", DL_COLUMN_INTEGER, 0, 0},
+    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
     {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
     {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
     {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
     {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"inside_interval_pct", "inside", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"inside_interval_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
 };
 enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8, LONGEST = 56 };
 
-/* Tables in words describe systems at length: the beginning does for people. Bytes of a character
- * are not parted. */
+/* Names of groups, such as a publication, can be long: people read the beginning. Never cuts a
+ * character in two. */
 static const char *brief(struct dl_arena *arena, const char *text) {
     int length = LONGEST;
     if (text == NULL || strlen(text) <= (size_t)LONGEST) return text;
@@ -123,6 +126,7 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *
         cells[13].string = row->cause;
         cells[14].boolean = row->skipped;
         cells[15].string = row->why;
+        cells[16].string = row->remark;
     }
     return DL_OK;
 }
@@ -215,9 +219,9 @@ static const char *worst_text(struct dl_context *context, const struct dl_compar
     }
     if (count == 0) return "";
     qsort(rows, (size_t)count, sizeof *rows, by_error);
-    /* without "why" */
+    /* without "why" and "remark" */
     dl_table_init(&table, context->arena, row_columns,
-                  sizeof row_columns / sizeof row_columns[0] - 1);
+                  sizeof row_columns / sizeof row_columns[0] - 2);
     if (fill_rows(&table, rows, count < SHOWN_ROWS ? count : SHOWN_ROWS, true, err) != DL_OK)
         return NULL;
     const char *text = dl_table_text(&table);
@@ -225,25 +229,41 @@ static const char *worst_text(struct dl_context *context, const struct dl_compar
                         : dl_arena_printf(context->arena, "\nThe largest errors\n\n%s", text);
 }
 
-/* How many rows were left out for each reason. */
-static const char *reasons_text(struct dl_context *context, const struct dl_comparison *c) {
-    const char *text = "";
+static const char *reason_of(const struct dl_compared *row) {
+    return row->skipped ? row->why : NULL;
+}
+
+/* What the reader must know of a prediction and is not told as the cause of its error. */
+static const char *remark_of(const struct dl_compared *row) {
+    const bool is_cause =
+        row->cause != NULL && row->remark != NULL && strcmp(row->cause, row->remark) == 0;
+    return row->skipped || is_cause ? NULL : row->remark;
+}
+
+/* How many rows have each text, under a heading; "" when none has one. */
+static const char *counted_text(struct dl_context *context, const struct dl_comparison *c,
+                                const char *heading,
+                                const char *(*text_of)(const struct dl_compared *)) {
+    const char *lines = "";
     int shown = 0;
     for (int i = 0; i < c->count; i++) {
-        if (!c->rows[i].skipped) continue;
+        const char *text = text_of(&c->rows[i]);
         int same = 0;
-        bool told = false;
+        bool told = text == NULL;
         for (int k = 0; k < c->count && !told; k++) {
-            if (!c->rows[k].skipped || strcmp(c->rows[k].why, c->rows[i].why) != 0) continue;
+            const char *other = text_of(&c->rows[k]);
+            if (other == NULL || strcmp(other, text) != 0) continue;
             told = k < i;
             same++;
         }
         if (told) continue;
-        if (shown++ == SHOWN_REASONS)
-            return dl_arena_printf(context->arena, "%s  other reasons: see --rows\n", text);
-        text = dl_arena_printf(context->arena, "%s  %5d  %s\n", text, same, c->rows[i].why);
+        if (shown++ == SHOWN_REASONS) {
+            lines = dl_arena_printf(context->arena, "%s  others: see --rows\n", lines);
+            break;
+        }
+        lines = dl_arena_printf(context->arena, "%s  %5d  %s\n", lines, same, text);
     }
-    return shown == 0 ? "" : dl_arena_printf(context->arena, "\nRows not predicted\n%s", text);
+    return shown == 0 ? "" : dl_arena_printf(context->arena, "\n%s\n%s", heading, lines);
 }
 
 /* Runs slower than their interval, the worst first, with the likely cause of each. */
@@ -273,15 +293,13 @@ static const char *sentence(struct dl_context *context, const struct dl_error_su
     const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
     const char *inside =
         dl_known(all->inside_pct)
-            ? dl_arena_printf(
-                  context->arena,
-                  "; %.0f %% of the measurements lie inside the predicted 80 %% interval",
-                  all->inside_pct)
+            ? dl_arena_printf(context->arena, "; interval coverage %.0f %% (of 80 %% intervals)",
+                              all->inside_pct)
             : "";
     return dl_arena_printf(
         context->arena,
-        "\nOver %d rows the error is %.3g %% on average, %.3g %% in the median; each source "
-        "weighing the same, %.3g %% on average%s.\n",
+        "\nOver %d rows the absolute error is %.3g %% on average and %.3g %% in the median; "
+        "macro-average over sources %.3g %%%s.\n",
         all->rows, all->mape_pct, all->median_ape_pct, by_source->mape_pct, inside);
 }
 
@@ -294,11 +312,13 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                *table = all ? dl_table_text(rows) : worst_text(context, c, err);
     if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *before = all ? table : "", *after = all ? "" : table;
-    return context->output(options,
-                           dl_arena_printf(context->arena, "%s%s%s%s%s%s%s", before,
-                                           all ? "\n" : "", errors, after, causes_text(context, c),
-                                           reasons_text(context, c), end),
-                           err);
+    return context->output(
+        options,
+        dl_arena_printf(context->arena, "%s%s%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
+                        causes_text(context, c),
+                        counted_text(context, c, "Rows not predicted", reason_of),
+                        counted_text(context, c, "Remarks on rows", remark_of), end),
+        err);
 }
 
 /* PCT is a number of percent, with or without the sign. */

@@ -1,4 +1,4 @@
-/* compare.h - predictions beside measurements: runs, collectives, kernels. */
+/* compare.h - predictions next to measurements: runs, collectives, kernels. */
 #ifndef DL_PREDICT_COMPARE_COMPARE_H
 #define DL_PREDICT_COMPARE_COMPARE_H
 
@@ -6,7 +6,7 @@
 #include "model/base/csv.h"
 #include "model/predict/predict.h"
 
-/* What a row of runs became. Of the prediction the numbers alone: its terms and warnings are gone.
+/* The plan that a row of runs became, and the numbers of its prediction without terms and warnings.
  */
 struct dl_modelled {
     const struct dl_system *system;
@@ -40,8 +40,8 @@ struct dl_comparison {
 /* Room for one more row; NULL when memory is exhausted. */
 struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
-/* One table of measurements each; which one is told by the header. DL_ERR_INPUT for a broken table;
- * a row that cannot be predicted is added as skipped with the reason. */
+/* One table of measurements each; the header decides of which kind. DL_ERR_INPUT for a broken
+ * table; a row that cannot be predicted is added as skipped, with the reason. */
 /* Any of the three kinds; anchor is an error for all but runs. */
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err);
@@ -59,16 +59,16 @@ enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_c
 enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
                                 struct dl_comparison *out, struct dl_err *err);
 
-/* Errors of a group of rows; skipped ones are only counted. */
+/* Errors of a group of rows; those not predicted are counted alone. */
 struct dl_error_summary {
     const char *kind, *group; /* "source", "system", "all" */
     int rows, skipped;
     double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
-    /* measurements inside the 80 % interval of their prediction; NAN: no intervals */
+    /* interval coverage: measurements inside the 80 % interval of their prediction; NAN: none */
     double inside_pct;
 };
 
-/* By source, by system, "all" and "all-by-source" (mean over sources, each weighing the same). *out
+/* By source, by system, "all" and "all-by-source" (macro-average over sources). *out
  * in the arena. */
 enum dl_code dl_compare_summarize(const struct dl_comparison *comparison,
                                   struct dl_error_summary **out, int *count_out,

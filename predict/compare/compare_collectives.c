@@ -35,19 +35,14 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
     return DL_OK;
 }
 
-static bool same_text(const char *a, const char *b) {
-    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
-}
-
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
                                 struct dl_compared *out, struct dl_arena *arena) {
-    struct dl_system as_run = *system; /* with the library's release that the row gives */
-    if (match->nccl_version != NULL) as_run.nccl_version = match->nccl_version;
-    if (match->mpi != NULL) as_run.mpi = match->mpi;
-    /* samples of the system are of its own release */
-    if (!same_text(as_run.nccl_version, system->nccl_version) ||
-        !same_text(as_run.mpi, system->mpi))
-        as_run.collective_count = 0;
+    /* With the library's release that the row gives, unless samples of the machine itself say more.
+     */
+    struct dl_system as_run = *system;
+    if (system->collective_count == 0 && match->nccl_version != NULL)
+        as_run.nccl_version = match->nccl_version;
+    if (system->collective_count == 0 && match->mpi != NULL) as_run.mpi = match->mpi;
     struct dl_collective_time t;
     struct dl_err inner = {0};
     if (dl_collective_time(&as_run, &match->request, &t, &inner) != DL_OK) {

@@ -14,7 +14,7 @@ struct dl_fit_value {
 struct dl_fit {
     struct dl_fit_value values[DL_FIT_KEYS];
     int count;
-    /* mean absolute error, each source weighing the same */
+    /* mean absolute error, macro-averaged over sources */
     double error_before_pct, error_after_pct;
     int rows;
 };

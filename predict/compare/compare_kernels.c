@@ -1,6 +1,6 @@
-/* compare_kernels.c - published kernel times beside what the device files give. The surfaces of
- * these devices were fitted to the same tables, so this shows the error of the fit, not of a
- * prediction of unseen kernels. */
+/* compare_kernels.c - published kernel times next to the kernel-time models of the device files.
+ * These models were fitted to the same tables: the errors are those of a fit, not of predictions of
+ * unseen kernels. */
 #include <math.h>
 #include <string.h>
 

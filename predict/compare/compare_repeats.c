@@ -6,11 +6,27 @@
 #include "model/base/stats.h"
 
 /* Rows that agree in these are repeats of one run. */
-static const char *const same[] = {
-    "source",       "system",    "framework", "strategy", "backend",          "workload",
-    "input",        "precision", "optimizer", "nodes",    "devices_per_node", "batch_per_device",
-    "global_batch", "dp",        "tp",        "pp",       "micro_batch",      "metric",
-    "unit"};
+static const char *const same[] = {"source",
+                                   "system",
+                                   "framework",
+                                   "framework_version",
+                                   "layout",
+                                   "strategy",
+                                   "backend",
+                                   "workload",
+                                   "input",
+                                   "precision",
+                                   "optimizer",
+                                   "nodes",
+                                   "devices_per_node",
+                                   "batch_per_device",
+                                   "global_batch",
+                                   "dp",
+                                   "tp",
+                                   "pp",
+                                   "micro_batch",
+                                   "metric",
+                                   "unit"};
 enum { SAME = sizeof same / sizeof *same };
 
 static bool repeats(const struct dl_csv *csv, const int *columns, int a, int b) {

@@ -32,6 +32,7 @@ static const struct dl_column columns[] = {
     {"busbw_GBs", "busbw", "GB/s", DL_COLUMN_NUMBER, 0, 4},
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
     {"notes", "notes", "", DL_COLUMN_STRING, 0, 0},
+    {"series", "series", "", DL_COLUMN_STRING, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -96,11 +97,17 @@ static const char *first_of(const char *a, const char *b) {
     return a != NULL ? a : b != NULL ? b : "";
 }
 
-/* Where the row stands in its tool's output, and what the tool says about it. */
-static const char *notes_of(struct dl_arena *arena, const struct dl_bench_row *row, bool nccl) {
+/* Where the row stands in its tool's output. */
+static const char *place_of(struct dl_arena *arena, const struct dl_bench_row *row, bool nccl) {
+    if (nccl) return row->in_place ? "in place" : "out of place";
+    return row->version != NULL ? dl_arena_printf(arena, "OSU %s", row->version) : "";
+}
+
+/* The place, and what the tool says about the row. */
+static const char *notes_of(struct dl_arena *arena, const struct dl_bench_row *row,
+                            const char *place) {
     struct dl_text text = {.arena = arena};
-    if (nccl) dl_text_add(&text, row->in_place ? "in place" : "out of place");
-    if (!nccl && row->version != NULL) dl_text_printf(&text, "OSU %s", row->version);
+    dl_text_add(&text, place);
     if (row->notes != NULL) dl_text_printf(&text, "%s%s", text.length > 0 ? "; " : "", row->notes);
     if (row->wrong) dl_text_add(&text, "; failed the tool's own check");
     return dl_text_string(&text);
@@ -129,7 +136,9 @@ static enum dl_code fill_row(struct dl_table *table, const struct input *in,
     cells[11].number = rounded(table->arena, alg / 1e9);
     cells[12].number = rounded(table->arena, bus / 1e9);
     cells[13].string = in->source;
-    cells[14].string = notes_of(table->arena, row, nccl);
+    cells[15].string = place_of(table->arena, row, nccl);
+    if (cells[15].string == NULL) return no_memory(err);
+    cells[14].string = notes_of(table->arena, row, cells[15].string);
     return cells[14].string == NULL ? no_memory(err) : DL_OK;
 }
 
@@ -322,8 +331,9 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
             options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err));
     }
     if (in->asked->system == NULL)
-        context->note(context,
-                      "the table names no system; give --system NAME so that compare finds it");
+        context->note(
+            context,
+            "the column system is empty: give --system NAME, or compare predicts no row of it");
     int wrong = 0;
     for (int i = 0; i < in->bench.count; i++) wrong += in->bench.rows[i].wrong;
     if (wrong > 0)

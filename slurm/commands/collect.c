@@ -53,6 +53,7 @@ static const struct dl_column columns[] = {
     TEXT_COLUMN("versions"),
     TEXT_COLUMN("quartile_s"),
     TEXT_COLUMN("core_s"),
+    TEXT_COLUMN("framework_version"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0], OLDEST_COLUMNS = 35, FEWEST_STEPS = 3 };
 
@@ -147,6 +148,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
         or_empty(log->versions),
         number_text(arena, sum->quartile_s),
         number_text(arena, log->core_s),
+        or_empty(log->framework_version),
     };
     _Static_assert(sizeof cells / sizeof cells[0] == COLUMNS, "a cell for each column");
     union dl_cell *row = dl_table_row(&c->table);

@@ -187,8 +187,10 @@ class Bench:
     def start(self, versions, ranks, global_batch, parameters=None, backend=None):
         self.global_batch = global_batch
         if self.task.rank == 0:
+            # the column framework_version: Horovod's where it synchronizes the gradients, else that of the first package
+            framework_version = str(versions["horovod"] if "horovod" in versions else next(iter(versions.values()), ""))
             versions = dict({"python": platform.python_version()}, **versions)
-            self.log.write("start", time_s=time.time(), framework=self.args.mode, network=self.net["name"], ranks=ranks,
+            self.log.write("start", framework_version=framework_version, time_s=time.time(), framework=self.args.mode, network=self.net["name"], ranks=ranks,
                            global_batch=global_batch, threads=threads(), versions={k: str(v) for k, v in versions.items()},
                            parameters=parameters, backend=backend or self.args.backend, precision=self.args.precision)
 

@@ -56,6 +56,8 @@ static const struct dl_field line_fields[] = {
     STRING(node, false, "node of the writer"),
     STRING(text, false, "message"),
     STRING(framework, false, "mode of the benchmark program"),
+    STRING(framework_version, false,
+           "release of what synchronizes gradients: Horovod's, else the framework's"),
     STRING(network, false, "workload"),
     STRING(backend, false, "library that communicates the gradients"),
     STRING(precision, false, "arithmetic precision"),
@@ -127,6 +129,7 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
         log->ranks = line->ranks;
         log->global_batch = line->global_batch;
         log->versions = version_text(line, arena);
+        log->framework_version = line->framework_version;
     } else if (strcmp(event, "end") == 0) {
         log->ended = true;
         log->peak_memory_bytes = larger(log->peak_memory_bytes, line->peak_memory_bytes);

@@ -12,7 +12,7 @@ struct dl_runlog_line {
     double step_s, samples_per_s, cpu_s, core_s, load_s;
     double peak_memory_bytes;
     const char *job_id, *nodes, *node, *text;
-    const char *framework, *network, *backend, *precision;
+    const char *framework, *framework_version, *network, *backend, *precision;
     int64_t global_batch, threads, parameters;
     struct dl_map_entry *versions;
     int version_count;
@@ -41,7 +41,8 @@ struct dl_runlog {
     int core_reading_count; /* core time readings of the steps */
     /* core time of a fixed GEMM between the steps, median; NAN: not measured */
     double core_s;
-    const char *versions; /* "torch 1.13.1, python 3.11.2" */
+    const char *versions;          /* "torch 1.13.1, python 3.11.2" */
+    const char *framework_version; /* of the one that synchronizes gradients; NULL: not written */
     /* interference */
     double load_before, others_before_frac, others_during_frac, clock_frac, network_s,
         write_bytes_per_s;

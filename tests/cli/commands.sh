@@ -108,7 +108,7 @@ for f in parameters forward_macs_per_sample activation_elements_per_sample layer
     run list workloads --json
     has "list workloads has $f" "\"$f\":"
 done
-for kind in system device workload framework kernel-models; do
+for kind in system device workload framework kernel-models runs collectives; do
     run schema "$kind"
     check "schema $kind" 0
 done

@@ -119,13 +119,13 @@ else
 fi
 
 # ---- nccl-tests
-header='^library,lib_version,collective,device,system,nodes,ranks,network,dtype,size_bytes,time_us,algbw_GBs,busbw_GBs,source,notes$'
+header='^library,lib_version,collective,device,system,nodes,ranks,network,dtype,size_bytes,time_us,algbw_GBs,busbw_GBs,source,notes,series$'
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --system dgx-a100-40
 check 'nccl-tests 2.18' 0
 has 'nccl-tests: the contract'"'"'s columns' "$header"
 has 'nccl-tests: hosts, ranks, device, release' '^nccl,2.18.3,all_reduce,NVIDIA A100-SXM4-40GB,dgx-a100-40,2,16,'
-has 'nccl-tests: out of place' ',8,34,.*,nccl-tests,out of place$'
-has 'nccl-tests: in place' ',8,32.98,.*,nccl-tests,in place$'
+has 'nccl-tests: out of place' ',8,34,.*,nccl-tests,out of place,out of place$'
+has 'nccl-tests: in place' ',8,32.98,.*,nccl-tests,in place,in place$'
 fact 'nccl-tests: all rows' "$(wc -l < "$work/out" | tr -d ' ')" 27
 cp "$work/out" "$work/nccl.csv"
 run compare "$work/nccl.csv" --json

@@ -67,10 +67,10 @@ evil='<script>alert(1)</script>"'"'"'&amp;<img src=x onerror=alert(2)>|`*'
 {
     sed -n 1p data/runs/tensorflow_2017.csv
     for n in 1 2 4; do
-        printf '"<b>%s</b>","%s",dgx1-p100,tensorflow-ps,data,"<b>&lt;x onload=1",resnet50,,fp32,,1,%s,64,,,,,,throughput,%s,samples/s,"</td></table><b>"\n' \
+        printf '"<b>%s</b>","%s",dgx1-p100,tensorflow-ps,data,"<b>&lt;x onload=1",resnet50,,fp32,,1,%s,64,,,,,,throughput,%s,samples/s,"</td></table><b>","<b>"\n' \
             "$n" "$(printf '%s' "$evil" | sed 's/"/""/g')" $n $((200 * n))
     done
-    printf '"<b>4</b>",s,"<b>no such system",tensorflow-ps,data,,resnet50,,fp32,,1,8,64,,,,,,throughput,9,samples/s,\n'
+    printf '"<b>4</b>",s,"<b>no such system",tensorflow-ps,data,,resnet50,,fp32,,1,8,64,,,,,,throughput,9,samples/s,,\n'
 } > "$work/evil.csv"
 run report "$work/evil.csv" --where system=dgx1-p100 --title "$evil" --no-figures -o "$work/evil.html"
 check 'hostile names' 0

@@ -152,7 +152,7 @@ if [ -w /dev/full ]; then
     check 'a full disk at collect' 5 'No space left'
 fi
 cp "$work/first.csv" "$work/limited.csv"
-printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,,,\n' >> "$work/limited.csv"
+printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,,,,\n' >> "$work/limited.csv"
 cp "$work/limited.csv" "$work/before.csv"
 sed -i 's/^r0000,/r000x,/' "$work/limited.csv" "$work/before.csv"
 (ulimit -f 1; trap '' XFSZ; "$DLMODEL" slurm collect --dir "$work/spool" -o "$work/limited.csv" > "$work/out" 2> "$work/err")
@@ -162,11 +162,11 @@ cmp -s "$work/limited.csv" "$work/before.csv" && echo 'ok the old table is untou
 run slurm collect --dir "$work/spool" -o "$work/limited.csv"
 check 'collect succeeds afterwards' 0
 # A table that a version without the last column wrote is gone on with.
-head -n 1 "$work/first.csv" | sed 's/,core_s$//' > "$work/older.csv"
+head -n 1 "$work/first.csv" | sed 's/,core_s,framework_version$//' > "$work/older.csv"
 printf 'other,x,iris-v100,ideal,data,,resnet50,,fp32,sgd,1,1,1,1,,,,,iteration,1,s,kept,,,,,,,,,,,,,,\n' >> "$work/older.csv"
 run slurm collect --dir "$work/spool" -o "$work/older.csv"
 check 'a table without the last column' 0
-if grep -q '^other,.*,kept,' "$work/older.csv" && grep -q ',core_s$' "$work/older.csv" && grep -q '^r0000,' "$work/older.csv"; then echo 'ok its rows stay'; else bad 'its rows stay' "$(head -n 3 "$work/older.csv")"; fi
+if grep -q '^other,.*,kept,' "$work/older.csv" && grep -q ',framework_version$' "$work/older.csv" && grep -q '^r0000,' "$work/older.csv"; then echo 'ok its rows stay'; else bad 'its rows stay' "$(head -n 3 "$work/older.csv")"; fi
 
 # Folders that are damaged
 printf '{"format":"dlmodel-run",' > "$work/spool/r0001/run.json"

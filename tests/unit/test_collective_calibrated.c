@@ -40,7 +40,7 @@ static void hold(enum dl_calibrated mode, double by_source_pct, double median_pc
                    list[i].max_ape_pct);
         if (strcmp(list[i].group, "all-by-source") != 0) continue;
         found = true;
-        printf("each source weighing the same: mean %.2f %%, median %.2f %%\n", list[i].mape_pct,
+        printf("macro-average over sources: mean %.2f %%, median %.2f %%\n", list[i].mape_pct,
                list[i].median_ape_pct);
         assert_true(list[i].mape_pct < by_source_pct);
         assert_true(list[i].median_ape_pct < median_pct);

@@ -87,7 +87,7 @@ static struct dl_data data_of(struct dl_arena *arena) {
 static const char header[] =
     "id,source,system,framework,strategy,backend,workload,input,precision,optimizer,nodes,devices_"
     "per_node,"
-    "batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,notes\n";
+    "batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,framework_version\n";
 
 static enum dl_code compare_text(const char *rows, bool anchor, struct dl_arena *arena,
                                  struct dl_comparison *out, struct dl_err *err) {
@@ -210,11 +210,11 @@ static void what_makes_a_group(void **state) {
                        "c,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.22,s,\n"
                        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.2,s,\n"
                        "e,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,1,256,,,,,,throughput,"
-                       "800,samples/s,5562ab767a\n"
+                       "800,samples/s,NGC 20.02-py3\n"
                        "f,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,"
-                       "6000,samples/s,097c7ff917\n"
+                       "6000,samples/s,NGC 20.12-py3\n"
                        "g,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,"
-                       "6000,samples/s,5562ab767a\n";
+                       "6000,samples/s,NGC 20.02\n";
     assert_int_equal(compare_text(rows, true, &arena, &c, &err), DL_OK);
     static const bool skipped[] = {true, false, false, false, true, true, false};
     for (int i = 0; i < 7; i++) {
@@ -225,6 +225,112 @@ static void what_makes_a_group(void **state) {
     assert_true(c.rows[1].predicted > 0.2 / 4 && c.rows[1].predicted < 0.2 / 2);
     check_close(c.rows[2].predicted, 0.2, 1e-5);
     check_close(c.rows[3].predicted, 0.2, 0.02);
+    dl_arena_free(&arena);
+}
+
+/* Predictions of rows that differ in these columns alone. */
+static void predict_versions(const char *text, double *predicted, const char **remarks, int count,
+                             const char *release, struct dl_arena *arena) {
+    struct dl_data data = data_of(arena);
+    data.release = release;
+    struct dl_comparison c = {.arena = arena};
+    struct dl_err err = {0};
+    struct dl_csv csv;
+    if (dl_csv_parse("runs.csv", text, strlen(text), arena, &csv, &err) != DL_OK ||
+        dl_compare_runs(&data, &csv, false, &c, &err) != DL_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(c.count, count);
+    for (int i = 0; i < count; i++) {
+        if (c.rows[i].skipped) fail_msg("row %s: %s", c.rows[i].id, c.rows[i].why);
+        predicted[i] = c.rows[i].predicted;
+        remarks[i] = c.rows[i].remark;
+    }
+}
+
+/* ResNeXt in mixed precision, whose constants differ between releases: framework_version selects
+ * one, with layout where the release asks for it; id, source and notes never do. */
+static void framework_version_selects_the_release(void **state) {
+    (void)state;
+    enum { ROWS = 8 };
+    static const char text[] =
+        "id,source,system,framework,workload,precision,nodes,devices_per_node,batch_per_device,"
+        "metric,value,framework_version,layout,notes,versions\n"
+        "a,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.06-py3,,,\n"
+        "b,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.06-py3,nhwc,,"
+        "\n"
+        "c,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.12,nhwc,,\n"
+        "d,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 21.03,,,\n"
+        "e,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.061,,,\n"
+        "f,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,,,,\n"
+        "NGC 20.06,NGC 20.06,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,,"
+        "nhwc,NGC 20.06,NGC 20.06\n"
+        "h,s,dgx1-v100,ideal,resnext101_32x4d,mixed,1,1,128,iteration,1,,,,\n";
+    struct dl_arena arena = {0};
+    double by_column[ROWS], by_option[ROWS];
+    const char *remarks[ROWS], *none[ROWS];
+    predict_versions(text, by_column, remarks, ROWS, NULL, &arena);
+    static const struct {
+        int row;
+        const char *release;
+    } same[] = {{0, "NGC 20.06"}, {1, "NGC 20.06 channels last"}, {2, "NGC 20.12"}, {3, "1.8"}};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        predict_versions(text, by_option, none, ROWS, same[i].release, &arena);
+        check_close(by_column[same[i].row], by_option[same[i].row], 1e-12);
+        assert_null(remarks[same[i].row]);
+        for (int k = 0; k < ROWS; k++) assert_null(none[k]);
+    }
+    assert_true(by_column[0] > 1.02 * by_column[1] && by_column[1] > 1.02 * by_column[2]);
+    for (int i = 4; i < 7; i++) {
+        check_close(by_column[i], by_column[3], 1e-12);
+        assert_non_null(strstr(remarks[i], "default release 1.8"));
+    }
+    assert_non_null(strstr(remarks[4], "covers framework_version \"NGC 20.061\""));
+    assert_non_null(strstr(remarks[5], "framework_version is empty"));
+    assert_null(remarks[7]); /* has no releases to choose from */
+    dl_arena_free(&arena);
+}
+
+/* `system` names a file or the row is not predicted, also where prose describes a machine that has
+ * a file; a release of the library that the row gives takes the place of the system's. */
+static void collectives_name_their_system(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    const struct dl_data data = data_of(&arena);
+    struct dl_comparison c = {.arena = &arena};
+    struct dl_csv csv;
+    struct dl_err err = {0};
+    static const char text[] =
+        "library,lib_version,collective,device,system,nodes,ranks,network,dtype,size_bytes,time_us,"
+        "algbw_GBs,busbw_GBs,source,notes,buffers,algorithm,devices_per_process\n"
+        "NCCL,,all_reduce,V100,dgx1-v100,1,8,,float32,8,50,,,s,,,,\n"
+        "NCCL,,all_reduce,V100,dgx1-v100,1,8,,float32,8,50,,,s,,,,8\n"
+        "NCCL,,all_reduce,V100,\"8x V100, hybrid cube-mesh (NV1/NV2)\",1,8,NVLink,float32,8,50,,,s,"
+        ",,,\n"
+        "NCCL,,all_reduce,V100,dgx1-v10,1,8,,float32,8,50,,,s,,,,\n"
+        "NCCL,,all_reduce,V100,,1,8,,float32,8,50,,,s,,,,\n"
+        "NCCL,NGC 24.06,all_reduce,V100,dgx1-v100,1,8,,float32,8,50,,,s,,,,\n"
+        "Open MPI,openmpi-5.0,all_reduce,V100,v100-8x-edr,4,32,,float32,1048576,50,,,s,,host,,\n"
+        "Open MPI,openmpi-5.0,all_reduce,V100,v100-8x-edr,4,32,,float32,1048576,50,,,s,,device,,\n"
+        "Open MPI,openmpi-5.0,all_reduce,V100,v100-8x-edr,4,32,,float32,1048576,50,,,s,,host,"
+        "ring,\n"
+        "telepathy,,all_reduce,V100,dgx1-v100,1,8,,float32,8,50,,,s,,,,\n";
+    assert_int_equal(dl_csv_parse("c.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
+    if (dl_compare_collectives(&data, &csv, &c, &err) != DL_OK) fail_msg("%s", err.message);
+    static const char *const reasons[] = {NULL, NULL, "8x V100", "dgx1-v100", "no system",
+                                          NULL, NULL, NULL,      NULL,        "library"};
+    assert_int_equal(c.count, 10);
+    for (int i = 0; i < 10; i++) {
+        const bool skipped = reasons[i] != NULL;
+        if (c.rows[i].skipped != skipped || (skipped && strstr(c.rows[i].why, reasons[i]) == NULL))
+            fail_msg("row %d: %s", i, c.rows[i].why == NULL ? "predicted" : c.rows[i].why);
+    }
+    assert_true(c.rows[1].predicted > 1.2 * c.rows[0].predicted); /* one thread starts 8 kernels */
+    check_close(c.rows[5].predicted, c.rows[0].predicted, 1e-12);
+    assert_non_null(strstr(c.rows[5].remark, "NGC 24.06"));
+    assert_null(c.rows[0].remark);
+    assert_true(c.rows[7].predicted > 1.05 * c.rows[6].predicted);
+    assert_non_null(strstr(c.rows[8].workload, "ring"));
+    assert_null(strstr(c.rows[6].workload, " ring"));
     dl_arena_free(&arena);
 }
 
@@ -279,6 +385,8 @@ int main(void) {
         cmocka_unit_test(anchor_corrects_compute),
         cmocka_unit_test(the_speed_of_the_core_is_remarked),
         cmocka_unit_test(what_makes_a_group),
+        cmocka_unit_test(framework_version_selects_the_release),
+        cmocka_unit_test(collectives_name_their_system),
         cmocka_unit_test(broken_tables_name_the_line),
         cmocka_unit_test(kernel_rows),
     };
