@@ -41,7 +41,7 @@ done)"
 # Files named in the documents exist: what stands between backticks or in a link and begins like a path of this tree, as it is or from
 # the document's folder. NAME and other words in capitals stand for something else.
 lost=
-for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/README.md tests/README.md data/SOURCES.md; do
+for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/README.md tests/README.md tests/fixtures/slurm/README.md data/SOURCES.md; do
     folder=$(dirname "$document")
     for path in $( (grep -oE '`[A-Za-z0-9_./*-]+`' "$document" | tr -d '`'; grep -oE '\]\([^):# ]+\)' "$document" | sed 's/^](//; s/)$//') | sort -u); do
         case $path in
