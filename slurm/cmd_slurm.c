@@ -5,14 +5,7 @@
 
 static const struct dl_option slurm_options[] = {
     {"framework", 0, "NAME,...", "Runs",
-     "what runs: tensorflow-ps tensorflow-mirrored tensorflow-multiworker keras-multi-gpu "
-     "keras-mirrored pytorch-dp pytorch-ddp "
-     "pytorch-fsdp mxnet-device mxnet-dist-sync mxnet-dist-device-sync mxnet-dist-async "
-     "horovod-tensorflow horovod-pytorch "
-     "horovod-mxnet horovod-keras chainermn caffe-nccl caffe-mlsl cntk-1bit megatron "
-     "deepspeed-zero1 deepspeed-zero2 "
-     "deepspeed-zero3 custom",
-     false},
+     "frameworks to run ('dlmodel list frameworks'), or custom for a command after --", false},
     {"workload", 0, "NAME,...", "Runs", "workloads ('dlmodel list workloads'); default resnet50",
      false},
     {"input", 0, "SIZE", "Runs", "size of the input: 64x64, seq128; default: the workload's own",

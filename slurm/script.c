@@ -180,10 +180,11 @@ static void setup(struct text *t) {
             add_quoted(t, "", site->interface, "\n");
         }
     }
-    for (const char *const *e = t->s->launch->environment; e != NULL && *e != NULL; e++) {
-        const int name = (int)strcspn(*e, "=");
-        add(t, dl_arena_printf(t->arena, "export %.*s=", name, *e));
-        add_quoted(t, "", *e + name + 1, "\n");
+    for (int i = 0; i < t->s->launch->environment_count; i++) {
+        const char *entry = t->s->launch->environment[i];
+        const int name = (int)strcspn(entry, "=");
+        add(t, dl_arena_printf(t->arena, "export %.*s=", name, entry));
+        add_quoted(t, "", entry + name + 1, "\n");
     }
     export_map(t, site->environment, site->environment_count);
     if (own != NULL) export_map(t, own->environment, own->environment_count);

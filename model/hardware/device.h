@@ -9,6 +9,9 @@
 #include "model/hardware/kernel.h"
 #include "model/hardware/kernel_model.h"
 
+enum dl_device_kind { DL_DEVICE_GPU, DL_DEVICE_CPU };
+extern const char *const dl_device_kinds[]; /* "gpu", "cpu", NULL */
+
 struct dl_rate {
     /* enum dl_precision; DL_MIXED is not a rate of its own: it uses fp16 */
     int precision;
@@ -26,7 +29,7 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
 struct dl_device {
     /* source: key of data/SOURCES.md, for every number without its own */
     const char *name, *summary, *source;
-    const char *kind;                    /* "gpu" or "cpu" */
+    int kind;                            /* enum dl_device_kind */
     const char *vendor, *architecture;   /* "nvidia", "volta" */
     double memory_bytes;                 /* capacity */
     double memory_bandwidth_bytes_per_s; /* datasheet */

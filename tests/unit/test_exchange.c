@@ -43,7 +43,7 @@ static void make(struct bench *b, int count, const double *sizes, const double *
 static void run(struct bench *b, const char *behaviour) {
     struct dl_err err = {0};
     const enum dl_code code =
-        dl_framework_behaviour_find(behaviour)->exchange(&b->request, &b->exchange, &err);
+        dl_framework_behaviour_find(behaviour)->synchronize(&b->request, &b->exchange, &err);
     if (code != DL_OK) fail_msg("%s: %s", behaviour, err.message);
 }
 
@@ -93,14 +93,14 @@ static void horovod_agrees_and_copies(void **state) {
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6}, ready[] = {.010, .0105, .012};
     make(&b, 3, sizes, ready);
-    b.fake.framework.cycle_s = 2e-3, b.fake.framework.negotiation_s = 1e-3;
+    b.fake.framework.sync.fusion.cycle_s = 2e-3, b.fake.framework.sync.fusion.negotiation_s = 1e-3;
     b.fake.plan.nodes = 8;
     run(&b, "fused-ticks");
     assert_int_equal(b.exchange.message_count, 2);
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
     check_close(b.exchange.messages[1].ready_s, .017, 1e-12);
     /* for jobs on sockets: by verbs nothing changes */
-    b.fake.framework.socket_negotiation_s = 2e-3;
+    b.fake.framework.sync.fusion.socket_negotiation_s = 2e-3;
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
     /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
@@ -115,16 +115,16 @@ static void horovod_agrees_and_copies(void **state) {
     check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
     b.fake.system.inter.rdma = true, b.fake.system.inter.nccl_bandwidth_bytes_per_s = NAN;
     b.request.library = DL_LIB_NCCL;
-    b.fake.framework.message_s = 0.5e-3;
+    b.fake.framework.sync.messages.message_s = 0.5e-3;
     run(&b, "fused-ticks"); /* NCCL: no copies */
     const double nccl_s = b.exchange.messages[0].duration_s;
-    b.fake.framework.message_s = 0;
+    b.fake.framework.sync.messages.message_s = 0;
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].duration_s, nccl_s, 1e-12);
     b.request.library = DL_LIB_MPI;
     run(&b, "fused-ticks");
     const double mpi_s = b.exchange.messages[0].duration_s;
-    b.fake.framework.message_s = 0.5e-3;
+    b.fake.framework.sync.messages.message_s = 0.5e-3;
     run(&b, "fused-ticks");
     check_close(b.exchange.messages[0].duration_s - mpi_s, 4 * 0.5e-3, 1e-9);
     b.fake.plan.nodes = 1; /* inside a node agreement costs nothing */
@@ -164,10 +164,10 @@ static void widths_of_a_plan(void **state) {
     const double parameters = f.workload.parameters;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
     check_close(p.comm_bytes, 4 * parameters, 1e-12);
-    f.framework.gradient_bytes = 0.125;
+    f.framework.sync.gradient_bytes = 0.125;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
     check_close(p.comm_bytes, parameters / 8, 1e-12);
-    f.framework.gradient_bytes = 4, f.framework.mixed_gradient_bytes = 2;
+    f.framework.sync.gradient_bytes = 4, f.framework.sync.mixed_gradient_bytes = 2;
     f.rate.precision = DL_FP16, f.plan.precision = DL_FP16;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
     check_close(p.comm_bytes, 2 * parameters, 1e-12);
@@ -185,7 +185,7 @@ static void packs(void **state) {
     assert_int_equal(b.exchange.message_count, 1);
     check_close(b.exchange.messages[0].bytes, 70e6, 1e-12);
     check_close(b.exchange.messages[0].ready_s, 3, 1e-12);
-    b.fake.framework.pack_bytes = 50e6;
+    b.fake.framework.sync.concatenated.pack_bytes = 50e6;
     run(&b, "packed");
     assert_int_equal(b.exchange.message_count, 2);
     check_close(b.exchange.messages[0].bytes, 60e6, 1e-12);
@@ -263,12 +263,12 @@ static void mxnet_servers_on_the_workers_core(void **state) {
                                         .samples = samples,
                                         .sample_count = 1};
     make(&b, 4, sizes, ready);
-    b.fake.device.kind = "cpu", b.fake.device.unit_count = 1;
+    b.fake.device.kind = DL_DEVICE_CPU, b.fake.device.unit_count = 1;
     b.fake.system.inter.kind = "loopback";
     b.fake.system.collectives = &measured, b.fake.system.collective_count = 1;
     b.request.library = DL_LIB_PSLITE;
     b.fake.plan.nodes = 2, b.fake.plan.devices_per_node = 1;
-    b.fake.framework.message_s = 1e-4;
+    b.fake.framework.sync.messages.message_s = 1e-4;
     run(&b, "keyed-server");
     check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
     check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
@@ -319,8 +319,9 @@ static void keras_weights_on_a_device(void **state) {
     intra->cross_bandwidth_bytes_per_s = 6e9;
     intra->peer_to_peer = true;
     dl_topology_fill(intra, 4);
-    b.fake.framework.weights_on_device = true;
-    b.fake.framework.message_s = 1e-4, b.fake.framework.staged_message_s = 3e-4;
+    b.fake.framework.sync.messages.weights_on_device = true;
+    b.fake.framework.sync.messages.message_s = 1e-4,
+    b.fake.framework.sync.messages.staged_message_s = 3e-4;
     run(&b, "central-weights");
     assert_int_equal(b.exchange.message_count, 4);
     check_close(b.exchange.messages[0].bandwidth_s, 10e-3, 1e-12);
@@ -351,8 +352,9 @@ static void a_ring_in_order(void **state) {
     intra->cross_bandwidth_bytes_per_s = 6e9;
     dl_topology_fill(intra, 4);
     b.request.library = DL_LIB_COPY;
-    b.fake.framework.copy_pattern = "ring";
-    b.fake.framework.pack_bytes = 1, b.fake.framework.overlaps_backward = true;
+    b.fake.framework.sync.copy_pattern = "ring";
+    b.fake.framework.sync.concatenated.pack_bytes = 1,
+    b.fake.framework.sync.overlaps_backward = true;
     run(&b, "packed");
     assert_int_equal(b.exchange.message_count, 2);
     assert_string_equal(b.exchange.messages[0].formula, "F-COPY-RING");
@@ -383,7 +385,7 @@ static void every_row_is_complete(void **state) {
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *row = dl_framework_behaviours[i];
         assert_true(row->name != NULL && row->summary != NULL && row->source != NULL &&
-                    row->exchange != NULL);
+                    row->synchronize != NULL);
         assert_ptr_equal(dl_framework_behaviour_find(row->name), row);
     }
     assert_null(dl_framework_behaviour_find("no such"));

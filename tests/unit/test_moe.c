@@ -34,7 +34,7 @@ static void make(struct moe *g, const char *capacity) {
     for (int i = 0; i < 8; i++)
         o[i] = (struct dl_override){.key = pairs[i][0], .value = pairs[i][1]};
     load_name("gpt", o, 8, &g->f.arena, &g->workload);
-    g->f.framework.mixed_gradient_bytes = 2;
+    g->f.framework.sync.mixed_gradient_bytes = 2;
     g->f.framework.splits_layers = g->f.framework.shards = true;
     g->f.plan.precision = DL_MIXED;
     g->f.plan.optimizer = DL_ADAM;
