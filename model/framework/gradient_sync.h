@@ -80,9 +80,8 @@ struct dl_framework_behaviour {
     bool polls;
     /* Number and sizes of the messages depend on when gradients are ready. */
     bool timing_dependent;
-    /* Servers hold the variables and can close a step without its slowest workers
-     * (--backup-workers). */
-    bool has_servers;
+    /* A step can go on without its slowest workers (--backup-workers). */
+    bool takes_backup_workers;
     /* Keys of the framework without which it computes nothing; NULL-terminated. NULL: none. */
     const char *const *required;
     /* NULL when the plan is possible, else why not, in words for the user. */

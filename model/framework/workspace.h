@@ -29,10 +29,6 @@ const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *
  * INFINITY: no limit. */
 double dl_workspace_limit_bytes(const struct dl_framework *framework);
 
-/* F-CONV-WORKSPACE: workspace of the fastest algorithm of a convolution: Winograd with separate
- * transforms for 3x3 kernels of stride 1 and 32 channels or more, 0 for others. */
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes);
-
 /* Workspace of the algorithm that a GPU would choose for one layer and `batch` samples: Winograd's
  * transformed tensors for 3x3 kernels of stride 1 on vector units (36 elements for 4 x 4 outputs),
  * copies in the layout of matrix units, else the offset table of the implicit GEMM. 0 for layers

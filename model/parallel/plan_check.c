@@ -135,7 +135,7 @@ static enum dl_code check_framework(const struct dl_system *system,
         return dl_fail(err, DL_ERR_USAGE, "%s runs inside one node: use --nodes 1",
                        framework->name);
     }
-    if (plan->backup_workers > 0 && !behaviour->has_servers) {
+    if (plan->backup_workers > 0 && !behaviour->takes_backup_workers) {
         return dl_fail(
             err, DL_ERR_USAGE,
             "%s: backup workers belong to TensorFlow's synchronous parameter servers: use "

@@ -30,7 +30,7 @@ sed 's|25e6|25e6, "launch": {"program": "pytorch_bench.py", "mode": "ddp", "task
 run slurm script --site iris --framework "$work/launched.json"
 check 'a framework of the user starts as its file says' 0
 has 'its environment, quoted' "^export MINE='a b'"
-has 'its library as backend' 'backend=nccl'
+has 'its library as backend' "backend='nccl'"
 run slurm submit --site iris --framework ideal
 check 'ideal does not run' 2 "bound"
 run slurm submit --site iris --framework pytorch-ddp --workload resnet5O

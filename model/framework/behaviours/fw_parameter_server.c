@@ -150,6 +150,6 @@ const struct dl_framework_behaviour dl_fw_parameter_server = {
     .summary = "whole variables on servers, round-robin; each step pulls and pushes all of them, "
                "synchronously",
     .source = "tf-source",
-    .has_servers = true,
+    .takes_backup_workers = true,
     .synchronize = synchronize,
 };
