@@ -74,14 +74,14 @@ struct dl_gradient_sync {
 struct dl_framework_behaviour {
     const char *name, *summary, *source;
     const char *old_name; /* that framework files may still use; NULL: none */
-    /* A bound that nobody can run: it has no host costs and waits for no straggler. */
-    bool is_bound;
-    /* A thread of its own polls in MPI for the other ranks while the cores compute. */
-    bool polls;
-    /* Number and sizes of the messages depend on when gradients are ready. */
-    bool timing_dependent;
-    /* A step can go on without its slowest workers (--backup-workers). */
-    bool takes_backup_workers;
+    /* a bound that no framework beats: no host costs, no straggler wait */
+    const bool is_bound;
+    /* its own thread polls in MPI for the other ranks while the cores compute */
+    const bool polls;
+    /* number and sizes of messages depend on when gradients are ready */
+    const bool timing_dependent;
+    const bool lossy;                /* gradients lose precision on the way */
+    const bool takes_backup_workers; /* a step can go on without its slowest workers */
     /* Keys of the framework without which it computes nothing; NULL-terminated. NULL: none. */
     const char *const *required;
     /* NULL when the plan is possible, else why not, in words for the user. */

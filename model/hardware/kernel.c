@@ -341,9 +341,9 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 
-/* Winograd F(4x4, 3x3): 6 x 6 elements of inputs, outputs and filters for each tile of 4 x 4
- * outputs (Lavin and Gray 2015). With few channels there is nothing to sum in the transformed
- * domain; none of the samples' first layers uses it. */
+/* Winograd F(4x4, 3x3): 6 x 6 numbers for each tile of 4 x 4 outputs, of inputs, outputs and
+ * filters (Lavin and Gray 2015). Few channels leave nothing to sum in the transformed domain: none
+ * of the samples' first layers takes it. */
 double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes) {
     enum { TILE = 4, TRANSFORMED = 36, FEW_CHANNELS = 32 };
     if (kernel->op != DL_OP_CONV || kernel->groups > 1 || kernel->kernel[0] > 1 ||

@@ -29,9 +29,9 @@ static const char *const required[] = {"bucket_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_ideal = {
     .name = "ideal",
+    .is_bound = true,
     .summary = "no framework overhead; communication overlaps backward and the next forward",
     .source = "formulas",
-    .is_bound = true,
     .required = required,
     .synchronize = synchronize,
 };

@@ -147,9 +147,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
 
 const struct dl_framework_behaviour dl_fw_parameter_server = {
     .name = "parameter-server",
+    .takes_backup_workers = true,
     .summary = "whole variables on servers, round-robin; each step pulls and pushes all of them, "
                "synchronously",
     .source = "tf-source",
-    .takes_backup_workers = true,
     .synchronize = synchronize,
 };

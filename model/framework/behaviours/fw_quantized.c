@@ -25,6 +25,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
 
 const struct dl_framework_behaviour dl_fw_quantized = {
     .name = "quantized",
+    .lossy = true,
     .summary = "gradients quantized with error feedback, one aggregation after backward",
     .source = "cntk-docs",
     .synchronize = synchronize,
