@@ -5,14 +5,7 @@
 
 static const struct dl_option slurm_options[] = {
     {"framework", 0, "NAME,...", "Runs",
-     "framework to run: tensorflow-ps tensorflow-mirrored tensorflow-multiworker keras-multi-gpu "
-     "keras-mirrored pytorch-dp pytorch-ddp "
-     "pytorch-fsdp mxnet-device mxnet-dist-sync mxnet-dist-device-sync mxnet-dist-async "
-     "horovod-tensorflow horovod-pytorch "
-     "horovod-mxnet horovod-keras chainermn caffe-nccl caffe-mlsl cntk-1bit megatron "
-     "deepspeed-zero1 deepspeed-zero2 "
-     "deepspeed-zero3 custom",
-     false},
+     "frameworks to run ('dlmodel list frameworks'), or custom for a command after --", false},
     {"workload", 0, "NAME,...", "Runs",
      "workload to train ('dlmodel list workloads'); default resnet50", false},
     {"input", 0, "SIZE", "Runs", "input size, e.g. 64x64 or seq128; default: that of the workload",

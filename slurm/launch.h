@@ -1,37 +1,30 @@
-/* launch.h - the launch ritual of each framework as one row of a table: program, tasks, helpers,
- * environment.
+/* launch.h - how a job starts a framework: `launch` of its registry entry, with the defaults that
+ * follow from the entry itself; or the user's own command.
  */
 #ifndef DL_SLURM_LAUNCH_H
 #define DL_SLURM_LAUNCH_H
 
-#include <stdbool.h>
-
-enum dl_launch_tasks {
-    DL_TASKS_DEVICE, /* one task a device */
-    DL_TASKS_NODE,   /* one task a node; it drives all its devices */
-    DL_TASKS_ONE,    /* one task on one node */
-};
-
-enum dl_launch_helpers {
-    DL_HELPERS_NONE,
-    DL_HELPERS_PS,      /* TensorFlow: one parameter server a node, beside the workers */
-    DL_HELPERS_KVSTORE, /* MXNet: one scheduler, one server a node */
-};
+#include "model/cli/command.h"
+#include "model/framework/framework.h"
 
 struct dl_launch {
-    const char *framework; /* name of the contract; "custom" */
+    const char *framework; /* its name; "custom": the user's command */
     const char *program;   /* file of slurm/frameworks; NULL: the user's command */
-    const char *mode;      /* its --mode */
+    const char *mode;      /* its --mode; NULL: none */
     enum dl_launch_tasks tasks;
     enum dl_launch_helpers helpers;
     bool mpi;                              /* srun --mpi=... */
-    const char *strategy;                  /* column of the runs */
-    const char *backend_gpu, *backend_cpu; /* column of the runs: what moves gradients */
-    const char *const *environment;        /* "NAME=VALUE", NULL-terminated */
+    const char *strategy;                  /* of the runs */
+    const char *backend_gpu, *backend_cpu; /* of the runs: what moves gradients */
+    const char **environment;              /* "NAME=VALUE" */
+    int environment_count;
 };
 
-extern const struct dl_launch dl_launches[]; /* ended by framework NULL */
-const struct dl_launch *dl_launch_find(const char *framework);
-extern const char *const dl_launch_names[]; /* for suggestions, NULL-terminated */
+/* DL_ERR_USAGE: there is no such framework, or it is one that no job can run. */
+enum dl_code dl_launch_find(struct dl_context *context, const char *framework,
+                            const struct dl_launch **out, struct dl_err *err);
+
+/* Whether `--framework` asks for the user's own command. */
+bool dl_launch_is_custom(const char *framework);
 
 #endif

@@ -73,7 +73,7 @@ static inline void fake_make(struct dl_fake *f) {
     memset(f, 0, sizeof *f);
     f->rate = (struct dl_rate){.precision = DL_FP32, .unit = 0, .peak_flop_per_s = 1e13};
     f->device = (struct dl_device){.name = "fake-gpu",
-                                   .kind = "gpu",
+                                   .kind = DL_DEVICE_GPU,
                                    .vendor = "test",
                                    .architecture = "volta",
                                    .memory_bytes = 16e9,
@@ -134,24 +134,28 @@ static inline void fake_make(struct dl_fake *f) {
     f->system.fabric.oversubscription = NAN;
     f->system.fabric.hop_latency_s = NAN;
     f->system.fabric.nodes_per_leaf = DL_ABSENT;
-    f->framework = (struct dl_framework){.name = "fake",
-                                         .behaviour = "bucketed",
-                                         .library = "nccl",
-                                         .cpu_library = "mpi",
-                                         .bucket_bytes = 25e6,
-                                         .first_bucket_bytes = 1e6,
-                                         .fusion_bytes = 64e6,
-                                         .cycle_s = 0.005,
-                                         .pack_bytes = 0,
-                                         .big_key_elements = 1e6,
-                                         .message_copy_bytes_per_s = NAN,
-                                         .gradient_bytes = 4,
-                                         .mixed_gradient_bytes = 4,
-                                         .prefetch_batches = 1,
-                                         .update_launches_per_tensor = 1,
-                                         .residual_sigma_log = 0.1,
-                                         .dispatch_s = 5e-6,
-                                         .overlaps_backward = true};
+    f->framework = (struct dl_framework){
+        .name = "fake",
+        .behaviour = dl_framework_behaviour_find("bucketed"),
+        .sync = {.library = DL_LIB_NCCL,
+                 .cpu_library = DL_LIB_MPI,
+                 .gradient_bytes = 4,
+                 .mixed_gradient_bytes = 4,
+                 .overlaps_backward = true,
+                 .bucketed = {.bucket_bytes = 25e6, .first_bucket_bytes = 1e6},
+                 .fusion = {.fusion_bytes = 64e6, .cycle_s = 0.005},
+                 .kvstore = {.big_key_elements = 1e6},
+                 .messages = {.message_copy_bytes_per_s = NAN}},
+        .kernels = {.update_launches_per_tensor = 1},
+        .host = {.dispatch_s = 5e-6},
+        .input = {.prefetch_batches = 1},
+        .memory = {.allocator = -1},
+        .activations = {.activation_library = -1,
+                        .reduce_library = -1,
+                        .halo_library = -1,
+                        .filter_backward = DL_FILTER_ALL_REDUCE},
+        .default_for = -1,
+        .residual_sigma_log = 0.1};
     const double features[] = {1000, 4000, 4000, 2000, 500};
     fake_layers(f, 4, features);
     f->plan = (struct dl_plan){.strategy = dl_strategy_find("data"),

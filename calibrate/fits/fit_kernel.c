@@ -67,8 +67,8 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.peak_bytes_per_s = device->memory_bandwidth_bytes_per_s;
     out->set.latency_s = device->kernel_latency_s;
     out->set.channel_multiple = op == DL_OP_CONV && has_matrix_unit(device, precision) ? 8.0 : 1.0;
-    out->set.by_algorithm = op == DL_OP_CONV && out->set.channel_multiple <= 1.0 &&
-                            device->kind != NULL && strcmp(device->kind, "gpu") == 0;
+    out->set.by_algorithm =
+        op == DL_OP_CONV && out->set.channel_multiple <= 1.0 && device->kind == DL_DEVICE_GPU;
     return DL_OK;
 }
 

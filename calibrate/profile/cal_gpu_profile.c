@@ -164,7 +164,7 @@ static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     const double capability = fact(m, "gpu_capability"), units = fact(m, "gpu_units"),
                  count = fact(m, "gpu_count");
     d->name = "local-gpu";
-    d->kind = "gpu";
+    d->kind = DL_DEVICE_GPU;
     d->vendor = "nvidia";
     d->summary = name != NULL ? name : "GPU";
     if (dl_known(capability)) d->architecture = architecture(capability);

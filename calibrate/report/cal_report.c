@@ -148,7 +148,7 @@ static int disturbed(const struct dl_system *p) {
 const char *dl_cal_summary(const struct dl_system *profile, const char *path, double elapsed_s,
                            struct dl_arena *arena) {
     const struct dl_device *d = &profile->profile;
-    const bool gpu = strcmp(d->kind, "gpu") == 0;
+    const bool gpu = d->kind == DL_DEVICE_GPU;
     const char *fits = "";
     for (int i = 0; i < profile->measurement_count; i++) {
         const struct dl_map_entry *m = &profile->measurement[i];

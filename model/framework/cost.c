@@ -32,8 +32,8 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
 }
 
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision) {
-    return precision == DL_MIXED ? framework->mixed_fuses_elementwise
-                                 : framework->fuses_elementwise;
+    return precision == DL_MIXED ? framework->kernels.mixed_fuses_elementwise
+                                 : framework->kernels.fuses_elementwise;
 }
 
 static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
@@ -54,9 +54,8 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
     return cost;
 }
 
-/* An activation or addition that the framework folds into the normalisation or convolution before
- * it costs no pass over memory of its own. Needs a single consumer chain, which holds for the
- * layers' first input. */
+/* An activation or addition that the framework fuses into the normalization or addition before it
+ * needs no pass over memory. Assumes that it is the only consumer, which holds in the workloads. */
 bool dl_cost_fused(const struct dl_workload *workload, int index) {
     const struct dl_layer *layer = &workload->layers[index];
     if (strcmp(layer->kind->name, "relu") != 0 && strcmp(layer->kind->name, "add") != 0)
@@ -101,7 +100,7 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
     struct dl_kernel kernel =
         dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
     add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
-    cost.launches = framework->update_launches_per_tensor * workload->parameter_tensors;
+    cost.launches = framework->kernels.update_launches_per_tensor * workload->parameter_tensors;
     /* many small tensors: latency, not bandwidth */
     if (dl_known(device->kernel_latency_s) && cost.launches > 1) {
         const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
@@ -135,8 +134,7 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
     }
 }
 
-/* Where layers were measured by the framework's profiler, in place of the surfaces' times.
- * F-LAYER-TIMES */
+/* Replaces modelled times by those that the framework's profiler measured. F-LAYER-TIMES */
 static enum dl_code use_measured(const struct dl_device *device, const struct dl_workload *workload,
                                  const struct dl_framework *framework, const struct dl_plan *plan,
                                  double batch, struct dl_arena *arena, struct dl_cost *out,

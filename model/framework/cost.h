@@ -8,12 +8,12 @@
 #include "model/hardware/system.h"
 #include "model/workload/workload.h"
 
-/* Device seconds of one pass of one layer with what bounds them. */
+/* Device time of one pass of one layer and what bounds it. */
 struct dl_pass_cost {
     double time_s;
     /* split by enum dl_limit: arithmetic, memory bandwidth, kernel latency */
     double by_limit_s[3];
-    double launches;        /* kernels to be queued by the host */
+    double launches;        /* kernels that the host queues */
     double error_s;         /* sum of time x sigma_log: fully correlated bound of the uncertainty */
     double error_square_s2; /* sum of (time x sigma_log)^2: uncorrelated bound */
     bool extrapolated;
@@ -37,15 +37,16 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              double batch, struct dl_arena *arena, struct dl_cost *out,
                              struct dl_err *err);
 
-/* Times all times and their errors. */
+/* Multiplies all times and their errors by `factor`. */
 void dl_cost_scale(struct dl_pass_cost *cost, double factor);
-/* Whether frameworks with `fuses_elementwise` do this layer inside the kernel before it. */
+/* Whether the framework fuses elementwise layers in this precision, and whether layer `index` is
+ * one of them: then it runs inside the kernel before it. */
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
 bool dl_cost_fused(const struct dl_workload *workload, int index);
 
 /* Bytes the optimizer moves per parameter (reads and writes), by optimizer and precision.
- * F-UPDATE-BYTES. SGD 3, momentum 5, Adam 7 fp32 words (formulas.md section 2); + 2 bytes for the
- * 16-bit copy in mixed precision; LAMB adds two passes for its norms. */
+ * F-UPDATE-BYTES. SGD 3, momentum 5, Adam 7 fp32 words (key `formulas` of data/SOURCES.md); + 2
+ * bytes for the 16-bit copy in mixed precision; LAMB adds two passes for its norms. */
 double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precision precision);
 
 #endif

@@ -1,5 +1,10 @@
-/* framework.h - a framework in one distributed mode: its behaviour (code, model/fw_*.c) and its
- * constants (data, data/frameworks/NAME.json, by version, each with a source).
+/* framework.h - a framework in one distributed mode. This is its only registry entry: prediction,
+ * Slurm scripts, plots and documents all read it.
+ *
+ * A framework is data (data/frameworks/NAME.json): constants of one version, each with a source,
+ * and the name of a behaviour. A behaviour is code (behaviours/fw_*.c, gradient_sync.h): how that
+ * mode synchronizes gradients. Keys are flat in the file; here they are grouped by the part of the
+ * model that reads them.
  */
 #ifndef DL_MODEL_FRAMEWORK_FRAMEWORK_H
 #define DL_MODEL_FRAMEWORK_FRAMEWORK_H
@@ -21,102 +26,165 @@ struct dl_framework_release {
     int workload_count;
 };
 
+/* How gradients are synchronized: what all behaviours share, then the policy of each. A behaviour
+ * names the members that it cannot do without (dl_framework_behaviour.required). */
+struct dl_sync_policy {
+    int library, cpu_library;     /* enum dl_library; cpu_library -1: this mode needs GPUs */
+    const char *copy_pattern;     /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
+    double gradient_bytes;        /* width of a synchronized gradient element in fp32 */
+    double mixed_gradient_bytes;  /* the same in mixed precision */
+    double collective_launch_s;   /* host time of one collective */
+    double overlap_slowdown_frac; /* compute slows by this while a collective runs */
+    bool overlaps_backward;       /* synchronization may start before backward ends */
+    /* workers do not wait for each other: a step does not see one set of weights */
+    bool asynchronous;
+    struct { /* DDP, FSDP; ideal */
+        double bucket_bytes, first_bucket_bytes;
+        bool buffers_broadcast; /* batch-norm buffers before each forward pass */
+    } bucketed;
+    struct { /* Horovod */
+        double fusion_bytes, cycle_s;
+        /* control round of a cycle, per doubling of nodes; the second where messages between nodes
+         * go through sockets, 0: as the first */
+        double negotiation_s, socket_negotiation_s;
+    } fusion;
+    struct {               /* tf.distribute, ChainerMN, DataParallel */
+        double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
+    } concatenated;
+    struct {                     /* MXNet */
+        double big_key_elements; /* larger arrays are split over all servers */
+        bool host_staged;        /* devices of a node are summed on the host, not on a GPU */
+    } kvstore;
+    struct {              /* messages of servers and of central weights */
+        double message_s; /* host time of one message or RPC */
+        /* the same where device memory goes through the host; 0: as message_s */
+        double staged_message_s;
+        double message_copy_bytes_per_s; /* serialization and host copies of a message stream */
+        bool servers_colocated;          /* parameter servers share the workers' nodes */
+        bool weights_on_device;          /* central weights live on the first GPU, not the host */
+    } messages;
+    double replica_s; /* host time per parameter tensor and device, of replicas built each step */
+};
+
+/* Time of kernels as the release calls its libraries / time by the device's samples, by kind of
+ * work, fitted to runs on one device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS. NAN: 1. */
+struct dl_framework_kernels {
+    const char *kernels_from; /* framework whose factors fill those that are NAN; NULL: none */
+    double conv_scale, grouped_scale, stream_scale, composed_scale;
+    /* in mixed precision; NAN: 1, and the last one composed_scale */
+    double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
+    double unequal_scale; /* of convolutions with unequal sides (1x7), on top of conv_scale */
+    double norm_scale;    /* of batch norms, on top of stream_scale; NAN: the device's */
+    double loss_scale;    /* of the loss, on top of composed_scale */
+    /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
+     */
+    double softmax_matrices, softmax_keys;
+    double update_launches_per_tensor; /* optimizer kernels per parameter tensor */
+    /* batch norm + ReLU + add in one pass (cuDNN fused, XLA, MXNet) */
+    bool fuses_elementwise, mixed_fuses_elementwise;
+};
+
+struct dl_framework_host {
+    double dispatch_s;   /* to issue one kernel (Python, executor) */
+    double iteration_s;  /* fixed cost of an iteration (session run, optimizer loop) */
+    bool single_process; /* one process issues the kernels of all devices of a node */
+    bool single_node;    /* one process or one host only */
+};
+
+/* How a batch reaches the devices. F-INPUT. */
+struct dl_framework_input {
+    double prefetch_batches; /* 0: input does not overlap with the step */
+    double feed_bytes_per_s; /* the framework's own copy of a batch before each step; NAN: none */
+    bool feeds_pageable;     /* host-to-device copies from pageable memory */
+    bool feeds_whole_batch;  /* to the first device, which passes slices on */
+    bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
+};
+
+/* Device memory of the framework itself. */
+struct dl_framework_memory {
+    double context_bytes;        /* besides the context of the device's runtime */
+    double fragmentation_frac;   /* lost to the allocator */
+    double conv_workspace_bytes; /* a convolution's limit; NAN: none */
+    int allocator;               /* row of dl_memory_managers; -1: that of kernels_from, or none */
+};
+
+/* How filter parallelism sums the gradients of activations. */
+enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FILTER_ALL_TO_ALL };
+
+/* Replicas that are split within layers (model/parallel/split_replica.h): how activations move
+ * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
+struct dl_activation_policy {
+    int activation_library;        /* absent: the framework's own */
+    int reduce_library;            /* of collectives that sum; absent: activation_library */
+    int halo_library;              /* of halos; absent: activation_library */
+    int filter_backward;           /* enum dl_filter_backward */
+    double activation_s;           /* host time of one blocking collective */
+    double activation_peer_s;      /* the same, per device of the group */
+    double halo_message_s;         /* host time of one halo message */
+    double staged_above_bytes;     /* larger activations go through host memory; NAN: none do */
+    double staged_bytes_per_s;     /* rate of that, both ways together, per device */
+    double staged_sum_bytes_per_s; /* the same where they are summed; NAN: staged_bytes_per_s */
+    double spatial_dims;           /* dimensions that are split at most; 0: all */
+    bool activation_direct;        /* activation_library moves device memory itself */
+    bool halo_overlaps;            /* inner positions are computed while halos travel */
+    bool leader_input;             /* the first device of a replica reads and scatters its input */
+    bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
+};
+
+/* How a Slurm job starts the framework's benchmark program. */
+enum dl_launch_tasks {
+    DL_TASKS_DEVICE, /* one task per device */
+    DL_TASKS_NODE,   /* one task per node, which drives all its devices */
+    DL_TASKS_ONE,    /* one task on one node */
+};
+enum dl_launch_helpers {
+    DL_HELPERS_NONE,
+    DL_HELPERS_PS,      /* TensorFlow: one parameter server per node, next to the workers */
+    DL_HELPERS_KVSTORE, /* MXNet: one scheduler, one server per node */
+};
+struct dl_framework_launch {
+    const char *program;               /* file of slurm/frameworks */
+    const char *mode;                  /* its --mode */
+    int tasks;                         /* enum dl_launch_tasks */
+    int helpers;                       /* enum dl_launch_helpers */
+    bool mpi;                          /* starts with srun --mpi */
+    const char *strategy;              /* of the collected runs; NULL: the framework's own */
+    const char *backend, *cpu_backend; /* of the collected runs; NULL: the library */
+    const char **environment;          /* "NAME=VALUE" */
+    int environment_count;
+};
+
+/* What a command does with the framework when it needs one and the user names none. */
+enum dl_framework_default {
+    DL_DEFAULT_DATA_PARALLEL, /* explain, plot timeline */
+    DL_DEFAULT_TRANSFORMER,   /* search of plans for a stack of transformer layers */
+};
+
+struct dl_framework_behaviour; /* gradient_sync.h */
+
 struct dl_framework {
     const char *name, *summary, *source, *release;
     const char **versions; /* further ones that the file's own constants cover */
     int version_count;
-    const char *behaviour; /* row of dl_framework_behaviours */
-    /* collective library: "nccl", "mpi", "gloo", "grpc", "ps-lite", "copy", "mlsl" */
-    const char *library;
-    const char *copy_pattern; /* of library "copy": "star", "ring", ...; NULL: star */
-    /* gradient exchange */
-    double bucket_bytes, first_bucket_bytes; /* DDP, FSDP */
-    double fusion_bytes, cycle_s;            /* Horovod */
-    double pack_bytes;                       /* TF; 0: one pack */
-    /* MXNet: keys of at least this many elements are split over servers */
-    double big_key_elements;
-    double message_s; /* host cost of one message or RPC */
-    /* the same where device memory goes through the host; 0: as message_s */
-    double staged_message_s;
-    double message_copy_bytes_per_s; /* serialisation and host copies per message stream */
-    double collective_launch_s;      /* host cost of one collective */
-    double negotiation_s;            /* control round of a cycle, per doubling of nodes */
-    /* the same where messages between nodes go through sockets; 0: as negotiation_s */
-    double socket_negotiation_s;
-    /* host */
-    /* host time to issue one layer's operation (Python, executor) */
-    double dispatch_s;
-    /* fixed host cost of an iteration (session run, optimizer loop) */
-    double iteration_s;
-    /* per parameter tensor and device: DataParallel replication */
-    double replica_s;
-    /* kernels */
-    /* batch norm + ReLU + add in one pass (cuDNN fused, XLA, MXNet) */
-    bool fuses_elementwise;
-    double gradient_bytes;        /* width of an exchanged gradient element in fp32; 4 */
-    double mixed_gradient_bytes;  /* ... in mixed precision */
-    double overlap_slowdown_frac; /* compute slower by this while a collective runs */
-    /* DDP broadcasts batch-norm buffers before each forward */
-    bool buffers_broadcast;
-    bool host_staged;          /* gradients go through host memory */
-    bool servers_colocated;    /* parameter servers share the workers' nodes */
-    double context_bytes;      /* framework's own memory beside the device context */
-    double fragmentation_frac; /* allocator */
-    double prefetch_batches;   /* of the input pipeline */
-    const char *cpu_library;   /* library on devices of kind "cpu" */
-    bool single_node;          /* one process or one host only */
-    /* one host process drives all devices of a node: its dispatch is shared */
-    bool single_process;
-    /* exchange may start before the last gradient is there */
-    bool overlaps_backward;
-    double update_launches_per_tensor; /* optimizer kernels per parameter tensor */
-    /* host time per iteration and device beyond the first (single process) */
-    double replicate_s;
-    /* spread of log(predicted/measured) beyond kernels and collectives */
+    const char *behaviour_name; /* as the file has it, perhaps an older name */
+    /* its row of dl_framework_behaviours; set by dl_framework_resolve */
+    const struct dl_framework_behaviour *behaviour;
+    struct dl_sync_policy sync;
+    struct dl_framework_kernels kernels;
+    struct dl_framework_host host;
+    struct dl_framework_input input;
+    struct dl_framework_memory memory;
+    struct dl_activation_policy activations;
+    /* row of dl_strategies that this mode runs when none is asked for; NULL: data */
+    const char *strategy;
+    int recompute;      /* enum dl_recompute when none is asked for */
+    bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
+    bool shards;        /* ZeRO stages */
+    int default_for;    /* enum dl_framework_default; -1: nothing */
+    /* spread of log(predicted / measured) beyond kernels and collectives */
     double residual_sigma_log;
-    /* Time of kernels as the release calls its libraries / time by the device's samples, by kind of
-     * work; fitted to runs on one device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS */
-    /* workers do not wait for each other: no step is of one set of weights */
-    bool asynchronous;
-    /* input from pageable memory; to the first device, which passes parts on */
-    bool feeds_pageable, feeds_whole_batch;
-    /* the whole batch goes to every device, which keeps its part */
-    bool feeds_each_device;
-    /* central weights live on the first device; else on the host */
-    bool weights_on_device;
-    /* the framework's own copy of a batch before each step; NAN: none */
-    double feed_bytes_per_s;
-    /* framework whose factors below count where this one has none; NULL: none */
-    const char *kernels_from;
-    double conv_scale, grouped_scale, stream_scale, composed_scale; /* NAN: 1 */
-    /* NAN: 1; the last: composed_scale */
-    double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
-    bool mixed_fuses_elementwise; /* in mixed precision; fuses_elementwise otherwise */
-    /* splits within layers (model/parallel/split_replica.h): how activations go between the devices
-     * of one replica */
-    /* library of these collectives; NULL: the framework's own */
-    const char *activation_library;
-    const char *reduce_library; /* of those that sum; NULL: activation_library */
-    const char *halo_library;   /* of halos; NULL: activation_library */
-    /* how filter parallelism sums gradients: a row of dl_collective_op_names */
-    const char *filter_backward;
-    /* channel parallelism's sums end the graph: nothing before the last one is trained */
-    bool channel_detached;
-    /* host time of one blocking collective: fixed, and per device of the group */
-    double activation_s, activation_peer_s;
-    double halo_message_s; /* host time of one halo message */
-    /* larger activations go through host memory; NAN: none */
-    double staged_above_bytes;
-    double staged_bytes_per_s; /* rate of that, both ways together, per device */
-    /* the same where they are summed; NAN: staged_bytes_per_s */
-    double staged_sum_bytes_per_s;
-    double spatial_dims;    /* dimensions that are split at most; 0: all */
-    bool activation_direct; /* activation_library moves device memory itself */
-    bool halo_overlaps;     /* inner positions are computed while halos travel */
-    /* the first device of a replica reads its input and hands it out */
-    bool leader_input;
-    /* device memory that a convolution may work in; NAN: as much as it wants */
-    double conv_workspace_bytes;
+    bool has_launch; /* false: Slurm cannot run it */
+    struct dl_framework_launch launch;
     /* as a release's, for all that do not have their own */
     struct dl_map_entry *workloads;
     int workload_count;
@@ -124,43 +192,37 @@ struct dl_framework {
     int release_count;
     struct dl_map_entry *sources;
     int source_count;
-    /* row of dl_strategies that this mode runs when none is asked for; NULL: data */
-    const char *strategy;
-    /* of dl_recompute_names, when none is asked for; NULL: none */
-    const char *recompute;
-    bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
-    bool shards;        /* ZeRO stages */
-    /* of convolutions with unequal sides (1x7) besides conv_scale; NAN: 1 */
-    double unequal_scale;
-    /* of batch normalisations besides stream_scale; NAN: the device's */
-    double norm_scale;
-    /* of the loss besides composed_scale: cross-entropy over a vocabulary in many passes; NAN: 1 */
-    double loss_scale;
-    /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
-     */
-    double softmax_matrices, softmax_keys;
 };
 
 extern const struct dl_schema dl_framework_schema;
 
+/* Finishes a framework that was loaded from `doc`: finds its behaviour and checks members against
+ * each other and against what the behaviour requires. DL_ERR_INPUT names file, position and key. */
+enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct dl_json *doc,
+                                  struct dl_err *err);
+
+/* Whether it is a bound (`ideal`), not a program that somebody could run. */
+bool dl_framework_is_bound(const struct dl_framework *framework);
+/* The first of `count` frameworks that is the default for `what`; NULL: none. */
+const struct dl_framework *dl_framework_default(const struct dl_framework *const *list, int count,
+                                                enum dl_framework_default what);
+/* The first of `count` frameworks that is a bound; NULL: none. */
+const struct dl_framework *dl_framework_bound(const struct dl_framework *const *list, int count);
+
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* Sets the release's constants in the framework's document, which is then to be loaded again. */
+/* Sets the release's constants in the framework's document, which must then be loaded again. */
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err);
-/* How a framework (in a release; NULL: its own) builds a network: the name, or what its file has
- * for it. */
+/* How a framework (in a release; NULL: its own) builds a network: the name, or the variant that its
+ * file gives for it. */
 const char *dl_framework_workload(const struct dl_framework *framework,
                                   const struct dl_framework_release *release, const char *name);
 
-/* The factors on kernel times that `framework` does not have itself, from one that runs the same
+/* Fills what `framework` does not say about kernels, and its allocator, from one that runs the same
  * kernels. F-FRAMEWORK-KERNELS */
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from);
-
-/* Checks across members (behaviour and libraries exist); doc for positions. */
-enum dl_code dl_framework_check(const struct dl_framework *framework, const struct dl_json *doc,
-                                struct dl_err *err);
 
 #endif

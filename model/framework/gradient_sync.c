@@ -15,7 +15,7 @@ enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *re
     return DL_OK;
 }
 
-/* Was the library measured on device memory (calibrate, with an MPI that takes it)? */
+/* Whether the library was measured on device memory (calibrate, with an MPI that takes it). */
 static bool takes_device_memory(const struct dl_system *system, enum dl_library library) {
     for (int i = 0; i < system->collective_count; i++) {
         const struct dl_coll_measured *m = &system->collectives[i];
@@ -30,15 +30,14 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
-    /* Replicas of the model stand around its tensor, sequence and expert parts, and pipeline stages
-     * around the replicas (the order of Megatron); the replicas of every part exchange at the same
-     * time. */
+    /* Megatron's rank order: tensor, sequence and expert ranks are neighbours, then replicas, then
+     * pipeline stages. The replicas of every shard synchronize concurrently. */
     const int64_t stride = (plan->tp > 1 ? plan->tp : 1) * (plan->sp > 1 ? plan->sp : 1);
     const int64_t groups = plan->dp > 0 ? plan->nodes * plan->devices_per_node / plan->dp : 1;
     const struct dl_collective_request wanted = {
         .op = op,
         .library = request->library,
-        .algorithm = request->library == DL_LIB_COPY ? request->framework->copy_pattern : NULL,
+        .algorithm = request->library == DL_LIB_COPY ? request->framework->sync.copy_pattern : NULL,
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
@@ -50,10 +49,10 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
-    /* Most host libraries see device memory only after a copy out, and the result goes back. */
+    /* Most host libraries see device memory only after a copy out; the result is copied back. */
     const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
     double staging_s = 0;
-    if (host_library && strcmp(request->system->device->kind, "gpu") == 0 &&
+    if (host_library && request->system->device->kind == DL_DEVICE_GPU &&
         !takes_device_memory(request->system, request->library)) {
         staging_s = 2 * dl_gradient_sync_host_copy_s(request, bytes, true);
         if (!dl_known(staging_s)) {
@@ -62,13 +61,13 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
                            request->system->name, dl_library_names[request->library]);
         }
     }
-    /* of the cores that copy and sum */
+    /* the cores that copy and sum are time-sliced */
     const double slices = dl_shared_host(request->system, plan).turns_ratio;
     t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
-    message->duration_s = t.time_s + staging_s + request->framework->collective_launch_s;
-    message->latency_s = t.latency_s + request->framework->collective_launch_s;
+    message->duration_s = t.time_s + staging_s + request->framework->sync.collective_launch_s;
+    message->latency_s = t.latency_s + request->framework->sync.collective_launch_s;
     message->bandwidth_s = t.bandwidth_s + staging_s;
     message->sigma_log = t.sigma_log;
     message->steps = t.steps;
@@ -106,7 +105,7 @@ double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *reque
         host->devices_per_copy_link == DL_ABSENT ? 1 : (double)host->devices_per_copy_link;
     const double sharing = fmin(on_link, (double)plan->devices_per_node);
     double seconds = bytes * sharing / bandwidth;
-    /* all copies of the node also pass its memory */
+    /* all copies of the node also share its memory bandwidth */
     if (dl_known(host->memory_bandwidth_bytes_per_s)) {
         seconds = fmax(seconds,
                        bytes * (double)plan->devices_per_node / host->memory_bandwidth_bytes_per_s);
@@ -121,9 +120,9 @@ double dl_gradient_sync_host_sum_s(const struct dl_gradient_sync_request *reques
     return (terms + 1) * bytes / host->memory_bandwidth_bytes_per_s;
 }
 
-/* A core that carries everything itself: its worker sends all and receives all, its server what all
- * workers send it, also from its own node. The library's push and pull, as measured between two
- * nodes or modelled. */
+/* A core that carries all traffic itself: its worker sends and receives everything, its server
+ * what all workers send it, also the one on its own node. Takes the library's push and pull, as
+ * measured between two nodes or modelled. */
 static enum dl_code core_s_per_byte(const struct dl_gradient_sync_request *request,
                                     double imbalance, double *out) {
     const struct dl_plan *plan = request->plan;
@@ -153,9 +152,9 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     const double adapters =
         inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
     double bandwidth = inter->bandwidth_bytes_per_s * adapters;
-    const double copies = request->framework->message_copy_bytes_per_s;
+    const double copies = request->framework->sync.messages.message_copy_bytes_per_s;
     if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
-    /* the share for the server on the own node stays there */
+    /* the share of the server on the worker's own node stays there */
     const double remote = (workers - 1) / workers;
     return remote * fmax(1, imbalance) / bandwidth;
 }

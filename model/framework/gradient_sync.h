@@ -1,5 +1,5 @@
-/* gradient_sync.h - how a framework brings gradients together: the messages it sends, when each may
- * start, what it waits for. One behaviour is one file (model/fw_*.c) and one row of
+/* gradient_sync.h - how a framework synchronizes gradients: the messages it sends, when each may
+ * start, what it waits for. One behaviour is one file (behaviours/fw_*.c) and one row of
  * dl_framework_behaviours.
  *
  * A behaviour sees when each gradient is ready on the compute timeline and answers with messages,
@@ -18,11 +18,11 @@
 struct dl_gradient {
     int layer; /* index in the workload */
     double elements;
-    double bytes;   /* as exchanged */
+    double bytes;   /* as synchronized */
     double ready_s; /* since the iteration began: end of its layer's backward pass */
 };
 
-/* One message or collective of the exchange. */
+/* One message or collective. */
 struct dl_message {
     const char *name; /* "all-reduce", "push", "pull" */
     int first, count; /* gradients [first, first + count) in backward order */
@@ -48,7 +48,7 @@ struct dl_gradient_sync_request {
     const struct dl_plan *plan;
     const struct dl_gradient *gradients;
     int gradient_count;
-    double total_bytes;     /* of all gradients as exchanged */
+    double total_bytes;     /* of all gradients as synchronized */
     double parameter_bytes; /* of all parameters as pulled or broadcast */
     double backward_end_s;
     enum dl_library library;
@@ -62,24 +62,36 @@ struct dl_gradient_sync {
     /* a layer's next forward waits for its own message only; else the update waits for all */
     bool wait_each;
     bool update_remote; /* parameters are updated on servers or the host: no update on the device */
-    double device_copy_s; /* packing, unpacking and scaling on the compute lane, after backward */
-    /* host work after the exchange that nothing overlaps (single-process loops) */
+    double device_copy_s; /* copies into and out of buffers on the compute lane, after backward */
+    /* host work after communication that nothing overlaps (single-process loops) */
     double host_s;
     /* communication before forward may begin (broadcast of buffers or parameters) */
     double prologue_s;
-    /* "parameter-server" when the servers' links set the pace, else NULL: as the messages' limit */
+    /* "parameter-server" when the servers' links set the pace; NULL: as the messages' limit */
     const char *bound;
 };
 
 struct dl_framework_behaviour {
     const char *name, *summary, *source;
-    /* NULL when the plan is possible, else the reason why not, to be told to the user. */
+    const char *old_name; /* that framework files may still use; NULL: none */
+    /* a bound that no framework beats: no host costs, no straggler wait */
+    const bool is_bound;
+    /* its own thread polls in MPI for the other ranks while the cores compute */
+    const bool polls;
+    /* number and sizes of messages depend on when gradients are ready */
+    const bool timing_dependent;
+    const bool lossy;                /* gradients lose precision on the way */
+    const bool takes_backup_workers; /* a step can go on without its slowest workers */
+    /* Keys of the framework without which it computes nothing; NULL-terminated. NULL: none. */
+    const char *const *required;
+    /* NULL when the plan is possible, else why not, in words for the user. */
     const char *(*refuse)(const struct dl_system *system, const struct dl_plan *plan);
-    enum dl_code (*exchange)(const struct dl_gradient_sync_request *request,
-                             struct dl_gradient_sync *out, struct dl_err *err);
+    enum dl_code (*synchronize)(const struct dl_gradient_sync_request *request,
+                                struct dl_gradient_sync *out, struct dl_err *err);
 };
 
 extern const struct dl_framework_behaviour *const dl_framework_behaviours[]; /* NULL-terminated */
+/* By its name or its old name; NULL: there is none. */
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name);
 
 /* Shared by behaviours. */
@@ -87,8 +99,8 @@ const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *nam
 /* Room for `count` messages in the request's arena; DL_ERR_SYSTEM when memory is exhausted. */
 enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
                                        struct dl_gradient_sync *out, struct dl_err *err);
-/* Cost of one collective over all data-parallel ranks, into the message's duration and description;
- * with host libraries on GPUs the copies out and in are included. */
+/* Fills the message's duration and description with the cost of one collective over all
+ * data-parallel ranks; host libraries on GPUs include the copies out and in. */
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err);
@@ -96,9 +108,9 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
  * F-KERNEL-STREAM. */
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,
                                         double bytes);
-/* Time [s] for every device of a node to copy `bytes` to or from the host at the same time, with
+/* Time [s] for all devices of a node to copy `bytes` to or from the host concurrently, from or to
  * `pinned` memory: bytes * devices per shared host link / bandwidth. NAN when the system does not
- * give it. F-COPY-HOST. */
+ * give the bandwidth. F-COPY-HOST. */
 double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *request, double bytes,
                                     bool pinned);
 /* Time [s] to add `terms` buffers of `bytes` on the host: (terms + 1) bytes / memory bandwidth.
@@ -107,11 +119,11 @@ double dl_gradient_sync_host_sum_s(const struct dl_gradient_sync_request *reques
                                    double terms);
 
 /* Seconds per byte of gradient for all workers (nodes) to push to (or pull from) servers on the
- * same nodes, the fuller of worker's and server's link counting: imbalance (W-1)/W / B with W nodes
- * and W servers; B: adapters x bandwidth, at most what the framework's message stream copies.
- * imbalance: largest server's share / mean share, >= 1. F-PS-LINK. 0 for one node. NAN when the
- * system has no inter-node link. Where the cores carry all messages (shared_host.h): half of the
- * library's push and pull per byte, for one node too. */
+ * same nodes: imbalance (W-1)/W / B with W nodes and W servers, at the busier of the worker's and
+ * the server's link. B: adapters x bandwidth, at most what the framework's message stream copies.
+ * imbalance: the largest server's share / the mean share, >= 1. F-PS-LINK. 0 for one node; NAN when
+ * the system has no inter-node link. Where the cores carry all messages (shared_host.h): half of
+ * the library's push and pull per byte, also for one node. */
 double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request *request,
                                           double imbalance);
 

@@ -17,16 +17,17 @@ static bool is_one_of(const char *name, const char *const *names) {
     return false;
 }
 
-/* 1x7, 7x1, 1x3: neither one point nor a square. Only convolutions emit kernels that this counts
- * for. */
+/* 1x7, 7x1, 1x3. Matters for convolutions only. */
 static bool has_unequal_sides(const struct dl_layer *layer) {
     return layer->out.dims == 2 && layer->kernel[DL_DIMS - 2] != layer->kernel[DL_DIMS - 1];
 }
 
-/* Layers that frameworks compose of many small kernels unless they ship a fused one have a factor
- * of their own. */
-struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *f, enum dl_precision precision,
+/* Layers that frameworks compose of many small kernels, unless they ship a fused one, have their
+ * own factor. */
+struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
+                                         enum dl_precision precision,
                                          const struct dl_layer *layer) {
+    const struct dl_framework_kernels *f = &framework->kernels;
     static const char *const composed[] = {"layernorm", "gelu", "softmax", "dropout",
                                            "attention", "loss", NULL};
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
@@ -34,8 +35,7 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *f, enum dl_p
     double conv = mixed ? f->mixed_conv_scale : f->conv_scale,
            stream = mixed ? f->mixed_stream_scale : f->stream_scale;
     if (layer->groups > 1) conv = mixed ? f->mixed_grouped_scale : f->grouped_scale;
-    /* Composed layers take the same kernels in mixed precision unless the release is known to have
-     * others. */
+    /* Composed layers run the same kernels in mixed precision unless the release has others. */
     if (is_one_of(kind, composed))
         stream = mixed && dl_known(f->mixed_composed_scale) ? f->mixed_composed_scale
                                                             : f->composed_scale;
@@ -47,7 +47,7 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *f, enum dl_p
     if (norm) stream *= or_one(f->norm_scale);
     return (struct dl_kernel_scales){
         {[DL_OP_GEMM] = 1, [DL_OP_CONV] = conv, [DL_OP_STREAM] = stream},
-        dl_workspace_limit_bytes(f),
+        dl_workspace_limit_bytes(framework),
         norm && !dl_known(f->norm_scale)};
 }
 
@@ -70,7 +70,7 @@ double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl
     double scale = scales->op_scale[kernel->op];
     if (kernel->op == DL_OP_STREAM && scales->norm_as_device) scale *= or_one(device->norm_scale);
     if (kernel->op != DL_OP_CONV) return scale;
-    if (isfinite(scales->workspace_bytes) && strcmp(device->kind, "gpu") == 0)
+    if (isfinite(scales->workspace_bytes) && device->kind == DL_DEVICE_GPU)
         scale *= dl_kernel_workspace_factor(device, precision, kernel, scales->workspace_bytes);
     if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel))
         scale *= device->direct_conv_scale;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const char origin[] = "measured by framework profiler";
-static const double SIGMA_LOG = 0.03;         /* run-to-run spread of a layer's time (mem) */
-static const double SIGMA_LOG_OUTSIDE = 0.15; /* scaled beyond the measured batches (mem) */
+static const double SIGMA_LOG = 0.03;         /* run-to-run spread of a layer's time (unverified) */
+static const double SIGMA_LOG_OUTSIDE = 0.15; /* scaled beyond the measured batches (unverified) */
 
 #define LAYER(field_key, member, text)                                                             \
     {                                                                                              \
@@ -22,8 +22,8 @@ static const struct dl_field layer_fields[] = {
      .offset = offsetof(struct dl_layer_time, name),
      .required = true,
      .help = "full name of the workload's layer"},
-    LAYER("forward_s", forward_s, "of all samples of the batch"),
-    LAYER("backward_s", backward_s, "data and weights"),
+    LAYER("forward_s", forward_s, "forward pass of the whole batch"),
+    LAYER("backward_s", backward_s, "backward pass: data and weights"),
     {.key = NULL},
 };
 static const struct dl_schema layer_schema = {.name = "layer-time",
@@ -37,13 +37,13 @@ static const struct dl_field batch_fields[] = {
     {BATCH("batch_samples", batch_samples), .type = DL_FIELD_NUMBER, .min = 1, .max = 1e9,
      .unit = DL_UNIT_SAMPLE, .required = true, .help = "on one device"},
     {BATCH("update_s", update_s), .type = DL_FIELD_NUMBER, .min = 0, .max = 1e4, .unit = DL_UNIT_S,
-     .help = "the optimizer's step; on a CPU all of an iteration that is in no layer"},
+     .help = "optimizer step; on a CPU everything of an iteration that belongs to no layer"},
     {BATCH("jitter_frac", jitter_frac), .type = DL_FIELD_NUMBER, .min = 0, .max = 10,
-     .unit = DL_UNIT_NONE, .help = "standard deviation of the iterations / their mean"},
+     .unit = DL_UNIT_NONE, .help = "standard deviation of iterations / their mean"},
     {BATCH("core_s", core_s), .type = DL_FIELD_NUMBER, .min = 1e-9, .max = 1e3, .unit = DL_UNIT_S,
-     .help = "a fixed product of matrices beside the iterations, median: how fast the core was"},
+     .help = "median of a fixed GEMM timed between the iterations: speed of the core"},
     {BATCH("steps", steps), .type = DL_FIELD_INTEGER, .min = 1, .max = 1e9, .unit = DL_UNIT_COUNT,
-     .help = "iterations that were measured"},
+     .help = "measured iterations"},
     {BATCH("layers", layers), .type = DL_FIELD_LIST,
      .count_offset = offsetof(struct dl_layer_batch, layer_count), .child = &layer_schema,
      .required = true, .help = "times of layers"},
@@ -62,10 +62,10 @@ static const struct dl_schema batch_schema = {.name = "batch",
 
 static const struct dl_field fields[] = {
     TEXT(name, true, "name of this set of times"),
-    TEXT(summary, true, "one line about it"),
-    TEXT(source, true, "key of data/SOURCES.md; measured"),
+    TEXT(summary, true, "description in one line"),
+    TEXT(source, true, "key of data/SOURCES.md, or measured"),
     TEXT(workload, true, "name of the workload"),
-    TEXT(framework, true, "framework, or a part of its name: pytorch"),
+    TEXT(framework, true, "framework, or a part of its name (pytorch)"),
     TEXT(device, false, "name of the device; absent: any"),
     {.key = "precision",
      .type = DL_FIELD_CHOICE,
@@ -88,7 +88,7 @@ static const struct dl_field fields[] = {
 
 const struct dl_schema dl_layer_times_schema = {
     .name = "dlmodel-layers",
-    .summary = "times of a workload's layers from a framework's profiler",
+    .summary = "times of a workload's layers, measured by a framework's profiler",
     .size = sizeof(struct dl_layer_times),
     .fields = fields,
     .top_level = true,
@@ -164,38 +164,55 @@ struct reading {
     bool outside;
 };
 
-static struct reading read_time(const struct dl_layer_times *t, const char *layer, int index,
-                                enum part part, double batch, const struct dl_cost *lowest,
-                                const struct dl_cost *highest, const struct dl_cost *cost) {
-    const struct dl_layer_batch *below = NULL, *above = NULL;
+/* The nearest batches around `batch` at which a time was measured; NULL: none on that side. */
+struct around {
+    const struct dl_layer_batch *below, *above;
+};
+
+static struct around find_around(const struct dl_layer_times *t, const char *layer, enum part part,
+                                 double batch) {
+    struct around a = {NULL, NULL};
     for (int b = 0; b < t->batch_count; b++) {
         if (!dl_known(measured(&t->batches[b], layer, part))) continue;
-        if (t->batches[b].batch_samples <= batch) below = &t->batches[b];
-        if (t->batches[b].batch_samples >= batch && above == NULL) above = &t->batches[b];
+        if (t->batches[b].batch_samples <= batch) a.below = &t->batches[b];
+        if (t->batches[b].batch_samples >= batch && a.above == NULL) a.above = &t->batches[b];
     }
-    const double low_s = below != NULL ? measured(below, layer, part) : NAN,
-                 high_s = above != NULL ? measured(above, layer, part) : NAN;
-    if (below == NULL && above == NULL) return (struct reading){NAN, false};
-    /* an update has no batch */
-    if (below == above || (below != NULL && part == PART_UPDATE))
-        return (struct reading){low_s, false};
-    if (below != NULL && above != NULL) {
-        if (!(low_s > 0) || !(high_s > 0)) return (struct reading){fmax(low_s, high_s), false};
-        const double share =
-            log(batch / below->batch_samples) / log(above->batch_samples / below->batch_samples);
-        return (struct reading){low_s * pow(high_s / low_s, share), false};
-    }
-    if (part == PART_UPDATE) return (struct reading){high_s, false};
-    const double own_s = below != NULL ? low_s : high_s;
-    const struct dl_layer_batch *end =
-        below != NULL ? &t->batches[t->batch_count - 1] : &t->batches[0];
-    const double there_s = pass_of(below != NULL ? highest : lowest, index, part)->time_s,
-                 here_s = pass_of(cost, index, part)->time_s;
-    const double ratio = there_s > 0 ? here_s / there_s : batch / end->batch_samples;
-    return (struct reading){own_s * ratio, true};
+    return a;
 }
 
-/* What bounds the layer, and its launches, stay as the surface says. */
+/* Log-log between two measured batches; the larger where one of them is zero. */
+static double interpolate_s(const struct around *a, double batch, double low_s, double high_s) {
+    if (!(low_s > 0) || !(high_s > 0)) return fmax(low_s, high_s);
+    const double share = log(batch / a->below->batch_samples) /
+                         log(a->above->batch_samples / a->below->batch_samples);
+    return low_s * pow(high_s / low_s, share);
+}
+
+/* The kernel-time model's costs that scale a time beyond the measured batches. */
+struct modelled {
+    const struct dl_cost *lowest, *highest, *here;
+};
+
+static struct reading read_time(const struct dl_layer_times *t, const char *layer, int index,
+                                enum part part, double batch, const struct modelled *m) {
+    const struct around a = find_around(t, layer, part, batch);
+    const bool has_below = a.below != NULL, has_above = a.above != NULL;
+    if (!has_below && !has_above) return (struct reading){NAN, false};
+    const double low_s = has_below ? measured(a.below, layer, part) : NAN,
+                 high_s = has_above ? measured(a.above, layer, part) : NAN;
+    if (part == PART_UPDATE) /* does not depend on the batch */
+        return (struct reading){has_below ? low_s : high_s, false};
+    if (a.below == a.above) return (struct reading){low_s, false};
+    if (has_below && has_above)
+        return (struct reading){interpolate_s(&a, batch, low_s, high_s), false};
+    const struct dl_layer_batch *end = has_below ? &t->batches[t->batch_count - 1] : &t->batches[0];
+    const double there_s = pass_of(has_below ? m->highest : m->lowest, index, part)->time_s,
+                 here_s = pass_of(m->here, index, part)->time_s;
+    const double ratio = there_s > 0 ? here_s / there_s : batch / end->batch_samples;
+    return (struct reading){(has_below ? low_s : high_s) * ratio, true};
+}
+
+/* Replaces the time; what bounds the layer and its launches stay as modelled. */
 static void replace(struct dl_pass_cost *cost, struct reading reading) {
     if (!dl_known(reading.time_s)) return;
     const double sigma = reading.outside ? SIGMA_LOG_OUTSIDE : SIGMA_LOG;
@@ -242,16 +259,15 @@ enum dl_code dl_layer_times_apply(const struct dl_layer_times *t,
         return dl_fail(err, DL_ERR_USAGE, "the layer times '%.80s' name no layer of %.80s", t->name,
                        workload->name);
     }
+    const struct modelled m = {lowest, highest, cost};
     for (int i = 0; i < workload->layer_count; i++) {
         const char *name = workload->layers[i].name;
-        /* Both are read before either changes. */
-        const struct reading forward =
-            read_time(t, name, i, PART_FORWARD, batch, lowest, highest, cost);
-        const struct reading backward =
-            read_time(t, name, i, PART_BACKWARD, batch, lowest, highest, cost);
+        /* read both before replacing either */
+        const struct reading forward = read_time(t, name, i, PART_FORWARD, batch, &m);
+        const struct reading backward = read_time(t, name, i, PART_BACKWARD, batch, &m);
         replace(&cost->layers[i].forward, forward);
         replace(&cost->layers[i].backward, backward);
     }
-    replace(&cost->update, read_time(t, "", -1, PART_UPDATE, batch, lowest, highest, cost));
+    replace(&cost->update, read_time(t, "", -1, PART_UPDATE, batch, &m));
     return DL_OK;
 }

@@ -1,11 +1,11 @@
 /* layer_times.h - times of layers as a framework's own profiler measured them ("dlmodel-layers",
  * written by `import trace`).
  *
- * A framework's kernels can differ from those that the surfaces know. Where a file fits the
- * workload, the framework, the device and the precision, its times stand in place of the surfaces'
- * (F-LAYER-TIMES): at a measured batch as they are; between two batches interpolated in log-log;
- * outside them the nearest one times the ratio of the surface's times, and marked extrapolated.
- * Layers that the file does not name keep the surface's times.
+ * A framework's kernels can differ from those that the kernel-time model was fitted to. Where a
+ * file matches workload, framework, device and precision, its times replace the modelled ones
+ * (F-LAYER-TIMES): as measured at a measured batch; interpolated in log-log between two batches;
+ * beyond them the nearest one times the ratio of modelled times, marked as extrapolated. Layers
+ * that the file does not name keep modelled times.
  */
 #ifndef DL_MODEL_FRAMEWORK_LAYER_TIMES_H
 #define DL_MODEL_FRAMEWORK_LAYER_TIMES_H
@@ -22,10 +22,9 @@ struct dl_layer_batch {   /* all layers at one batch */
     double update_s;      /* optimizer; NAN: not measured */
     /* standard deviation of the iterations / their mean; NAN: not measured */
     double jitter_frac;
-    /* a fixed product of matrices beside the iterations, on a core of this CPU; NAN: not measured
-     */
+    /* a fixed GEMM on one core of this CPU, timed between the iterations; NAN: not measured */
     double core_s;
-    int64_t steps; /* iterations that were measured; DL_ABSENT: not said */
+    int64_t steps; /* measured iterations; DL_ABSENT: unknown */
     struct dl_layer_time *layers;
     int layer_count;
 };
@@ -47,7 +46,7 @@ extern const struct dl_schema dl_layer_times_schema;
 enum dl_code dl_layer_times_check(const struct dl_layer_times *times, const struct dl_json *doc,
                                   struct dl_err *err);
 
-/* Whether they were measured for this. */
+/* Whether they were measured for this combination. */
 bool dl_layer_times_fit(const struct dl_layer_times *times, const struct dl_workload *workload,
                         const struct dl_framework *framework, const struct dl_device *device,
                         enum dl_precision precision);
@@ -62,7 +61,7 @@ double dl_layer_times_jitter_frac(const struct dl_layer_times *times, double bat
 double dl_layer_times_core_s(const struct dl_layer_times *times, double batch);
 
 /* F-LAYER-TIMES: replaces times of `cost`, computed for `batch`; lowest and highest are the
- * surface's costs of the smallest and the largest measured batch. */
+ * modelled costs of the smallest and the largest measured batch. */
 enum dl_code dl_layer_times_apply(const struct dl_layer_times *times,
                                   const struct dl_workload *workload, double batch,
                                   const struct dl_cost *lowest, const struct dl_cost *highest,

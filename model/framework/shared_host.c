@@ -1,20 +1,18 @@
-/* shared_host.c - see the header. F-SHARED-HOST: for k of the K devices that fill a host,
+/* shared_host.c - see the header. F-SHARED-HOST: with k of the K devices that fill a host busy,
  * arithmetic takes 1 + (s - 1) (k - 1) / (K - 1) times as long, s = device.together_ratio measured
- * with all K; memory max(1, k b / B), b what one device draws alone, B what all draw together, for
- * passes that move more than a device's share of the last cache; and all of it k c / C times when k
- * devices of c cores want more than C. */
+ * with all K. Memory takes max(1, k b / B) times as long, b: bandwidth of one device alone, B: of
+ * all together, for passes that move more than a device's share of the last-level cache. Both take
+ * k c / C times as long when k devices of c cores need more than C cores. */
 #include "model/framework/shared_host.h"
 
 #include <math.h>
 #include <string.h>
 
-/* one turn of a busy thread on a core: a tick of Linux with CONFIG_HZ=250, Debian's (mem) */
-static const double TURN_S = 4e-3;
+/* time slice of a busy thread on a core: CONFIG_HZ=250 of Debian's Linux (unverified) */
+static const double SLICE_S = 4e-3;
 static const struct dl_shared_host ALONE = {1, 1, 1, 1, INFINITY};
 
-static bool is_cpu(const struct dl_system *system) {
-    return strcmp(system->device->kind, "cpu") == 0;
-}
+static bool is_cpu(const struct dl_system *system) { return system->device->kind == DL_DEVICE_CPU; }
 
 struct dl_shared_host dl_shared_host(const struct dl_system *system, const struct dl_plan *plan) {
     const struct dl_device *device = system->device;
@@ -70,7 +68,7 @@ double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl
                                  double cycle_s) {
     const double cores = system->device->unit_count >= 1 ? (double)system->device->unit_count : 1;
     return is_cpu(system) && plan->nodes * plan->devices_per_node > 1
-               ? 1 + TURN_S / (TURN_S + cycle_s) / cores
+               ? 1 + SLICE_S / (SLICE_S + cycle_s) / cores
                : 1;
 }
 

@@ -1,4 +1,4 @@
-/* timeline.c - simulates iterations until their period is steady. */
+/* timeline.c - simulates iterations until their period is constant. */
 #include "model/framework/timeline.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@ struct state {
     double *parameters_ready_s; /* absolute, per layer */
     double lane_free_s, device_free_s, host_s, begin_s;
     double stall_s;
-    double carried_s; /* lane time of the iteration before that reaches into this one */
+    double carried_s; /* lane time of the previous iteration that extends into this one */
 };
 
-/* Queue one pass of one layer: the device starts when it is free, the host has issued it and its
- * inputs are there. */
+/* Queues one pass of one layer: the device starts when it is free, the host has issued the pass and
+ * its inputs are ready. */
 static void run_pass(struct state *s, const struct dl_pass_cost *pass, double not_before_s,
                      double *start_s) {
     const struct dl_timeline_request *r = s->request;
@@ -32,7 +32,7 @@ static void run_pass(struct state *s, const struct dl_pass_cost *pass, double no
     s->stall_s += pass->launches * r->gap_s;
 }
 
-/* The device waits for a layer's own communication, and so does the host, which posted it. */
+/* Device and host both wait for a layer's own communication. */
 static void run_blocking(struct state *s, const double *seconds, int layer) {
     if (seconds == NULL || !(seconds[layer] > 0)) return;
     if (s->host_s > s->device_free_s) {
@@ -45,8 +45,8 @@ static void run_blocking(struct state *s, const double *seconds, int layer) {
 
 static void run_compute(struct state *s) {
     const struct dl_timeline_request *r = s->request;
-    const struct dl_workload *workload = r->exchange.workload;
-    const bool wait_each = s->out->exchange.wait_each;
+    const struct dl_workload *workload = r->sync.workload;
+    const bool wait_each = s->out->sync.wait_each;
     for (int i = 0; i < workload->layer_count; i++) {
         const double ready_s = wait_each ? s->parameters_ready_s[i] : 0;
         run_pass(s, &r->cost->layers[i].forward, ready_s, &s->out->forward_start_s[i]);
@@ -56,7 +56,7 @@ static void run_compute(struct state *s) {
     for (int i = workload->layer_count - 1; i >= 0; i--) {
         run_blocking(s, r->before_backward_s, i);
         run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
-        while (next < r->exchange.gradient_count && r->gradients[next].layer == i) {
+        while (next < r->sync.gradient_count && r->gradients[next].layer == i) {
             r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
         }
     }
@@ -65,7 +65,7 @@ static void run_compute(struct state *s) {
 
 /* Messages through the one network lane, in order. */
 static void run_lane(struct state *s) {
-    struct dl_gradient_sync *x = &s->out->exchange;
+    struct dl_gradient_sync *x = &s->out->sync;
     const struct dl_timeline_request *r = s->request;
     double free_s = s->lane_free_s > s->begin_s ? s->lane_free_s - s->begin_s : 0;
     s->carried_s = free_s;
@@ -101,27 +101,26 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     const struct dl_pass_cost *update = &r->cost->update;
     s->stall_s = 0;
     s->host_s = s->begin_s + r->iteration_host_s;
-    s->device_free_s = s->begin_s + out->exchange.prologue_s; /* known from the iteration before */
+    s->device_free_s = s->begin_s + out->sync.prologue_s; /* known from the iteration before */
     out->comm_s = 0;
     out->comm_latency_s = 0;
     out->slowdown_s = 0;
     run_compute(s);
     if (r->behaviour != NULL) {
-        r->exchange.backward_end_s = out->backward_end_s;
-        memset(&out->exchange, 0, sizeof out->exchange);
-        DL_TRY(r->behaviour->exchange(&r->exchange, &out->exchange, err));
+        r->sync.backward_end_s = out->backward_end_s;
+        memset(&out->sync, 0, sizeof out->sync);
+        DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
         run_lane(s);
         out->slowdown_s =
-            r->slowdown_frac * busy_overlap_s(&out->exchange, s->carried_s, out->backward_end_s);
+            r->slowdown_frac * busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
         s->device_free_s += out->slowdown_s;
-        out->comm_s +=
-            out->exchange.device_copy_s + out->exchange.host_s + out->exchange.prologue_s;
-        s->device_free_s += out->exchange.device_copy_s;
-        if (!out->exchange.wait_each) s->device_free_s = fmax(s->device_free_s, s->lane_free_s);
-        s->device_free_s += out->exchange.host_s;
+        out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
+        s->device_free_s += out->sync.device_copy_s;
+        if (!out->sync.wait_each) s->device_free_s = fmax(s->device_free_s, s->lane_free_s);
+        s->device_free_s += out->sync.host_s;
     }
     double start_s = s->device_free_s - s->begin_s;
-    if (!out->exchange.update_remote) run_pass(s, update, 0, &start_s);
+    if (!out->sync.update_remote) run_pass(s, update, 0, &start_s);
     out->update_start_s = start_s;
     out->stall_s = s->stall_s;
     return DL_OK;
@@ -129,8 +128,8 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
 
 enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
                              struct dl_err *err) {
-    const int layers = request->exchange.workload->layer_count;
-    struct dl_arena *arena = request->exchange.arena;
+    const int layers = request->sync.workload->layer_count;
+    struct dl_arena *arena = request->sync.arena;
     memset(out, 0, sizeof *out);
     struct state s = {.request = request, .out = out};
     out->forward_start_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
@@ -145,13 +144,17 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
         if (i == MAX_ITERATIONS / 2) half_s = s.begin_s;
         DL_TRY(run_iteration(&s, err));
         out->period_s = s.device_free_s - s.begin_s;
-        /* With nothing carried over, the second iteration equals the first but for the prologue. */
+        if (isnan(out->period_s))
+            return dl_fail(err, DL_ERR_INPUT,
+                           "framework %s: the time of an iteration is not a number",
+                           request->sync.framework->name);
+        /* Without carry-over the second iteration equals the first except for the prologue. */
         if (i > 0 && fabs(out->period_s - previous_s) <= 1e-9 * out->period_s) return DL_OK;
         previous_s = out->period_s;
         s.begin_s = s.device_free_s;
     }
-    /* Messages that fill the lane can make iterations take turns, a short one after a long one:
-     * their mean is the period. */
+    /* When messages fill the lane, short and long iterations can alternate: the period is their
+     * mean. */
     enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
     out->period_s = (s.begin_s - half_s) / SECOND_HALF;
     return DL_OK;

@@ -1,6 +1,6 @@
 /* timeline.h - one iteration of data-parallel training on three lanes: the host that issues
  * kernels, the device that runs them, and the network. Overlap is simulated, not assumed: the
- * iteration repeats until its period is steady.
+ * iteration repeats until its period is constant.
  *
  * Not modelled here: several communication streams, micro-batches (pipeline.h).
  */
@@ -12,10 +12,10 @@
 
 struct dl_timeline_request {
     const struct dl_cost *cost;
-    const struct dl_framework_behaviour *behaviour; /* NULL: no exchange */
+    const struct dl_framework_behaviour *behaviour; /* NULL: no communication */
     /* gradients' ready_s are filled by the timeline */
-    struct dl_gradient_sync_request exchange;
-    struct dl_gradient *gradients; /* writable view of exchange.gradients */
+    struct dl_gradient_sync_request sync;
+    struct dl_gradient *gradients; /* writable view of sync.gradients */
     double dispatch_s;             /* host time to issue one kernel */
     double gap_s;                  /* device idle between two kernels */
     double iteration_host_s;       /* fixed host time of an iteration */
@@ -27,16 +27,16 @@ struct dl_timeline_request {
 };
 
 struct dl_timeline {
-    double period_s; /* steady-state iteration */
-    /* network lane: sum of the units' durations and waits they cause by themselves */
+    double period_s; /* of the steady state */
+    /* network lane: sum of the durations of messages and of the copies around them */
     double comm_s;
     double comm_latency_s;
     double stall_s; /* device idle because the host is late, and fixed host time */
     double slowdown_s;
-    /* per layer, of the last simulated iteration, since its begin */
+    /* per layer, of the last simulated iteration, since it began */
     double *forward_start_s, *backward_start_s;
     double backward_end_s, update_start_s;
-    struct dl_gradient_sync exchange; /* of the last iteration, units with start and end */
+    struct dl_gradient_sync sync; /* of the last iteration: messages with start and end */
 };
 
 /* DL_ERR_* from the behaviour. Deterministic. */

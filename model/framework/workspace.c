@@ -4,34 +4,27 @@
 #include <math.h>
 #include <string.h>
 
-/* First match counts: "horovod-pytorch" is PyTorch. Sources: pytorch-memory-source
- * (c10/cuda/CUDACachingAllocator.cpp, cuBLAS :4096:2:16:8), tf-memory-source (bfc_allocator.h),
- * caffe-memory-source, chainer-memory-source; MXNet's and CuPy's 512 B blocks: mem. How much a
- * convolution may work in stands in the framework's file: conv_workspace_bytes. */
-static const struct dl_memory_manager managers[] = {
-    {"pytorch", 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0, "pytorch-memory-source"},
-    {"megatron", 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
-     "pytorch-memory-source"},
-    {"deepspeed", 8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
-     "pytorch-memory-source"},
-    {"mxnet", 0, 512, INFINITY, 0, "mem"},
-    {"chainer", 0, 512, INFINITY, 0, "chainer-memory-source"},
-    {"caffe", 0, 256, INFINITY, 0, "caffe-memory-source"},
-    {"tensorflow", 0, 256, INFINITY, 0, "tf-memory-source"},
-    {"keras", 0, 256, INFINITY, 0, "tf-memory-source"},
-};
-enum { MANAGERS = sizeof managers / sizeof managers[0] };
+enum { PYTORCH, TENSORFLOW, MXNET, CHAINER, CAFFE };
 
-static const struct dl_memory_manager *named(const char *name) {
-    for (int i = 0; i < MANAGERS && name != NULL; i++) {
-        if (strstr(name, managers[i].family) != NULL) return &managers[i];
-    }
-    return NULL;
-}
+const char *const dl_allocator_names[] = {
+    [PYTORCH] = "pytorch", [TENSORFLOW] = "tensorflow", [MXNET] = "mxnet",
+    [CHAINER] = "chainer", [CAFFE] = "caffe",           NULL};
+
+/* Sources: pytorch-memory-source (c10/cuda/CUDACachingAllocator.cpp, cuBLAS :4096:2:16:8),
+ * tf-memory-source (bfc_allocator.h), caffe-memory-source, chainer-memory-source. The 512 B blocks
+ * of MXNet and CuPy are unverified. */
+static const struct dl_memory_manager managers[] = {
+    [PYTORCH] = {8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
+                 "pytorch-memory-source"},
+    [TENSORFLOW] = {0, 256, INFINITY, 0, "tf-memory-source"},
+    [MXNET] = {0, 512, INFINITY, 0, "mem"},
+    [CHAINER] = {0, 512, INFINITY, 0, "chainer-memory-source"},
+    [CAFFE] = {0, 256, INFINITY, 0, "caffe-memory-source"},
+};
 
 const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework) {
-    const struct dl_memory_manager *own = named(framework->name);
-    return own != NULL ? own : named(framework->kernels_from);
+    const int row = framework->memory.allocator;
+    return row >= 0 ? &managers[row] : NULL;
 }
 
 static bool on_matrix_units(const struct dl_device *device, enum dl_precision precision) {
@@ -43,32 +36,16 @@ static bool on_matrix_units(const struct dl_device *device, enum dl_precision pr
     return false;
 }
 
-/* Implicit matrix product: one 4-byte offset for each summed element. */
+/* Implicit GEMM: one 4-byte offset for each summed element. */
 static double offset_table_bytes(const struct dl_layer *layer) {
     double taps = 1;
     for (int d = 0; d < DL_DIMS; d++) taps *= layer->kernel[d];
     return 4 * taps * layer->in.channels / fmax(layer->groups, 1);
 }
 
-/* Winograd F(4x4, 3x3): 6 x 6 numbers for each tile of 4 x 4 outputs, of inputs, outputs and
- * filters (Lavin and Gray 2015). Few channels leave nothing to sum in the transformed domain: none
- * of the samples' first layers takes it. */
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes) {
-    enum { TILE = 4, TRANSFORMED = 36, FEW_CHANNELS = 32 };
-    if (kernel->op != DL_OP_CONV || kernel->groups > 1 || kernel->kernel[0] > 1 ||
-        kernel->in_channels < FEW_CHANNELS)
-        return 0;
-    double tiles = kernel->batch;
-    for (int d = 1; d < DL_DIMS; d++) {
-        if (kernel->kernel[d] != 3 || kernel->stride[d] > 1 || kernel->dilation[d] > 1) return 0;
-        tiles *= ceil(kernel->out[d] / TILE);
-    }
-    const double in = kernel->in_channels, out = kernel->out_channels;
-    return element_bytes * TRANSFORMED * (tiles * in + tiles * out + in * out);
-}
-
 double dl_workspace_limit_bytes(const struct dl_framework *framework) {
-    return framework->conv_workspace_bytes > 0 ? framework->conv_workspace_bytes : INFINITY;
+    return framework->memory.conv_workspace_bytes > 0 ? framework->memory.conv_workspace_bytes
+                                                      : INFINITY;
 }
 
 double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_layer *layer,
@@ -90,7 +67,7 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
 double dl_workspace_bytes(const struct dl_device *device, const struct dl_workload *workload,
                           const struct dl_framework *framework, enum dl_precision precision,
                           double batch) {
-    if (strcmp(device->kind, "gpu") != 0) return NAN;
+    if (device->kind != DL_DEVICE_GPU) return NAN;
     const struct dl_memory_manager *manager = dl_memory_manager_of(framework);
     const double limit_bytes = dl_workspace_limit_bytes(framework);
     double most_bytes = 0;

@@ -11,6 +11,8 @@
 #define NUMBER(member, low, high, measure, text)                                                   \
     DL_FIELD(struct dl_device, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 
+const char *const dl_device_kinds[] = {[DL_DEVICE_GPU] = "gpu", [DL_DEVICE_CPU] = "cpu", NULL};
+
 static const char *const rate_units[] = {"vector", "matrix", NULL};
 
 static const struct dl_field rate_fields[] = {
@@ -59,7 +61,12 @@ static const struct dl_field device_fields[] = {
     STRING(name, true, "name of the file"),
     STRING(summary, true, "one line"),
     STRING(source, false, "key of data/SOURCES.md for numbers without their own"),
-    STRING(kind, true, "gpu or cpu"),
+    {.key = "kind",
+     .type = DL_FIELD_CHOICE,
+     .offset = offsetof(struct dl_device, kind),
+     .choices = dl_device_kinds,
+     .required = true,
+     .help = "GPU or CPU (one socket, or some of its cores)"},
     STRING(vendor, false, "maker, in lower case"),
     STRING(architecture, false, "generation, in lower case: volta"),
     DL_FIELD(struct dl_device, memory_bytes, NUMBER, DL_RANGE(1e6, 1e15, DL_UNIT_BYTE),
@@ -164,11 +171,6 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
                                 const char *path, struct dl_err *err) {
     char prefix[128], where[192];
     snprintf(prefix, sizeof prefix, "%s%s", path, *path != '\0' ? "." : "");
-    if (strcmp(device->kind, "gpu") != 0 && strcmp(device->kind, "cpu") != 0) {
-        snprintf(where, sizeof where, "%skind", prefix);
-        return dl_json_fail(doc, where, err, "expected \"gpu\" or \"cpu\", found \"%s\"",
-                            device->kind);
-    }
     if (device->kernel_models_from != NULL &&
         strcmp(device->kernel_models_from, device->name) == 0) {
         snprintf(where, sizeof where, "%ssurfaces_from", prefix);

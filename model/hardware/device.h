@@ -10,6 +10,9 @@
 #include "model/hardware/kernel.h"
 #include "model/hardware/kernel_model.h"
 
+enum dl_device_kind { DL_DEVICE_GPU, DL_DEVICE_CPU };
+extern const char *const dl_device_kinds[]; /* "gpu", "cpu", NULL */
+
 struct dl_rate {
     int precision;          /* enum dl_precision; DL_MIXED has no rate of its own: it uses fp16 */
     int unit;               /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
@@ -25,8 +28,8 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
 
 struct dl_device {
     const char *name, *summary;
-    const char *source;                  /* key of data/SOURCES.md for numbers without their own */
-    const char *kind;                    /* "gpu" or "cpu" */
+    const char *source; /* key of data/SOURCES.md for numbers without their own */
+    int kind;           /* enum dl_device_kind */
     const char *vendor, *architecture;   /* "nvidia", "volta" */
     double memory_bytes;                 /* capacity */
     double memory_bandwidth_bytes_per_s; /* datasheet */

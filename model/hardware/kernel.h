@@ -95,6 +95,11 @@ struct dl_kernel_time {
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out);
 
+/* F-CONV-WORKSPACE: device memory [bytes] that the fastest algorithm of a convolution works in:
+ * Winograd with separate transforms for 3x3 kernels of stride 1 and 32 channels or more, 0 for
+ * others. */
+double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes);
+
 /* F-CONV-WORKSPACE: factor, at least 1, by which a convolution slows down when the framework grants
  * less workspace than its fastest algorithm needs (dl_kernel_workspace_bytes): the gain that the
  * samples show. */

@@ -26,7 +26,7 @@ static void add_part(const struct dl_strategy_request *r, const struct dl_cost *
     const double scale = dl_plan_compute_scale(r->plan);
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
     const double launch_s =
-        framework->dispatch_s > 0 && dl_known(device->launch_s) ? device->launch_s : 0;
+        framework->host.dispatch_s > 0 && dl_known(device->launch_s) ? device->launch_s : 0;
     double sum_s = 0, launches = 0;
     for (int i = from; i < to; i++) {
         const struct dl_layer_cost *layer = &cost->layers[i];
@@ -35,7 +35,7 @@ static void add_part(const struct dl_strategy_request *r, const struct dl_cost *
     }
     *compute_s += sum_s;
     *step_s += fmax(sum_s + launches * gap_s * scale,
-                    launches * fmax(framework->dispatch_s, launch_s) * scale);
+                    launches * fmax(framework->host.dispatch_s, launch_s) * scale);
 }
 
 void dl_pipe_layer_steps(const struct dl_strategy_request *request, const struct dl_cost *cost,
@@ -133,7 +133,7 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
             dl_precision_bytes(plan.precision); /* in and out, activation and gradient */
         m.weights_bytes += stash;
         m.buffers_bytes += borders;
-        m.total_bytes += (stash + borders) / (1 - r->framework->fragmentation_frac);
+        m.total_bytes += (stash + borders) / (1 - r->framework->memory.fragmentation_frac);
         /* samples held at once */
         const double most =
             samples_max != NULL ? dl_memory_max_batch(r->system, &own, r->framework, &plan) : NAN;
@@ -153,7 +153,7 @@ static enum dl_code put_message(struct dl_pipe *p, const char *name,
     wanted.flows_per_adapter = 1;
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    const double host_s = r->framework->collective_launch_s;
+    const double host_s = r->framework->sync.collective_launch_s;
     *duration_s = (t.time_s + host_s) * count;
     if (p->messages == NULL) return DL_OK;
     p->messages[p->message_count++] = (struct dl_message){
@@ -204,9 +204,9 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
     }
     double sync_s = 0;
     for (int s = 0; replicas > 1 && s < p->stages; s++) {
-        const double bytes =
-            p->parameters[s] * (p->plan.precision == DL_MIXED ? r->framework->mixed_gradient_bytes
-                                                              : r->framework->gradient_bytes);
+        const double bytes = p->parameters[s] * (p->plan.precision == DL_MIXED
+                                                     ? r->framework->sync.mixed_gradient_bytes
+                                                     : r->framework->sync.gradient_bytes);
         double duration_s;
         const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
                                                   .bytes = bytes,
@@ -246,7 +246,7 @@ enum dl_code dl_pipe_compose(struct dl_pipe *p, struct dl_prediction *out, struc
     out->comm_s = fmax(out->comm_s, exposed_s);
     out->comm_messages = p->message_count;
     out->overhead_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
-                      r->framework->iteration_s;
+                      r->framework->host.iteration_s;
     if (devices > 1 && dl_known(r->system->jitter_frac)) {
         out->overhead_s +=
             r->system->jitter_frac * dl_normal_expected_max(devices) * out->compute_s;
@@ -255,9 +255,9 @@ enum dl_code dl_pipe_compose(struct dl_pipe *p, struct dl_prediction *out, struc
         dl_input_compute(r->system, r->workload, r->framework, &p->plan);
     const double step_s = out->compute_s + out->exposed_comm_s + out->bubble_s + out->overhead_s;
     out->input_s = input.pipeline_s + input.feed_s;
-    out->exposed_input_s =
-        input.feed_s + (r->framework->prefetch_batches > 0 ? fmax(0, input.pipeline_s - step_s)
-                                                           : input.pipeline_s);
+    out->exposed_input_s = input.feed_s + (r->framework->input.prefetch_batches > 0
+                                               ? fmax(0, input.pipeline_s - step_s)
+                                               : input.pipeline_s);
     out->iteration_s = step_s + out->exposed_input_s;
     out->throughput_samples_per_s = p->plan.global_batch_samples / out->iteration_s;
     const double samples =

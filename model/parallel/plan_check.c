@@ -122,24 +122,20 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
 static enum dl_code check_framework(const struct dl_system *system,
                                     const struct dl_framework *framework,
                                     const struct dl_plan *plan, struct dl_err *err) {
-    const struct dl_framework_behaviour *behaviour =
-        dl_framework_behaviour_find(framework->behaviour);
-    if (behaviour == NULL)
-        return dl_fail(err, DL_ERR_INPUT, "framework %s: no behaviour '%s'", framework->name,
-                       framework->behaviour);
-    if (strcmp(system->device->kind, "cpu") == 0 && framework->cpu_library == NULL) {
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    if (system->device->kind == DL_DEVICE_CPU && framework->sync.cpu_library < 0) {
         return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs; %s has CPUs only", framework->name,
                        system->name);
     }
-    if (strcmp(framework->library, "mlsl") == 0 && strcmp(system->device->kind, "cpu") != 0) {
+    if (framework->sync.library == DL_LIB_MLSL && system->device->kind != DL_DEVICE_CPU) {
         return dl_fail(err, DL_ERR_USAGE, "%s runs on CPUs; %s has GPUs", framework->name,
                        system->name);
     }
-    if (framework->single_node && plan->nodes > 1) {
+    if (framework->host.single_node && plan->nodes > 1) {
         return dl_fail(err, DL_ERR_USAGE, "%s runs inside one node: use --nodes 1",
                        framework->name);
     }
-    if (plan->backup_workers > 0 && strcmp(framework->behaviour, "parameter-server") != 0) {
+    if (plan->backup_workers > 0 && !behaviour->takes_backup_workers) {
         return dl_fail(
             err, DL_ERR_USAGE,
             "%s: backup workers belong to TensorFlow's synchronous parameter servers: use "
@@ -182,9 +178,9 @@ static const struct dl_strategy *strategy_of(const struct dl_workload *workload,
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan,
                               struct dl_err *err) {
-    if (plan->recompute_open && framework->recompute != NULL &&
+    if (plan->recompute_open && framework->recompute != DL_RECOMPUTE_NONE &&
         dl_known(workload->transformer_layers)) {
-        plan->recompute = (enum dl_recompute)dl_recompute_find(framework->recompute);
+        plan->recompute = (enum dl_recompute)framework->recompute;
     }
     plan->recompute_open = false;
     if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {

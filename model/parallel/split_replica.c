@@ -19,17 +19,16 @@ struct walk {
 /* One message between `group` devices that stand `stride` apart. */
 struct talk {
     enum dl_collective_op op;
-    const char *library;
+    int library; /* enum dl_library; -1: the replica's */
     double bytes;
     int64_t group, stride;
     double host_s;
 };
 
-static enum dl_library find_library(const struct walk *w, const char *name) {
+static enum dl_library find_library(const struct walk *w, int own) {
     const struct dl_strategy_request *r = w->replica->request;
-    const bool cpu = strcmp(r->system->device->kind, "cpu") == 0;
-    const int library =
-        name == NULL || cpu || r->plan->library != NULL ? -1 : dl_library_find(name);
+    const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
+    const int library = cpu || r->plan->library != NULL ? -1 : own;
     return library >= 0 ? (enum dl_library)library
                         : dl_replica_library(r->system, r->framework, r->plan);
 }
@@ -53,9 +52,9 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
     const struct dl_framework *framework = r->framework;
     const struct dl_plan *plan = r->plan;
     const enum dl_library library = find_library(w, talk->library);
-    const bool gpu = strcmp(r->system->device->kind, "gpu") == 0;
-    const bool direct =
-        gpu && talk->op != DL_COLL_HALO && is_host_library(library) && framework->activation_direct;
+    const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
+    const bool direct = gpu && talk->op != DL_COLL_HALO && is_host_library(library) &&
+                        framework->activations.activation_direct;
     const bool host = gpu && !direct && is_host_library(library);
     const int64_t devices = plan->nodes * plan->devices_per_node;
     const struct dl_collective_request wanted = {
@@ -73,11 +72,12 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    const bool summed = sums(talk->op) && framework->staged_sum_bytes_per_s > 0;
-    const double staged_bytes_per_s =
-        summed ? framework->staged_sum_bytes_per_s : framework->staged_bytes_per_s;
-    const bool staged = gpu && talk->op != DL_COLL_HALO && framework->staged_above_bytes > 0 &&
-                        staged_bytes_per_s > 0 && talk->bytes > framework->staged_above_bytes;
+    const bool summed = sums(talk->op) && framework->activations.staged_sum_bytes_per_s > 0;
+    const double staged_bytes_per_s = summed ? framework->activations.staged_sum_bytes_per_s
+                                             : framework->activations.staged_bytes_per_s;
+    const bool staged = gpu && talk->op != DL_COLL_HALO &&
+                        framework->activations.staged_above_bytes > 0 && staged_bytes_per_s > 0 &&
+                        talk->bytes > framework->activations.staged_above_bytes;
     double copies_s = 0;
     if (staged) {
         copies_s = host_passes(talk->op) * talk->bytes / staged_bytes_per_s;
@@ -90,7 +90,7 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
                            r->system->name, dl_library_names[library]);
         }
     }
-    const double host_s = talk->host_s + framework->collective_launch_s;
+    const double host_s = talk->host_s + framework->sync.collective_launch_s;
     *out = (struct dl_message){
         .name = dl_collective_op_names[talk->op],
         .bytes = talk->bytes,
@@ -130,12 +130,14 @@ static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, dou
     const struct dl_framework *framework = w->replica->request->framework;
     const struct talk talk = {
         .op = op,
-        .library = sums(op) && framework->reduce_library != NULL ? framework->reduce_library
-                                                                 : framework->activation_library,
+        .library = sums(op) && framework->activations.reduce_library >= 0
+                       ? framework->activations.reduce_library
+                       : framework->activations.activation_library,
         .bytes = w->replica->samples * elements * w->width_bytes,
         .group = (int64_t)w->split->parts,
         .stride = 1,
-        .host_s = framework->activation_s + framework->activation_peer_s * w->split->parts,
+        .host_s = framework->activations.activation_s +
+                  framework->activations.activation_peer_s * w->split->parts,
     };
     /* Gathered copies stand beside the layers' own until backward. */
     if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
@@ -166,15 +168,16 @@ static enum dl_code add_halos(struct walk *w, int index, bool backward, struct d
         const double elements = dl_split_halo_elements(layer, w->split, d, backward);
         const struct talk talk = {
             .op = DL_COLL_HALO,
-            .library = framework->halo_library != NULL ? framework->halo_library
-                                                       : framework->activation_library,
+            .library = framework->activations.halo_library >= 0
+                           ? framework->activations.halo_library
+                           : framework->activations.activation_library,
             .bytes = w->replica->samples * elements / 2 * w->width_bytes,
             .group = parts,
             .stride = stride,
-            .host_s = (parts > 2 ? 2 : 1) * framework->halo_message_s,
+            .host_s = (parts > 2 ? 2 : 1) * framework->activations.halo_message_s,
         };
         DL_TRY(add_message(w, &talk, index, backward,
-                           framework->halo_overlaps ? inner_frac(w, layer) : 0, err));
+                           framework->activations.halo_overlaps ? inner_frac(w, layer) : 0, err));
         w->replica->buffer_bytes += 2 * talk.bytes;
         stride *= parts;
     }
@@ -192,9 +195,12 @@ static bool is_gathered(const struct walk *w, int index) {
 }
 
 static enum dl_collective_op filter_backward(const struct dl_framework *framework) {
-    const int op =
-        framework->filter_backward == NULL ? -1 : dl_collective_op_find(framework->filter_backward);
-    return op < 0 ? DL_COLL_ALL_REDUCE : (enum dl_collective_op)op;
+    static const enum dl_collective_op ops[] = {
+        [DL_FILTER_ALL_REDUCE] = DL_COLL_ALL_REDUCE,
+        [DL_FILTER_REDUCE_SCATTER] = DL_COLL_REDUCE_SCATTER,
+        [DL_FILTER_ALL_TO_ALL] = DL_COLL_ALL_TO_ALL,
+    };
+    return ops[framework->activations.filter_backward];
 }
 
 static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct dl_err *err) {
@@ -224,7 +230,7 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     struct dl_replica *replica = w->replica;
     const struct dl_strategy_request *r = replica->request;
     const double bytes = replica->samples * r->workload->input_bytes_per_sample;
-    if (!r->framework->leader_input || !dl_known(bytes)) return DL_OK;
+    if (!r->framework->activations.leader_input || !dl_known(bytes)) return DL_OK;
     const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
                   group = (int64_t)w->split->parts;
     const struct dl_collective_request wanted = {
@@ -241,9 +247,9 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
     replica->input_extra_s = t.time_s;
-    if (r->framework->message_copy_bytes_per_s > 0) {
+    if (r->framework->sync.messages.message_copy_bytes_per_s > 0) {
         /* packed and unpacked */
-        replica->input_extra_s += 2 * bytes / r->framework->message_copy_bytes_per_s;
+        replica->input_extra_s += 2 * bytes / r->framework->sync.messages.message_copy_bytes_per_s;
     }
     return DL_OK;
 }
@@ -281,7 +287,7 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
     for (int i = 0; i < local->layer_count; i++) {
         if (w.is_split[i]) w.last = i;
     }
-    if (split->kind == DL_SPLIT_CHANNEL && r->framework->channel_detached)
+    if (split->kind == DL_SPLIT_CHANNEL && r->framework->activations.channel_detached)
         DL_TRY(detach(local, w.is_split, r->arena, err));
     for (int i = 0; i < local->layer_count; i++) DL_TRY(walk_layer(&w, i, false, err));
     for (int i = local->layer_count - 1; i >= 0; i--) DL_TRY(walk_layer(&w, i, true, err));
@@ -293,7 +299,9 @@ static enum dl_code make_split(const struct dl_workload *workload,
                                int64_t parts, struct dl_split *out, struct dl_err *err) {
     *out = (struct dl_split){.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
     if (kind != DL_SPLIT_SPATIAL) return DL_OK;
-    const int dims = framework->spatial_dims >= 1 ? (int)framework->spatial_dims : DL_DIMS;
+    const int dims = framework->activations.spatial_dims >= 1
+                         ? (int)framework->activations.spatial_dims
+                         : DL_DIMS;
     if (dl_split_grid(workload, (double)parts, dims, out->grid)) return DL_OK;
     return dl_fail(err, DL_ERR_USAGE, "--sp %lld: no grid of as many parts fits the layers of %s",
                    (long long)parts, workload->name);
@@ -346,7 +354,9 @@ enum dl_code dl_split_replica_check(const struct dl_workload *workload,
                        plan->strategy->name);
     }
     if (parts <= 1) return DL_OK;
-    const int dims = framework->spatial_dims >= 1 ? (int)framework->spatial_dims : DL_DIMS;
+    const int dims = framework->activations.spatial_dims >= 1
+                         ? (int)framework->activations.spatial_dims
+                         : DL_DIMS;
     const char *layer;
     const double most = dl_split_limit(workload, kind, dims, &layer);
     if (layer == NULL) {

@@ -31,9 +31,9 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
         .samples = ceil(plan->batch_per_device_samples - 1e-9),
         .parts = 1,
         /* Parameter servers on cores that carry their messages cost one worker as much. */
-        .exchange =
-            plan->nodes * plan->devices_per_node > 1 ||
-            (request->framework->servers_colocated && dl_shared_host_carries(request->system)),
+        .exchange = plan->nodes * plan->devices_per_node > 1 ||
+                    (request->framework->sync.messages.servers_colocated &&
+                     dl_shared_host_carries(request->system)),
     };
     return dl_replica_predict(&replica, out, err);
 }

@@ -16,7 +16,7 @@
 static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan,
                           struct dl_err *err) {
-    if (strcmp(system->device->kind, "cpu") != 0) {
+    if (system->device->kind != DL_DEVICE_CPU) {
         return dl_fail(err, DL_ERR_USAGE,
                        "strategy mlsl-hybrid is for CPU nodes; %s has GPUs: take data+filter",
                        system->name);
@@ -28,7 +28,7 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
                             struct dl_err *err) {
     struct dl_framework framework = *request->framework;
     struct dl_strategy_request own = *request;
-    framework.filter_backward = "reduce_scatter";
+    framework.activations.filter_backward = DL_FILTER_REDUCE_SCATTER;
     own.framework = &framework;
     return dl_split_replica_predict(&own, DL_SPLIT_FILTER, request->plan->tp, out, err);
 }

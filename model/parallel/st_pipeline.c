@@ -119,11 +119,10 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
     const char *unknown_memory = NULL;
     struct dl_layer *layers =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
-    struct dl_timeline t = {
-        .period_s = result.iteration_s,
-        .comm_s = result.comm_s,
-        .update_start_s = NAN,
-        .exchange = {.messages = p->messages, .message_count = p->message_count}};
+    struct dl_timeline t = {.period_s = result.iteration_s,
+                            .comm_s = result.comm_s,
+                            .update_start_s = NAN,
+                            .sync = {.messages = p->messages, .message_count = p->message_count}};
     t.forward_start_s = t.backward_start_s =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof(double));
     if (layers == NULL || t.forward_start_s == NULL)

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "model/framework/cost.h"
+#include "model/framework/gradient_sync.h"
 #include "model/predict/memory.h"
 #include "model/base/stats.h"
 #include "model/parallel/strategy.h"
@@ -80,8 +81,10 @@ enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
 
 static double gradient_width(const struct dl_transformer *tf) {
     if (tf->precision == DL_MIXED || tf->precision == DL_FP8)
-        return tf->framework->mixed_gradient_bytes;
-    return tf->precision == DL_FP16 || tf->precision == DL_BF16 ? 2 : tf->framework->gradient_bytes;
+        return tf->framework->sync.mixed_gradient_bytes;
+    return tf->precision == DL_FP16 || tf->precision == DL_BF16
+               ? 2
+               : tf->framework->sync.gradient_bytes;
 }
 
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
@@ -115,7 +118,7 @@ static void time_update(const struct dl_transformer *tf, double elements, double
     const struct dl_device *device = tf->system->device;
     const double words = elements * dl_update_bytes_per_parameter(tf->optimizer, tf->precision) / 4;
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
-    const double launches = tf->framework->update_launches_per_tensor * tensors;
+    const double launches = tf->framework->kernels.update_launches_per_tensor * tensors;
     const struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, 2 * elements, words / 2, words / 2);
     struct dl_kernel_time t;
     dl_kernel_time(device, DL_FP32, &kernel, &t);
@@ -152,18 +155,19 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
         m->optimizer_bytes =
             (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
         if (n > 1) {
-            if (dl_known(framework->fusion_bytes))
-                m->buffers_bytes = framework->fusion_bytes;
-            else if (dl_known(framework->bucket_bytes)) {
-                m->buffers_bytes =
-                    out->shard > 0 ? fmin(framework->bucket_bytes, gradients) : gradients;
+            if (dl_known(framework->sync.fusion.fusion_bytes))
+                m->buffers_bytes = framework->sync.fusion.fusion_bytes;
+            else if (dl_known(framework->sync.bucketed.bucket_bytes)) {
+                m->buffers_bytes = out->shard > 0
+                                       ? fmin(framework->sync.bucketed.bucket_bytes, gradients)
+                                       : gradients;
             }
             /* gathered parameters of the layer at work and of the next */
             if (out->shard >= 3) m->buffers_bytes += 2 * unit;
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
         m->context_bytes =
-            known_or_zero(tf->system->device->context_bytes) + framework->context_bytes;
+            known_or_zero(tf->system->device->context_bytes) + framework->memory.context_bytes;
         m->capacity_bytes = tf->system->device->memory_bytes;
     }
 }
@@ -272,8 +276,8 @@ static enum dl_code exchange(const struct dl_transformer *tf, struct dl_transfor
 
 static double bucket_count(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *layout) {
-    if (!tf->framework->overlaps_backward) return 1;
-    const double bytes = tf->framework->bucket_bytes;
+    if (!tf->framework->sync.overlaps_backward) return 1;
+    const double bytes = tf->framework->sync.bucketed.bucket_bytes;
     const double count =
         dl_known(bytes) ? ceil(layout->gradient_bytes / bytes) : layout->stage_layers;
     return fmax(1, fmin(count, layout->stage_layers + 2));
@@ -299,8 +303,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     out->updated_elements = shard > 0 ? shared_out(out, fullest) : fullest;
     time_update(tf, out->updated_elements, tensors, out);
     const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
-    if (devices > 1 && dl_known(tf->system->jitter_frac) &&
-        strcmp(tf->framework->behaviour, "ideal") != 0) {
+    if (devices > 1 && dl_known(tf->system->jitter_frac) && !tf->framework->behaviour->is_bound) {
         out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);
     }
     hold_states(tf, out);

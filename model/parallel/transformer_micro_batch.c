@@ -224,11 +224,12 @@ static void finish_pass(const struct dl_transformer *tf, struct dl_transformer_p
     const struct dl_device *device = tf->system->device;
     const struct dl_framework *framework = tf->framework;
     const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
-    const double dispatch_s = framework->dispatch_s > 0 ? fmax(framework->dispatch_s, launch_s) : 0;
+    const double dispatch_s =
+        framework->host.dispatch_s > 0 ? fmax(framework->host.dispatch_s, launch_s) : 0;
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
     const double host_s = pass->launches * dispatch_s * scale +
-                          pass->collective_count * framework->collective_launch_s;
+                          pass->collective_count * framework->sync.collective_launch_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  most_s = fmax(device_s, host_s);
     if (!(most_s > 0)) return;

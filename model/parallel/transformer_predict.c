@@ -306,10 +306,10 @@ static double max_batch(const struct dl_transformer_parts *t, const struct dl_pr
     if (t->choice.micro_batches > 1 || !dl_known(m->capacity_bytes))
         return p->fits ? t->plan->batch_per_device_samples : 0;
     const double fixed =
-        m->total_bytes * (1 - t->tf->framework->fragmentation_frac) - m->activations_bytes;
+        m->total_bytes * (1 - t->tf->framework->memory.fragmentation_frac) - m->activations_bytes;
     const double each = m->activations_bytes / t->micro_samples; /* bytes a sample of a data rank */
-    const double samples =
-        floor((m->capacity_bytes * (1 - t->tf->framework->fragmentation_frac) - fixed) / each);
+    const double samples = floor(
+        (m->capacity_bytes * (1 - t->tf->framework->memory.fragmentation_frac) - fixed) / each);
     return fmax(0, samples) * t->plan->batch_per_device_samples / t->micro_samples;
 }
 
@@ -379,7 +379,7 @@ enum dl_code dl_transformer_predict(const struct dl_strategy_request *request,
             dl_input_compute(request->system, request->workload, request->framework, plan);
         const double step_s = r->iteration_s - r->exposed_input_s;
         r->input_s = input.pipeline_s + input.feed_s;
-        r->exposed_input_s = input.feed_s + (request->framework->prefetch_batches > 0
+        r->exposed_input_s = input.feed_s + (request->framework->input.prefetch_batches > 0
                                                  ? fmax(0, input.pipeline_s - step_s)
                                                  : input.pipeline_s);
         r->iteration_s = step_s + r->exposed_input_s;

@@ -22,11 +22,12 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
                  keys = layer->tokens;
     const bool narrow = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     if (layer->kind != &dl_layer_attention || layer->flash || !narrow ||
-        framework->softmax_matrices <= 0)
+        framework->kernels.softmax_matrices <= 0)
         return 0;
     if (pass != DL_FORWARD && pass != DL_BACKWARD_DATA) return 0;
-    const bool fits = !(framework->softmax_keys > 0) || keys <= framework->softmax_keys;
-    if (fits && fmod(matrices, framework->softmax_matrices) == 0) return 0;
+    const bool fits =
+        !(framework->kernels.softmax_keys > 0) || keys <= framework->kernels.softmax_keys;
+    if (fits && fmod(matrices, framework->kernels.softmax_matrices) == 0) return 0;
     const double n = matrices * queries * keys;
     for (int i = 0; i < DL_TRANSFORMER_SOFTMAX_KERNELS; i++) {
         /* the gradient and the output of softmax */

@@ -202,7 +202,8 @@ static enum dl_code prepare_plain(struct dl_transformer *tf, struct dl_arena *ar
         tf->layers[i] = (struct dl_transformer_layer){.index = i, .part = DL_TRANSFORMER_BODY};
         if (workload->layers[i].parameter_elements > 0) holders++;
     }
-    const double bytes = tf->framework->bucket_bytes, width = dl_precision_bytes(tf->precision);
+    const double bytes = tf->framework->sync.bucketed.bucket_bytes,
+                 width = dl_precision_bytes(tf->precision);
     const double pieces = dl_known(bytes) ? ceil(workload->parameters * width / bytes) : 1;
     tf->plain = true;
     tf->stack = fmax(1, fmin(pieces, holders));
@@ -219,23 +220,22 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     struct stack stack = {.first = -1};
     const bool stacked = dl_known(workload->transformer_layers) && find_stack(workload, &stack);
     if (!stacked && plan->tp * plan->sp * plan->pp * plan->ep != 1) return no_stack(workload, err);
-    const bool cpu = strcmp(system->device->kind, "cpu") == 0;
-    const char *library = plan->library != NULL ? plan->library
-                          : cpu                 ? framework->cpu_library
-                                                : framework->library;
+    const bool cpu = system->device->kind == DL_DEVICE_CPU;
+    const int library = plan->library != NULL ? dl_library_find(plan->library)
+                        : cpu                 ? framework->sync.cpu_library
+                                              : framework->sync.library;
     struct dl_transformer_layer *all =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *all);
     if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    struct dl_transformer tf = {
-        .system = system,
-        .workload = workload,
-        .framework = framework,
-        .precision = plan->precision,
-        .optimizer = plan->optimizer,
-        .compute_scale = plan->compute_scale,
-        .stack = stack.count,
-        .reads_storage = !plan->synthetic_input,
-        .library = (enum dl_library)dl_library_find(library != NULL ? library : "nccl")};
+    struct dl_transformer tf = {.system = system,
+                                .workload = workload,
+                                .framework = framework,
+                                .precision = plan->precision,
+                                .optimizer = plan->optimizer,
+                                .compute_scale = plan->compute_scale,
+                                .stack = stack.count,
+                                .reads_storage = !plan->synthetic_input,
+                                .library = (enum dl_library)(library >= 0 ? library : DL_LIB_NCCL)};
     if (!stacked) {
         DL_TRY(prepare_plain(&tf, arena, err));
         *out = tf;

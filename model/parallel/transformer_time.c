@@ -60,12 +60,12 @@ static void shard_exposed(const struct dl_transformer *tf,
     if (layout->replicas <= 1) return;
     if (layout->shard == 2) {
         const double last_s = all_reduce_s / layout->buckets;
-        *backward_s = tf->framework->overlaps_backward
+        *backward_s = tf->framework->sync.overlaps_backward
                           ? last_s + fmax(0, all_reduce_s - last_s - compute->backward_s)
                           : all_reduce_s;
     }
     if (layout->shard != 3) return;
-    if (!tf->framework->overlaps_backward) {
+    if (!tf->framework->sync.overlaps_backward) {
         *forward_s = all_gather_s;
         *backward_s = all_gather_s + all_reduce_s;
         return;
@@ -119,7 +119,7 @@ static void hold(const struct dl_transformer *tf, const struct dl_transformer_ma
             m.weights_bytes +=
                 layout->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
         }
-        m.total_bytes = total_of(&m) / (1 - tf->framework->fragmentation_frac);
+        m.total_bytes = total_of(&m) / (1 - tf->framework->memory.fragmentation_frac);
         if (last == 0 || m.total_bytes > out->memory.total_bytes) out->memory = m;
     }
     out->fits = !dl_known(out->memory.capacity_bytes) ||
@@ -152,7 +152,7 @@ static void bring_input(const struct dl_transformer *tf,
             out->input_s = fmax(out->input_s, all / system->storage.total_read_bytes_per_s);
     }
     out->exposed_input_s =
-        tf->framework->prefetch_batches > 0 ? fmax(0, out->input_s - step_s) : out->input_s;
+        tf->framework->input.prefetch_batches > 0 ? fmax(0, out->input_s - step_s) : out->input_s;
 }
 
 static void add_limits(const struct dl_collective_time *t, double shown_s,
@@ -185,7 +185,7 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
     add_limits(&layout->tied, layout->tied.time_s, out);
     if (n > 1 && layout->shard <= 1) {
         const double last_s = reduce_s / layout->buckets;
-        const double shown_s = tf->framework->overlaps_backward
+        const double shown_s = tf->framework->sync.overlaps_backward
                                    ? last_s + fmax(0, reduce_s - last_s - slowest->backward_s)
                                    : reduce_s;
         out->data_s += reduce_s;
@@ -297,11 +297,11 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     out->comm_s = out->tensor_s + out->border_s + out->data_s;
     out->exposed_comm_s = out->tensor_s + out->border_s + out->data_exposed_s;
     const double slowdown_s =
-        tf->framework->overlap_slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
+        tf->framework->sync.overlap_slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
     out->backward_s += slowdown_s;
     out->compute_s += slowdown_s;
     out->overhead_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s) +
-                      tf->framework->iteration_s +
+                      tf->framework->host.iteration_s +
                       layout->straggle_frac * sqrt(out->compute_s * fmin(out->compute_s, STEP_S));
     for (int i = 0; i < 3; i++)
         out->by_limit_s[i] = m * one.by_limit_s[i] + layout->update_by_limit_s[i];

@@ -60,7 +60,7 @@ void dl_diagnose_bottleneck(const struct dl_parts *parts, struct dl_prediction *
     }
     if (p->exposed_comm_s > best_s) {
         best_s = p->exposed_comm_s;
-        best = comm_cause(&parts->with_comm->exchange);
+        best = comm_cause(&parts->with_comm->sync);
     }
     if (p->exposed_input_s > best_s) {
         best_s = p->exposed_input_s;
@@ -93,7 +93,7 @@ void dl_diagnose_interval(const struct dl_parts *parts, struct dl_prediction *p)
     error_s += parts->cost->update.error_s;
     square_s2 += parts->cost->update.error_square_s2;
     const double compute_var = correlation * error_s * error_s + (1 - correlation) * square_s2;
-    const struct dl_gradient_sync *x = &parts->with_comm->exchange;
+    const struct dl_gradient_sync *x = &parts->with_comm->sync;
     double comm_error_s = 0, comm_s = 0;
     for (int m = 0; m < x->message_count; m++) {
         comm_error_s += x->messages[m].duration_s * x->messages[m].sigma_log;
@@ -153,15 +153,16 @@ enum dl_code dl_diagnose_warnings(const struct dl_parts *parts, const char *unkn
                              shared.device_count / shared.turns_ratio),
              true);
     }
-    if (strcmp(system->device->kind, "cpu") == 0 && plan->nodes * plan->devices_per_node > 1 &&
-        strcmp(parts->framework->behaviour, "fused-ticks") == 0 &&
+    if (system->device->kind == DL_DEVICE_CPU && plan->nodes * plan->devices_per_node > 1 &&
+        parts->framework->behaviour->polls &&
         dl_replica_library(system, parts->framework, plan) == DL_LIB_MPI) {
         warn(p,
-             dl_arena_printf(arena,
-                             "%s's own thread polls in MPI beside %lld computing: compute takes "
-                             "%.3g times as long",
-                             parts->framework->name, (long long)system->device->unit_count,
-                             dl_shared_host_poll_ratio(system, plan, parts->framework->cycle_s)),
+             dl_arena_printf(
+                 arena,
+                 "%s's own thread polls in MPI beside %lld computing: compute takes "
+                 "%.3g times as long",
+                 parts->framework->name, (long long)system->device->unit_count,
+                 dl_shared_host_poll_ratio(system, plan, parts->framework->sync.fusion.cycle_s)),
              false);
     }
     const double outside = extrapolated_share(parts);
@@ -180,7 +181,7 @@ enum dl_code dl_diagnose_warnings(const struct dl_parts *parts, const char *unkn
                              system->name),
              true);
     }
-    const struct dl_gradient_sync *x = &parts->with_comm->exchange;
+    const struct dl_gradient_sync *x = &parts->with_comm->sync;
     for (int m = 0; m < x->message_count; m++) {
         if (!x->messages[m].extrapolated) continue;
         warn(p, "messages lie outside what the links were measured for", true);
@@ -192,7 +193,7 @@ enum dl_code dl_diagnose_warnings(const struct dl_parts *parts, const char *unkn
                              system->device->name, unknown_memory),
              false);
     }
-    if (parts->framework->asynchronous && plan->nodes > 1) {
+    if (parts->framework->sync.asynchronous && plan->nodes > 1) {
         warn(p,
              dl_arena_printf(arena,
                              "asynchronous: gradients meet weights that are %lld updates newer on "

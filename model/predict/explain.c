@@ -104,7 +104,7 @@ static const char *narrower_than_adapter(const struct dl_parts *parts,
 
 static void put_messages(struct sink *s) {
     struct dl_arena *arena = s->parts->arena;
-    const struct dl_gradient_sync *x = &s->parts->with_comm->exchange;
+    const struct dl_gradient_sync *x = &s->parts->with_comm->sync;
     const struct dl_plan *plan = s->parts->plan;
     for (int m = 0; m < x->message_count; m++) {
         const struct dl_message *message = &x->messages[m];
@@ -204,7 +204,7 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     const struct dl_workload *workload = parts->workload;
     const struct dl_timeline *t = parts->with_comm;
     struct sink s = {.parts = parts,
-                     .capacity = 2 * workload->layer_count + t->exchange.message_count + 25};
+                     .capacity = 2 * workload->layer_count + t->sync.message_count + 25};
     s.terms = dl_arena_alloc(parts->arena, (size_t)s.capacity, sizeof *s.terms);
     if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
@@ -222,12 +222,11 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_pass(&s, "optimizer", "update", &parts->cost->update, t->update_start_s);
     put_messages(&s);
     put_plain(&s, "packing and unpacking", "communication", "F-KERNEL-STREAM",
-              "read and write of all bytes twice", "model", t->exchange.device_copy_s);
+              "read and write of all bytes twice", "model", t->sync.device_copy_s);
     put_plain(&s, "before forward", "communication", "F-FW-BUCKETS", "broadcast of buffers",
-              "model", t->exchange.prologue_s);
+              "model", t->sync.prologue_s);
     put_plain(&s, "host loop of the exchange", "communication", "F-FW-CENTRAL",
-              "message_s of each copy, replicate_s x devices", "framework file",
-              t->exchange.host_s);
+              "message_s of each copy, replicate_s x devices", "framework file", t->sync.host_s);
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
     put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE",
               "(p - 1) steps of the slowest stage", "model", p->bubble_s);

@@ -37,13 +37,16 @@ static double known_or_zero(double value) { return dl_known(value) ? value : 0; 
 static double exchange_bytes(const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan) {
     if (plan->nodes * plan->devices_per_node <= 1) return 0;
-    const double width =
-        plan->precision == DL_MIXED ? framework->mixed_gradient_bytes : framework->gradient_bytes;
+    const double width = plan->precision == DL_MIXED ? framework->sync.mixed_gradient_bytes
+                                                     : framework->sync.gradient_bytes;
     const double all = workload->parameters * width;
-    if (dl_known(framework->fusion_bytes)) return framework->fusion_bytes;
-    if (dl_known(framework->bucket_bytes)) return all; /* buckets are copies of the gradients */
-    if (dl_known(framework->pack_bytes))
-        return framework->pack_bytes > 0 ? fmin(framework->pack_bytes, all) : all;
+    if (dl_known(framework->sync.fusion.fusion_bytes)) return framework->sync.fusion.fusion_bytes;
+    if (dl_known(framework->sync.bucketed.bucket_bytes))
+        return all; /* buckets are copies of the gradients */
+    if (dl_known(framework->sync.concatenated.pack_bytes))
+        return framework->sync.concatenated.pack_bytes > 0
+                   ? fmin(framework->sync.concatenated.pack_bytes, all)
+                   : all;
     return 0;
 }
 
@@ -105,11 +108,11 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
             : dl_workspace_bytes(device, workload, framework, plan->precision, batch);
     out->workspace_bytes = known_or_zero(workspace_bytes);
     out->buffers_bytes = exchange_bytes(workload, framework, plan);
-    out->context_bytes = known_or_zero(device->context_bytes) + framework->context_bytes;
+    out->context_bytes = known_or_zero(device->context_bytes) + framework->memory.context_bytes;
     const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes +
                        out->activations_bytes + out->workspace_bytes + out->buffers_bytes +
                        out->context_bytes;
-    out->total_bytes = sum / (1 - framework->fragmentation_frac);
+    out->total_bytes = sum / (1 - framework->memory.fragmentation_frac);
     out->capacity_bytes = device->memory_bytes;
     if (unknown != NULL) {
         *unknown = NULL;

@@ -19,13 +19,9 @@
 enum dl_library dl_replica_library(const struct dl_system *system,
                                    const struct dl_framework *framework,
                                    const struct dl_plan *plan) {
-    const bool cpu = strcmp(system->device->kind, "cpu") == 0;
-    const char *own = cpu ? framework->cpu_library : framework->library;
-    const char *name = plan->library != NULL ? plan->library : own;
-    int library = 0;
-    while (dl_library_names[library] != NULL && strcmp(dl_library_names[library], name) != 0)
-        library++;
-    return (enum dl_library)library;
+    const bool cpu = system->device->kind == DL_DEVICE_CPU;
+    const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
+    return (enum dl_library)(plan->library != NULL ? dl_library_find(plan->library) : own);
 }
 
 double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan) {
@@ -35,12 +31,12 @@ double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_pl
 
 /* Gradients in backward order: reverse order of registration, tied parameters once. */
 static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err *err) {
-    struct dl_gradient_sync_request *x = &t->exchange;
+    struct dl_gradient_sync_request *x = &t->sync;
     const struct dl_workload *workload = x->workload;
-    const double width = x->plan->precision == DL_MIXED ? x->framework->mixed_gradient_bytes
+    const double width = x->plan->precision == DL_MIXED ? x->framework->sync.mixed_gradient_bytes
                          : x->plan->precision == DL_FP16 || x->plan->precision == DL_BF16
                              ? 2
-                             : x->framework->gradient_bytes;
+                             : x->framework->sync.gradient_bytes;
     int count = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         if (workload->layers[i].tied_to < 0) count += workload->layers[i].parameter_count;
@@ -74,8 +70,7 @@ struct run {
 /* Horovod's thread asks the others at every cycle, and MPI's calls poll until they answer. */
 static bool polls(const struct dl_system *system, const struct dl_framework *framework,
                   const struct dl_plan *plan) {
-    return strcmp(framework->behaviour, "fused-ticks") == 0 &&
-           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+    return framework->behaviour->polls && dl_replica_library(system, framework, plan) == DL_LIB_MPI;
 }
 
 /* F-SLOWDOWN: the framework's share, or the device's where its few units also run the collectives'
@@ -88,7 +83,7 @@ static double slowdown_frac(const struct dl_parts *parts) {
     const double stop_frac = polls(parts->system, parts->framework, parts->plan)
                                  ? 0
                                  : dl_shared_host_stop_frac(parts->system, parts->plan);
-    const double shared = fmax(parts->framework->overlap_slowdown_frac, stop_frac);
+    const double shared = fmax(parts->framework->sync.overlap_slowdown_frac, stop_frac);
     return kernels && dl_known(own) ? fmax(own, shared) : shared;
 }
 
@@ -97,25 +92,27 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
                                  struct dl_err *err) {
     const struct dl_framework *framework = parts->framework;
     const struct dl_device *device = parts->system->device;
-    const double sharing =
-        framework->single_process && !run->one_device ? (double)parts->plan->devices_per_node : 1;
+    const double sharing = framework->host.single_process && !run->one_device
+                               ? (double)parts->plan->devices_per_node
+                               : 1;
     const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
     const double local = dl_plan_compute_scale(parts->plan);
     struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
-        .behaviour = run->exchange ? dl_framework_behaviour_find(framework->behaviour) : NULL,
-        .exchange = {.system = parts->system,
-                     .workload = parts->workload,
-                     .framework = framework,
-                     .plan = parts->plan,
-                     .library = dl_replica_library(parts->system, framework, parts->plan),
-                     .memo = &memo,
-                     .arena = parts->arena},
+        .behaviour = run->exchange ? framework->behaviour : NULL,
+        .sync = {.system = parts->system,
+                 .workload = parts->workload,
+                 .framework = framework,
+                 .plan = parts->plan,
+                 .library = dl_replica_library(parts->system, framework, parts->plan),
+                 .memo = &memo,
+                 .arena = parts->arena},
         .dispatch_s =
-            fmax(framework->dispatch_s, framework->dispatch_s > 0 ? launch_s : 0) * sharing * local,
+            fmax(framework->host.dispatch_s, framework->host.dispatch_s > 0 ? launch_s : 0) *
+            sharing * local,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
-        .iteration_host_s = framework->iteration_s,
+        .iteration_host_s = framework->host.iteration_s,
         .slowdown_frac = slowdown_frac(parts),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
@@ -123,7 +120,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     DL_TRY(list_gradients(&request, err));
     if (run->profile != NULL)
         run->profile->gradients = request.gradients,
-        run->profile->gradient_count = request.exchange.gradient_count;
+        run->profile->gradient_count = request.sync.gradient_count;
     return dl_timeline_run(&request, out, err);
 }
 
@@ -173,7 +170,7 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
     p->comm_s = fmax(parts->with_comm->comm_s, p->exposed_comm_s);
     p->overhead_s = fmax(0, quiet_s - (p->compute_s - parts->with_comm->slowdown_s));
     const bool waits =
-        !parts->framework->asynchronous && strcmp(parts->framework->behaviour, "ideal") != 0;
+        !parts->framework->sync.asynchronous && !parts->framework->behaviour->is_bound;
     const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
     if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
         p->overhead_s += jitter_frac * slowest_sigmas(plan) * p->compute_s;
@@ -182,7 +179,7 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
         dl_input_compute(parts->system, parts->workload, parts->framework, plan);
     input.feed_s += replica->input_extra_s;
     const double step_s = p->compute_s + p->exposed_comm_s + p->overhead_s;
-    const bool prefetch = parts->framework->prefetch_batches > 0;
+    const bool prefetch = parts->framework->input.prefetch_batches > 0;
     p->input_s = input.pipeline_s + input.feed_s;
     p->exposed_input_s =
         input.feed_s + (prefetch ? fmax(0, input.pipeline_s - step_s) : input.pipeline_s);
@@ -244,7 +241,7 @@ static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl
 /* The exchange's messages after those of the layers, for the judge, `explain` and totals. */
 static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
                                   struct dl_timeline *t, struct dl_err *err) {
-    struct dl_gradient_sync *x = &t->exchange;
+    struct dl_gradient_sync *x = &t->sync;
     const int count = replica->message_count + x->message_count;
     if (replica->message_count == 0) return DL_OK;
     struct dl_message *all = dl_arena_alloc(replica->request->arena, (size_t)count, sizeof *all);
@@ -267,7 +264,7 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
     if (!(replica->buffer_bytes > 0)) return;
     p->memory.buffers_bytes += replica->buffer_bytes;
     p->memory.total_bytes +=
-        replica->buffer_bytes / (1 - replica->request->framework->fragmentation_frac);
+        replica->buffer_bytes / (1 - replica->request->framework->memory.fragmentation_frac);
 }
 
 /* What the devices of a host take from each other; the costs of one alone stay as they are.
@@ -279,7 +276,8 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
     struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
     if (polls(system, framework, plan))
-        shared.turns_ratio *= dl_shared_host_poll_ratio(system, plan, framework->cycle_s);
+        shared.turns_ratio *=
+            dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
         return DL_OK;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
@@ -350,7 +348,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     DL_TRY(join_messages(replica, &cost, &with_comm, err));
     /* Who updates on servers does so with one device too: the reference for the efficiency leaves
      * the update out as well. */
-    if (with_comm.exchange.update_remote)
+    if (with_comm.sync.update_remote)
         memset(&cost.update, 0, sizeof cost.update), alone.update = cost.update;
     DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
     DL_TRY(run_timeline(&parts, &cost, &quiet, &without_comm, err));
@@ -358,7 +356,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_prediction p = {0};
     sum_compute(&parts, &p);
     sum_iteration(&parts, replica, single_s + accumulate_s(&parts, single_s), &p);
-    describe_comm(&with_comm.exchange, &p);
+    describe_comm(&with_comm.sync, &p);
     const char *unknown_memory;
     dl_memory_compute(system, workload, framework, &plan, at_once, &p.memory, &unknown_memory);
     add_memory(replica, &p);
@@ -396,7 +394,7 @@ enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_repl
                       .after_forward_s = after_forward_s,
                       .before_backward_s = before_backward_s};
     DL_TRY(run_timeline(&parts, &cost, &run, &with_comm, err));
-    out->exchange = with_comm.exchange;
+    out->exchange = with_comm.sync;
     if (out->exchange.update_remote) memset(&cost.update, 0, sizeof cost.update);
     run.exchange = false;
     run.profile = out;

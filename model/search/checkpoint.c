@@ -41,7 +41,7 @@ static bool shared_out(const struct dl_plan *plan) {
 static double copy_s(const struct dl_system *system, const struct dl_plan *plan, double bytes,
                      bool shared) {
     const struct dl_gradient_sync_request request = {.system = system, .plan = plan};
-    if (strcmp(system->device->kind, "gpu") != 0) return 0;
+    if (system->device->kind != DL_DEVICE_GPU) return 0;
     if (shared)
         return dl_gradient_sync_host_copy_s(
             &request, bytes / (double)(plan->nodes * plan->devices_per_node), true);

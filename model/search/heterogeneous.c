@@ -186,7 +186,7 @@ static enum dl_code check(const struct dl_heterogeneous_job *job,
         return dl_fail(err, DL_ERR_USAGE, "expected 1 to %d kinds of nodes, got %d",
                        DL_MIXED_GROUPS, job->group_count);
     }
-    if (framework->asynchronous) {
+    if (framework->sync.asynchronous) {
         return dl_fail(err, DL_ERR_USAGE,
                        "%s: asynchronous workers do not wait for each other: predict each kind of "
                        "node by itself",

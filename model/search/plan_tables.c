@@ -256,14 +256,14 @@ static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *
         const struct dl_message *message = &x->messages[i];
         const int last = message->first + message->count - 1;
         const bool after =
-            !tables->framework->overlaps_backward || last < 0 || last >= m->gradient_count;
+            !tables->framework->sync.overlaps_backward || last < 0 || last >= m->gradient_count;
         const double ready_s = after ? m->backward_end_s : m->gradients[last].ready_s;
         sent[i] = (struct sent){after ? -1 : last, message->ready_s - ready_s - x->prologue_s,
                                 message->duration_s};
     }
     const double devices = (double)(key->nodes * key->devices_per_node);
     const bool waits =
-        !tables->framework->asynchronous && strcmp(tables->framework->behaviour, "ideal") != 0;
+        !tables->framework->sync.asynchronous && !tables->framework->behaviour->is_bound;
     const double jitter = devices > 1 && waits && dl_known(jitter_frac) ? jitter_frac : 0;
     *group = (struct group){.messages = sent,
                             .message_count = x->message_count,
@@ -277,7 +277,7 @@ static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *
 /* True when the messages' number, sizes and order follow from the gradients alone, and the update
  * waits for all of them. */
 static bool is_plain(const struct dl_framework *framework, const struct dl_gradient_sync *x) {
-    return strcmp(framework->behaviour, "fused-ticks") != 0 && !x->wait_each && !x->update_remote;
+    return !framework->behaviour->timing_dependent && !x->wait_each && !x->update_remote;
 }
 
 enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *plan,
@@ -289,7 +289,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     DL_TRY(dl_plan_complete(tables->system, tables->workload, tables->framework, plan, err));
     const int kind = kind_of(plan);
     if (kind == -2 || tables->whole || dl_shared_host_matters(tables->system) ||
-        tables->framework->single_process || plan->micro_batch_samples > 0)
+        tables->framework->host.single_process || plan->micro_batch_samples > 0)
         return keep_whole(tables, plan, err);
     const int64_t parts = parts_of(plan, kind);
     const struct key split = split_key(plan, kind, parts), group = group_key(plan, kind, parts);
@@ -354,8 +354,8 @@ static void compose(const struct dl_plan_tables *tables, const struct dl_plan *p
                               .memory = split->memory};
     double slowdown_s;
     const double end_s =
-        exchange_end_s(split, group, group->prologue_s, tables->framework->overlap_slowdown_frac,
-                       &v.comm_s, &slowdown_s);
+        exchange_end_s(split, group, group->prologue_s,
+                       tables->framework->sync.overlap_slowdown_frac, &v.comm_s, &slowdown_s);
     /* the host may be later than the exchange */
     const double update_s = split->update_end_s - split->update_start_s;
     const double period_s =
@@ -376,8 +376,8 @@ static void compose(const struct dl_plan_tables *tables, const struct dl_plan *p
     const double step_s = v.compute_s + v.exposed_comm_s + v.overhead_s;
     v.input_s = input.pipeline_s + feed_s;
     v.exposed_input_s =
-        feed_s + (tables->framework->prefetch_batches > 0 ? fmax(0, input.pipeline_s - step_s)
-                                                          : input.pipeline_s);
+        feed_s + (tables->framework->input.prefetch_batches > 0 ? fmax(0, input.pipeline_s - step_s)
+                                                                : input.pipeline_s);
     v.iteration_s = step_s + v.exposed_input_s;
     v.throughput_samples_per_s = plan->global_batch_samples / v.iteration_s;
     v.fits = !dl_known(v.memory.capacity_bytes) || v.memory.total_bytes <= v.memory.capacity_bytes;
@@ -387,7 +387,7 @@ static void compose(const struct dl_plan_tables *tables, const struct dl_plan *p
 bool dl_plan_tables_evaluate(const struct dl_plan_tables *tables, const struct dl_plan *plan,
                              struct dl_plan_value *out) {
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || tables->framework->single_process ||
+    if (kind == -2 || tables->whole || tables->framework->host.single_process ||
         plan->micro_batch_samples > 0) {
         const struct key key = plan_key(plan);
         const struct dl_plan_value *value = find(&tables->plans, &key);

@@ -370,7 +370,8 @@ static bool states_fit(const struct dl_search *s, const struct dl_transformer_ma
         const struct dl_memory *m = &layout->states[i];
         const double sum = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                            m->workspace_bytes + m->buffers_bytes + m->context_bytes;
-        if (sum / (1 - s->request.framework->fragmentation_frac) > s->capacity_bytes) return false;
+        if (sum / (1 - s->request.framework->memory.fragmentation_frac) > s->capacity_bytes)
+            return false;
     }
     return true;
 }

@@ -192,10 +192,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
     const struct dl_framework *framework = inputs.frameworks[0];
     /* not named: the plainest multi-node mode */
-    for (int i = 0; inputs.framework_all && i < inputs.framework_count; i++) {
-        if (strcmp(inputs.frameworks[i]->name, "pytorch-ddp") == 0)
-            framework = inputs.frameworks[i];
-    }
+    const struct dl_framework *usual =
+        dl_framework_default(inputs.frameworks, inputs.framework_count, DL_DEFAULT_DATA_PARALLEL);
+    if (inputs.framework_all && usual != NULL) framework = usual;
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
                              &prediction, err));
     dl_inputs_note_files(context, &inputs);

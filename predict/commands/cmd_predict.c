@@ -47,6 +47,7 @@ struct result {
 struct skipped {
     const char *framework, *strategy, *why;
     int64_t nodes;
+    bool is_bound;
 };
 
 struct results {
@@ -65,7 +66,7 @@ static int strategy_count(void) {
 /* Nothing can run: what is wrong with `ideal` is wrong with the plan, not with a framework. */
 static enum dl_code fail_all(const struct results *results, struct dl_err *err) {
     for (int i = 0; i < results->skipped_count; i++) {
-        if (strcmp(results->skipped[i].framework, "ideal") == 0)
+        if (results->skipped[i].is_bound)
             return dl_fail(err, DL_ERR_USAGE, "%s", results->skipped[i].why);
     }
     return dl_fail(err, DL_ERR_USAGE, "no framework can run this, for instance: %s",
@@ -98,7 +99,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
                        most > 1) {
                 out->skipped[out->skipped_count++] = (struct skipped){
                     framework->name, out->every_strategy ? own.plan.strategy->name : NULL,
-                    dl_arena_strdup(context->arena, inner.message), inputs->nodes[n]};
+                    dl_arena_strdup(context->arena, inner.message), inputs->nodes[n],
+                    dl_framework_is_bound(framework)};
             } else {
                 *err = inner;
                 return code;
@@ -148,8 +150,8 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 /* 2: trains as one device would; 1: workers that do not wait for each other, whose samples count
  * for less; 0: nobody can run `ideal`. The lower wins only when nothing higher is there. */
 static int worth_of(const struct result *r) {
-    if (strcmp(r->framework->name, "ideal") == 0) return 0;
-    return r->framework->asynchronous && r->plan.nodes > 1 ? 1 : 2;
+    if (dl_framework_is_bound(r->framework)) return 0;
+    return r->framework->sync.asynchronous && r->plan.nodes > 1 ? 1 : 2;
 }
 
 static const struct result *best_of(const struct results *results, int most_worth) {

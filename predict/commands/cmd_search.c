@@ -64,7 +64,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* Megatron for transformers; what is no stack of layers can be sharded alone. */
+/* The default for transformers; what is no stack of layers can only be sharded: the bound. */
 static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
                                      const struct dl_framework **out, struct dl_err *err) {
     struct dl_err ignored = {.code = DL_OK};
@@ -76,13 +76,11 @@ static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *
     const bool stack =
         dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
                                arena, &tf, &ignored) == DL_OK;
-    for (int i = 0; i < inputs->framework_count; i++) {
-        if (strcmp(inputs->frameworks[i]->name, stack ? "megatron" : "ideal") == 0) {
-            *out = inputs->frameworks[i];
-            return DL_OK;
-        }
-    }
-    return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
+    *out = stack ? dl_framework_default(inputs->frameworks, inputs->framework_count,
+                                        DL_DEFAULT_TRANSFORMER)
+                 : dl_framework_bound(inputs->frameworks, inputs->framework_count);
+    return *out != NULL ? DL_OK
+                        : dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
 }
 
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
@@ -301,7 +299,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                        "--batch-per-device max: search takes a number, or --global-batch");
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {
-        const bool ideal = strcmp(report.framework->name, "ideal") == 0;
+        const bool ideal = dl_framework_is_bound(report.framework);
         context->note(context, "framework %s%s; --framework names another", report.framework->name,
                       ideal ? ": what strategies can reach, without the costs of a framework"
                             : ", whose splits are searched for transformers");

@@ -68,7 +68,7 @@ enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
 
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
     const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
-    const bool cpu = strcmp(system->device->kind, "cpu") == 0;
+    const bool cpu = system->device->kind == DL_DEVICE_CPU;
     return (images ? 32.0 : 8.0) / (cpu ? 4.0 : 1.0);
 }
 

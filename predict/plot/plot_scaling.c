@@ -270,8 +270,7 @@ static int fastest(struct dl_context *context, const struct dl_plot_predictions 
     int count = 0;
     for (int i = 0; i < p->count && count < 64; i++) {
         if (i + 1 < p->count && p->rows[i + 1].framework == p->rows[i].framework) continue;
-        if (p->inputs.framework_count > 1 && strcmp(p->rows[i].framework->name, "ideal") == 0)
-            continue;
+        if (p->inputs.framework_count > 1 && dl_framework_is_bound(p->rows[i].framework)) continue;
         last[count++] = &p->rows[i];
     }
     qsort(last, (size_t)count, sizeof *last, by_throughput);

@@ -91,7 +91,7 @@ static enum dl_code choose_framework(const struct dl_inputs *inputs,
                                      const struct dl_framework **out, struct dl_err *err) {
     *out = inputs->frameworks[0];
     for (int i = 0; inputs->framework_all && i < inputs->framework_count; i++) {
-        if (strcmp(inputs->frameworks[i]->name, "ideal") == 0) *out = inputs->frameworks[i];
+        if (dl_framework_is_bound(inputs->frameworks[i])) *out = inputs->frameworks[i];
     }
     if (!inputs->framework_all && inputs->framework_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--framework: plot strategies takes one framework");

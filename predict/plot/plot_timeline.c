@@ -86,7 +86,8 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     DL_TRY(dl_plot_predict(context, options, "timeline", &p, err));
     const struct dl_framework *framework = p.rows[0].framework;
     for (int i = 0; p.inputs.framework_all && i < p.count; i++) { /* not named: as in explain */
-        if (strcmp(p.rows[i].framework->name, "pytorch-ddp") == 0) framework = p.rows[i].framework;
+        if (p.rows[i].framework->default_for == DL_DEFAULT_DATA_PARALLEL)
+            framework = p.rows[i].framework;
     }
     if (p.inputs.node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: a timeline is of one number of nodes");

@@ -26,10 +26,9 @@ static struct answer find_answer(const struct dl_plot_predictions *p) {
     for (int pass = 0; pass < 2 && a.best == NULL; pass++) { /* second: nothing fits */
         for (int i = 0; i < p->count; i++) {
             const struct dl_plot_prediction *r = &p->rows[i];
-            const bool ideal =
-                p->inputs.framework_count > 1 && strcmp(r->framework->name, "ideal") == 0;
+            const bool ideal = p->inputs.framework_count > 1 && dl_framework_is_bound(r->framework);
             const bool loose =
-                p->inputs.framework_count > 1 && r->framework->asynchronous && most > 1;
+                p->inputs.framework_count > 1 && r->framework->sync.asynchronous && most > 1;
             if (r->plan.nodes != most || ideal || loose || (pass == 0 && !r->prediction.fits))
                 continue;
             if (a.best == NULL || r->prediction.throughput_samples_per_s >

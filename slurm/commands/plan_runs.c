@@ -48,9 +48,9 @@ static enum dl_code read_names(struct dl_arena *arena, const struct dl_options *
                *workload = dl_option_text(options, "workload");
     if (framework == NULL)
         return dl_fail(err, DL_ERR_USAGE,
-                       "missing --framework NAME; 'dlmodel slurm --help' lists the names");
+                       "missing --framework NAME; 'dlmodel list frameworks' prints the names");
     DL_TRY(split(arena, "framework", framework, w->frameworks, &w->framework_count, err));
-    if (workload == NULL) workload = strcmp(framework, "custom") == 0 ? "custom" : "resnet50";
+    if (workload == NULL) workload = dl_launch_is_custom(framework) ? framework : "resnet50";
     if (strchr(workload, ':') == NULL)
         return split(arena, "workload", workload, w->workloads, &w->workload_count, err);
     w->workloads[0] = workload;
@@ -139,23 +139,6 @@ static enum dl_code load_workload(struct dl_context *context, const struct wante
         return dl_fail(err, DL_ERR_USAGE, "--input: %.60s does not accept '%.60s'", name,
                        w->run.input);
     return DL_OK;
-}
-
-static enum dl_code find_launch(const char *name, const struct dl_launch **out,
-                                struct dl_err *err) {
-    *out = dl_launch_find(name);
-    if (*out != NULL) return DL_OK;
-    if (strcmp(name, "ideal") == 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--framework: 'ideal' is a bound, not a program that can run");
-    const char *near = dl_suggest(name, dl_launch_names);
-    return near != NULL
-               ? dl_fail(err, DL_ERR_USAGE,
-                         "--framework: unknown framework '%.60s'; did you mean '%s'?", name, near)
-               : dl_fail(err, DL_ERR_USAGE,
-                         "--framework: unknown framework '%.60s'; 'dlmodel slurm --help' lists the "
-                         "names",
-                         name);
 }
 
 static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *plan,
@@ -291,7 +274,7 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int f = 0; f < w.framework_count; f++) {
         const struct dl_launch *launch = NULL;
-        DL_TRY(find_launch(w.frameworks[f], &launch, err));
+        DL_TRY(dl_launch_find(context, w.frameworks[f], &launch, err));
         for (int i = 0; i < w.workload_count; i++)
             DL_TRY(add_runs(context, plan, &w, launch, w.workloads[i], err));
     }

@@ -158,10 +158,11 @@ static void setup(struct builder *b) {
             add_quoted(b, "", site->interface, "\n");
         }
     }
-    for (const char *const *e = b->s->launch->environment; e != NULL && *e != NULL; e++) {
-        const int name = (int)strcspn(*e, "=");
-        dl_text_printf(&b->out, "export %.*s=", name, *e);
-        add_quoted(b, "", *e + name + 1, "\n");
+    for (int i = 0; i < b->s->launch->environment_count; i++) {
+        const char *entry = b->s->launch->environment[i];
+        const int name = (int)strcspn(entry, "=");
+        dl_text_printf(&b->out, "export %.*s=", name, entry);
+        add_quoted(b, "", entry + name + 1, "\n");
     }
     export_map(b, site->environment, site->environment_count);
     if (own != NULL) export_map(b, own->environment, own->environment_count);

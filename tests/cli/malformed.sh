@@ -174,16 +174,38 @@ framework() { # framework NAME MEMBERS BEHAVIOUR LIBRARY
         "$3" "$4" "$2" > "$work/$1.json"
     run predict --system iris-v100 --framework "$work/$1.json"
 }
-framework usable_framework '' bucketed nccl
+framework usable_framework ', "bucket_bytes": 25e6' bucketed nccl
 check 'the framework that the others break is good' 0
 framework behaviour '' buckets nccl
 check 'unknown behaviour' 3 'behaviour\.json:2:[0-9]+: error: behaviour: '
 framework library '' bucketed ncll
-check 'unknown library, with suggestion' 3 "library\\.json:2:[0-9]+: error: library: .*did you mean 'nccl'"
+check 'unknown library, with suggestion' 3 "library\\.json:2:[0-9]+: error: library: .*did you mean nccl"
 framework bucket ', "bucket_bytes": -1' bucketed nccl
 check 'negative bucket' 3 'bucket\.json:2:[0-9]+: error: bucket_bytes: expected'
 framework fraction_above_1 ', "overlap_slowdown_frac": 7' bucketed nccl
 check 'a fraction above 1' 3 'fraction_above_1\.json:2:[0-9]+: error: overlap_slowdown_frac: expected'
+
+# What a behaviour cannot do without is checked in the file and after --set.
+framework no_cycle ', "fusion_bytes": 67108864' tensor-fusion nccl
+check 'tensor fusion without its cycle' 3 'no_cycle\.json:1:1: error: cycle_s: expected a number .*tensor-fusion requires it'
+run predict --system iris-v100 --framework pytorch-ddp --set framework.behaviour=tensor-fusion --set framework.fusion_bytes=64MiB
+check 'the same by --set' 3 'pytorch-ddp\.json:1:1: error: cycle_s: expected a number .*tensor-fusion requires it'
+framework no_bucket '' bucketed nccl
+check 'buckets without their size' 3 'no_bucket\.json:1:1: error: bucket_bytes: expected'
+framework no_pack '' concatenated nccl
+check 'concatenation without its size' 3 'no_pack\.json:1:1: error: pack_bytes: expected'
+framework no_key '' kvstore-server ps-lite
+check 'a KVStore server without its threshold' 3 'no_key\.json:1:1: error: big_key_elements: expected'
+for old in packed fused-ticks keyed-device keyed-server; do
+    framework "older_$old" ', "pack_bytes": 0, "fusion_bytes": 67108864, "cycle_s": 0.005, "big_key_elements": 1e6' $old copy
+    check "the name $old of release 0.1" 0
+done
+framework no_strategy ', "bucket_bytes": 25e6, "strategy": "dta"' bucketed nccl
+check 'unknown strategy' 3 'no_strategy\.json:2:[0-9]+: error: strategy: no such strategy'
+framework no_allocator ', "bucket_bytes": 25e6, "allocator": "pytroch"' bucketed nccl
+check 'unknown allocator, with suggestion' 3 'no_allocator\.json:2:[0-9]+: error: allocator: .*did you mean pytorch'
+framework no_name ', "bucket_bytes": 25e6, "launch": {"program": "x.py", "tasks": "one", "environment": ["A B=1"]}' bucketed nccl
+check 'environment without a name' 3 'no_name\.json:2:[0-9]+: error: launch\.environment: expected NAME=VALUE'
 
 # Workloads
 workload() {

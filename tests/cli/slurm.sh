@@ -21,7 +21,16 @@ check 'unknown site' 2 "no site 'irris'.*iris"
 run slurm submit --site iris
 check 'no framework' 2 '--framework NAME'
 run slurm submit --site iris --framework pytorch-dpp
-check 'unknown framework' 2 "did you mean 'pytorch-d"
+check 'unknown framework' 2 'did you mean "pytorch-d'
+printf '%s' '{"format": "dlmodel-framework", "version": 1, "name": "mine", "summary": "s", "source": "mem", "release": "1", "behaviour": "bucketed",
+"library": "nccl", "bucket_bytes": 25e6}' > "$work/mine.json"
+run slurm script --site iris --framework "$work/mine.json"
+check 'a framework that no job can start' 2 'does not say how to launch it'
+sed 's|25e6|25e6, "launch": {"program": "pytorch_bench.py", "mode": "ddp", "tasks": "device", "environment": ["MINE=a b"]}|' "$work/mine.json" > "$work/launched.json"
+run slurm script --site iris --framework "$work/launched.json"
+check 'a framework of the user starts as its file says' 0
+has 'its environment, quoted' "^export MINE='a b'"
+has 'its library as backend' "backend='nccl'"
 run slurm submit --site iris --framework ideal
 check 'ideal does not run' 2 "bound"
 run slurm submit --site iris --framework pytorch-ddp --workload resnet5O

@@ -162,8 +162,7 @@ static void tame(struct a_case *c) {
     struct dl_plan *p = &c->plan;
     const unsigned axes = p->strategy != NULL ? p->strategy->axes : 0;
     const bool transformer = dl_known(c->workload->transformer_layers);
-    const struct dl_framework_behaviour *behaviour =
-        dl_framework_behaviour_find(c->framework.behaviour);
+    const struct dl_framework_behaviour *behaviour = c->framework.behaviour;
     if ((axes & DL_AXIS_TP) == 0) p->tp = 0, p->sequence_parallel = false;
     if ((axes & DL_AXIS_PP) == 0) p->pp = 0;
     if ((axes & DL_AXIS_SP) == 0) p->sp = 0;
@@ -186,9 +185,9 @@ static void random_case(struct a_case *c) {
     c->workload = all.workloads[upto(all.workload_count)];
     change_system(&c->system);
     if (once_in(6)) c->framework.shards = c->framework.splits_layers = true;
-    if (once_in(8)) c->framework.overlaps_backward = !c->framework.overlaps_backward;
-    if (once_in(8)) c->framework.prefetch_batches = upto(3);
-    if (once_in(8)) c->framework.buffers_broadcast = true;
+    if (once_in(8)) c->framework.sync.overlaps_backward = !c->framework.sync.overlaps_backward;
+    if (once_in(8)) c->framework.input.prefetch_batches = upto(3);
+    if (once_in(8)) c->framework.sync.bucketed.buffers_broadcast = true;
     change_plan(&c->plan);
     if (!once_in(5)) tame(c);
 }

@@ -41,7 +41,7 @@ static struct dl_system random_system(void) {
                                .has_inter = true,
                                .has_host = true,
                                .has_fabric = true};
-    device = (struct dl_device){.kind = "gpu",
+    device = (struct dl_device){.kind = DL_DEVICE_GPU,
                                 .architecture = architectures[whole(0, 4)],
                                 .memory_bandwidth_bytes_per_s = log_uniform(1e11, 3e12),
                                 .memory_efficiency = 0.8};

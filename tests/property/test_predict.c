@@ -36,18 +36,18 @@ static void random_case(struct dl_fake *f) {
     f->system.inter.latency_s = random_log(1e-6, 1e-4);
     int behaviours = 0;
     while (dl_framework_behaviours[behaviours] != NULL) behaviours++;
-    f->framework.behaviour = dl_framework_behaviours[(int)(random_unit() * behaviours)]->name;
-    f->framework.dispatch_s = random_unit() < 0.3 ? 0 : random_log(1e-6, 1e-4);
-    f->framework.iteration_s = random_unit() < 0.5 ? 0 : random_log(1e-5, 1e-2);
-    f->framework.bucket_bytes = random_log(1e5, 1e8);
-    f->framework.buffers_broadcast = random_unit() < 0.5;
-    f->framework.overlap_slowdown_frac = random_unit() < 0.5 ? 0 : random_unit() * 0.3;
-    f->framework.message_s = random_unit() < 0.5 ? 0 : random_log(1e-6, 1e-3);
+    f->framework.behaviour = dl_framework_behaviours[(int)(random_unit() * behaviours)];
+    f->framework.host.dispatch_s = random_unit() < 0.3 ? 0 : random_log(1e-6, 1e-4);
+    f->framework.host.iteration_s = random_unit() < 0.5 ? 0 : random_log(1e-5, 1e-2);
+    f->framework.sync.bucketed.bucket_bytes = random_log(1e5, 1e8);
+    f->framework.sync.bucketed.buffers_broadcast = random_unit() < 0.5;
+    f->framework.sync.overlap_slowdown_frac = random_unit() < 0.5 ? 0 : random_unit() * 0.3;
+    f->framework.sync.messages.message_s = random_unit() < 0.5 ? 0 : random_log(1e-6, 1e-3);
     f->plan.nodes = (int64_t)random_log(1, 64);
     f->plan.devices_per_node = 1 + (int64_t)(random_unit() * 4);
     if (f->plan.devices_per_node > 4) f->plan.devices_per_node = 4;
     f->plan.batch_per_device_samples = floor(random_log(1, 4096));
-    const struct dl_framework_behaviour *b = dl_framework_behaviour_find(f->framework.behaviour);
+    const struct dl_framework_behaviour *b = f->framework.behaviour;
     if (b->refuse != NULL && b->refuse(&f->system, &f->plan) != NULL) f->plan.nodes = 1;
 }
 
@@ -130,14 +130,14 @@ static void more_latency(struct dl_fake *f) {
 /* Every message twice as long: limits grow along, else gradients are grouped anew and other things
  * change too. */
 static void wider_gradients(struct dl_fake *f) {
-    f->framework.gradient_bytes *= 2;
-    f->framework.bucket_bytes *= 2;
-    f->framework.first_bucket_bytes *= 2;
-    f->framework.fusion_bytes *= 2;
+    f->framework.sync.gradient_bytes *= 2;
+    f->framework.sync.bucketed.bucket_bytes *= 2;
+    f->framework.sync.bucketed.first_bucket_bytes *= 2;
+    f->framework.sync.fusion.fusion_bytes *= 2;
 }
 static void dearer_messages(struct dl_fake *f) {
-    f->framework.message_s += 1e-4;
-    f->framework.collective_launch_s += 1e-4;
+    f->framework.sync.messages.message_s += 1e-4;
+    f->framework.sync.collective_launch_s += 1e-4;
 }
 static void half_inter(struct dl_fake *f) { f->system.inter.bandwidth_bytes_per_s /= 2; }
 static void half_intra(struct dl_fake *f) {

@@ -56,8 +56,8 @@ static void random_scene(struct scene *s) {
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = random_unit() < 0.8;
-    f->overlaps_backward = random_unit() < 0.5;
-    f->dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
+    f->sync.overlaps_backward = random_unit() < 0.5;
+    f->host.dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
     s->f.device.memory_bytes = random_log(6.2e8, 9e8); /* context and workspace take 6e8 */
     s->f.system.inter.bandwidth_bytes_per_s = random_log(1e8, 5e10);
     s->f.system.nodes = 64;
@@ -213,11 +213,12 @@ static void random_network(struct scene *s) {
     load_name("lenet", overrides, 1, &s->f.arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->shards = random_unit() < 0.5;
-    f->overlaps_backward = random_unit() < 0.5;
-    f->halo_overlaps = random_unit() < 0.5;
-    f->staged_above_bytes = f->staged_bytes_per_s = f->staged_sum_bytes_per_s =
-        f->conv_workspace_bytes = f->feed_bytes_per_s = NAN;
-    f->dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
+    f->sync.overlaps_backward = random_unit() < 0.5;
+    f->activations.halo_overlaps = random_unit() < 0.5;
+    f->activations.staged_above_bytes = f->activations.staged_bytes_per_s = NAN;
+    f->activations.staged_sum_bytes_per_s = NAN;
+    f->memory.conv_workspace_bytes = f->input.feed_bytes_per_s = NAN;
+    f->host.dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
     s->f.device.memory_bytes = random_log(6.02e8, 6.4e8);
     s->f.system.inter.bandwidth_bytes_per_s = random_log(1e7, 5e10);
     s->f.system.intra.bandwidth_bytes_per_s = random_log(1e8, 1e11);

@@ -177,7 +177,7 @@ static void channel_sums(void **state) {
     for (int detached = 0; detached < 2; detached++) {
         struct dl_replica replica;
         struct dl_replica_profile profile;
-        framework.channel_detached = detached;
+        framework.activations.channel_detached = detached;
         assert_int_equal(
             dl_split_replica_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
         int sums = 0, gathers = 0, dense_gathers = 0;
@@ -308,7 +308,8 @@ static void tables_equal_predictions(void **state) {
                     assert_true(dl_plan_tables_evaluate(tables, &plans[n][b], &value));
                     /* A broadcast before forward hides some of the host's delay, which tables add
                      * to it. */
-                    const double tolerance = w.framework->buffers_broadcast ? 5e-3 : 1e-6;
+                    const double tolerance =
+                        w.framework->sync.bucketed.buffers_broadcast ? 5e-3 : 1e-6;
                     if (fabs(value.iteration_s - p.iteration_s) > tolerance * p.iteration_s) {
                         fail_msg("%s %s nodes %d: table %g s, prediction %g s", frameworks[f],
                                  strategies[s], 2 << n, value.iteration_s, p.iteration_s);

@@ -13,7 +13,7 @@ programs=$(cd slurm/frameworks && pwd)
 frameworks='tensorflow-ps tensorflow-mirrored tensorflow-multiworker keras-multi-gpu keras-mirrored pytorch-dp pytorch-ddp pytorch-fsdp
 mxnet-device mxnet-dist-sync mxnet-dist-device-sync mxnet-dist-async horovod-tensorflow horovod-pytorch horovod-mxnet horovod-keras
 chainermn caffe-nccl caffe-mlsl cntk-1bit megatron deepspeed-zero1 deepspeed-zero2 deepspeed-zero3'
-known=$(sed -n 's/^    {"\([a-z0-9-]*\)", .*/\1/p' slurm/launch.c | grep -vx custom | tr '\n' ' ')
+known=$(grep -l '"launch": {' data/frameworks/*.json | sed 's|.*/||; s|[.]json$||' | tr '\n' ' ')
 for f in $known; do
     case " $(echo $frameworks) " in *" $f "*) ;; *) echo "not ok a golden script for $f" ;; esac
 done

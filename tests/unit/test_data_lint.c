@@ -184,7 +184,7 @@ static void devices(void **state) {
         if (device->kernel_models_from != NULL) {
             assert_non_null(device->borrowed);
             assert_null(device->borrowed->kernel_models_from);
-            assert_true(strcmp(device->borrowed->kind, device->kind) == 0);
+            assert_true(device->borrowed->kind == device->kind);
         }
     }
     assert_true(count >= 29);
@@ -218,7 +218,7 @@ static void lint_system(struct shipped *s, const char *name) {
                       system->storage.source_count);
     /* What a prediction over several nodes cannot do without. */
     if (system->nodes > 1) assert_true(inter->bandwidth_bytes_per_s > 0 && inter->latency_s > 0);
-    if (strcmp(system->device->kind, "gpu") == 0)
+    if (system->device->kind == DL_DEVICE_GPU)
         assert_true(system->has_host && system->host.copy_bandwidth_bytes_per_s > 0);
     assert_true(system->has_host && system->host.memory_bandwidth_bytes_per_s > 0);
 }

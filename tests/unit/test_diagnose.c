@@ -34,8 +34,8 @@ static void make(struct bench *b) {
     b->cost.layers = b->layers;
     b->message = (struct dl_message){
         .duration_s = 2, .latency_s = 0.1, .bandwidth_s = 1.9, .sigma_log = 0.25, .limit = "inter"};
-    b->timeline.exchange.messages = &b->message;
-    b->timeline.exchange.message_count = 1;
+    b->timeline.sync.messages = &b->message;
+    b->timeline.sync.message_count = 1;
     b->parts = (struct dl_parts){.system = &b->fake.system,
                                  .workload = &b->fake.workload,
                                  .framework = &b->fake.framework,
@@ -110,8 +110,8 @@ static void sums_and_passes_by_hand(void **state) {
     struct dl_err err = {0};
     check_close(dl_gradient_sync_host_sum_s(&request, 1e9, 3), 0.02, 1e-12);
     check_close(dl_gradient_sync_server_s_per_byte(&request, 2), 0.75 * 2 / 12e9, 1e-12);
-    assert_int_equal(dl_framework_behaviour_find("quantized")->exchange(&request, &exchange, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_framework_behaviour_find("quantized")->synchronize(&request, &exchange, &err), DL_OK);
     assert_int_equal(exchange.message_count, 1);
     check_close(exchange.messages[0].bytes, 12.5e6, 1e-12);
     check_close(exchange.device_copy_s, 5 * 4e8 / (0.8 * 500e9) + 5e-6, 1e-9);

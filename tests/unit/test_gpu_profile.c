@@ -298,7 +298,7 @@ static void a_v100_replayed(void **state) {
     load_v100(&r);
     make_profile(&r, &profile);
     const struct dl_device *d = &profile.profile;
-    assert_string_equal(d->kind, "gpu");
+    assert_int_equal(d->kind, DL_DEVICE_GPU);
     assert_string_equal(d->architecture, "volta");
     assert_int_equal(profile.devices_per_node, 4);
     assert_true(profile.has_intra && profile.intra.assumed); /* no NVML, no NCCL: PCIe */

@@ -15,7 +15,7 @@ struct bench {
     struct dl_fake fake;
     struct dl_gradient gradients[16];
     struct dl_gradient_sync_request request;
-    struct dl_gradient_sync exchange;
+    struct dl_gradient_sync sync;
 };
 
 /* Gradients of `sizes` bytes, ready at `ready` seconds. */
@@ -43,7 +43,7 @@ static void make(struct bench *b, int count, const double *sizes, const double *
 static void run(struct bench *b, const char *behaviour) {
     struct dl_err err = {0};
     const enum dl_code code =
-        dl_framework_behaviour_find(behaviour)->exchange(&b->request, &b->exchange, &err);
+        dl_framework_behaviour_find(behaviour)->synchronize(&b->request, &b->sync, &err);
     if (code != DL_OK) fail_msg("%s: %s", behaviour, err.message);
 }
 
@@ -55,81 +55,81 @@ static void ddp_buckets(void **state) {
     const double sizes[] = {0.6e6, 0.6e6, 20e6, 10e6, 400e6, 3e6}, ready[] = {1, 2, 3, 4, 5, 6};
     make(&b, 6, sizes, ready);
     run(&b, "bucketed");
-    assert_int_equal(b.exchange.message_count, 4);
+    assert_int_equal(b.sync.message_count, 4);
     const double bytes[] = {1.2e6, 30e6, 400e6, 3e6}, starts[] = {2, 4, 5, 6};
     for (int i = 0; i < 4; i++) {
-        check_close(b.exchange.messages[i].bytes, bytes[i], 1e-12);
-        check_close(b.exchange.messages[i].ready_s, starts[i], 1e-12);
+        check_close(b.sync.messages[i].bytes, bytes[i], 1e-12);
+        check_close(b.sync.messages[i].ready_s, starts[i], 1e-12);
     }
-    assert_false(b.exchange.wait_each);
+    assert_false(b.sync.wait_each);
     dl_arena_free(&b.fake.arena);
 }
 
-/* Cycle 5 ms, threshold 64 MB, no negotiation cost. The first tick is half a cycle after the first
- * gradient: 12.5 ms. It sees gradients ready at 10, 11 and 12 ms (10 + 20 + 30 MB = 60 MB: one
- * group). The next, at 17.5 ms, sees those of 15 and 16 ms: 50 + 20 MB exceed 64 MB: two groups.
- * The one of 30 ms is seen at 32.5 ms; 100 MB goes alone. */
-static void horovod_ticks(void **state) {
+/* Cycle 5 ms, threshold 64 MB, no negotiation cost. The first cycle ends half a cycle after the
+ * first gradient: 12.5 ms. It sees gradients ready at 10, 11 and 12 ms (10 + 20 + 30 MB = 60 MB:
+ * one group). The next, at 17.5 ms, sees those of 15 and 16 ms: 50 + 20 MB exceed 64 MB: two
+ * groups. The one of 30 ms is seen at 32.5 ms; 100 MB goes alone. */
+static void horovod_cycles(void **state) {
     (void)state;
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6, 50e6, 20e6, 100e6},
                  ready[] = {.010, .011, .012, .015, .016, .030};
     make(&b, 6, sizes, ready);
-    run(&b, "fused-ticks");
-    assert_int_equal(b.exchange.message_count, 4);
-    const double bytes[] = {60e6, 50e6, 20e6, 100e6}, ticks[] = {.0125, .0175, .0175, .0325};
+    run(&b, "tensor-fusion");
+    assert_int_equal(b.sync.message_count, 4);
+    const double bytes[] = {60e6, 50e6, 20e6, 100e6}, ends[] = {.0125, .0175, .0175, .0325};
     for (int i = 0; i < 4; i++) {
-        check_close(b.exchange.messages[i].bytes, bytes[i], 1e-12);
-        check_close(b.exchange.messages[i].ready_s, ticks[i], 1e-9);
+        check_close(b.sync.messages[i].bytes, bytes[i], 1e-12);
+        check_close(b.sync.messages[i].ready_s, ends[i], 1e-9);
     }
     dl_arena_free(&b.fake.arena);
 }
 
-/* Agreement takes 1 ms a doubling of 8 nodes: 3 ms, more than the cycle of 2: the group of the
- * first tick (11 ms) starts at 14, the next tick is at 14. With MPI the two tensors of 30 MB
- * together take four host copies of 0.5 ms longer than without. */
-static void horovod_agrees_and_copies(void **state) {
+/* Negotiation takes 1 ms per doubling of 8 nodes: 3 ms, more than the cycle of 2: the collective of
+ * the first cycle (11 ms) starts at 14, where the next cycle ends. With MPI the two tensors of 30
+ * MB together take four host copies of 0.5 ms longer than without. */
+static void horovod_negotiates_and_copies(void **state) {
     (void)state;
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6}, ready[] = {.010, .0105, .012};
     make(&b, 3, sizes, ready);
-    b.fake.framework.cycle_s = 2e-3, b.fake.framework.negotiation_s = 1e-3;
+    b.fake.framework.sync.fusion.cycle_s = 2e-3, b.fake.framework.sync.fusion.negotiation_s = 1e-3;
     b.fake.plan.nodes = 8;
-    run(&b, "fused-ticks");
-    assert_int_equal(b.exchange.message_count, 2);
-    check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
-    check_close(b.exchange.messages[1].ready_s, .017, 1e-12);
+    run(&b, "tensor-fusion");
+    assert_int_equal(b.sync.message_count, 2);
+    check_close(b.sync.messages[0].ready_s, .014, 1e-12);
+    check_close(b.sync.messages[1].ready_s, .017, 1e-12);
     /* for jobs on sockets: by verbs nothing changes */
-    b.fake.framework.socket_negotiation_s = 2e-3;
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
+    b.fake.framework.sync.fusion.socket_negotiation_s = 2e-3;
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].ready_s, .014, 1e-12);
     /* NCCL cannot use the adapter: three rounds of 2 ms, after 11 */
     b.fake.system.inter.nccl_bandwidth_bytes_per_s = 1e9;
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].ready_s, .017, 1e-12);
     b.request.library = DL_LIB_MPI; /* but MPI can */
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].ready_s, .014, 1e-12);
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].ready_s, .014, 1e-12);
     b.fake.system.inter.rdma = false;
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].ready_s, .017, 1e-12);
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].ready_s, .017, 1e-12);
     b.fake.system.inter.rdma = true, b.fake.system.inter.nccl_bandwidth_bytes_per_s = NAN;
     b.request.library = DL_LIB_NCCL;
-    b.fake.framework.message_s = 0.5e-3;
-    run(&b, "fused-ticks"); /* NCCL: no copies */
-    const double nccl_s = b.exchange.messages[0].duration_s;
-    b.fake.framework.message_s = 0;
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].duration_s, nccl_s, 1e-12);
+    b.fake.framework.sync.messages.message_s = 0.5e-3;
+    run(&b, "tensor-fusion"); /* NCCL: no copies */
+    const double nccl_s = b.sync.messages[0].duration_s;
+    b.fake.framework.sync.messages.message_s = 0;
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].duration_s, nccl_s, 1e-12);
     b.request.library = DL_LIB_MPI;
-    run(&b, "fused-ticks");
-    const double mpi_s = b.exchange.messages[0].duration_s;
-    b.fake.framework.message_s = 0.5e-3;
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].duration_s - mpi_s, 4 * 0.5e-3, 1e-9);
-    b.fake.plan.nodes = 1; /* inside a node agreement costs nothing */
-    run(&b, "fused-ticks");
-    check_close(b.exchange.messages[0].ready_s, .011, 1e-12);
+    run(&b, "tensor-fusion");
+    const double mpi_s = b.sync.messages[0].duration_s;
+    b.fake.framework.sync.messages.message_s = 0.5e-3;
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].duration_s - mpi_s, 4 * 0.5e-3, 1e-9);
+    b.fake.plan.nodes = 1; /* inside a node negotiation costs nothing */
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].ready_s, .011, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -146,8 +146,8 @@ static void compressed_gradients(void **state) {
         b.request.library = DL_LIB_MPI;
         b.request.parameter_bytes = 160e6;
         run(&b, i < 2 ? "per-layer" : "quantized");
-        check_close(b.exchange.messages[0].bytes, size, 1e-12);
-        bandwidth_s[i] = b.exchange.messages[0].bandwidth_s;
+        check_close(b.sync.messages[0].bytes, size, 1e-12);
+        bandwidth_s[i] = b.sync.messages[0].bandwidth_s;
         dl_arena_free(&b.fake.arena);
     }
     check_close(bandwidth_s[1] / bandwidth_s[0], 1.0 / 2, 0.01);
@@ -164,10 +164,10 @@ static void widths_of_a_plan(void **state) {
     const double parameters = f.workload.parameters;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
     check_close(p.comm_bytes, 4 * parameters, 1e-12);
-    f.framework.gradient_bytes = 0.125;
+    f.framework.sync.gradient_bytes = 0.125;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
     check_close(p.comm_bytes, parameters / 8, 1e-12);
-    f.framework.gradient_bytes = 4, f.framework.mixed_gradient_bytes = 2;
+    f.framework.sync.gradient_bytes = 4, f.framework.sync.mixed_gradient_bytes = 2;
     f.rate.precision = DL_FP16, f.plan.precision = DL_FP16;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
     check_close(p.comm_bytes, 2 * parameters, 1e-12);
@@ -181,15 +181,15 @@ static void packs(void **state) {
     struct bench b;
     const double sizes[] = {30e6, 30e6, 10e6}, ready[] = {1, 2, 3};
     make(&b, 3, sizes, ready);
-    run(&b, "packed");
-    assert_int_equal(b.exchange.message_count, 1);
-    check_close(b.exchange.messages[0].bytes, 70e6, 1e-12);
-    check_close(b.exchange.messages[0].ready_s, 3, 1e-12);
-    b.fake.framework.pack_bytes = 50e6;
-    run(&b, "packed");
-    assert_int_equal(b.exchange.message_count, 2);
-    check_close(b.exchange.messages[0].bytes, 60e6, 1e-12);
-    check_close(b.exchange.messages[0].ready_s, 2, 1e-12);
+    run(&b, "concatenated");
+    assert_int_equal(b.sync.message_count, 1);
+    check_close(b.sync.messages[0].bytes, 70e6, 1e-12);
+    check_close(b.sync.messages[0].ready_s, 3, 1e-12);
+    b.fake.framework.sync.concatenated.pack_bytes = 50e6;
+    run(&b, "concatenated");
+    assert_int_equal(b.sync.message_count, 2);
+    check_close(b.sync.messages[0].bytes, 60e6, 1e-12);
+    check_close(b.sync.messages[0].ready_s, 2, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -204,15 +204,15 @@ static void parameter_servers(void **state) {
     const double sizes[] = {70e6, 10e6, 10e6, 10e6}, ready[] = {1, 2, 3, 4};
     make(&b, 4, sizes, ready);
     run(&b, "parameter-server");
-    assert_int_equal(b.exchange.message_count, 8);
-    check_close(b.exchange.messages[0].bandwidth_s, 70e6 * 2 / 12e9, 1e-12);
+    assert_int_equal(b.sync.message_count, 8);
+    check_close(b.sync.messages[0].bandwidth_s, 70e6 * 2 / 12e9, 1e-12);
     b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
     run(&b, "parameter-server");
-    check_close(b.exchange.messages[0].bandwidth_s, 0.056, 1e-12);
-    assert_string_equal(b.exchange.messages[0].limit, "inter");
-    assert_true(b.exchange.wait_each && b.exchange.update_remote);
+    check_close(b.sync.messages[0].bandwidth_s, 0.056, 1e-12);
+    assert_string_equal(b.sync.messages[0].limit, "inter");
+    assert_true(b.sync.wait_each && b.sync.update_remote);
     /* Pulls come in forward order: the first layer's variable is the last gradient. */
-    assert_int_equal(b.exchange.messages[4].first, 3);
+    assert_int_equal(b.sync.messages[4].first, 3);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -224,9 +224,9 @@ static void mxnet_device(void **state) {
     const double sizes[] = {40e6}, ready[] = {1};
     make(&b, 1, sizes, ready);
     b.fake.plan.nodes = 1;
-    run(&b, "keyed-device");
-    check_close(b.exchange.messages[0].bandwidth_s, 0.5e-3, 1e-12);
-    assert_true(b.exchange.wait_each);
+    run(&b, "kvstore-device");
+    check_close(b.sync.messages[0].bandwidth_s, 0.5e-3, 1e-12);
+    assert_true(b.sync.wait_each);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -240,10 +240,10 @@ static void mxnet_servers(void **state) {
     const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
     make(&b, 4, sizes, ready);
     b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
-    run(&b, "keyed-server");
-    assert_int_equal(b.exchange.message_count, 4);
-    check_close(b.exchange.messages[0].bandwidth_s, 40e6 * 24 / 46 / 1e9, 1e-9);
-    assert_string_equal(b.exchange.messages[0].limit, "inter");
+    run(&b, "kvstore-server");
+    assert_int_equal(b.sync.message_count, 4);
+    check_close(b.sync.messages[0].bandwidth_s, 40e6 * 24 / 46 / 1e9, 1e-9);
+    assert_string_equal(b.sync.messages[0].limit, "inter");
     dl_arena_free(&b.fake.arena);
 }
 
@@ -263,26 +263,25 @@ static void mxnet_servers_on_the_workers_core(void **state) {
                                         .samples = samples,
                                         .sample_count = 1};
     make(&b, 4, sizes, ready);
-    b.fake.device.kind = "cpu", b.fake.device.unit_count = 1;
+    b.fake.device.kind = DL_DEVICE_CPU, b.fake.device.unit_count = 1;
     b.fake.system.inter.kind = "loopback";
     b.fake.system.collectives = &measured, b.fake.system.collective_count = 1;
     b.request.library = DL_LIB_PSLITE;
     b.fake.plan.nodes = 2, b.fake.plan.devices_per_node = 1;
-    b.fake.framework.message_s = 1e-4;
-    run(&b, "keyed-server");
-    check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
-    check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
-    assert_true(b.exchange.messages[0].tail_s == 0 && !b.exchange.wait_each &&
-                !b.exchange.update_remote);
+    b.fake.framework.sync.messages.message_s = 1e-4;
+    run(&b, "kvstore-server");
+    check_close(b.sync.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
+    check_close(b.sync.messages[0].ready_s, 4, 1e-12);
+    assert_true(b.sync.messages[0].tail_s == 0 && !b.sync.wait_each && !b.sync.update_remote);
     b.fake.plan.nodes = 1;
-    run(&b, "keyed-server");
-    check_close(b.exchange.messages[0].duration_s, 1e-4 + 0.4, 1e-6);
+    run(&b, "kvstore-server");
+    check_close(b.sync.messages[0].duration_s, 1e-4 + 0.4, 1e-6);
     /* TensorFlow's servers: one of two holds the 40 MB and a 2 MB variable, 42 / 23 of the mean;
      * pushes and pulls each half of it. */
     b.fake.plan.nodes = 2;
     run(&b, "parameter-server");
-    check_close(b.exchange.messages[0].bandwidth_s, 0.2 * (1 + 42.0 / 23) / 2, 1e-6);
-    check_close(b.exchange.messages[0].ready_s, 4, 1e-12);
+    check_close(b.sync.messages[0].bandwidth_s, 0.2 * (1 + 42.0 / 23) / 2, 1e-6);
+    check_close(b.sync.messages[0].ready_s, 4, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -295,9 +294,9 @@ static void keras_central_weights(void **state) {
     make(&b, 2, sizes, ready);
     b.fake.plan.nodes = 1;
     run(&b, "central-weights");
-    assert_int_equal(b.exchange.message_count, 4);
-    check_close(b.exchange.messages[0].bandwidth_s, 60e6 * 2 / 12e9, 1e-12);
-    check_close(b.exchange.messages[2].bandwidth_s, 12e6 * 2 / 12e9, 1e-12); /* first layer first */
+    assert_int_equal(b.sync.message_count, 4);
+    check_close(b.sync.messages[0].bandwidth_s, 60e6 * 2 / 12e9, 1e-12);
+    check_close(b.sync.messages[2].bandwidth_s, 12e6 * 2 / 12e9, 1e-12); /* first layer first */
     assert_non_null(dl_framework_behaviour_find("central-weights")
                         ->refuse(&b.fake.system, &(struct dl_plan){.nodes = 2}));
     dl_arena_free(&b.fake.arena);
@@ -319,14 +318,15 @@ static void keras_weights_on_a_device(void **state) {
     intra->cross_bandwidth_bytes_per_s = 6e9;
     intra->peer_to_peer = true;
     dl_topology_fill(intra, 4);
-    b.fake.framework.weights_on_device = true;
-    b.fake.framework.message_s = 1e-4, b.fake.framework.staged_message_s = 3e-4;
+    b.fake.framework.sync.messages.weights_on_device = true;
+    b.fake.framework.sync.messages.message_s = 1e-4,
+    b.fake.framework.sync.messages.staged_message_s = 3e-4;
     run(&b, "central-weights");
-    assert_int_equal(b.exchange.message_count, 4);
-    check_close(b.exchange.messages[0].bandwidth_s, 10e-3, 1e-12);
-    check_close(b.exchange.messages[2].bandwidth_s, 2e-3, 1e-12); /* first layer first */
-    assert_string_equal(b.exchange.messages[0].formula, "F-COPY-STAR");
-    check_close(b.exchange.host_s, 4 * 0.5e-3, 1e-12);
+    assert_int_equal(b.sync.message_count, 4);
+    check_close(b.sync.messages[0].bandwidth_s, 10e-3, 1e-12);
+    check_close(b.sync.messages[2].bandwidth_s, 2e-3, 1e-12); /* first layer first */
+    assert_string_equal(b.sync.messages[0].formula, "F-COPY-STAR");
+    check_close(b.sync.host_s, 4 * 0.5e-3, 1e-12);
     assert_int_equal(dl_copy_staged_devices(&b.fake.system, 4), 1);
     intra->edge_count = 0, intra->peer_group = 2;
     assert_int_equal(dl_copy_staged_devices(&b.fake.system, 4), 2);
@@ -351,15 +351,16 @@ static void a_ring_in_order(void **state) {
     intra->cross_bandwidth_bytes_per_s = 6e9;
     dl_topology_fill(intra, 4);
     b.request.library = DL_LIB_COPY;
-    b.fake.framework.copy_pattern = "ring";
-    b.fake.framework.pack_bytes = 1, b.fake.framework.overlaps_backward = true;
-    run(&b, "packed");
-    assert_int_equal(b.exchange.message_count, 2);
-    assert_string_equal(b.exchange.messages[0].formula, "F-COPY-RING");
-    check_close(b.exchange.messages[0].ready_s, 1, 1e-12);
-    check_close(b.exchange.messages[0].bandwidth_s, 15e-3, 1e-12);
-    check_close(b.exchange.messages[0].latency_s, 12e-6, 1e-12);
-    check_close(b.exchange.device_copy_s, 0, 0);
+    b.fake.framework.sync.copy_pattern = "ring";
+    b.fake.framework.sync.concatenated.pack_bytes = 1,
+    b.fake.framework.sync.overlaps_backward = true;
+    run(&b, "concatenated");
+    assert_int_equal(b.sync.message_count, 2);
+    assert_string_equal(b.sync.messages[0].formula, "F-COPY-RING");
+    check_close(b.sync.messages[0].ready_s, 1, 1e-12);
+    check_close(b.sync.messages[0].bandwidth_s, 15e-3, 1e-12);
+    check_close(b.sync.messages[0].latency_s, 12e-6, 1e-12);
+    check_close(b.sync.device_copy_s, 0, 0);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -372,10 +373,33 @@ static void caffe_layers(void **state) {
     b.gradients[0].layer = b.gradients[1].layer = 1;
     b.gradients[2].layer = 0;
     run(&b, "per-layer");
-    assert_int_equal(b.exchange.message_count, 2);
-    check_close(b.exchange.messages[0].bytes, 16.004e6, 1e-12);
-    assert_false(b.exchange.wait_each);
+    assert_int_equal(b.sync.message_count, 2);
+    check_close(b.sync.messages[0].bytes, 16.004e6, 1e-12);
+    assert_false(b.sync.wait_each);
     dl_arena_free(&b.fake.arena);
+}
+
+/* Simulated time that does not advance is an error, not a loop without end. */
+static void cycles_that_do_not_advance(void **state) {
+    (void)state;
+    const double sizes[] = {10e6, 20e6}, ready[] = {.010, 1e12};
+    const double cycles_s[] = {NAN, 0, 1e-6};
+    for (int i = 0; i < 3; i++) {
+        struct bench b;
+        struct dl_err err = {0};
+        make(&b, 2, sizes, ready);
+        b.fake.framework.sync.fusion.cycle_s = cycles_s[i];
+        if (i < 2) b.gradients[1].ready_s = .012;
+        assert_int_equal(
+            dl_framework_behaviour_find("tensor-fusion")->synchronize(&b.request, &b.sync, &err),
+            i < 2 ? DL_ERR_INPUT : DL_OK);
+        if (i < 2) assert_non_null(strstr(err.message, "never reach a gradient"));
+        b.gradients[1].ready_s = NAN;
+        assert_int_equal(
+            dl_framework_behaviour_find("tensor-fusion")->synchronize(&b.request, &b.sync, &err),
+            DL_ERR_INPUT);
+        dl_arena_free(&b.fake.arena);
+    }
 }
 
 static void every_row_is_complete(void **state) {
@@ -383,8 +407,17 @@ static void every_row_is_complete(void **state) {
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *row = dl_framework_behaviours[i];
         assert_true(row->name != NULL && row->summary != NULL && row->source != NULL &&
-                    row->exchange != NULL);
+                    row->synchronize != NULL);
         assert_ptr_equal(dl_framework_behaviour_find(row->name), row);
+        if (row->old_name != NULL)
+            assert_ptr_equal(dl_framework_behaviour_find(row->old_name), row);
+        /* what it requires are numbers that a file may leave out */
+        for (int k = 0; row->required != NULL && row->required[k] != NULL; k++) {
+            const struct dl_field *field = dl_framework_schema.fields;
+            while (field->key != NULL && strcmp(field->key, row->required[k]) != 0) field++;
+            assert_non_null(field->key);
+            assert_true(field->type == DL_FIELD_NUMBER && !field->has_fallback && !field->required);
+        }
     }
     assert_null(dl_framework_behaviour_find("no such"));
 }
@@ -392,8 +425,9 @@ static void every_row_is_complete(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ddp_buckets),
-        cmocka_unit_test(horovod_ticks),
-        cmocka_unit_test(horovod_agrees_and_copies),
+        cmocka_unit_test(horovod_cycles),
+        cmocka_unit_test(horovod_negotiates_and_copies),
+        cmocka_unit_test(cycles_that_do_not_advance),
         cmocka_unit_test(compressed_gradients),
         cmocka_unit_test(widths_of_a_plan),
         cmocka_unit_test(packs),

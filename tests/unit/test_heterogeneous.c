@@ -148,7 +148,7 @@ static void what_is_refused(void **state) {
     assert_int_equal(mixed(&p, 8000, &out, &err), DL_ERR_USAGE);
     assert_non_null(strstr(err.message, "data parallelism"));
     p.fast.plan.strategy = NULL;
-    p.fast.framework.asynchronous = true;
+    p.fast.framework.sync.asynchronous = true;
     assert_int_equal(mixed(&p, 8000, &out, &err), DL_ERR_USAGE);
     free_pair(&p);
 }
@@ -176,9 +176,9 @@ static void spare_workers(void **state) {
     struct dl_fake f;
     struct dl_prediction all, spare;
     fake_make(&f);
-    f.framework.behaviour = "parameter-server";
-    f.framework.library = "grpc";
-    f.framework.message_copy_bytes_per_s = NAN;
+    f.framework.behaviour = dl_framework_behaviour_find("parameter-server");
+    f.framework.sync.library = DL_LIB_GRPC;
+    f.framework.sync.messages.message_copy_bytes_per_s = NAN;
     f.system.jitter_frac = 0.05;
     f.plan.nodes = 8, f.plan.dp = 0;
     assert_int_equal(fake_predict(&f, &all), DL_OK);
@@ -197,8 +197,8 @@ static void spare_workers(void **state) {
     f.plan.backup_workers = 8;
     assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
     f.plan.backup_workers = 1;
-    f.framework.behaviour = "bucketed";
-    f.framework.library = "nccl";
+    f.framework.behaviour = dl_framework_behaviour_find("bucketed");
+    f.framework.sync.library = DL_LIB_NCCL;
     assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
     dl_arena_free(&f.arena);
 }

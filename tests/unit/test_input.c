@@ -37,7 +37,7 @@ static void stages_by_hand(void **state) {
     check_close(t.copy_s, 256 * 4000.0 * 2 / 12e9, 1e-12);
     assert_true(t.feed_s == 0 && !t.cached && t.unknown == NULL);
     check_close(t.pipeline_s, 1024 * 0.01 / 28, 1e-12); /* the slowest stage: they overlap */
-    f.framework.prefetch_batches = 0;
+    f.framework.input.prefetch_batches = 0;
     const struct dl_input_time serial =
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(serial.pipeline_s, t.storage_s + t.decode_s + t.copy_s, 1e-12);
@@ -76,13 +76,14 @@ static void feeding_one_process(void **state) {
     struct dl_fake f;
     fake_make(&f);
     f.plan.nodes = 1;
-    f.framework.feed_bytes_per_s = 1e9;
-    f.framework.single_process = f.framework.feeds_whole_batch = f.framework.feeds_pageable = true;
+    f.framework.input.feed_bytes_per_s = 1e9;
+    f.framework.host.single_process = f.framework.input.feeds_whole_batch =
+        f.framework.input.feeds_pageable = true;
     const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(t.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
     check_close(t.copy_s, 1024 * 4000.0 / 6e9, 1e-12); /* all of it over one link, pageable */
-    f.framework.single_process = f.framework.feeds_whole_batch = false;
-    f.framework.feeds_each_device = true;
+    f.framework.host.single_process = f.framework.input.feeds_whole_batch = false;
+    f.framework.input.feeds_each_device = true;
     const struct dl_input_time each =
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(each.feed_s, 1024 * 4000.0 / 1e9, 1e-12);

@@ -25,7 +25,7 @@ static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}, {DL_FP16, 1, 80e12, 
 
 static struct dl_device plain_device(void) {
     return (struct dl_device){.name = "plain",
-                              .kind = "gpu",
+                              .kind = DL_DEVICE_GPU,
                               .memory_bandwidth_bytes_per_s = 500e9,
                               .memory_efficiency = 0.8,
                               .l2_bytes = NAN,

@@ -39,13 +39,13 @@ static void release(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.framework.conv_scale = 1.5;
-    f.framework.grouped_scale = 3;
-    f.framework.stream_scale = 2;
-    f.framework.composed_scale = 4;
-    f.framework.norm_scale = 1.25;
-    f.framework.loss_scale = 0.5;
-    f.framework.conv_workspace_bytes = 100;
+    f.framework.kernels.conv_scale = 1.5;
+    f.framework.kernels.grouped_scale = 3;
+    f.framework.kernels.stream_scale = 2;
+    f.framework.kernels.composed_scale = 4;
+    f.framework.kernels.norm_scale = 1.25;
+    f.framework.kernels.loss_scale = 0.5;
+    f.framework.memory.conv_workspace_bytes = 100;
     const struct {
         const char *kind;
         double groups, conv, stream;
@@ -63,21 +63,21 @@ static void release(void **state) {
         check_close(s.workspace_bytes, 100, 0);
     }
     /* Unequal sides at 2 besides: 3. */
-    f.framework.unequal_scale = 2;
+    f.framework.kernels.unequal_scale = 2;
     struct dl_layer row = {
         .kind = dl_layer_kind_find("conv"), .groups = 1, .kernel = {1, 1, 7}, .out = {.dims = 2}};
     check_close(dl_kernel_scales(&f.framework, DL_FP32, &row).op_scale[DL_OP_CONV], 3, 1e-12);
     row.kernel[1] = 7;
     check_close(dl_kernel_scales(&f.framework, DL_FP32, &row).op_scale[DL_OP_CONV], 1.5, 1e-12);
-    f.framework.conv_workspace_bytes = NAN;
+    f.framework.memory.conv_workspace_bytes = NAN;
     const struct dl_layer relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
     assert_true(isinf(dl_kernel_scales(&f.framework, DL_MIXED, &relu).workspace_bytes));
     /* Composed layers: the fp32 factor counts in mixed precision too, until the file has one for
      * it. */
-    f.framework.mixed_composed_scale = NAN;
+    f.framework.kernels.mixed_composed_scale = NAN;
     const struct dl_layer norm = {.kind = dl_layer_kind_find("layernorm"), .groups = 1};
     check_close(dl_kernel_scales(&f.framework, DL_MIXED, &norm).op_scale[DL_OP_STREAM], 4, 0);
-    f.framework.mixed_composed_scale = 3;
+    f.framework.kernels.mixed_composed_scale = 3;
     check_close(dl_kernel_scales(&f.framework, DL_MIXED, &norm).op_scale[DL_OP_STREAM], 3, 0);
     /* mixed_stream_scale: not given */
     check_close(dl_kernel_scales(&f.framework, DL_MIXED, &relu).op_scale[DL_OP_STREAM], 1, 0);
@@ -114,7 +114,7 @@ static void device_norm(void **state) {
     struct dl_fake f;
     fake_make(&f);
     f.device.norm_scale = 2.5;
-    f.framework.norm_scale = NAN;
+    f.framework.kernels.norm_scale = NAN;
     const struct dl_layer norm = {.kind = dl_layer_kind_find("batchnorm"), .groups = 1},
                           relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
     const struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 1e6, 1e6),
@@ -124,7 +124,7 @@ static void device_norm(void **state) {
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &three), 1, 1e-12);
     s = dl_kernel_scales(&f.framework, DL_FP32, &relu);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &stream), 1, 1e-12);
-    f.framework.norm_scale = 1.25;
+    f.framework.kernels.norm_scale = 1.25;
     s = dl_kernel_scales(&f.framework, DL_FP32, &norm);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &stream), 1.25, 1e-12);
     dl_arena_free(&f.arena);
@@ -137,16 +137,16 @@ static void shared_kernels(void **state) {
     struct dl_fake f, g;
     fake_make(&f);
     fake_make(&g);
-    f.framework.grouped_scale = NAN;
-    f.framework.stream_scale = 1.5;
-    f.framework.norm_scale = NAN;
-    g.framework.grouped_scale = 3;
-    g.framework.stream_scale = 2;
-    g.framework.norm_scale = 1.25;
+    f.framework.kernels.grouped_scale = NAN;
+    f.framework.kernels.stream_scale = 1.5;
+    f.framework.kernels.norm_scale = NAN;
+    g.framework.kernels.grouped_scale = 3;
+    g.framework.kernels.stream_scale = 2;
+    g.framework.kernels.norm_scale = 1.25;
     dl_framework_share_kernels(&f.framework, &g.framework);
-    check_close(f.framework.grouped_scale, 3, 0);
-    check_close(f.framework.stream_scale, 1.5, 0);
-    check_close(f.framework.norm_scale, 1.25, 0);
+    check_close(f.framework.kernels.grouped_scale, 3, 0);
+    check_close(f.framework.kernels.stream_scale, 1.5, 0);
+    check_close(f.framework.kernels.norm_scale, 1.25, 0);
     dl_arena_free(&f.arena);
     dl_arena_free(&g.arena);
 }

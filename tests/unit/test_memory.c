@@ -39,7 +39,7 @@ static void data_parallel_by_hand(void **state) {
     check_close(m.optimizer_bytes, 116e6, 1e-12);
     check_close(m.activations_bytes, 256 * 48000.0, 1e-12);
     check_close(m.buffers_bytes, 64e6, 1e-12); /* the fake framework has a fusion buffer */
-    f.framework.fusion_bytes = NAN;
+    f.framework.sync.fusion.fusion_bytes = NAN;
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, &unknown);
     check_close(m.buffers_bytes, 116e6, 1e-12);
     check_close(m.total_bytes, 4 * 116e6 + 256 * 48000.0 + 1e8 + 5e8, 1e-12);
@@ -53,7 +53,7 @@ static void largest_batch(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.framework.fusion_bytes = NAN;
+    f.framework.sync.fusion.fusion_bytes = NAN;
     const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(batch, 311166, 0);
     struct dl_memory m;

@@ -91,7 +91,7 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     assert_int_equal(loaded->devices_per_node, 1);
     assert_int_equal(loaded->sample_count, journal.sample_count);
     const struct dl_device *device = loaded->device;
-    assert_string_equal(device->kind, "cpu");
+    assert_int_equal(device->kind, DL_DEVICE_CPU);
     assert_int_equal(device->unit_count, 2);
     check_close(device->memory_bytes, 24e9, 0);
     assert_int_equal(device->kernel_model_count, 4);

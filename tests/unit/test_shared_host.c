@@ -15,7 +15,7 @@
  * product takes 1.6 times as long. */
 static struct dl_device one_core(void) {
     return (struct dl_device){.name = "core",
-                              .kind = "cpu",
+                              .kind = DL_DEVICE_CPU,
                               .unit_count = 1,
                               .memory_bandwidth_bytes_per_s = 10e9,
                               .memory_efficiency = 1,
@@ -74,7 +74,7 @@ static void what_is_not_known_is_left_alone(void **state) {
     struct dl_shared_host s = dl_shared_host(&system, &two);
     assert_true(s.arithmetic_ratio == 1 && s.memory_ratio == 1 && s.turns_ratio == 1);
     device = one_core();
-    device.kind = "gpu";
+    device.kind = DL_DEVICE_GPU;
     s = dl_shared_host(&system, &two);
     assert_true(s.arithmetic_ratio == 1 && s.memory_ratio == 1 &&
                 dl_shared_host_stop_frac(&system, &two) == 0);
@@ -135,7 +135,7 @@ static void a_polling_thread_takes_turns(void **state) {
     assert_true(dl_shared_host_carries(&system));
     system.inter.kind = "ethernet";
     assert_false(dl_shared_host_carries(&system));
-    device.kind = "gpu";
+    device.kind = DL_DEVICE_GPU;
     assert_true(dl_shared_host_poll_ratio(&system, &two, 1e-3) == 1);
 }
 

@@ -82,8 +82,8 @@ static void mlsl_activations(void **state) {
     (void)state;
     struct bench b;
     make(&b, "mlsl-hybrid");
-    b.f.device.kind = "cpu";
-    b.f.framework.cpu_library = "mpi";
+    b.f.device.kind = DL_DEVICE_CPU;
+    b.f.framework.sync.cpu_library = DL_LIB_MPI;
     const struct dl_prediction p = predict(&b);
     assert_int_equal(terms_named(&p, "all_gather of"), 4);
     assert_int_equal(terms_named(&p, "reduce_scatter of"), 3);
@@ -97,7 +97,7 @@ static void mlsl_activations(void **state) {
     assert_int_equal(terms_named(&full, "all_reduce of"), 3);
     check_close(full.comm_bytes, p.comm_bytes, 1e-12);
     assert_true(full.comm_s > p.comm_s);
-    b.f.device.kind = "gpu";
+    b.f.device.kind = DL_DEVICE_GPU;
     b.f.plan.strategy = dl_strategy_find("mlsl-hybrid");
     struct dl_err err = {0};
     struct dl_prediction none;
@@ -127,21 +127,21 @@ static void leader_hands_out(void **state) {
                                         .channel_bandwidth_bytes_per_s = NAN,
                                         .cross_bandwidth_bytes_per_s = NAN,
                                         .nccl_bandwidth_bytes_per_s = NAN};
-    b.f.framework.message_copy_bytes_per_s = NAN;
+    b.f.framework.sync.messages.message_copy_bytes_per_s = NAN;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
     check_close(replica.input_extra_s, 0, 0);
-    b.f.framework.leader_input = true;
+    b.f.framework.activations.leader_input = true;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
     const double bytes = BATCH * INPUT * 4.0, scatter_s = 10e-6 + 2 * 0.5e-6 + 0.75 * bytes / 1e9;
     check_close(replica.input_extra_s, scatter_s, 1e-9);
-    b.f.framework.message_copy_bytes_per_s = 2e9;
+    b.f.framework.sync.messages.message_copy_bytes_per_s = 2e9;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
     check_close(replica.input_extra_s, scatter_s + 2 * bytes / 2e9, 1e-9);
     /* Filters: every device needs every sample: a broadcast, dearer than a scatter. */
-    b.f.framework.message_copy_bytes_per_s = NAN;
+    b.f.framework.sync.messages.message_copy_bytes_per_s = NAN;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_FILTER, 4, &replica, &err),
                      DL_OK);
     assert_true(replica.input_extra_s >= 2 * 10e-6 + bytes / 1e9);

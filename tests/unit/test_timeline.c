@@ -23,8 +23,8 @@ struct bench {
 static double message_s = 0, prologue_s = 0;
 static bool each = false;
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     for (int g = 0; g < r->gradient_count; g++) {
         out->messages[g] = (struct dl_message){.name = "message",
@@ -40,7 +40,7 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
     out->prologue_s = prologue_s;
     return DL_OK;
 }
-static const struct dl_framework_behaviour behaviour = {.name = "test", .exchange = exchange};
+static const struct dl_framework_behaviour behaviour = {.name = "test", .synchronize = synchronize};
 
 static void make(struct bench *b) {
     fake_make(&b->fake);
@@ -57,13 +57,13 @@ static void make(struct bench *b) {
     b->request = (struct dl_timeline_request){.cost = &b->cost,
                                               .behaviour = &behaviour,
                                               .gradients = b->gradients,
-                                              .exchange = {.system = &b->fake.system,
-                                                           .workload = &b->fake.workload,
-                                                           .framework = &b->fake.framework,
-                                                           .plan = &b->fake.plan,
-                                                           .gradients = b->gradients,
-                                                           .gradient_count = 2,
-                                                           .arena = &b->fake.arena}};
+                                              .sync = {.system = &b->fake.system,
+                                                       .workload = &b->fake.workload,
+                                                       .framework = &b->fake.framework,
+                                                       .plan = &b->fake.plan,
+                                                       .gradients = b->gradients,
+                                                       .gradient_count = 2,
+                                                       .arena = &b->fake.arena}};
     message_s = 0;
     prologue_s = 0;
     each = false;
@@ -97,8 +97,8 @@ static void update_waits_for_all(void **state) {
     make(&b);
     message_s = 3;
     run(&b, &t);
-    check_close(t.exchange.messages[0].start_s, 7, 1e-12);
-    check_close(t.exchange.messages[1].start_s, 10, 1e-12);
+    check_close(t.sync.messages[0].start_s, 7, 1e-12);
+    check_close(t.sync.messages[1].start_s, 10, 1e-12);
     check_close(t.period_s, 14, 1e-12);
     check_close(t.comm_s, 6, 1e-12);
     dl_arena_free(&b.fake.arena);

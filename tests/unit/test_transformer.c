@@ -266,8 +266,8 @@ static void overlap_leaves(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
-    g.f.framework.overlaps_backward = true;
-    g.f.framework.iteration_s = 0;
+    g.f.framework.sync.overlaps_backward = true;
+    g.f.framework.host.iteration_s = 0;
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
     struct dl_transformer_mapping layout = {
         .split = split(1, 1, 1, 4), .replicas = 4, .stage_layers = 3, .buckets = 5};
@@ -322,14 +322,14 @@ static void host_and_device(void **state) {
     struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
-    g.f.framework.dispatch_s = 0;
+    g.f.framework.host.dispatch_s = 0;
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
     const struct dl_transformer_pass alone = cell.forward[DL_TRANSFORMER_BODY];
     check_close(alone.step_s, alone.device_s + alone.launches * 1e-6, 1e-12);
     const double factors[] = {1, 0.5}, wanted[] = {1.090507732665258, 1.0004874488165387};
     g.f.device.launch_s = 0;
     for (int i = 0; i < 2; i++) {
-        g.f.framework.dispatch_s = factors[i] * alone.step_s / alone.launches;
+        g.f.framework.host.dispatch_s = factors[i] * alone.step_s / alone.launches;
         assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
         check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / alone.step_s, wanted[i], 1e-9);
     }

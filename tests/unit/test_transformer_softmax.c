@@ -26,7 +26,8 @@ static struct dl_layer two_heads(void) {
  */
 static void fused_when_matrices_divide(void **state) {
     (void)state;
-    const struct dl_framework framework = {.softmax_matrices = 4, .softmax_keys = 2048};
+    const struct dl_framework framework = {
+        .kernels = {.softmax_matrices = 4, .softmax_keys = 2048}};
     struct dl_layer layer = two_heads();
     struct dl_kernel kernels[DL_TRANSFORMER_SOFTMAX_KERNELS];
     const double n = 2.0 * 512 * 512;

@@ -63,17 +63,30 @@ static void matrix_units(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* A framework with a name of its own that runs PyTorch's kernels has its memory; with neither none
- * is known. */
+static int allocator(const char *name) {
+    int row = 0;
+    while (strcmp(dl_allocator_names[row], name) != 0) row++;
+    return row;
+}
+
+/* A framework file that names no allocator has that of the framework whose kernels it runs; without
+ * either none is known. */
 static void a_framework_of_ones_own(void **state) {
     (void)state;
-    struct dl_framework own = {.name = "our-trainer", .kernels_from = "pytorch-ddp"};
-    assert_non_null(dl_memory_manager_of(&own));
-    assert_string_equal(dl_memory_manager_of(&own)->family, "pytorch");
-    own.name = "our-mxnet-trainer";
-    assert_string_equal(dl_memory_manager_of(&own)->family, "mxnet");
-    own = (struct dl_framework){.name = "our-trainer"};
+    struct dl_framework own = {.memory = {.allocator = -1}};
+    struct dl_framework from = {.memory = {.allocator = allocator("pytorch")}};
     assert_null(dl_memory_manager_of(&own));
+    dl_framework_share_kernels(&own, &from);
+    assert_ptr_equal(dl_memory_manager_of(&own), dl_memory_manager_of(&from));
+    own.memory.allocator = allocator("mxnet");
+    dl_framework_share_kernels(&own, &from);
+    assert_string_equal(dl_memory_manager_of(&own)->source, "mem");
+    /* every row has a name, and the other way round */
+    for (own.memory.allocator = 0; dl_allocator_names[own.memory.allocator] != NULL;
+         own.memory.allocator++) {
+        assert_non_null(dl_memory_manager_of(&own)->source);
+        assert_true(dl_memory_manager_of(&own)->block_bytes > 0);
+    }
 }
 
 /* Caffe's 8 MiB rule out Winograd's 111 MiB; TensorFlow's 4 GiB do not, PyTorch keeps 8320 KiB for
@@ -83,24 +96,24 @@ static void limits(void **state) {
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
-    f.framework.name = "caffe-nccl";
-    f.framework.conv_workspace_bytes = 8 * MIB;
+    f.framework.memory.allocator = allocator("caffe");
+    f.framework.memory.conv_workspace_bytes = 8 * MIB;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 2304, 1e-12);
-    f.framework.name = "tensorflow-ps";
-    f.framework.conv_workspace_bytes = 4096 * MIB;
+    f.framework.memory.allocator = allocator("tensorflow");
+    f.framework.memory.conv_workspace_bytes = 4096 * MIB;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328,
                 1e-12);
     /* 14 GiB */
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 4096), 2304,
                 1e-12);
-    f.framework.name = "horovod-pytorch";
-    f.framework.conv_workspace_bytes = NAN;
+    f.framework.memory.allocator = allocator("pytorch");
+    f.framework.memory.conv_workspace_bytes = NAN;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32),
                 116195328 + 8320 * 1024, 1e-12);
-    f.framework.name = "ideal";
+    f.framework.memory.allocator = -1;
     check_close(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32), 116195328,
                 1e-12);
-    f.device.kind = "cpu";
+    f.device.kind = DL_DEVICE_CPU;
     assert_true(isnan(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32)));
     dl_arena_free(&f.arena);
 }
@@ -112,15 +125,15 @@ static void rounding(void **state) {
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
-    f.framework.name = "pytorch-ddp";
+    f.framework.memory.allocator = allocator("pytorch");
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 26 * MIB - 25690112,
                 1e-12);
     layer.saved_bytes = 3;
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 803328 - 802819, 1e-12);
     layer.saved_bytes = 0;
-    f.framework.name = "tensorflow-ps";
+    f.framework.memory.allocator = allocator("tensorflow");
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 0, 0);
-    f.framework.name = "ideal";
+    f.framework.memory.allocator = -1;
     layer.saved_bytes = 3;
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 0, 0);
     dl_arena_free(&f.arena);
@@ -132,10 +145,10 @@ static void largest_batch_with_steps(void **state) {
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
-    static const char *const names[] = {"pytorch-ddp", "caffe-nccl", "mxnet-device", "ideal"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    const int allocators[] = {allocator("pytorch"), allocator("caffe"), allocator("mxnet"), -1};
+    for (size_t i = 0; i < sizeof allocators / sizeof allocators[0]; i++) {
         struct dl_memory m;
-        f.framework.name = names[i];
+        f.framework.memory.allocator = allocators[i];
         f.device.memory_bytes = 3e9 + 1e8 * (double)i;
         const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
         assert_true(batch > 1 && batch == floor(batch));

@@ -1,21 +1,21 @@
 /* fw_bucketed.c - PyTorch DistributedDataParallel: gradients in fixed buckets, one all-reduce each,
  * overlapping backward.
  *
- * F-FW-BUCKETS. A tensor is appended, then the bucket is closed when its size has reached the limit
- * (first bucket: first_bucket_bytes, later ones: bucket_bytes); tensors are never split. Bucket b
- * starts when its last gradient is ready and bucket b-1 was launched; the optimizer waits for all.
+ * F-FW-BUCKETS. A tensor is appended, then the bucket is closed if its size has reached the limit
+ * (first_bucket_bytes for the first bucket, bucket_bytes for the others); tensors are never split.
+ * Bucket b starts when its last gradient is ready and bucket b-1 was launched; the optimizer waits
+ * for all.
  * Source: pytorch-ddp-source (reducer.cpp, distributed.py).
  */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "model/framework/gradient_sync.h"
 
 static int count_buckets(const struct dl_gradient_sync_request *r, struct dl_message *messages) {
-    const struct dl_framework *framework = r->framework;
-    double limit = dl_known(framework->first_bucket_bytes) ? framework->first_bucket_bytes
-                                                           : framework->bucket_bytes;
+    const double later = r->framework->sync.bucketed.bucket_bytes;
+    const double first_bucket = r->framework->sync.bucketed.first_bucket_bytes;
+    double limit = dl_known(first_bucket) ? first_bucket : later;
     double size = 0, ready_s = 0;
     int buckets = 0, first = 0;
     for (int g = 0; g < r->gradient_count; g++) {
@@ -32,24 +32,24 @@ static int count_buckets(const struct dl_gradient_sync_request *r, struct dl_mes
         buckets++;
         first = g + 1;
         size = 0;
-        limit = framework->bucket_bytes;
+        limit = later;
     }
     return buckets;
 }
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     DL_TRY(dl_gradient_sync_messages(r, count_buckets(r, NULL), out, err));
     count_buckets(r, out->messages);
     for (int b = 0; b < out->message_count; b++) {
         struct dl_message *bucket = &out->messages[b];
         DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bucket->bytes, bucket, err));
     }
-    /* Copy into the bucket with the division by n, and back out: read and write each; a CPU's cache
-     * fetches a line before it writes it. */
-    const bool cpu = strcmp(r->system->device->kind, "cpu") == 0;
+    /* The copy into the bucket, with the division by n, and the copy out of it: one read and one
+     * write each; a CPU also reads each cache line before it writes it. */
+    const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
     out->device_copy_s = dl_gradient_sync_device_stream_s(r, (cpu ? 6 : 4) * r->total_bytes);
-    if (r->framework->buffers_broadcast && r->workload->buffer_elements > 0) {
+    if (r->framework->sync.bucketed.buffers_broadcast && r->workload->buffer_elements > 0) {
         struct dl_message broadcast = {0};
         DL_TRY(dl_gradient_sync_collective(r, DL_COLL_BROADCAST, 4 * r->workload->buffer_elements,
                                            &broadcast, err));
@@ -58,10 +58,13 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
     return DL_OK;
 }
 
+static const char *const required[] = {"bucket_bytes", NULL};
+
 const struct dl_framework_behaviour dl_fw_bucketed = {
     .name = "bucketed",
     .summary = "gradients in fixed buckets in backward order, one all-reduce each, overlapped with "
                "backward",
     .source = "pytorch-ddp-source",
-    .exchange = exchange,
+    .required = required,
+    .synchronize = synchronize,
 };

@@ -1,13 +1,13 @@
 /* fw_central_weights.c - Keras multi_gpu_model: one set of weights, read by every GPU each step.
  *
- * F-FW-CENTRAL. The weights live on the host, or on the first GPU when the model was built under no
- * device scope (weights_on_device). Each step every device copies all weights from there before the
- * layers that use them, and sends every gradient back as it is computed; their home adds the g
- * gradients and updates. The step is one graph run, so that pulls start when the update is done.
- * Copies of all devices share the host's links; those from the first GPU use its links, and the
- * host where it has none to a device (F-COPY-STAR); the one process issues them all, copy by copy,
- * at message_s each (staged_message_s through the host), while its towers wait. Source:
- * keras-source (multi_gpu_utils.py).
+ * F-FW-CENTRAL. The weights live on the host, or on the first GPU when the model was built outside
+ * a device scope (weights_on_device). In each step every device copies all weights from there
+ * before the layers that use them, and sends each gradient back once it is computed; the home of
+ * the weights adds the g gradients and updates. The step is one graph run, so that pulls start
+ * after the update. Copies of all devices share the host's links; those from the first GPU use its
+ * links, and the host where it has no link to a device (F-COPY-STAR). One process issues all
+ * copies, one after the other, at message_s each (staged_message_s through the host), while its
+ * towers wait. Source: keras-source (multi_gpu_utils.py).
  */
 #include <math.h>
 #include <stddef.h>
@@ -18,11 +18,11 @@
 
 static const char *refuse(const struct dl_system *system, const struct dl_plan *plan) {
     if (plan->nodes > 1) return "one process drives the GPUs of one node: use --nodes 1";
-    if (system->device->kind != NULL && system->device->kind[0] == 'c') return "needs GPUs";
+    if (system->device->kind == DL_DEVICE_CPU) return "needs GPUs";
     return NULL;
 }
 
-/* What one byte costs on its way and when it is there, and what it costs the host to issue the
+/* Where the weights live: cost of a byte on its way and on arrival, and host time to issue the
  * copies of one tensor. */
 struct home {
     double way_s_per_byte, apply_s_per_byte, others, issue_s;
@@ -34,7 +34,7 @@ static enum dl_code on_host(const struct dl_gradient_sync_request *r, struct hom
     const double devices = (double)r->plan->devices_per_node;
     *home = (struct home){.way_s_per_byte = dl_gradient_sync_host_copy_s(r, 1, true),
                           .others = devices,
-                          .issue_s = devices * r->framework->message_s,
+                          .issue_s = devices * r->framework->sync.messages.message_s,
                           .algorithm = "host copy",
                           .apply_s_per_byte = dl_gradient_sync_host_sum_s(r, 1, devices) +
                                               dl_gradient_sync_host_sum_s(r, 1, 2),
@@ -54,8 +54,8 @@ static enum dl_code on_device(const struct dl_gradient_sync_request *r, struct h
     enum { MIB = 1 << 20 };
     const double devices = (double)r->plan->devices_per_node;
     const double staged = (double)dl_copy_staged_devices(r->system, r->plan->devices_per_node);
-    const double message_s = r->framework->message_s,
-                 staged_s = fmax(message_s, r->framework->staged_message_s);
+    const double message_s = r->framework->sync.messages.message_s,
+                 staged_s = fmax(message_s, r->framework->sync.messages.staged_message_s);
     struct dl_cost_parts star;
     /* reads of g gradients, a write of their sum, the update: over the bytes of the weights */
     const double passes =
@@ -83,7 +83,7 @@ static void describe(const struct home *home, struct dl_message *m, double bytes
     m->bytes = bytes * home->others;
     m->count = 1;
     m->bandwidth_s = m->duration_s = home->way_s_per_byte * bytes;
-    /* spread of pageable and pinned host copies on shared PCIe links (hardware.md section 6) */
+    /* assumed: spread of pageable and pinned host copies on shared PCIe links */
     m->sigma_log = 0.2;
     m->algorithm = home->algorithm;
     m->formula = home->formula;
@@ -91,10 +91,10 @@ static void describe(const struct home *home, struct dl_message *m, double bytes
     m->origin = "model";
 }
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     struct home home = {0};
-    if (r->framework->weights_on_device)
+    if (r->framework->sync.messages.weights_on_device)
         DL_TRY(on_device(r, &home, err));
     else
         DL_TRY(on_host(r, &home, err));
@@ -120,8 +120,7 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
     }
     out->wait_each = true;
     out->update_remote = true;
-    out->host_s = 2 * count * home.issue_s +
-                  r->framework->replicate_s * ((double)r->plan->devices_per_node - 1);
+    out->host_s = 2 * count * home.issue_s;
     return DL_OK;
 }
 
@@ -131,5 +130,5 @@ const struct dl_framework_behaviour dl_fw_central_weights = {
                "gradients back each step",
     .source = "keras-source",
     .refuse = refuse,
-    .exchange = exchange,
+    .synchronize = synchronize,
 };

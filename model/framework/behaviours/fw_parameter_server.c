@@ -1,13 +1,13 @@
-/* fw_parameter_server.c - TensorFlow's between-graph parameter servers, synchronous, one server on
- * each worker's node.
+/* fw_parameter_server.c - TensorFlow's between-graph parameter servers, synchronous, with one
+ * server on each worker's node.
  *
- * F-FW-PS. Variables are placed on servers round-robin, whole. A step pulls every variable (forward
- * waits for each before its layer) and pushes every gradient as it is computed; the server adds the
- * workers' gradients and updates; the step ends when all are applied. No fusion: one message a
- * variable each way. On one node the server is the host (variables on the CPU, copies over PCIe)
- * or, with placement "gpu", the devices themselves. Source: tf-source (device_setter.py),
- * tf-benchmarks. Spare workers (--backup-workers) pull and push as the others do; what is theirs
- * alone, who is waited for and which samples count, is in replica.c (F-BACKUP). Not modelled here:
+ * F-FW-PS. Variables are assigned to servers round-robin, whole. A step pulls every variable (each
+ * layer's forward pass waits for its own) and pushes every gradient once it is computed; the server
+ * adds the workers' gradients and updates; the step ends when all are applied. No fusion: one
+ * message per variable in each direction. On one node the server is the host (variables on the CPU,
+ * copies over PCIe) or, with parameter device "gpu", the devices themselves. Source: tf-source
+ * (device_setter.py), tf-benchmarks. Backup workers (--backup-workers) pull and push as the others
+ * do; which workers a step waits for and which samples count is in F-BACKUP. Not modelled:
  * asynchronous updates.
  */
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "model/framework/gradient_sync.h"
 #include "model/framework/shared_host.h"
 
-/* Largest server's bytes / mean, variables dealt round-robin in registration order. */
+/* Bytes of the largest server / mean; variables are assigned round-robin in registration order. */
 static double round_robin_imbalance(const struct dl_gradient_sync_request *r) {
     if (r->plan->nodes <= 1 || r->total_bytes <= 0) return 1;
     const int used = r->plan->nodes < r->gradient_count ? (int)r->plan->nodes : r->gradient_count;
@@ -34,10 +34,10 @@ static double round_robin_imbalance(const struct dl_gradient_sync_request *r) {
 }
 
 struct rates {
-    double local_s_per_byte;  /* devices of a node <-> where the node keeps the variable */
+    double local_s_per_byte;  /* devices of a node <-> the node's copy of the variable */
     double server_s_per_byte; /* network */
-    double sum_s_per_byte;    /* adding the gradients of the node's devices */
-    double apply_s_per_byte;  /* adding the workers' and updating, on the server, its share */
+    double sum_s_per_byte;    /* sum of the gradients of the node's devices */
+    double apply_s_per_byte;  /* sum over workers and update of a server's share */
     const char *limit, *algorithm;
 };
 
@@ -46,11 +46,11 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
     const double devices = (double)r->plan->devices_per_node, workers = (double)r->plan->nodes;
     const bool on_gpu =
         r->plan->variable_placement != NULL && strcmp(r->plan->variable_placement, "gpu") == 0;
-    const bool gpu_device = strcmp(r->system->device->kind, "gpu") == 0;
+    const bool gpu_device = r->system->device->kind == DL_DEVICE_GPU;
     memset(rates, 0, sizeof *rates);
     rates->limit = "intra";
     rates->algorithm = "parameter server (host)";
-    /* variables spread over the node's devices: each sends its share to the others */
+    /* variables are spread over the node's devices: each sends its share to the others */
     if (on_gpu && r->system->has_intra) {
         rates->local_s_per_byte = (devices - 1) / devices / r->system->intra.bandwidth_bytes_per_s;
         rates->algorithm = "parameter server (gpu)";
@@ -61,7 +61,8 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
     rates->server_s_per_byte = dl_gradient_sync_server_s_per_byte(r, round_robin_imbalance(r));
     if (rates->server_s_per_byte > rates->local_s_per_byte) rates->limit = "inter";
     if ((!on_gpu || workers > 1) && !dl_shared_host_carries(r->system)) {
-        /* W gradients added and one update (read w and g, write w) over the servers' memories. */
+        /* W gradients are added and one update (read w and g, write w) runs in the servers' memory.
+         */
         rates->apply_s_per_byte =
             (dl_gradient_sync_host_sum_s(r, 1, workers) + dl_gradient_sync_host_sum_s(r, 1, 2)) *
             round_robin_imbalance(r) / workers;
@@ -85,14 +86,15 @@ static void fill(const struct dl_gradient_sync_request *r, const struct rates *r
     const double slowest_s = fmax(fmax(stages[0], stages[1]), stages[2]);
     m->bytes = bytes;
     /* Between nodes a remote call; inside one, the host queues one copy for each device. */
-    m->latency_s = r->plan->nodes > 1 ? r->framework->message_s
-                                      : r->framework->replica_s * (double)r->plan->devices_per_node;
-    /* variables flow through the stages one after the other: the slowest sets the pace */
+    m->latency_s = r->plan->nodes > 1
+                       ? r->framework->sync.messages.message_s
+                       : r->framework->sync.replica_s * (double)r->plan->devices_per_node;
+    /* stages of different variables overlap: the slowest sets the pace */
     m->bandwidth_s = slowest_s;
     m->duration_s = m->latency_s + m->bandwidth_s;
     m->tail_s = sum_s - slowest_s;
     m->count = 1;
-    /* whole-message copies and RPC costs are not calibrated (frameworks.md 11.1) */
+    /* assumed: costs of whole-message copies and RPCs are not calibrated */
     m->sigma_log = 0.25;
     m->algorithm = rates->algorithm;
     m->formula = "F-FW-PS";
@@ -100,8 +102,8 @@ static void fill(const struct dl_gradient_sync_request *r, const struct rates *r
     m->origin = "model";
 }
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     struct rates rates;
     DL_TRY(find_rates(r, &rates, err));
     const int count = r->gradient_count;
@@ -117,8 +119,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
         push->ready_s = carried ? r->backward_end_s : r->gradients[g].ready_s;
         tail_s = push->tail_s + rates.apply_s_per_byte * push->bytes;
     }
-    /* The next step's pulls start when the last gradient was applied; adding and updating run
-     * beside the pushes as long as the servers' memory keeps up. */
+    /* The next step's pulls start after the last gradient was applied; adding and updating overlap
+     * with the pushes as long as the servers' memory keeps up. */
     const double late_s =
         fmax(0, rates.apply_s_per_byte * r->total_bytes -
                     (r->backward_end_s - (count > 0 ? r->gradients[0].ready_s : 0)));
@@ -131,13 +133,13 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
         pull->name = "pull";
         pull->first = from;
         pull->returns = true;
-        if (g == 0) { /* the barrier of the step sits before the first pull */
+        if (g == 0) { /* the barrier of the step is before the first pull */
             pull->ready_s = r->backward_end_s;
             pull->duration_s += tail_s + late_s;
             pull->latency_s += tail_s + late_s;
         }
     }
-    /* the server's update is one on the same core */
+    /* the server updates on the same core */
     out->wait_each = out->update_remote = !carried;
     out->bound = "parameter-server";
     return DL_OK;
@@ -145,8 +147,9 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_parameter_server = {
     .name = "parameter-server",
-    .summary = "whole variables on servers round-robin; every step pulls all and pushes all, "
+    .takes_backup_workers = true,
+    .summary = "whole variables on servers, round-robin; each step pulls and pushes all of them, "
                "synchronously",
     .source = "tf-source",
-    .exchange = exchange,
+    .synchronize = synchronize,
 };

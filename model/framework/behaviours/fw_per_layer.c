@@ -1,18 +1,17 @@
 /* fw_per_layer.c - Caffe with NCCL and Intel Caffe with MLSL: one all-reduce for each layer with
  * parameters.
  *
- * F-FW-LAYER. No fusion: as many collectives as layers. Caffe synchronises the host at every one
- * (collective_launch_s) and updates after all; MLSL waits for a layer's own reduction just before
- * that layer's next forward (overlaps_backward with wait-each). Sources: caffe-source
+ * F-FW-LAYER. No fusion: one collective per layer. Caffe synchronizes the host at each
+ * (collective_launch_s) and updates after the last; MLSL waits for a layer's own reduction just
+ * before that layer's next forward pass. Sources: caffe-source
  * (parallel.cpp), mlsl-source (multi_sync.hpp).
  */
 #include <stddef.h>
-#include <string.h>
 
 #include "model/framework/gradient_sync.h"
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
     for (int g = 0; g < r->gradient_count;) {
@@ -33,7 +32,7 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_per_layer = {
     .name = "per-layer",
-    .summary = "one all-reduce for each layer, as soon as its backward pass is done",
+    .summary = "one all-reduce per layer, as soon as its backward pass is done",
     .source = "caffe-source",
-    .exchange = exchange,
+    .synchronize = synchronize,
 };

@@ -1,18 +1,18 @@
-/* fw_quantized.c - CNTK's 1-bit SGD: gradients quantized on the device with their error kept,
- * exchanged by MPI, decoded.
+/* fw_quantized.c - CNTK's 1-bit SGD: gradients are quantized on the device with error feedback,
+ * aggregated by MPI and decoded.
  *
- * F-FW-QUANTIZED. Encoding reads the gradient and the kept error and writes both codes and error;
+ * F-FW-QUANTIZED. Encoding reads the gradient and the residual error and writes codes and error;
  * decoding reads codes and writes the sum: 5 passes of 4 bytes over every element on the device.
- * One aggregation of all gradients a minibatch, after backward; gradient_bytes is the width of a
- * code (1 bit: 0.125 byte; the scale of each column is neglected). Source: cntk-docs; passes
- * counted here.
+ * One aggregation of all gradients per minibatch, after backward; gradient_bytes is the width of a
+ * code (1 bit: 0.125 byte; the scale of each column is neglected). Source: cntk-docs; the passes
+ * are counted here.
  */
 #include <stddef.h>
 
 #include "model/framework/gradient_sync.h"
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     DL_TRY(dl_gradient_sync_messages(r, 1, out, err));
     struct dl_message *all = &out->messages[0];
     all->first = 0;
@@ -25,7 +25,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_quantized = {
     .name = "quantized",
+    .lossy = true,
     .summary = "gradients quantized with error feedback, one aggregation after backward",
     .source = "cntk-docs",
-    .exchange = exchange,
+    .synchronize = synchronize,
 };

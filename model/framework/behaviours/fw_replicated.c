@@ -1,12 +1,12 @@
-/* fw_replicated.c - PyTorch DataParallel: one process; weights sent to every GPU before each
- * forward pass, gradients added up on the first one, which alone updates.
+/* fw_replicated.c - PyTorch DataParallel: one process broadcasts the weights to all GPUs before
+ * each forward pass and sums gradients on the first GPU, which alone updates.
  *
- * F-FW-REPLICATE. Before forward: the first GPU sends each other one its slice of the batch, then
- * all parameters and buffers are broadcast in chunks of pack_bytes. Python threads issue the
- * replicas' kernels under one interpreter lock (single_process), and the modules are built again
- * for each device (replica_s a tensor and device). The gradients' reduction is the backward of that
- * broadcast, which runs when the last gradient is there; chunk by chunk. Source: pytorch-dp-source
- * (data_parallel.py, comm.py).
+ * F-FW-REPLICATE. Before forward, the first GPU scatters the slices of the batch, then broadcasts
+ * all parameters and buffers in chunks of pack_bytes. Python threads issue the replicas' kernels
+ * under one interpreter lock (single_process) and rebuild the modules for each device (replica_s
+ * per tensor and device). The reduction of gradients is the backward pass of the broadcast: it runs
+ * chunk by chunk once the last gradient is ready. Source: pytorch-dp-source (data_parallel.py,
+ * comm.py).
  */
 #include <math.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 static const char *refuse(const struct dl_system *system, const struct dl_plan *plan) {
     if (plan->nodes > 1)
         return "one process drives the GPUs of one node: use --nodes 1 or pytorch-ddp";
-    if (system->device->kind != NULL && system->device->kind[0] == 'c') return "needs GPUs";
+    if (system->device->kind == DL_DEVICE_CPU) return "needs GPUs";
     return NULL;
 }
 
@@ -24,7 +24,9 @@ static const char *refuse(const struct dl_system *system, const struct dl_plan *
 static enum dl_code in_chunks(const struct dl_gradient_sync_request *r, enum dl_collective_op op,
                               double bytes, double *seconds, struct dl_message *last,
                               struct dl_err *err) {
-    const double chunk = r->framework->pack_bytes > 0 ? r->framework->pack_bytes : bytes;
+    const double chunk = r->framework->sync.concatenated.pack_bytes > 0
+                             ? r->framework->sync.concatenated.pack_bytes
+                             : bytes;
     const double chunks = bytes > 0 ? ceil(bytes / chunk) : 0;
     *seconds = 0;
     if (chunks < 1) return DL_OK;
@@ -33,8 +35,8 @@ static enum dl_code in_chunks(const struct dl_gradient_sync_request *r, enum dl_
     return DL_OK;
 }
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
     const double devices = (double)r->plan->devices_per_node;
     struct dl_message broadcast = {0};
     double broadcast_s, reduce_s;
@@ -49,22 +51,25 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
     reduce->ready_s = r->backward_end_s;
     reduce->duration_s = reduce_s;
     reduce->returns = true;
-    double scatter_s = 0; /* the slices leave the first GPU one after the other */
+    double scatter_s = 0; /* slices leave the first GPU one after the other */
     if (r->system->has_intra && dl_known(r->system->intra.bandwidth_bytes_per_s) &&
         dl_known(r->workload->input_bytes_per_sample)) {
         scatter_s = (devices - 1) * r->plan->batch_per_device_samples *
                     r->workload->input_bytes_per_sample / r->system->intra.bandwidth_bytes_per_s;
     }
     out->prologue_s = broadcast_s + scatter_s;
-    out->host_s = r->framework->replica_s * r->workload->parameter_tensors * devices;
+    out->host_s = r->framework->sync.replica_s * r->workload->parameter_tensors * devices;
     return DL_OK;
 }
 
+static const char *const required[] = {"pack_bytes", NULL};
+
 const struct dl_framework_behaviour dl_fw_replicated = {
     .name = "replicated",
-    .summary = "one process broadcasts all weights before each step and adds gradients up on one "
-               "GPU after it",
+    .summary = "one process broadcasts all weights before each step and sums gradients on one GPU "
+               "after it",
     .source = "pytorch-dp-source",
     .refuse = refuse,
-    .exchange = exchange,
+    .required = required,
+    .synchronize = synchronize,
 };

@@ -1,83 +1,106 @@
-/* fw_tensor_fusion.c - Horovod: a background thread wakes every cycle, fuses what is ready and
- * reduces it.
+/* fw_tensor_fusion.c - Horovod: a background thread wakes every cycle, fuses the tensors that are
+ * ready and reduces them.
  *
- * F-FW-TICKS. A gradient that is ready at r is seen at the next tick; ranks agree on the ready set
- * (negotiation); all that is ready is fused in order up to fusion_bytes, a larger tensor goes
- * alone. The phase of ticks against the iteration is unknown: the first tick is taken half a cycle
- * after the first gradient, its mean. With a host library the framework copies every tensor to the
- * host and back, at message_s each. Source: horovod-source (operations.cc).
+ * F-FW-TENSOR-FUSION. A gradient that becomes ready is seen at the end of the current cycle; ranks
+ * negotiate which tensors are ready everywhere; these are fused in order up to fusion_bytes, a
+ * larger tensor is reduced alone. The phase of the cycles relative to the iteration is unknown: the
+ * first one ends half a cycle after the first gradient, the mean. With a host library the framework
+ * copies each tensor to the host and back, at message_s each. Source: horovod-source
+ * (operations.cc).
  */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "model/framework/gradient_sync.h"
 
-/* A job's processes that reach other nodes by NCCL's sockets agree through sockets too. */
+/* Processes of a job that reach other nodes through NCCL's sockets negotiate through sockets too.
+ */
 static bool through_sockets(const struct dl_gradient_sync_request *r) {
     const struct dl_link *inter = &r->system->inter;
     return !inter->rdma ||
            (r->library == DL_LIB_NCCL && dl_known(inter->nccl_bandwidth_bytes_per_s));
 }
 
-/* Ranks agree through rank 0: between nodes a round per doubling of them; what ranks of one node
- * cost is not seen in runs. */
-static double control_s(const struct dl_gradient_sync_request *r) {
-    const struct dl_framework *framework = r->framework;
-    const bool slow = framework->socket_negotiation_s > 0 && through_sockets(r);
-    return (slow ? framework->socket_negotiation_s : framework->negotiation_s) *
+/* Ranks negotiate through rank 0: between nodes, a round per doubling of their number. Published
+ * runs show no cost between ranks of one node. */
+static double negotiation_s(const struct dl_gradient_sync_request *r) {
+    const double own_s = r->framework->sync.fusion.negotiation_s,
+                 socket_s = r->framework->sync.fusion.socket_negotiation_s;
+    return (socket_s > 0 && through_sockets(r) ? socket_s : own_s) *
            ceil(log2((double)r->plan->nodes));
 }
 
-/* Tick at which everything up to `ready_s` has been seen, at or after `from_s`. */
-static double next_tick(double from_s, double ready_s, double cycle_s) {
+/* End of the cycle, at or after `from_s`, that sees everything up to `ready_s`. */
+static double next_cycle(double from_s, double ready_s, double cycle_s) {
     if (ready_s <= from_s) return from_s;
     return from_s + cycle_s * ceil((ready_s - from_s) / cycle_s - 1e-9);
 }
 
-static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl_gradient_sync *out,
-                             struct dl_err *err) {
-    const double cycle_s = r->framework->cycle_s, limit = r->framework->fusion_bytes;
-    const double agreed_s = control_s(r);
-    const bool host_copies =
-        r->library != DL_LIB_NCCL && strcmp(r->system->device->kind, "gpu") == 0;
+/* One collective: the tensors from gradient `first` on that are ready at `now_s` and fit into the
+ * fusion buffer. */
+static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, double now_s,
+                         struct dl_message *fused, struct dl_err *err) {
+    const double limit = r->framework->sync.fusion.fusion_bytes;
+    double bytes = 0;
+    int g = first;
+    do {
+        bytes += r->gradients[g++].bytes;
+    } while (g < r->gradient_count && r->gradients[g].ready_s <= now_s &&
+             bytes + r->gradients[g].bytes <= limit);
+    fused->first = first;
+    fused->count = g - first;
+    fused->ready_s = now_s + negotiation_s(r);
+    DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, fused, err));
+    /* the framework copies each tensor to the host before the collective and back after it */
+    if (r->library != DL_LIB_NCCL && r->system->device->kind == DL_DEVICE_GPU) {
+        const double copies_s = 2 * fused->count * r->framework->sync.messages.message_s;
+        fused->latency_s += copies_s;
+        fused->duration_s += copies_s;
+    }
+    return DL_OK;
+}
+
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
+    const double cycle_s = r->framework->sync.fusion.cycle_s;
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
-    double tick_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
+    double now_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
     double copied_bytes = 0;
-    for (int g = 0; g < r->gradient_count;) {
-        tick_s = next_tick(tick_s, r->gradients[g].ready_s, cycle_s);
-        /* All that is ready at this tick, in groups of at most `limit` bytes. */
-        while (g < r->gradient_count && r->gradients[g].ready_s <= tick_s) {
-            struct dl_message *group = &out->messages[out->message_count++];
-            group->first = g;
-            double bytes = 0;
-            do {
-                bytes += r->gradients[g++].bytes;
-            } while (g < r->gradient_count && r->gradients[g].ready_s <= tick_s &&
-                     bytes + r->gradients[g].bytes <= limit);
-            group->count = g - group->first;
-            group->ready_s = tick_s + agreed_s;
-            DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, group, err));
-            /* the framework brings each tensor to the host and back before and after */
-            if (host_copies) {
-                const double copies_s = 2 * group->count * r->framework->message_s;
-                group->latency_s += copies_s;
-                group->duration_s += copies_s;
-            }
-            if (group->count > 1) copied_bytes += bytes;
+    /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
+     * (NAN, or a cycle below the resolution of a double) end here instead of never. */
+    const int most_cycles = 2 * r->gradient_count + 2;
+    for (int g = 0, cycles = 0; g < r->gradient_count; cycles++) {
+        if (cycles > most_cycles)
+            return dl_fail(err, DL_ERR_INPUT,
+                           "framework %s: cycles of %g s never reach a gradient that is ready at "
+                           "%g s",
+                           r->framework->name, cycle_s, r->gradients[g].ready_s);
+        now_s = next_cycle(now_s, r->gradients[g].ready_s, cycle_s);
+        while (g < r->gradient_count && r->gradients[g].ready_s <= now_s) {
+            struct dl_message *fused = &out->messages[out->message_count++];
+            DL_TRY(fuse(r, g, now_s, fused, err));
+            g += fused->count;
+            if (fused->count > 1) copied_bytes += fused->bytes;
         }
-        tick_s += fmax(cycle_s, agreed_s);
+        now_s += fmax(cycle_s, negotiation_s(r));
     }
     /* into the fusion buffer and back */
     out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
     return DL_OK;
 }
 
-const struct dl_framework_behaviour dl_fw_fused_ticks = {
-    .name = "fused-ticks",
-    .summary = "every cycle all ready gradients are fused up to a threshold and reduced, "
-               "overlapped with backward",
+static const char *const required[] = {"fusion_bytes", "cycle_s", NULL};
+
+const struct dl_framework_behaviour dl_fw_tensor_fusion = {
+    .name = "tensor-fusion",
+    .old_name = "fused-ticks",
+    .summary =
+        "each cycle fuses the ready gradients up to a threshold and reduces them, overlapped "
+        "with backward",
     .source = "horovod-source",
-    .exchange = exchange,
+    .polls = true,
+    .timing_dependent = true,
+    .required = required,
+    .synchronize = synchronize,
 };

@@ -1,0 +1,268 @@
+/* framework_fields.c - the fields of data/frameworks/NAME.json: `dlmodel schema framework` prints
+ * this table. Keys are flat; struct dl_framework groups them. */
+#include "model/collective/collective.h"
+#include "model/framework/framework.h"
+#include "model/framework/workspace.h"
+#include "model/plan/plan.h"
+
+/* The member of `group` that is called like its key. */
+#define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
+#define TOP(member) .key = #member, .offset = offsetof(struct dl_framework, member)
+#define STRING(place, need, text)                                                                  \
+    { place, .type = DL_FIELD_STRING, .required = need, .help = text }
+#define CHOICE(place, names, text)                                                                 \
+    { place, .type = DL_FIELD_CHOICE, .choices = names, .help = text }
+#define NUMBER(place, low, high, measure, text)                                                    \
+    { place, .type = DL_FIELD_NUMBER, .min = low, .max = high, .unit = measure, .help = text }
+#define DEFAULT(place, low, high, measure, value, text)                                            \
+    {                                                                                              \
+        place, .type = DL_FIELD_NUMBER, .min = low, .max = high, .unit = measure,                  \
+               .has_fallback = true, .fallback = value, .help = text                               \
+    }
+#define FLAG(place, text)                                                                          \
+    { place, .type = DL_FIELD_BOOL, .help = text }
+
+#define RELEASE(member) .key = #member, .offset = offsetof(struct dl_framework_release, member)
+#define RELEASE_COUNT(member) .count_offset = offsetof(struct dl_framework_release, member)
+static const struct dl_field release_fields[] = {
+    {RELEASE(name), .type = DL_FIELD_STRING, .required = true, .help = "name, as in --release"},
+    {RELEASE(source), .type = DL_FIELD_STRING, .required = true,
+     .help = "key of SOURCES.md for its constants"},
+    {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
+     .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
+    {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
+     .help = "column of a run (workload, layout) -> value, or several between commas: of these "
+             "versions it covers such runs alone"},
+    {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
+     .help = "member of the framework -> its value in this release"},
+    {RELEASE(workloads), RELEASE_COUNT(workload_count), .type = DL_FIELD_MAP,
+     .help = "network -> how this release builds it, e.g. mobilenet_v2:transposed=1"},
+    {.key = NULL},
+};
+static const struct dl_schema release_schema = {
+    .name = "release",
+    .summary = "constants of one release",
+    .size = sizeof(struct dl_framework_release),
+    .fields = release_fields,
+};
+
+static const char *const task_names[] = {
+    [DL_TASKS_DEVICE] = "device", [DL_TASKS_NODE] = "node", [DL_TASKS_ONE] = "one", NULL};
+static const char *const helper_names[] = {[DL_HELPERS_NONE] = "none",
+                                           [DL_HELPERS_PS] = "parameter-servers",
+                                           [DL_HELPERS_KVSTORE] = "kvstore",
+                                           NULL};
+
+#define LAUNCH(member) .key = #member, .offset = offsetof(struct dl_framework_launch, member)
+static const struct dl_field launch_fields[] = {
+    STRING(LAUNCH(program), true, "benchmark program, a file of slurm/frameworks"),
+    STRING(LAUNCH(mode), false, "its --mode; absent: none"),
+    {LAUNCH(tasks), .type = DL_FIELD_CHOICE, .choices = task_names, .required = true,
+     .help = "one task per device, one per node (it drives all its devices), or one in all"},
+    {LAUNCH(helpers), .type = DL_FIELD_CHOICE, .choices = helper_names, .has_fallback = true,
+     .fallback = DL_HELPERS_NONE, .help = "processes next to the tasks"},
+    FLAG(LAUNCH(mpi), "tasks find each other through MPI (srun --mpi)"),
+    STRING(LAUNCH(strategy), false, "strategy of the collected runs; absent: `strategy`"),
+    STRING(LAUNCH(backend), false,
+           "backend of the collected runs on GPUs, also the program's; absent: `library`"),
+    STRING(LAUNCH(cpu_backend), false, "the same on CPUs; absent: `cpu_library`, else none"),
+    {LAUNCH(environment), .count_offset = offsetof(struct dl_framework_launch, environment_count),
+     .type = DL_FIELD_STRINGS, .help = "environment of the tasks, as NAME=VALUE"},
+    {.key = NULL},
+};
+static const struct dl_schema launch_schema = {
+    .name = "launch",
+    .summary = "how a Slurm job starts the framework",
+    .size = sizeof(struct dl_framework_launch),
+    .fields = launch_fields,
+};
+
+static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "all_reduce",
+                                                    [DL_FILTER_REDUCE_SCATTER] = "reduce_scatter",
+                                                    [DL_FILTER_ALL_TO_ALL] = "all_to_all",
+                                                    NULL};
+
+static const char *const default_names[] = {
+    [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
+
+static const struct dl_field framework_fields[] = {
+    STRING(TOP(name), true, "name, as in --framework"),
+    STRING(TOP(summary), true, "description in one line"),
+    STRING(TOP(source), true, "key of SOURCES.md for every number without its own"),
+    STRING(TOP(release), true, "release that these constants describe"),
+    {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
+     .type = DL_FIELD_STRINGS,
+     .help = "further values of framework_version that the members of this file cover"},
+    {.key = "behaviour",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_framework, behaviour_name),
+     .required = true,
+     .help = "how gradients are synchronized: a row of `dlmodel list behaviours`"},
+    {AT(sync, library), .type = DL_FIELD_CHOICE, .choices = dl_library_names, .required = true,
+     .help = "collective library on GPUs"},
+    STRING(AT(sync, copy_pattern), false,
+           "how library copy sums: star (default), tree, host, sharded, ring or hierarchical"),
+    CHOICE(AT(sync, cpu_library), dl_library_names,
+           "collective library on CPUs (absent: this mode needs GPUs)"),
+    NUMBER(AT(sync.bucketed, bucket_bytes), 1, 1e12, DL_UNIT_BYTE,
+           "size at which a gradient bucket is closed"),
+    NUMBER(AT(sync.bucketed, first_bucket_bytes), 1, 1e12, DL_UNIT_BYTE,
+           "the same for the first bucket; absent: bucket_bytes"),
+    NUMBER(AT(sync.fusion, fusion_bytes), 1, 1e12, DL_UNIT_BYTE,
+           "fusion buffer: maximum size of a fused collective"),
+    NUMBER(AT(sync.fusion, cycle_s), 1e-6, 1, DL_UNIT_S,
+           "time between two checks for ready gradients"),
+    NUMBER(AT(sync.concatenated, pack_bytes), 0, 1e12, DL_UNIT_BYTE,
+           "gradients are concatenated up to this size; 0: all into one tensor"),
+    NUMBER(AT(sync.kvstore, big_key_elements), 1, 1e12, DL_UNIT_COUNT,
+           "arrays of at least this many elements are split over all servers"),
+    DEFAULT(AT(sync.messages, message_s), 0, 1, DL_UNIT_S, 0,
+            "host time of one message or remote call"),
+    DEFAULT(AT(sync.messages, staged_message_s), 0, 1, DL_UNIT_S, 0,
+            "host time of one message between devices that only the host connects; 0: message_s"),
+    NUMBER(AT(sync.messages, message_copy_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate of serialization and host copies of one message stream; absent: no limit"),
+    DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
+    DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
+            "negotiation of ready tensors, per doubling of nodes"),
+    DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
+            "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
+    DEFAULT(AT(host, dispatch_s), 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
+    DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
+    DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
+    FLAG(AT(kernels, fuses_elementwise),
+         "activations and additions run inside the kernel of the preceding normalization"),
+    DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
+            "width of one synchronized gradient element in fp32"),
+    DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
+            "the same in mixed precision"),
+    DEFAULT(AT(sync, overlap_slowdown_frac), 0, 1, DL_UNIT_NONE, 0,
+            "slowdown of compute while a collective runs"),
+    FLAG(AT(sync.bucketed, buffers_broadcast),
+         "batch-norm statistics are broadcast before each forward pass"),
+    FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
+    FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
+    DEFAULT(AT(memory, context_bytes), 0, 1e12, DL_UNIT_BYTE, 0,
+            "device memory of the framework besides the runtime's context"),
+    DEFAULT(AT(memory, fragmentation_frac), 0, 0.5, DL_UNIT_NONE, 0,
+            "share of device memory lost to the allocator"),
+    CHOICE(AT(memory, allocator), dl_allocator_names,
+           "allocator of device memory (absent: that of kernels_from, else no rounding)"),
+    DEFAULT(AT(input, prefetch_batches), 0, 64, DL_UNIT_COUNT, 1,
+            "batches prepared ahead; 0: input does not overlap with the step"),
+    FLAG(AT(host, single_node), "runs on one host only"),
+    FLAG(AT(host, single_process), "one process issues the kernels of all devices of a node"),
+    FLAG(AT(sync, overlaps_backward), "gradient synchronization starts before backward ends"),
+    DEFAULT(AT(kernels, update_launches_per_tensor), 0, 100, DL_UNIT_COUNT, 1,
+            "optimizer kernels per parameter tensor"),
+    DEFAULT(TOP(residual_sigma_log), 0, 2, DL_UNIT_NONE, 0.15,
+            "spread of log(predicted / measured) beyond kernels and collectives; widens the "
+            "interval"),
+    FLAG(AT(sync, asynchronous),
+         "servers apply each worker's gradients at once; no worker waits for another"),
+    FLAG(AT(input, feeds_pageable), "host-to-device copies of input read pageable memory"),
+    FLAG(AT(input, feeds_whole_batch),
+         "input of all devices is copied to the first one, which passes slices on"),
+    FLAG(AT(input, feeds_each_device),
+         "input of all devices is copied to each of them, which keeps its slice"),
+    FLAG(AT(sync.messages, weights_on_device),
+         "central weights live on the first device instead of the host"),
+    NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate of a copy of the batch inside the framework before each step, not overlapped; "
+           "absent: no copy"),
+    NUMBER(AT(kernels, conv_scale), 0.1, 10, DL_UNIT_NONE,
+           "time of convolutions / time by the device's samples; absent: 1, here and below"),
+    NUMBER(AT(kernels, grouped_scale), 0.1, 50, DL_UNIT_NONE,
+           "the same for grouped and depthwise convolutions"),
+    NUMBER(AT(kernels, stream_scale), 0.1, 10, DL_UNIT_NONE,
+           "the same for bandwidth-bound layers (normalization, activation, pooling, addition)"),
+    NUMBER(AT(kernels, composed_scale), 0.1, 20, DL_UNIT_NONE,
+           "the same for layers composed of many kernels (layer norm, GELU, softmax, dropout)"),
+    NUMBER(AT(kernels, mixed_conv_scale), 0.1, 10, DL_UNIT_NONE, "conv_scale in mixed precision"),
+    NUMBER(AT(kernels, mixed_grouped_scale), 0.1, 50, DL_UNIT_NONE,
+           "grouped_scale in mixed precision"),
+    NUMBER(AT(kernels, mixed_stream_scale), 0.1, 10, DL_UNIT_NONE,
+           "stream_scale in mixed precision"),
+    NUMBER(AT(kernels, mixed_composed_scale), 0.1, 20, DL_UNIT_NONE,
+           "composed_scale in mixed precision; absent: composed_scale, the same kernels with half "
+           "the bytes"),
+    STRING(AT(kernels, kernels_from), false,
+           "framework that runs the same kernels: its factors stand in for those that are absent "
+           "here"),
+    FLAG(AT(kernels, mixed_fuses_elementwise), "fuses_elementwise in mixed precision"),
+    CHOICE(
+        AT(activations, activation_library), dl_library_names,
+        "library of collectives inside a replica that is split within layers (absent: `library`)"),
+    CHOICE(AT(activations, reduce_library), dl_library_names,
+           "the same for collectives that sum activations (absent: activation_library)"),
+    CHOICE(AT(activations, halo_library), dl_library_names,
+           "the same for halo messages (absent: activation_library)"),
+    {AT(activations, filter_backward), .type = DL_FIELD_CHOICE, .choices = filter_backward_names,
+     .has_fallback = true, .fallback = DL_FILTER_ALL_REDUCE,
+     .help = "collective that sums gradients of activations in filter parallelism"},
+    FLAG(AT(activations, channel_detached),
+         "channel parallelism's sums end the graph: backward stops at the last of them"),
+    DEFAULT(AT(activations, activation_s), 0, 1, DL_UNIT_S, 0,
+            "host time of one collective inside a replica"),
+    DEFAULT(AT(activations, activation_peer_s), 0, 1, DL_UNIT_S, 0,
+            "the same, for each device that takes part"),
+    DEFAULT(AT(activations, halo_message_s), 0, 1, DL_UNIT_S, 0, "host time of one halo message"),
+    NUMBER(AT(activations, staged_above_bytes), 1, 1e12, DL_UNIT_BYTE,
+           "larger activations of a layer go through host memory; absent: none do"),
+    NUMBER(AT(activations, staged_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate at which a device's activations pass through host memory"),
+    DEFAULT(AT(activations, spatial_dims), 0, 3, DL_UNIT_COUNT, 0,
+            "maximum number of dimensions that spatial parallelism splits; 0: all"),
+    NUMBER(AT(activations, staged_sum_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "staged_bytes_per_s of activations that are summed; absent: staged_bytes_per_s"),
+    FLAG(AT(activations, activation_direct),
+         "activation_library moves device memory itself, not through host memory"),
+    FLAG(AT(activations, halo_overlaps), "inner positions are computed while halos travel"),
+    FLAG(AT(activations, leader_input),
+         "the first device of a replica reads its input and scatters it"),
+    NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
+           "maximum workspace of a convolution in device memory; absent: no limit"),
+    {TOP(workloads), .type = DL_FIELD_MAP,
+     .count_offset = offsetof(struct dl_framework, workload_count),
+     .help = "network -> how this framework builds it"},
+    {TOP(releases), .type = DL_FIELD_LIST,
+     .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
+     .help = "releases whose constants differ; the members above are those of `release`"},
+    {TOP(sources), .type = DL_FIELD_MAP,
+     .count_offset = offsetof(struct dl_framework, source_count),
+     .help = "member -> key of SOURCES.md"},
+    STRING(TOP(strategy), false,
+           "strategy when the plan names none: a row of `dlmodel list strategies`; absent: data"),
+    {TOP(recompute), .type = DL_FIELD_CHOICE, .choices = dl_recompute_names, .has_fallback = true,
+     .fallback = DL_RECOMPUTE_NONE, .help = "activation recomputation when the plan says nothing"},
+    FLAG(TOP(splits_layers), "supports tensor, pipeline, sequence and expert parallelism"),
+    FLAG(TOP(shards), "can shard optimizer states, gradients and weights (ZeRO)"),
+    NUMBER(AT(kernels, unequal_scale), 0.1, 10, DL_UNIT_NONE,
+           "factor of convolutions with unequal sides (1x7), on top of conv_scale; absent: 1"),
+    NUMBER(AT(kernels, norm_scale), 0.1, 20, DL_UNIT_NONE,
+           "factor of batch normalizations, on top of stream_scale; absent: the device's"),
+    NUMBER(
+        AT(kernels, loss_scale), 0.01, 100, DL_UNIT_NONE,
+        "factor of the loss (cross-entropy in many passes), on top of composed_scale; absent: 1"),
+    DEFAULT(AT(kernels, softmax_matrices), 0, 1024, DL_UNIT_COUNT, 0,
+            "the fused softmax of attention takes multiples of this many score matrices of a rank; "
+            "0: any number"),
+    DEFAULT(AT(kernels, softmax_keys), 0, 1e6, DL_UNIT_COUNT, 0,
+            "maximum number of keys of the fused softmax; 0: any number"),
+    CHOICE(
+        TOP(default_for), default_names,
+        "what takes this framework when the user names none: explain and plot timeline, or search "
+        "of a transformer"),
+    {TOP(launch), .type = DL_FIELD_OBJECT,
+     .count_offset = offsetof(struct dl_framework, has_launch), .child = &launch_schema,
+     .help = "how a Slurm job starts it; absent: `dlmodel slurm` cannot"},
+    {.key = NULL},
+};
+
+const struct dl_schema dl_framework_schema = {
+    .name = "dlmodel-framework",
+    .summary = "a framework in one distributed mode: its behaviour and its constants by version",
+    .size = sizeof(struct dl_framework),
+    .fields = framework_fields,
+    .top_level = true,
+};
