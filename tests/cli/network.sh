@@ -96,7 +96,7 @@ done
 [ -n "$victim" ] && kill -9 "$victim"
 wait $pid
 status=$?
-check 'a rank that dies' 6 'dlmodel-probe-mpi failed.*--resume goes on'
+check 'a rank that dies' 6 'dlmodel-probe-mpi failed.*continue with --resume'
 says 'the profile is not written' [ ! -e "$profile" ]
 finished=$(grep -c '"pass":"net"' "$profile.journal")
 says 'finished samples are kept' [ "$finished" -gt 2 ]

@@ -1,5 +1,5 @@
 /* From a recorded journal of a real quick calibration to a profile: it loads again, its numbers
- * follow from the samples, and what is missing is said. */
+ * follow from the samples, and it names what is missing. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -184,7 +184,7 @@ static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
     choice.only = "read,wirte";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_ERR_USAGE);
     check_contains(err.message, "'write'");
-    /* and what a profile cannot do without: copy, triad, one product by each library */
+    /* plus what every profile needs: copy, triad, one GEMM by each library */
     choice.only = "read";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
     assert_int_equal(b.count, 5);

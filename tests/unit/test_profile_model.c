@@ -1,5 +1,5 @@
-/* What a profile of a recorded quick run (2 cores, OpenBLAS, oneDNN, Open MPI) says about its own
- * samples, as the model reads it. */
+/* The model, with the profile of a recorded quick calibration, predicts the samples behind that
+ * profile. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -52,8 +52,7 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     assert_int_equal(device->unit_count, 2);
     check_close(device->memory_bytes, RUN.host.memory_bytes, 0);
     assert_int_equal(device->surface_count, 4);
-    /* The rate is the best GEMM of either library, the bandwidth the better of copy and triad.
-     */
+    /* The rate is the best GEMM of either library, the bandwidth the better of copy and triad. */
     const struct dl_raw_sample *triad = sample(&journal, "stream", "bytes=67108864", "triad"),
                                *copy = sample(&journal, "stream", "bytes=67108864", "copy");
     check_close(device->memory_bandwidth_bytes_per_s,
@@ -204,7 +203,7 @@ static void one_library_is_enough(void **state) {
                           no_onednn = without(&journal, "matmul", "conv", &arena);
     struct dl_system a = profile_of(&no_openblas, &arena), b = profile_of(&no_onednn, &arena);
     assert_int_equal(a.profile.surface_count, 4);
-    /* convolutions then run by the model's generic shape */
+    /* convolutions then use the generic model */
     assert_int_equal(b.profile.surface_count, 1);
     assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) &&
                 dl_known(dl_device_peak(&b.profile, DL_FP32)));
