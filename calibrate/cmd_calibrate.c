@@ -391,21 +391,21 @@ static enum dl_code compare(struct job *job, struct dl_err *err) {
 
 /* A profile needs the rate of a GEMM; fail before measuring for minutes. */
 static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
-    bool product = false;
+    bool gemm = false;
     for (size_t i = 0; i < job->plan.count; i++) {
         const struct dl_cal_point *p = &job->plan.points[i];
-        const bool is_product = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0 ||
-                                strcmp(p->probe, "gpu-gemm") == 0;
-        product = product || (is_product && dl_cal_unavailable(&job->tools, p) == NULL);
+        const bool is_gemm = strcmp(p->probe, "gemm") == 0 || strcmp(p->probe, "matmul") == 0 ||
+                             strcmp(p->probe, "gpu-gemm") == 0;
+        gemm = gemm || (is_gemm && dl_cal_unavailable(&job->tools, p) == NULL);
     }
-    if (product && job->plan.choice.nodes > 1 && job->tools.program[DL_CAL_PROGRAM_MPI] == NULL) {
+    if (gemm && job->plan.choice.nodes > 1 && job->tools.program[DL_CAL_PROGRAM_MPI] == NULL) {
         return dl_fail(err, DL_ERR_BACKEND,
                        "--nodes %lld: dlmodel-probe-mpi is missing: built without MPI (install "
                        "libopenmpi-dev and rebuild)",
                        (long long)job->plan.choice.nodes);
     }
     DL_TRY(check_only(job, err));
-    if (product) return DL_OK;
+    if (gemm) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND, "no arithmetic probe can run here: %s",
                    job->tools.program[DL_CAL_PROGRAM_CPU] == NULL
                        ? "dlmodel-probe-cpu was not found; set DLMODEL_LIBEXEC to its directory"
@@ -414,7 +414,7 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
 }
 
 /* A machine without a GPU or a build without CUDA is no error, but worth one note. */
-static void say_gpus(const struct job *job) {
+static void note_gpus(const struct job *job) {
     if (job->plan.choice.gpus == 0 && !dl_option_given(job->options, "gpus") &&
         job->plan.choice.only == NULL)
         job->context->note(job->context, "no GPU is measured: %s",
@@ -447,7 +447,7 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
     if (dl_option_given(options, "submit")) return dl_cal_submit(context, options, err);
     DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
     DL_TRY(prepare(&job, &go_on, err));
-    say_gpus(&job);
+    note_gpus(&job);
     if (dl_option_given(options, "dry-run")) {
         return context->output(
             NULL, dl_cal_plan_text(&job.plan, &job.tools, &job.journal, job.format, context->arena),

@@ -119,7 +119,7 @@ static void add_convolution(const struct drawer *d, long n, long c, long f, long
     const char *shape = dl_arena_printf(
         d->adder->arena, "n=%ld c=%ld f=%ld h=%ld r=%ld s=%ld p=%ld", n, c, f, h, r, s, p);
     for (int pass = 0; pass < 3; pass++) {
-        /* No framework asks for the gradient of the images. */
+        /* No framework computes the gradient of the input images. */
         if (c > 3 || pass != 1) add_precisions(d, "gpu-conv", shape, passes[pass], false, 1);
     }
 }

@@ -209,7 +209,7 @@ static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
             link->pieces = NULL;
             link->piece_count = 0;
             link->assumed = true;
-            link->source = "mem";
+            link->source = "unverified";
             link->comment =
                 dl_arena_printf(m->arena,
                                 "Assumed, not measured: %.0f %% of the line rate of %s. "

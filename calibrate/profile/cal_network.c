@@ -95,7 +95,7 @@ static void assume_network(struct dl_cal_maker *m) {
     struct dl_link *link = &m->out->inter;
     if (m->out->has_inter) return;
     link->kind = "ethernet";
-    link->source = "mem";
+    link->source = "unverified";
     link->bandwidth_bytes_per_s = LINE_BYTES_PER_S * TCP_SHARE;
     link->latency_s = TCP_LATENCY_S;
     link->comment =

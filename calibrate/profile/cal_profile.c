@@ -29,7 +29,7 @@ static const char skeleton[] =
     "write is"
     " synced, the read may come from the page cache where the kernel does not drop it.\"}}";
 
-enum { SURFACES_MAX = 32 };
+enum { KERNEL_MODELS_MAX = 32 };
 
 /* "beside" is the older name of the probe. */
 static bool is_concurrent(const struct dl_raw_sample *s) {
@@ -69,7 +69,7 @@ static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
     m->out->collectives =
         dl_arena_alloc(m->arena, DL_CAL_COLLECTIVES_MAX, sizeof *m->out->collectives);
     m->out->profile.kernel_models =
-        dl_arena_alloc(m->arena, SURFACES_MAX, sizeof *m->out->profile.kernel_models);
+        dl_arena_alloc(m->arena, KERNEL_MODELS_MAX, sizeof *m->out->profile.kernel_models);
     m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
     m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
     if (m->out->measurement == NULL || m->out->collectives == NULL ||
@@ -135,7 +135,7 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
 /* A GEMM has no pass of its own: the three passes differ in the transposed operand, which is in the
  * shape. */
 static void gather(struct dl_cal_maker *m) {
-    const char *product = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
+    const char *gemm = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
@@ -143,7 +143,7 @@ static void gather(struct dl_cal_maker *m) {
         k->time_s = s->median_s;
         if (dl_cal_is(s->probe, "conv")) {
             k->kernel = dl_cal_convolution(s);
-        } else if (dl_cal_is(s->probe, product)) {
+        } else if (dl_cal_is(s->probe, gemm)) {
             k->kernel = dl_kernel_gemm(DL_FORWARD, dl_cal_number(s, "m"), dl_cal_number(s, "n"),
                                        dl_cal_number(s, "k"), 1);
             k->kernel.a_trans = dl_cal_number(s, "ta") > 0;
@@ -155,7 +155,7 @@ static void gather(struct dl_cal_maker *m) {
     }
 }
 
-static enum dl_code make_surfaces(struct dl_cal_maker *m, struct dl_err *err) {
+static enum dl_code make_kernel_models(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     static const struct {
         enum dl_op op;
@@ -242,9 +242,9 @@ static void share_host(struct dl_cal_maker *m) {
      * between the devices alone. */
     if (one != NULL && all != NULL) d->together_ratio = fmax(1, fastest_s(all) / fastest_s(one));
     if (copies == NULL) return;
-    const double together =
+    const double aggregate =
         (double)devices * 2 * dl_cal_shape_number(copies->shape, "bytes") / copies->median_s;
-    m->out->host.memory_bandwidth_bytes_per_s = fmax(together, d->memory_bandwidth_bytes_per_s);
+    m->out->host.memory_bandwidth_bytes_per_s = fmax(aggregate, d->memory_bandwidth_bytes_per_s);
 }
 
 static void describe(struct dl_cal_maker *m) {
@@ -283,7 +283,7 @@ enum dl_code dl_cal_profile(const struct dl_cal_journal *journal, const struct d
     const bool gpu = dl_cal_gpu_measured(journal);
     if (!gpu) DL_TRY(make_device(&m, err));
     describe(&m);
-    DL_TRY(gpu ? dl_cal_gpu_device(&m, err) : make_surfaces(&m, err));
+    DL_TRY(gpu ? dl_cal_gpu_device(&m, err) : make_kernel_models(&m, err));
     DL_TRY(dl_cal_network(&m, err));
     if (gpu) DL_TRY(dl_cal_gpu_links(&m, err));
     make_storage(&m);

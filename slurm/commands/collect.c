@@ -185,14 +185,14 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     }
     dl_run_summarize(log.steps, log.step_count, arena, &sum);
     const bool complete = log.ended && log.step_count >= run->steps;
-    const char *says = log.failure != NULL ? log.failure
-                       : log.files == 0    ? "it wrote no log"
-                                           : "see slurm-*.out in its folder";
+    const char *cause = log.failure != NULL ? log.failure
+                        : log.files == 0    ? "it wrote no log"
+                                            : "see slurm-*.out in its folder";
     if (log.step_count < FEWEST_STEPS) {
         c->empty++;
         report(context, c, run->id,
                dl_arena_printf(arena, "%s, %d measured steps, no row: %.300s", state,
-                               log.step_count, says));
+                               log.step_count, cause));
         return DL_OK;
     }
     const char *disturbance = dl_runlog_disturbance(&log, arena);
@@ -202,7 +202,7 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->incomplete++;
         report(context, c, run->id,
                dl_arena_printf(arena, "%s after %d of %" PRId64 " steps; those are kept: %.300s",
-                               state, log.step_count, run->steps, says));
+                               state, log.step_count, run->steps, cause));
     }
     if (disturbance != NULL) {
         c->disturbed++;

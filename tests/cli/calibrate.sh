@@ -83,7 +83,7 @@ cal() { PATH=$slow_path run calibrate "$@"; }
 cal --list
 check '--list' 0
 for p in gemm matmul conv stream write read pingpong allreduce; do has "--list names $p" "$p"; done
-has '--list says why there are no GPU probes' 'gpu-gemm +no .*dlmodel-probe-cuda is not there'
+has '--list says why there are no GPU probes' 'gpu-gemm +no .*dlmodel-probe-cuda is missing'
 has '--list says why MPI cannot run' '(pingpong|allreduce) .* no .*(mpirun|MPI)'
 cal --list --json
 has '--list --json' '"name": *"gemm"'
@@ -94,7 +94,7 @@ says '--dry-run writes nothing' [ ! -e "$profile" -a ! -e "$journal" ]
 
 # A whole run
 cal --quick -o "$profile"
-check 'a run without MPI' 0 'left out'
+check 'a run without MPI' 0 'pingpong skipped: dlmodel-probe-mpi is missing'
 has 'the summary names the profile' 'p\.json'
 says 'the journal is gone' [ ! -e "$journal" ]
 all=$(grep -c '"median_s"' "$profile")
@@ -136,7 +136,7 @@ cal --quick --only stream -o "$profile"
 check '--only' 0
 says '--only keeps the other samples' [ "$(grep -c '"median_s"' "$profile")" -eq "$all" ]
 
-# Probes that fail: 6, a sentence, the old profile untouched, --resume goes on
+# Probes that fail: 6, a sentence, the old profile untouched, --resume continues
 # (the profile is removed first: --only would take the other samples from it)
 rm -f "$profile"
 cal --quick --only gemm,stream -o "$profile"
@@ -162,7 +162,7 @@ done
 FAKE_FAIL='10 skip' && export FAKE_FAIL
 rm -f "$profile"
 cal --quick --only gemm,stream -o "$profile"
-check 'a point that the machine refuses is left out' 0 'left out: no room'
+check 'a point that the machine refuses is skipped' 0 'skipped: no room'
 says 'the other samples are there' [ "$(grep -c '"median_s"' "$profile")" -eq $((few - 1)) ]
 FAKE_FAIL='10 noise'
 cal --quick --only gemm,stream -o "$profile"
@@ -282,7 +282,7 @@ check '--nodes outside an allocation' 2 'no allocation here.*--hostfile'
 cal --hostfile "$work/none" --quick
 check '--hostfile without --nodes' 2 'go with --nodes'
 cal --nodes 2 --quick --launcher 'false {ranks}' -o "$work/nodes.json"
-check '--nodes without a probe program for MPI' 6 'dlmodel-probe-mpi is not there'
+check '--nodes without a probe program for MPI' 6 'dlmodel-probe-mpi is missing'
 says 'nothing is written' [ ! -e "$work/nodes.json" ]
 cal --nosuch
 check 'an unknown option' 2 'nosuch'

@@ -58,7 +58,7 @@ check 'probe-nccl without a driver' 6 'no NVIDIA driver'
 probe nodevice 1 cuda --points gpu-gemm "$square" fwd 0.01
 check 'no device' 6 'no GPU is visible'
 probe exclusive 1 cuda --points gpu-gemm "$square" fwd 0.01
-check 'a device in exclusive use' 6 'serves one alone.*CUDA_VISIBLE_DEVICES'
+check 'a device in exclusive use' 6 'exclusive use by another process.*CUDA_VISIBLE_DEVICES'
 probe busy 1 cuda --points gpu-gemm "$square" fwd 0.01
 check 'a device that another process uses' 6 'in use by process 4242.*DLMODEL_GPU_BUSY'
 DLMODEL_GPU_BUSY=1 && export DLMODEL_GPU_BUSY
@@ -70,11 +70,11 @@ check 'a device that is busy with what NVML does not name' 6 '60 % busy'
 probe hot 1 cuda --points gpu-gemm "$square" fwd 0.01
 check 'a throttled device' 0
 says 'throttled: all blocks are marked' sh -c "grep -q '\"preempted\":[1-9]' '$work/out'"
-says 'throttled: the facts say so' sh -c "case '$(value gpu_disturbed)' in *' 0 too hot'*) exit 1 ;; *'too hot'*) exit 0 ;; *) exit 1 ;; esac"
+says 'throttled: the facts say so' sh -c "case '$(value gpu_disturbed)' in *' 0 thermal throttling'*) exit 1 ;; *'thermal throttling'*) exit 0 ;; *) exit 1 ;; esac"
 has 'the clock stands with the sample' '"clock_hz":765000000'
 probe shared 1 cuda --points gpu-gemm "$square" fwd 0.01 gpu-host bytes=67108864 h2d_pageable 1.5
 check 'a process comes while measuring' 0
-says 'shared: the facts say so' sh -c "case '$(value gpu_disturbed)' in *' 0 beside another'*) exit 1 ;; *'beside another'*) exit 0 ;; *) exit 1 ;; esac"
+says 'shared: the facts say so' sh -c "case '$(value gpu_disturbed)' in *' 0 concurrent processes'*) exit 1 ;; *'concurrent processes'*) exit 0 ;; *) exit 1 ;; esac"
 probe wrong 1 cuda --points gpu-gemm "$square" fwd 0.01
 check 'a product that is wrong' 6 'wrong result at element'
 probe - 1 cuda --points gpu-gemm "$square prec=nosuch" fwd 0.01
@@ -136,12 +136,12 @@ probe - 2 nccl --spawn 2 --points nccl-allreduce 'bytes=64 ranks=4' gpu 0.01
 has 'more ranks than there are' '"skipped".*4 ranks on 1 nodes'
 FAKE_RANK=1 FAKE_CALL=7 && export FAKE_RANK FAKE_CALL
 probe die 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
-check 'a rank that dies' 6 'rank 1 of 3 .* was ended by signal 9'
+check 'a rank that dies' 6 'rank 1 of 3 .* was killed by signal 9'
 FAKE_CALL=7 DLMODEL_PATIENCE_S=1 && export FAKE_CALL DLMODEL_PATIENCE_S
 probe mute 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
 check 'a rank that hangs in a collective is named' 6 'rank 1 of 3 hangs: .* after 1 s'
 probe late 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
-check 'a rank that does not join' 6 'a communicator was not made'
+check 'a rank that does not join' 6 'the communicator was not created'
 probe stopped 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
 check 'a rank that hangs between collectives is named' 6 'rank 1 of 3 hangs: it has not answered for 1 s'
 unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
@@ -149,7 +149,7 @@ rm -f "$work"/fake-nccl-* # of ranks that never met
 probe wrong 2 nccl --spawn 2 --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01
 check 'a collective that is wrong' 6 'wrong result'
 probe - 2 nccl --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01
-check 'neither launcher nor --spawn' 6 'start it by mpirun or srun'
+check 'neither launcher nor --spawn' 6 'start this program with mpirun or srun'
 # As Slurm starts them: two tasks on one node, which learn from their environment who they are
 slurm_task() {
     SLURM_PROCID=$1 SLURM_LOCALID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1 SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$ SLURM_STEP_ID=1 \
@@ -186,13 +186,13 @@ if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe
     DLMODEL_MPI_CUDA=0 && export DLMODEL_MPI_CUDA
     messages -
     check 'MPI without GPUs' 0
-    says 'MPI without GPUs: both are left out with the reason' [ "$(grep -c 'does not take device buffers' "$work/out")" -eq 2 ]
+    says 'MPI without GPUs: both are left out with the reason' [ "$(grep -c 'does not support device buffers' "$work/out")" -eq 2 ]
     DLMODEL_MPI_CUDA=1
     messages -
     check 'MPI from device memory is right' 0
     says 'MPI from device memory: two samples' [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
     messages wrong
-    says 'MPI from device memory that is wrong' grep -q 'a message arrived changed' "$work/err"
+    says 'MPI from device memory that is wrong' grep -q 'a message delivered wrong data' "$work/err"
     messages nodevice
     has 'MPI without a device' 'no GPU is visible'
     cp "$real_mpi" "$work/bin/"
@@ -266,7 +266,7 @@ rm -f "$work/lacking/libnvidia-ml.so.1"
 LD_LIBRARY_PATH=$work/lacking "$fakes/dlmodel-probe-cuda" --points gpu-gemm "$square" fwd 0.01 > "$work/out" 2> "$work/err"
 status=$?
 check 'without NVML' 0
-has 'without NVML it says what was not watched' '"nvml","value":"not there'
+has 'without NVML it says what was not watched' '"nvml","value":"not installed'
 
 gpu - 2 calibrate --dry-run --csv
 check 'the plan' 0
@@ -285,7 +285,7 @@ gpu - 1 calibrate --dry-run --csv --gpus 0
 hasnt '--gpus 0' '^gpu'
 has '--gpus 0: the CPU' '^conv,'
 gpu - 1 calibrate --dry-run --gpus 3
-check '--gpus beyond what is there' 2 '1 are visible'
+check '--gpus beyond what is there' 2 'only 1 are visible'
 gpu nodriver 1 calibrate --dry-run --gpus 1
 check '--gpus without a driver' 6 'no NVIDIA driver'
 gpu - 1 calibrate --dry-run --csv --quick --workload vgg16
@@ -328,13 +328,13 @@ check 'a wrong result ends it' 6 'wrong result.*--resume'
 says 'a wrong result: the old profile is untouched' cmp -s "$profile" "$work/before.json"
 rm -f "$journal"
 gpu small 1 calibrate --quick --budget 0.5 --only gpu-gemm,gpu-copy -o "$work/small.json"
-check 'a device with little memory: what does not fit is left out' 0 'gpu-(gemm|copy) left out: room .*out of memory'
+check 'a device with little memory: what does not fit is skipped' 0 'gpu-(gemm|copy) skipped: allocating .*out of memory'
 
 # A rank dies, then all is well again
 FAKE_RANK=1 FAKE_CALL=400 && export FAKE_RANK FAKE_CALL
 rm -f "$profile"
 gpu die 2 calibrate --quick --budget 0.5 --only nccl-allreduce,nccl-broadcast -o "$profile"
-check 'a rank dies' 6 'ended by signal 9.*--resume goes on'
+check 'a rank dies' 6 'killed by signal 9.*continue with --resume'
 kept=$(grep -c '"sample"' "$journal")
 says 'a rank dies: finished samples are kept' [ "$kept" -gt 3 ]
 unset FAKE_RANK FAKE_CALL
@@ -346,7 +346,7 @@ says '--resume keeps the samples' [ "$(grep -c '"median_s"' "$profile")" -gt "$k
 rm -f "$profile"
 FAKE_RANK=1 FAKE_CALL=400 DLMODEL_PATIENCE_S=2 && export FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
 gpu mute 2 calibrate --quick --budget 0.5 --only nccl-allreduce,nccl-broadcast -o "$profile"
-check 'a rank hangs' 6 'rank 1 of 2 hangs.*--resume goes on'
+check 'a rank hangs' 6 'rank 1 of 2 hangs.*continue with --resume'
 unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
 gpu - 2 calibrate --quick --resume -o "$profile"
 check 'after a rank that hung --resume completes' 0
@@ -405,7 +405,7 @@ fi
 # Without a GPU the CPU part is done, and what was left out is said
 if [ -x "$work/bin/dlmodel-probe-cpu" ] && "$work/bin/dlmodel-probe-cpu" --list | grep -Eq '"name":"(gemm|matmul)"\}' && [ -z "${SANITIZED-}" ]; then
     gpu nodriver 1 calibrate --quick --budget 0.1 -o "$work/cpu.json"
-    check 'no GPU: the CPU part' 0 'GPU left out: no NVIDIA driver'
+    check 'no GPU: the CPU part' 0 'no GPU is measured: no NVIDIA driver'
     says 'no GPU: a profile of the CPU' grep -q '"local-cpu"' "$work/cpu.json"
 fi
 
@@ -428,6 +428,6 @@ printf '#!/bin/sh\necho "invalid partition" >&2\nexit 1\n' > "$work/path/sbatch"
 PATH=$work/path run calibrate --submit -o "$profile"
 check '--submit: sbatch refuses' 6 'invalid partition'
 run calibrate --submit -o -
-check '--submit to standard output' 2 'give -o FILE'
+check '--submit to standard output' 2 'needs -o FILE'
 PATH=$usual
 says 'nothing of the fakes is left' [ -z "$(find "$work" -name 'fake-nccl-*')" ]

@@ -54,7 +54,7 @@ net_hosts 3 > "$work/hosts"
 # A run over three hosts, one of which is not there and one of which is slow
 echo "${NET}9" >> "$work/hosts"
 cal --quick --nodes 4 --hostfile "$work/hosts" --only $only --budget 6 -o "$profile"
-check 'calibrate --nodes 4 with a host that is not there' 0 "node ${NET}9 left out"
+check 'calibrate --nodes 4 with a host that is not there' 0 "node ${NET}9 excluded"
 sed -n '/"inter"/,/}/p' "$profile" > "$work/inter"
 between 'the rate of the network (1 Gbit/s)' bandwidth_bytes_per_s 0.5e8 1.45e8
 between 'the latency of the network' latency_s 1e-6 5e-3
@@ -75,7 +75,7 @@ check 'predict takes the profile' 0
 tc -n "${NET}3" qdisc replace dev eth0 root tbf rate 100mbit burst 32kb latency 50ms
 net_hosts 3 > "$work/hosts"
 cal --quick --nodes 3 --hostfile "$work/hosts" --only allreduce --budget 2 -o "$profile"
-check 'a slow node is left out' 0 "node ${NET}3 left out: its messages take [0-9.]+ times"
+check 'a slow node is excluded' 0 "node ${NET}3 excluded: its messages take [0-9.]+ times"
 says 'the others are kept' grep -q '"fit_allreduce_net_2_1"' "$profile"
 says 'no rank set needs the slow node' [ "$(grep -c 'fit_allreduce_net_3' "$profile")" -eq 0 ]
 
@@ -96,7 +96,7 @@ done
 [ -n "$victim" ] && kill -9 "$victim"
 wait $pid
 status=$?
-check 'a rank that dies' 6 'dlmodel-probe-mpi failed.*--resume goes on'
+check 'a rank that dies' 6 'dlmodel-probe-mpi failed.*continue with --resume'
 says 'the profile is not written' [ ! -e "$profile" ]
 finished=$(grep -c '"pass":"net"' "$profile.journal")
 says 'finished samples are kept' [ "$finished" -gt 2 ]

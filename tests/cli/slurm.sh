@@ -15,9 +15,9 @@ check 'no subcommand' 2 'script, submit, status, collect or cancel'
 run slurm submitt
 check 'unknown subcommand' 2 "did you mean 'submit'"
 run slurm submit --framework pytorch-ddp
-check 'no site' 2 'which cluster.*--site.*iris'
+check 'no site' 2 'no site: .*--site.*iris'
 run slurm submit --site irris --framework pytorch-ddp
-check 'unknown site' 2 "no site 'irris'.*iris"
+check 'unknown site' 2 "unknown site 'irris'.*iris"
 run slurm submit --site iris
 check 'no framework' 2 '--framework NAME'
 run slurm submit --site iris --framework pytorch-dpp
@@ -40,7 +40,7 @@ check 'one process on two nodes' 2 'one process on one node'
 run slurm submit --site iris --framework pytorch-ddp --devices-per-node 5 --dry-run
 check 'more devices than there are' 2 'a node of site .iris. has 4'
 run slurm submit --site iris --framework pytorch-ddp --global-batch 10 --dry-run
-check 'a batch that does not divide' 2 'do not divide over 4 devices'
+check 'a batch that does not divide' 2 'are not divisible by 4 devices'
 run slurm submit --site iris --framework custom --dry-run
 check 'custom without a command' 2 'COMMAND'
 run slurm submit --site iris --framework pytorch-ddp --dry-run -- ./x
@@ -48,7 +48,7 @@ check 'a command without custom' 2 'framework custom'
 run slurm submit --site iris --framework pytorch-ddp --workload resnet50 --input seq128 --dry-run
 check 'a sequence for an image network' 2 'seq128'
 run slurm script --site iris --framework pytorch-ddp --nodes 1,2
-check 'script of two jobs' 2 'prints one job, and 2'
+check 'script of two jobs' 2 'prints one job, but 2'
 run slurm submit --site iris --framework pytorch-ddp --profile --devices-per-node 2 --dry-run
 check 'profile of two devices' 2 'one device'
 run slurm script --site iris --framework mxnet-dist-sync --profile --nodes 2
@@ -60,7 +60,7 @@ hasnt 'without servers' '--role=server'
 run slurm status --dir "$work/nothing"
 check 'no folder of runs' 3 'cannot open the folder of runs'
 run slurm collect surplus
-check 'a surplus word' 2 'with --dir'
+check 'a surplus word' 2 'use --dir'
 printf '{"format":"dlmodel-site","version":1,"name":"a","summary":"b","system":"c","device":"gpu","devices_per_node":1,"partitoin":"x"}' > "$work/bad.json"
 run slurm submit --site "$work/bad.json" --framework pytorch-ddp
 check 'a misspelt key of a site file' 3 'bad\.json:1:.*partitoin.*partition'
@@ -72,7 +72,7 @@ check 'a newline in a directive' 2 'partition: expected text without control cha
 
 # What was asked for
 run slurm submit --site iris --framework horovod-tensorflow --workload resnet50 --nodes 1-16*2 --repeat 3 --dry-run --csv
-check 'a scaling study in one line' 0 'at most 4 nodes'
+check 'a scaling study in one line' 0 'limits jobs to 4 nodes'
 has 'its last job' '^horovod-tensorflow-resnet50-n16x4-b32-r3,horovod-tensorflow,resnet50,16,4,7,32,50,,'
 [ "$(wc -l < "$work/out")" -eq 16 ] && echo 'ok fifteen jobs' || bad 'fifteen jobs' 'wrong count'
 DLMODEL_SITE=iris run slurm submit --framework pytorch-ddp,horovod-pytorch --workload resnet50,vgg16 --dry-run --json
@@ -84,7 +84,7 @@ run slurm submit --framework pytorch-ddp --dry-run
 check 'site of the user' 0
 rm -r "$work/.config"
 PATH=$work/nothing run slurm submit --site iris --framework pytorch-ddp --dir "$work/no slurm"
-check 'no Slurm here' 6 'sbatch is not there'
+check 'no Slurm here' 6 'sbatch is not in PATH'
 
 # Hostile names: the script runs under commands of our own, nothing of the names runs, and each arrives as it is.
 mkdir -p "$work/bin"
@@ -124,7 +124,7 @@ check 'collect' 0 '3 runs complete \(1 disturbed in all\), 2 incomplete but kept
 cp "$work/runs.csv" "$work/out"
 has 'the columns of runs' '^id,source,system,framework,strategy,backend,workload,input,precision,optimizer,nodes,devices_per_node,batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,notes,'
 has 'a complete run: median of the steps without warm-up' '^r0000,.*,iteration,0\.11,s,median of 20 steps,1000,COMPLETED,'
-has 'an outlier is left out and said' '^r0001,.*median of 19 steps; 1 outliers left out'
+has 'an outlier is excluded, and the notes say so' '^r0001,.*median of 19 steps; 1 outliers excluded'
 has 'a disturbed run is marked' '^r0002,.*disturbed: other processes used 40 % of a node.s cores during the run.*,yes,'
 has 'a run that was cut off keeps its steps' '^r0003,.*incomplete: TIMEOUT after 12 of 20 steps; 1 damaged log lines'
 has 'a run of a dead node keeps its steps' '^r0004,.*incomplete: NODE_FAIL after 5 of 20 steps'
@@ -181,14 +181,14 @@ if grep -q '^other,.*,kept,' "$work/older.csv" && grep -q ',framework_version$' 
 printf '{"format":"dlmodel-run",' > "$work/spool/r0001/run.json"
 : > "$work/spool/r0000/bench-00000.jsonl"
 run slurm collect --dir "$work/spool" -o "$work/damaged.csv"
-check 'damaged folders are named' 0 '1 folders were left out.*r0001/run\.json'
+check 'damaged folders are named' 0 '1 folders were skipped.*r0001/run\.json'
 
 # cancel touches named runs alone
 # shellcheck disable=SC2016
 printf '#!/bin/sh\nprintf "%%s\\n" "$@" > "%s/cancelled"\n' "$work" > "$work/bin/scancel"
 chmod +x "$work/bin/scancel"
 run slurm cancel --dir "$work/spool"
-check 'cancel what' 2 'which runs'
+check 'cancel what' 2 'missing names of runs'
 run slurm cancel r0006 nonsense --dir "$work/spool"
 check 'cancel of an unknown run' 2 'not in .*nothing was cancelled'
 run slurm cancel r0006 --dir "$work/spool"

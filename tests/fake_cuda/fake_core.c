@@ -47,7 +47,8 @@ double fake_decode(enum fake_type type, const void *in) {
     return bits >> (exponent + fraction) & 1 ? -magnitude : magnitude;
 }
 
-/* The nearest of two neighbours, found by trying: slow, and another way than that of the probes. */
+/* The nearest representable value, found by search: slow, and independent of the code of the
+ * probes. */
 void fake_encode(enum fake_type type, double value, void *out) {
     unsigned char b[2] = {0};
     int exponent, fraction;
@@ -110,7 +111,8 @@ void *fake_area_make(size_t bytes) {
     return NULL;
 }
 
-static void forget(const char *from, const char *to) { /* the rules of results wholly inside */
+static void forget(const char *from,
+                   const char *to) { /* drops the rules of results that lie entirely inside */
     for (size_t i = 0; i < op_count; i++) {
         if (ops[i].out != NULL && ops[i].out >= from &&
             ops[i].out + ops[i].count * fake_bytes(ops[i].type) <= to)
@@ -134,7 +136,7 @@ size_t fake_area_bytes(void) {
     return sum;
 }
 
-/* The present content of the memory, without the rules. */
+/* The stored content of the memory, without the rules. */
 static const char *stored(const struct fake_area *a, const char *address) {
     const size_t offset = (size_t)(address - a->base);
     return a->period > 0 && offset < a->filled ? a->base + offset % a->period : address;
@@ -158,8 +160,8 @@ void fake_record(struct fake_op op) {
     }
     a->written = true;
     op.sequence = ++sequence;
-    /* An earlier result in the same place: the last but this may be an operand, those before it are
-     * gone. */
+    /* Earlier results at the same address: the last one may be an operand, older ones are dropped.
+     */
     size_t last = MOST_OPS;
     for (size_t i = 0; i < op_count; i++) {
         if (ops[i].out != op.out || ops[i].count != op.count || ops[i].type != op.type) continue;

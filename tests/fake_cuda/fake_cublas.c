@@ -79,7 +79,7 @@ static enum fake_type type_of(cudaDataType type) {
 }
 
 /* n: m, n, k, lda, ldb, stride_a, stride_b, stride_c, ta, tb; column-major */
-static double product(const struct fake_op *op, size_t index) {
+static double gemm_value(const struct fake_op *op, size_t index) {
     const size_t m = (size_t)op->n[0], k = (size_t)op->n[2], lda = (size_t)op->n[3],
                  ldb = (size_t)op->n[4];
     const size_t batch = index / (size_t)op->n[7], i = index % (size_t)op->n[7] % m,
@@ -116,7 +116,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                  .count = (size_t)stride_c * (size_t)count,
                                  .type = type_of(type_c),
                                  .in_type = type_of(type_a),
-                                 .value = product,
+                                 .value = gemm_value,
                                  .in = {a, b},
                                  .n = {m, n, k, lda, ldb, (long)stride_a, (long)stride_b,
                                        (long)stride_c, ta == CUBLAS_OP_T, tb == CUBLAS_OP_T},

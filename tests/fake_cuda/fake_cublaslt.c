@@ -1,4 +1,4 @@
-/* fake_cublaslt.c - cuBLASLt of the fake device: fp8 products, A transposed. */
+/* fake_cublaslt.c - cuBLASLt of the fake device: fp8 GEMM with A transposed. */
 #include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static double product(const struct fake_op *op, size_t index) {
+static double gemm_value(const struct fake_op *op, size_t index) {
     const size_t m = (size_t)op->n[0], k = (size_t)op->n[1], i = index % m, j = index / m;
     double sum = 0;
     for (size_t l = 0; l < k; l++)
@@ -110,7 +110,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
     fake_record((struct fake_op){.out = out,
                                  .count = (size_t)(m * n),
                                  .type = FAKE_BF16,
-                                 .value = product,
+                                 .value = gemm_value,
                                  .in = {a, b},
                                  .n = {(long)m, (long)k}});
     return CUBLAS_STATUS_SUCCESS;

@@ -10,7 +10,7 @@
 
 struct CUevent_st {
     double time_s;
-    bool pending; /* recorded, and nobody has waited */
+    bool pending; /* recorded, but not waited for */
 };
 struct CUstream_st {
     int unused;
@@ -154,7 +154,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream) {
     (void)stream;
     bool good = false;
-    /* a pageable copy goes through memory of the driver: so that it takes the host some time */
+    /* a pageable copy is staged by the driver, which takes host time */
     static char *scratch;
     enum { SCRATCH = 1 << 20 };
     if (scratch == NULL) scratch = malloc(SCRATCH);
@@ -200,8 +200,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     event->pending = true;
     return cudaSuccess;
 }
-/* The host is infinitely fast: at the first question nothing is done, at the next what waits for no
- * other process is. */
+/* The host is infinitely fast: the first query returns not ready, the next one ready unless another
+ * process is pending. */
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     const bool first = event->pending;
     if (fake_pending != NULL) return fake_pending() ? cudaErrorNotReady : cudaSuccess;

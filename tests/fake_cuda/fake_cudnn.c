@@ -1,5 +1,5 @@
-/* fake_cudnn.c - cuDNN of the fake device: convolution in any number of dimensions, by another
- * order of loops than the probes check with, and the rest in fake_cudnn_layer.c. */
+/* fake_cudnn.c - cuDNN of the fake device: convolution in any number of dimensions, with another
+ * loop order than the checks of the probes. Other layers: fake_cudnn_layer.c. */
 #include <cudnn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,7 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t c, cudnnM
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Do shapes and groups fit each other, as the library would check? */
+/* Checks shapes and groups as the library does. */
 static bool fits(const struct fakeTensor *x, const struct fakeTensor *w, const struct fakeTensor *y,
                  const struct fakeConvolution *c) {
     if (x->dims != c->dims + 2 || w->dims != x->dims || y->dims != x->dims || x->type != w->type ||
@@ -166,7 +166,7 @@ static double forward(const struct fake_op *op, size_t index) {
     return sum;
 }
 
-/* All output positions are tried: slow, and plainly right. */
+/* Tries all output positions: slow, but obviously correct. */
 static double data(const struct fake_op *op, size_t index) {
     struct shape s;
     long at[3];

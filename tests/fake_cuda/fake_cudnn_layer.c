@@ -1,4 +1,4 @@
-/* fake_cudnn_layer.c - batch normalisation, relu, max pooling and softmax of the fake cuDNN. */
+/* fake_cudnn_layer.c - batch normalization, relu, max pooling and softmax of the fake cuDNN. */
 #include <cudnn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t out, cudnnTe
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* `arrays` of the input's size move. */
+/* Traffic: `arrays` times the size of the input. */
 static void spend(const struct fakeTensor *t, double arrays) {
     fake_kernel((double)t->count, arrays * (double)t->count * (double)fake_bytes(t->type), FAKE_F32,
                 false, 1e9, 1e9, 1e9);
@@ -69,7 +69,7 @@ static double in(const struct fake_op *op, int operand, size_t i) {
     return fake_load(op->in[operand], op->in_type, i, op->sequence);
 }
 
-/* ---- normalisation; in: x, scale, bias, dy ---- */
+/* ---- normalization; in: x, scale, bias, dy ---- */
 
 struct moments {
     double mean, inverse, dy, dy_hat;
@@ -227,8 +227,7 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, cudnnPoolingDescriptor_t p, 
 
 /* ---- softmax over all but the first extent; in: x or y, dy ---- */
 
-/* Sums over the row that was asked for last: a product behind a softmax asks for every element of a
- * row. */
+/* Caches the sums of the last row: a GEMM after a softmax reads every element of a row. */
 static struct {
     unsigned sequence;
     size_t first;

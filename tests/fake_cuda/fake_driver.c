@@ -1,5 +1,5 @@
-/* fake_driver.c - the CUDA driver of the fake device, as MPI's probes load it: device memory is the
- * process's own, so that an MPI that knows nothing of GPUs moves it. */
+/* fake_driver.c - the CUDA driver of the fake device for the MPI probes: device memory is memory of
+ * the process, so that an MPI without CUDA support can transfer it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* fake_gpu.h - a GPU that is none: the core of the fake CUDA libraries of these tests. No kernel
- * runs. Each call moves a clock by the time that a simple machine would take (see fake_kernel), and
- * is remembered as a rule for the elements of its result; an element is computed when it is copied
- * to the host. So layers of any size cost nothing, and a probe that passes wrong sizes, pointers or
- * strides gets wrong numbers, as on a real device. */
+/* fake_gpu.h - a simulated GPU: the core of the fake CUDA libraries of these tests. No kernel runs.
+ * Each call advances a clock by the time of a simple machine (see fake_kernel) and is recorded as a
+ * rule for the elements of its result; an element is computed when it is copied to the host. Layers
+ * of any size are therefore cheap, and a probe that passes wrong sizes, pointers or strides gets
+ * wrong numbers, as on a real device. */
 #ifndef TESTS_FAKE_CUDA_FAKE_GPU_H
 #define TESTS_FAKE_CUDA_FAKE_GPU_H
 
@@ -19,8 +19,8 @@ void fake_encode(enum fake_type type, double value, void *out);
 
 int fake_capability(void);
 
-/* Result of one call: `count` elements at `out`. value() may use the operands as they were before
- * it. */
+/* The result of one call: `count` elements at `out`. value() uses the operands as they were before
+ * the call. */
 struct fake_op {
     char *out;
     size_t count;
@@ -35,20 +35,20 @@ struct fake_op {
 void fake_record(struct fake_op op);
 /* Element `index` of an array as it was before the call `before` (of `op->sequence`). */
 double fake_load(const void *array, enum fake_type type, size_t index, unsigned before);
-/* Of a device allocation that was filled from its beginning with a repeated pattern: descriptor of
- * the memory, length of the pattern, offset of `address` in it. false: not such memory. NCCL's
- * fakes read each other's operands this way. */
+/* For a device allocation filled with a repeated pattern: file descriptor of the memory, length of
+ * the pattern, offset of `address`. false: other memory. The NCCL fakes read each other's operands
+ * this way. */
 bool fake_pattern(const void *address, int *fd, size_t *period, size_t *offset);
 
-/* The device works for so long. */
+/* Advances the clock of the device. */
 void fake_spend(double seconds);
 /* time = 4 us + the larger of flop / rate and bytes / 800 GB/s, with a deterministic scatter of 2
- * %; rate by precision and by the sides of the product (a side of 48 runs at half rate). */
+ * %; rate by precision and by the sides of the GEMM (a side of 48 runs at half rate). */
 void fake_kernel(double flop, double bytes, enum fake_type type, bool tf32, double m, double n,
                  double k);
 double fake_clock(void);
 
-/* Something outside that must happen before the device is done; NULL: nothing. */
+/* Whether the device still waits for another process; NULL: it never does. */
 extern bool (*fake_pending)(void);
 
 #endif

@@ -9,7 +9,7 @@ struct fake_area {
     char *base;
     size_t bytes;
     size_t period, filled; /* the first `filled` bytes repeat the first `period` */
-    int fd;                /* other processes reach it through this */
+    int fd;                /* by which other processes map it */
     bool written;          /* calls have results in it */
 };
 struct fake_area *fake_area_of(const void *address);

@@ -1,7 +1,7 @@
-/* fake_nccl.c - NCCL between processes of one host. A file in shared memory holds, for each rank,
- * how many collectives it has begun and where its operands are; an element of a result is read from
- * the other process's device memory when it is asked for. A collective has ended when all ranks
- * have begun it: a rank that never comes leaves the others waiting. */
+/* fake_nccl.c - NCCL between processes of one host. A file in shared memory holds, per rank, the
+ * number of started collectives and the location of its operands; elements of a result are read
+ * from the device memory of the other process on demand. A collective ends when all ranks have
+ * started it: a rank that never does leaves the others waiting. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ struct ncclComm {
     unsigned begun;
     char path[128];
 };
-static struct ncclComm *waiting; /* whose last collective cudaEventQuery asks about */
+static struct ncclComm *waiting; /* whose last collective cudaEventQuery checks */
 
 ncclResult_t ncclGetVersion(int *version) {
     *version = 22809;
@@ -173,7 +173,7 @@ static double of_peer(const struct fake_op *op, size_t i) {
     return remote(s, &s->to[c->rank], i);
 }
 
-/* All ranks come; `share` of the bytes crosses each link at 100 GB/s. */
+/* Waits for all ranks; `share` of the bytes crosses each link at 100 GB/s. */
 static ncclResult_t begin(ncclComm_t c, const void *send, double bytes, double factor) {
     struct slot *s = &c->board->slots[c->rank];
     c->begun++;

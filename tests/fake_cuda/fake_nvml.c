@@ -1,4 +1,4 @@
-/* fake_nvml.c - NVML of the fake device: the functions that the probes look up, by their exported
+/* fake_nvml.c - NVML of the fake device: the functions that the probes load, under their exported
  * names. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { FIRST_BUS = 0x3b, LINKS_A_PEER = 2 };
 
-/* Declared here: there is no header of it. */
+/* Prototypes, because no header declares them. */
 int nvmlInit_v2(void);
 int nvmlSystemGetDriverVersion(char *out, unsigned size);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **out);
@@ -73,12 +73,13 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) {
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) {
     (void)device;
-    *reasons = fake_plays("hot") ? 0x40 : 0x4; /* heat; or the power limit, which is usual */
+    *reasons =
+        fake_plays("hot") ? 0x40 : 0x4; /* temperature, or the power limit, which is common */
     return 0;
 }
 
-/* The own process once it has a context; "busy": another before it; "shared": another once the
- * first two questions, before any measurement, were answered. */
+/* This process once it has a context; "busy": another one from the start; "shared": another one
+ * after the first two queries, which precede all samples. */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                             struct dl_nvml_process *list) {
     static int asked;

@@ -45,7 +45,7 @@ static int64_t now_ns(void) {
     return t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
-/* With offloads: a frame may be 64 KiB of TCP, cut up by whoever needs it smaller. */
+/* With offloads, a frame may hold 64 KiB of TCP, which the receiver splits. */
 static int open_tap(int number) {
     struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
     int header = HEADER;
@@ -62,7 +62,7 @@ static int open_tap(int number) {
 
 static void put(int to, const unsigned char *data, size_t bytes, int64_t due_ns) {
     struct queue *q = &queues[to];
-    if (q->count == QUEUE) return; /* as a switch does: TCP sends again */
+    if (q->count == QUEUE) return; /* as a switch does: TCP retransmits */
     struct frame *f = &q->frames[(q->first + q->count) % QUEUE];
     f->data = malloc(bytes);
     if (f->data == NULL) return;
@@ -72,7 +72,7 @@ static void put(int to, const unsigned char *data, size_t bytes, int64_t due_ns)
     q->count++;
 }
 
-/* Frames that are due go out. Returns when the next one is, or INT64_MAX. */
+/* Sends the frames that are due. Returns the time of the next one, or INT64_MAX. */
 static int64_t deliver(void) {
     int64_t next_ns = INT64_MAX;
     for (int to = 0; to < tap_count; to++) {

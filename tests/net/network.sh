@@ -1,18 +1,18 @@
 # shellcheck shell=sh
 # network.sh - a network to test on: hosts are network namespaces on this machine. A script that sources this file can
 #
-#   net_why                        print why there can be no such network here; nothing when there can
+#   net_why                        print why no such network is possible here; nothing if it is
 #   net_up N RATE                  hosts $NET1..N on a bridge, each link shaped to RATE ("1gbit") by token buckets
-#   net_up_delayed N RATE US       the same behind a switch in user space that passes frames on US microseconds later
+#   net_up_delayed N RATE US       the same behind a switch in user space that delays frames by US microseconds
 #   net_run COMMAND...             run a command on host 1, with Open MPI set up to reach the others
-#   net_hosts N                    their names, one a line
-#   net_down                       take it away; also done when the script ends
+#   net_hosts N                    their names, one per line
+#   net_down                       remove it; also done when the script ends
 #
 # MTU 9000: with 1500, the frames' own 66 of 1514 bytes would make payload 4.4 % slower than the rate that was set.
-# A burst of 32 KiB: a larger one lets that much through at once after each pause, which ping-pong sees and a ring does not.
+# A burst of 32 KiB: a larger one lets that much through at once after each pause, which shows in ping-pong but not in a ring.
 # At most 64 KiB of a connection wait in a token bucket (tcp_limit_output_bytes), and Open MPI sends what it has instead of asking
 # for remote writes (btl_tcp_flags): else acknowledgements and requests wait behind a megabyte of data, and the two directions of a
-# link take turns, which no model of a link knows. (Real networks have queues that keep flows apart; this kernel may not.) For the
+# link alternate, which no link model describes. (Real networks have queues that keep flows apart; this kernel may not.) For the
 # same reason Open MPI's socket buffers are 128 KiB ($net_buffer), as they were before its release 4.0.
 NET=dlm$$
 net_dir=$(cd "${DLMODEL_ROOT:-.}/tests/net" && pwd)
@@ -108,7 +108,7 @@ net_hosts() {
     done
 }
 
-# Where it can, before other work of this machine: a rank that waits for a core looks like a slow network. (A session of its own is
+# At a higher priority than other work, if allowed: a rank that waits for a core looks like a slow network. (A session of its own is
 # a group of its own to the scheduler, whose priority counts against the other groups.)
 net_first='echo -20 > /proc/self/autogroup 2> /dev/null; exec nice -n -20 "$@"'
 

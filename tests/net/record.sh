@@ -1,7 +1,7 @@
 #!/bin/sh
 # record.sh BUILD [quick] - measures the test network, and prints samples as dlmodel-probe-mpi writes them, one JSON line each. The
-# pass of a sample says which network it was: "1gbit", or "delay=US" behind the switch that adds so much; and how: "1gbit:ring"
-# is an all-reduce with that algorithm forced on Open MPI. Judged by test_network. quick: for a machine that does other work.
+# pass of a sample names the network: "1gbit", or "delay=US" behind the switch with that delay; "1gbit:ring"
+# is an all-reduce with that algorithm forced on Open MPI. Judged by test_network. quick: for a machine with other load.
 set -u
 build=$1
 quick=${2-}
@@ -48,7 +48,7 @@ for ranks in $rank_sets; do
     # shellcheck disable=SC2086
     forced "$ranks" $share 1gbit $forced_sizes || exit 1
 done
-# how Open MPI itself chooses
+# the default decision of Open MPI
 # shellcheck disable=SC2086
 [ -n "$quick" ] || measure 4 $share 1gbit:chosen broadcast $sizes || exit 1
 net_down

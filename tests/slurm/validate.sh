@@ -125,10 +125,10 @@ middle() { # middle FILE...: the median of each size over the rounds, in the for
     awk '!/^#/ { v[$1] = v[$1] " " $2; if (!($1 in seen)) { seen[$1] = 1; order[++n] = $1 } } END { for (i = 1; i <= n; i++) print order[i] v[order[i]] }' "$@" |
         while read -r size times; do echo "$size $(echo "$times" | tr ' ' '\n' | sort -g | awk '{ a[NR] = $1 } END { print (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2 }')"; done
 }
-product_s() { # product_s FILE: of a product on one core and on all at once, together
-    "$python" -c 'import json, sys; print(sum(s["min_s"] for s in json.load(open(sys.argv[1]))["samples"] if s["probe"] == "beside" and s["pass"] == "product"))' "$1"
+gemm_s() { # gemm_s FILE: time of a GEMM on one core plus that on all cores concurrently
+    "$python" -c 'import json, sys; print(sum(s["min_s"] for s in json.load(open(sys.argv[1]))["samples"] if s["probe"] == "concurrent" and s["pass"] == "gemm"))' "$1"
 }
-for s in "$work"/system-*.json; do echo "$(product_s "$s") $s"; done | sort -g | sed -n '1s/^[^ ]* //p' | while read -r s; do cp "$s" "$work/system.json"; done
+for s in "$work"/system-*.json; do echo "$(gemm_s "$s") $s"; done | sort -g | sed -n '1s/^[^ ]* //p' | while read -r s; do cp "$s" "$work/system.json"; done
 for pair in pytorch-ddp:gloo tensorflow-multiworker:grpc horovod-tensorflow:mpi mxnet-dist-sync:ps-lite; do
     files=("$work"/round*/"${pair%:*}"-lenet-n2x1-*profile*/collectives.txt)
     [ -s "${files[0]}" ] || { say "no collectives of ${pair#*:}"; continue; }

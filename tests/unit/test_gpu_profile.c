@@ -1,7 +1,7 @@
 /* calibrate on GPUs, above the driver: the 16-bit and 8-bit numbers of the probes, the plan of
- * points, and the profile from samples. Real samples of a real device stand in for a recorded
- * calibration: DeepBench's of a V100 (data/kernels, source deepbench), written as the probes would
- * write them. Bandwidth and launch times beside them are made up and marked so. */
+ * points, and the profile from samples. DeepBench samples of a real V100 (data/kernels, source
+ * deepbench), in the format of the probes, stand in for a recorded calibration. Bandwidth and
+ * launch times are made up and marked so. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "model/base/stats.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
-/* A probe's file: not part of the library that tests are linked with. */
+/* A file of the probes, which the library does not contain. */
 #include "calibrate/probes/gpu/probe_gpu_number.c"
 
 /* ---- numbers ---- */
@@ -27,8 +27,8 @@ static unsigned bits_of(enum dl_gpu_type type, double value) {
 }
 
 /* By hand. fp16 of 1/3: 2^-2 x 1.333, 0.333 x 1024 = 341.3: exponent field -2 + 15 = 13, fraction
- * 341 = 0x155: 0x3555. bf16: field 125, 0.333 x 128 = 42.7: 43 = 0x2b: 0x3eab. E4M3 of 0.3: 2^-2
- * x 1.2, 0.2 x 8 = 1.6: field 5, fraction 2: 0x2a. */
+ * 341 = 0x155: 0x3555. bf16: field 125, 0.333 x 128 = 42.7: 43 = 0x2b: 0x3eab. E4M3 of 0.3: 2^-2 x
+ * 1.2, 0.2 x 8 = 1.6: field 5, fraction 2: 0x2a. */
 static void numbers_by_hand(void **state) {
     (void)state;
     assert_int_equal(bits_of(DL_GPU_F16, 1.0 / 3), 0x3555);
@@ -223,7 +223,7 @@ static void load_v100(struct replay *r) {
                        dl_precision_names[part[i].precision], part[i].time_s);
         }
     }
-    /* made up, but for the copy: 739 GB/s (hardware.md: bandwidthTest) */
+    /* made up, except the copy: 739 GB/s (v100-bandwidthtest in data/SOURCES.md) */
     add_sample(r, "gpu-copy", "bytes=268435456", "copy", "fp32", 2 * 268435456.0 / 739e9);
     add_sample(r, "gpu-launch", "n=32", "train", "fp32", 4e-6);
     add_sample(r, "gpu-launch", "n=32", "queue", "fp32", 3e-6);
@@ -402,9 +402,9 @@ static void topology_and_collectives(void **state) {
     dl_arena_free(&r.arena);
 }
 
-/* F-KERNEL-WORK. Streams at 400 GB/s, rows of layer normalisation three times as slow,
- * attention 1.5 times what its parts are predicted to take: the factors say so, predictions for
- * such layers take them, and others keep the surface. */
+/* F-KERNEL-WORK. Streams at 400 GB/s, rows of layer normalization three times as slow, attention
+ * 1.5 times what its parts are predicted to take: the factors say so, predictions for such layers
+ * take them, and others keep the plain model. */
 static void kinds_of_work_have_their_own_factor(void **state) {
     (void)state;
     struct replay r;
@@ -485,7 +485,7 @@ static void a_device_needs_bandwidth(void **state) {
 }
 
 /* By hand: 2 x 64 x 32 x 16 x 3 flop; a 3x3 convolution of 8 x 8 with padding 1: 2 x 2 x 4 x 64 x 3
- * x 9; normalisation forward of 2 x 3 x 16 numbers in 2 bytes: 3 x 96 x 2. */
+ * x 9; normalization forward of 2 x 3 x 16 numbers in 2 bytes: 3 x 96 x 2. */
 static void work_of_gpu_samples(void **state) {
     (void)state;
     check_close(dl_cal_gpu_work(&(struct dl_raw_sample){

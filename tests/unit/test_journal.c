@@ -1,5 +1,5 @@
 /* The journal of a calibration: what is written is read back, a kill at any byte loses at most the
- * line being written, and a journal that is not one, or is another's, is refused with its line. */
+ * line being written, and an invalid or foreign journal is refused with its line. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -98,7 +98,7 @@ static void what_is_written_is_read_back(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Cut after each of its bytes: all complete lines are kept, and writing goes on behind them. */
+/* Cut after each of its bytes: all complete lines are kept, and writing continues after them. */
 static void a_kill_at_any_byte_loses_one_line(void **state) {
     (void)state;
     struct dl_arena arena = {0};

@@ -55,10 +55,10 @@ static void words_of_launchers(void **state) {
     assert_int_equal(count, 6); /* the quoted one is one word */
     assert_true(dl_cal_launch_chooses(&launch));
     launch.launcher = "/opt/run -n {ranks}";
-    assert_false(dl_cal_launch_chooses(&launch)); /* it cannot be told to leave a node out */
+    assert_false(dl_cal_launch_chooses(&launch)); /* it has no {hosts} to exclude a node */
 }
 
-/* Inside an allocation the ranks of this node are started as if there were none. */
+/* Inside an allocation, the ranks of this node start as if there were none. */
 static void local_ranks_stay_on_this_node(void **state) {
     (void)state;
     const struct dl_cal_tools tools = {.mpirun = "/bin/mpirun"};
@@ -168,7 +168,7 @@ static void what_changed_between_two_profiles(void **state) {
     now.inter.bandwidth_bytes_per_s *= 0.9;
     now.inter.latency_s *= 1.01;
     text = dl_cal_compare(&before, &now, DL_FORMAT_CSV, &arena, &changed);
-    /* kernel, bandwidth, products; a load is no property of the machine */
+    /* kernel, bandwidth, GEMMs; the load is no property of the machine */
     assert_int_equal(changed, 3);
     check_contains(text, "kernel,6.1,6.5");
     check_contains(text, "links.inter bandwidth");

@@ -1,42 +1,23 @@
 /* From a recorded journal of a real quick calibration to a profile: it loads again, its numbers
- * follow from the samples, and what is missing is said. */
+ * follow from the samples, and it names what is missing. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/profile/cal_profile.h"
 #include "calibrate/report/cal_report.h"
 #include "tests/check.h"
-
-static const struct dl_cal_run RUN = {.host = {.name = "node7",
-                                               .kernel = "Linux 6.1 x86_64",
-                                               .cpu = "Test CPU",
-                                               .sockets = 1,
-                                               .cores = 2,
-                                               .memory_bytes = 25769803776.0,
-                                               .last_cache_bytes = 33554432.0,
-                                               .clock_hz = 2.6e9},
-                                      .finished = "2024-01-31T12:00:30Z",
-                                      .load_after = 1.25,
-                                      .seconds = 30.0};
-
-static void read_fixture(struct dl_arena *arena, struct dl_cal_journal *journal) {
-    struct dl_err err = {0};
-    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
-    if (dl_cal_journal_read(path, arena, journal, &err) != DL_OK) fail_msg("%s", err.message);
-}
+#include "tests/profile_fixture.h"
 
 static void the_profile_loads_again(void **state) {
     (void)state;
     struct dl_arena arena = {0};
-    struct dl_cal_journal journal;
+    struct dl_cal_journal journal = recorded(&arena);
     struct dl_system profile, again;
     struct dl_json *doc;
     struct dl_err err = {0};
     char *text;
-    read_fixture(&arena, &journal);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &profile, &err), DL_OK);
     if (dl_cal_profile_text(&profile, "local.json", &arena, &text, &err) != DL_OK)
         fail_msg("%s: %s", err.key, err.message);
@@ -55,30 +36,18 @@ static void the_profile_loads_again(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Largest work / time of a probe, from the fixture itself. */
-static double best(const struct dl_cal_journal *journal, const char *probe) {
-    double most = 0.0;
-    for (size_t i = 0; i < journal->sample_count; i++) {
-        const struct dl_raw_sample *s = &journal->samples[i];
-        if (strcmp(s->probe, probe) == 0) most = fmax(most, dl_cal_work(s) / s->median_s);
-    }
-    return most;
-}
-
 static void numbers_follow_from_the_samples(void **state) {
     (void)state;
     struct dl_arena arena = {0};
-    struct dl_cal_journal journal;
+    struct dl_cal_journal journal = recorded(&arena);
     struct dl_system p;
     struct dl_err err = {0};
-    read_fixture(&arena, &journal);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
     check_close(p.profile.rates[0].peak_flop_per_s,
-                fmax(best(&journal, "gemm"), best(&journal, "matmul")), 1e-15);
-    check_close(p.profile.memory_bandwidth_bytes_per_s, best(&journal, "stream"), 1e-15);
-    check_close(p.storage.write_bytes_per_s, best(&journal, "write"), 1e-15);
-    assert_int_equal(p.profile.kernel_model_count,
-                     4); /* products, and three passes of convolution */
+                fmax(best_rate(&journal, "gemm"), best_rate(&journal, "matmul")), 1e-15);
+    check_close(p.profile.memory_bandwidth_bytes_per_s, best_rate(&journal, "stream"), 1e-15);
+    check_close(p.storage.write_bytes_per_s, best_rate(&journal, "write"), 1e-15);
+    assert_int_equal(p.profile.kernel_model_count, 4); /* products, and three passes of convolution */
     assert_int_equal(p.profile.unit_count, 2);
     assert_true(p.has_intra && p.has_inter && p.inter.assumed && !p.intra.assumed);
     assert_int_equal(p.collective_count, 1);
@@ -93,43 +62,73 @@ static void numbers_follow_from_the_samples(void **state) {
  * in flop; stride 2 with 3x3 and padding 1 on 56: 28 x 28 results. Triad moves 3 arrays, copy 2. */
 static void work_of_samples(void **state) {
     (void)state;
-    const struct dl_raw_sample pointwise = {.probe = "conv",
-                                            .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
-                               strided = {.probe = "conv", .shape = "n=1 c=1 f=1 h=56 r=3 s=2 p=1"},
-                               triad = {.probe = "stream", .shape = "bytes=1000", .pass = "triad"},
-                               copy = {.probe = "stream", .shape = "bytes=1000", .pass = "copy"},
-                               product = {.probe = "matmul", .shape = "m=2 n=3 k=5 ta=0 tb=1"};
+    const struct dl_raw_sample
+        pointwise = {.probe = "conv", .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
+        strided = {.probe = "conv", .shape = "n=1 c=1 f=1 h=56 r=3 s=2 p=1"},
+        triad = {.probe = "stream", .shape = "bytes=1000", .pass = "triad"},
+        copy = {.probe = "stream", .shape = "bytes=1000", .pass = "copy"},
+        gemm = {.probe = "matmul", .shape = "m=2 n=3 k=5 ta=0 tb=1"},
+        concurrent = {.probe = "concurrent", .shape = "m=2 n=3 k=5 devices=2", .pass = "gemm"},
+        older = {.probe = "beside", .shape = "bytes=1000 devices=2", .pass = "copy"};
     check_close(dl_cal_work(&pointwise), 822083584.0, 0);
     check_close(dl_cal_work(&strided), 2.0 * 28 * 28 * 9, 0);
     check_close(dl_cal_work(&triad), 3000.0, 0);
     check_close(dl_cal_work(&copy), 2000.0, 0);
-    check_close(dl_cal_work(&product), 60.0, 0);
+    check_close(dl_cal_work(&gemm), 60.0, 0);
+    check_close(dl_cal_work(&concurrent), 60.0, 0);
+    check_close(dl_cal_work(&older), 2000.0, 0);
 }
 
-static void drop(struct dl_cal_journal *journal, const char *probe) {
-    size_t kept = 0;
-    for (size_t i = 0; i < journal->sample_count; i++)
-        if (strcmp(journal->samples[i].probe, probe) != 0)
-            journal->samples[kept++] = journal->samples[i];
-    journal->sample_count = kept;
+/* F-SHARED-HOST: two devices of a core each take 3 ms where one takes 2; copies of both move 32
+ * GB/s. The probe has an older name, which stored samples keep. */
+static void devices_of_a_host_slow_each_other(void **state) {
+    (void)state;
+    static const char *const names[] = {"concurrent", "beside"};
+    for (int i = 0; i < 2; i++) {
+        struct dl_arena arena = {0};
+        struct dl_cal_journal journal = recorded(&arena),
+                              more = without(&journal, "-", "-", &arena);
+        const char *pass = i == 0 ? "gemm" : "product", *probe = names[i];
+        const struct dl_raw_sample samples[] = {
+            {.probe = probe,
+             .shape = "m=8 n=8 k=8 devices=1",
+             .pass = pass,
+             .median_s = 2e-3,
+             .min_s = NAN},
+            {.probe = probe,
+             .shape = "m=8 n=8 k=8 devices=2",
+             .pass = pass,
+             .median_s = 3e-3,
+             .min_s = NAN},
+            {.probe = probe, .shape = "bytes=8000000 devices=2", .pass = "copy", .median_s = 1e-3}};
+        more.samples = dl_arena_alloc(&arena, journal.sample_count + 3, sizeof *more.samples);
+        assert_non_null(more.samples);
+        memcpy(more.samples, journal.samples, journal.sample_count * sizeof *more.samples);
+        for (int k = 0; k < 3; k++) more.samples[more.sample_count++] = samples[k];
+        more.header.cores = 1;
+        const struct dl_system p = profile_of(&more, &arena);
+        check_close(p.profile.together_ratio, 1.5, 1e-12);
+        check_close(p.host.memory_bandwidth_bytes_per_s,
+                    fmax(32e9, p.profile.memory_bandwidth_bytes_per_s), 1e-12);
+        assert_int_equal(p.devices_per_node, 2);
+        dl_arena_free(&arena);
+    }
 }
 
 static void without_messages_the_network_is_assumed(void **state) {
     (void)state;
     struct dl_arena arena = {0};
-    struct dl_cal_journal journal;
+    struct dl_cal_journal journal = recorded(&arena);
     struct dl_system p;
     struct dl_err err = {0};
     char *text;
-    read_fixture(&arena, &journal);
-    drop(&journal, "pingpong");
-    drop(&journal, "allreduce");
+    journal = without(&journal, "pingpong", "allreduce", &arena);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
     assert_false(p.has_intra);
     /* `predict --nodes 16` answers, and says so */
     assert_true(p.has_inter && p.inter.assumed && p.has_links);
     assert_string_equal(p.inter.kind, "ethernet");
-    assert_string_equal(p.inter.source, "mem");
+    assert_string_equal(p.inter.source, "unverified");
     check_close(p.inter.bandwidth_bytes_per_s, 1.175e9, 1e-9); /* 1.25e9 0.94 */
     assert_int_equal(p.inter.piece_count, 0);
     assert_int_equal(p.collective_count, 0);
@@ -138,20 +137,19 @@ static void without_messages_the_network_is_assumed(void **state) {
     dl_arena_free(&arena);
 }
 
-static void a_profile_needs_a_product_and_bandwidth(void **state) {
+static void a_profile_needs_a_gemm_and_bandwidth(void **state) {
     (void)state;
     struct dl_arena arena = {0};
-    struct dl_cal_journal journal;
+    struct dl_cal_journal journal = recorded(&arena);
     struct dl_system p;
     struct dl_err err = {0};
-    read_fixture(&arena, &journal);
-    drop(&journal, "gemm");
-    /* the products of matmul do */
+    journal = without(&journal, "gemm", "-", &arena);
+    /* those of matmul suffice */
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
-    drop(&journal, "matmul");
+    journal = without(&journal, "matmul", "-", &arena);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
-    check_contains(err.message, "matrix product");
-    drop(&journal, "stream");
+    check_contains(err.message, "no GEMM was measured");
+    journal = without(&journal, "stream", "-", &arena);
     assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
     check_contains(err.message, "memory bandwidth");
     dl_arena_free(&arena);
@@ -173,10 +171,20 @@ static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
     choice.ranks = 4;
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
     assert_true(a.hash != b.hash);
+    /* the older name of a probe selects it too */
+    choice.cores = 1;
+    choice.devices = 2;
+    choice.only = "beside";
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &a, &err), DL_OK);
+    choice.only = "concurrent";
+    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_int_equal(a.count, b.count);
+    assert_true(dl_cal_chosen(&a.choice, "concurrent"));
+    choice.cores = choice.devices = 0;
     choice.only = "read,wirte";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_ERR_USAGE);
     check_contains(err.message, "'write'");
-    /* and what a profile cannot do without: copy, triad, one product by each library */
+    /* plus what every profile needs: copy, triad, one GEMM by each library */
     choice.only = "read";
     assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
     assert_int_equal(b.count, 5);
@@ -188,8 +196,9 @@ int main(void) {
         cmocka_unit_test(the_profile_loads_again),
         cmocka_unit_test(numbers_follow_from_the_samples),
         cmocka_unit_test(work_of_samples),
+        cmocka_unit_test(devices_of_a_host_slow_each_other),
         cmocka_unit_test(without_messages_the_network_is_assumed),
-        cmocka_unit_test(a_profile_needs_a_product_and_bandwidth),
+        cmocka_unit_test(a_profile_needs_a_gemm_and_bandwidth),
         cmocka_unit_test(a_plan_is_the_same_each_time_and_keeps_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

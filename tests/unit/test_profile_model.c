@@ -1,60 +1,17 @@
-/* What a profile of a recorded quick run (2 cores, OpenBLAS, oneDNN, Open MPI) says about its own
- * samples, as the model reads it. */
+/* The model, with the profile of a recorded quick calibration, predicts the samples behind that
+ * profile. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "calibrate/profile/cal_profile.h"
 #include "model/collective/collective.h"
 #include "model/cli/data.h"
 #include "model/base/file.h"
 #include "model/base/stats.h"
 #include "tests/check.h"
-
-static const struct dl_cal_run RUN = {.host = {.name = "example",
-                                               .kernel = "Linux 6.1 x86_64",
-                                               .cpu = "AMD EPYC",
-                                               .sockets = 1,
-                                               .cores = 2,
-                                               .memory_bytes = 24e9,
-                                               .last_cache_bytes = 33554432,
-                                               .clock_hz = 2.6e9},
-                                      .finished = "2024-02-29T12:00:40Z",
-                                      .load_after = 1.25,
-                                      .seconds = 18.5};
-
-static struct dl_cal_journal recorded(struct dl_arena *arena) {
-    struct dl_cal_journal journal;
-    struct dl_err err = {0};
-    const char *path = dl_arena_printf(arena, "%s/tests/fixtures/cpu_quick.journal", check_root());
-    if (dl_cal_journal_read(path, arena, &journal, &err) != DL_OK)
-        fail_msg("%s: %s", path, err.message);
-    return journal;
-}
-
-static struct dl_system profile_of(const struct dl_cal_journal *journal, struct dl_arena *arena) {
-    struct dl_system profile;
-    struct dl_err err = {0};
-    if (dl_cal_profile(journal, &RUN, arena, &profile, &err) != DL_OK) fail_msg("%s", err.message);
-    return profile;
-}
-
-/* The journal without the samples of some probes. */
-static struct dl_cal_journal without(const struct dl_cal_journal *journal, const char *a,
-                                     const char *b, struct dl_arena *arena) {
-    struct dl_cal_journal out = *journal;
-    out.samples = dl_arena_alloc(arena, journal->sample_count, sizeof *out.samples);
-    assert_non_null(out.samples);
-    out.sample_count = 0;
-    for (size_t i = 0; i < journal->sample_count; i++) {
-        const char *probe = journal->samples[i].probe;
-        if (strcmp(probe, a) != 0 && strcmp(probe, b) != 0)
-            out.samples[out.sample_count++] = journal->samples[i];
-    }
-    return out;
-}
+#include "tests/profile_fixture.h"
 
 static const struct dl_raw_sample *sample(const struct dl_cal_journal *journal, const char *probe,
                                           const char *shape, const char *pass) {
@@ -85,7 +42,7 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     if (dl_data_system(&data, path, &arena, &loaded, &err) != DL_OK)
         fail_msg("%s %s", err.key, err.message);
     assert_string_equal(loaded->name, "local");
-    assert_string_equal(loaded->measured_on, "example");
+    assert_string_equal(loaded->measured_on, RUN.host.name);
     assert_string_equal(loaded->measured_at, RUN.finished);
     assert_int_equal(loaded->nodes, 1);
     assert_int_equal(loaded->devices_per_node, 1);
@@ -93,21 +50,15 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     const struct dl_device *device = loaded->device;
     assert_int_equal(device->kind, DL_DEVICE_CPU);
     assert_int_equal(device->unit_count, 2);
-    check_close(device->memory_bytes, 24e9, 0);
+    check_close(device->memory_bytes, RUN.host.memory_bytes, 0);
     assert_int_equal(device->kernel_model_count, 4);
-    /* The rate is the best product of either library, the bandwidth the better of copy and triad.
-     */
+    /* The rate is the best GEMM of either library, the bandwidth the better of copy and triad. */
     const struct dl_raw_sample *triad = sample(&journal, "stream", "bytes=67108864", "triad"),
                                *copy = sample(&journal, "stream", "bytes=67108864", "copy");
     check_close(device->memory_bandwidth_bytes_per_s,
                 fmax(3.0 * 67108864 / triad->median_s, 2.0 * 67108864 / copy->median_s), 1e-12);
-    double best = 0.0;
-    for (size_t i = 0; i < journal.sample_count; i++) {
-        const struct dl_raw_sample *s = &journal.samples[i];
-        if (strcmp(s->probe, "gemm") == 0 || strcmp(s->probe, "matmul") == 0)
-            best = fmax(best, dl_cal_work(s) / s->median_s);
-    }
-    check_close(dl_device_peak(device, DL_FP32), best, 1e-12);
+    check_close(dl_device_peak(device, DL_FP32),
+                fmax(best_rate(&journal, "gemm"), best_rate(&journal, "matmul")), 1e-12);
     static const char *const keys[] = {"started",       "mode",
                                        "seconds",       "cpu",
                                        "kernel",        "load_before",
@@ -128,9 +79,9 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     dl_arena_free(&arena);
 }
 
-/* The samples themselves, through the fitted surfaces: half of them within 5 %, nine of ten within
- * 25 %. */
-static void surfaces_give_the_samples_back(void **state) {
+/* The samples themselves, through the fitted kernel-time models: half of them within 5 %, nine of
+ * ten within 25 %. */
+static void kernel_models_give_the_samples_back(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
@@ -170,7 +121,7 @@ static void surfaces_give_the_samples_back(void **state) {
         assert_true(count < 200);
         errors[count++] = fabs(time.time_s / s->median_s - 1.0);
     }
-    assert_int_equal(count, 59); /* 18 products, 14 + 13 + 14 convolutions */
+    assert_int_equal(count, 59); /* 18 GEMMs, 14 + 13 + 14 convolutions */
     dl_sort(errors, count);
     assert_true(dl_quantile_sorted(errors, count, 0.5) < 0.05);
     assert_true(dl_quantile_sorted(errors, count, 0.9) < 0.25);
@@ -252,7 +203,7 @@ static void one_library_is_enough(void **state) {
                           no_onednn = without(&journal, "matmul", "conv", &arena);
     struct dl_system a = profile_of(&no_openblas, &arena), b = profile_of(&no_onednn, &arena);
     assert_int_equal(a.profile.kernel_model_count, 4);
-    /* convolutions then run by the model's generic shape */
+    /* convolutions then use the generic model */
     assert_int_equal(b.profile.kernel_model_count, 1);
     assert_true(dl_known(dl_device_peak(&a.profile, DL_FP32)) &&
                 dl_known(dl_device_peak(&b.profile, DL_FP32)));
@@ -262,7 +213,7 @@ static void one_library_is_enough(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recorded_run_becomes_a_profile_that_loads),
-        cmocka_unit_test(surfaces_give_the_samples_back),
+        cmocka_unit_test(kernel_models_give_the_samples_back),
         cmocka_unit_test(links_and_collectives_follow_their_samples),
         cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(one_library_is_enough),

@@ -136,7 +136,7 @@ static void stalls_are_outliers_and_do_not_move_the_median(void **state) {
     assert_in_range(outliers, s.count / 8 - 1, s.count / 8 + 2);
 }
 
-/* Three of four blocks wait 8 ms for another program: the fourth ones alone are the sample. */
+/* Three of four blocks wait 8 ms for another process: only every fourth counts. */
 static void preempted_blocks_do_not_count(void **state) {
     (void)state;
     fake.steal_every = 4;
@@ -147,7 +147,7 @@ static void preempted_blocks_do_not_count(void **state) {
     assert_in_range(s.preempted, 3 * FIRST_CHECK - 3, 3 * FIRST_CHECK);
 }
 
-/* No block is left alone: the fastest quarter of them, and no more than PATIENCE shares of time. */
+/* All blocks are preempted: the fastest quarter counts, within PATIENCE shares of time. */
 static void without_clean_blocks_the_fastest_count(void **state) {
     (void)state;
     fake.steal_every = 1000000;

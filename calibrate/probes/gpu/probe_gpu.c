@@ -271,20 +271,20 @@ void dl_gpu_facts(void) {
     const struct dl_gpu *g;
     struct dl_err err;
     struct dl_nvml_state state;
-    static bool said;
+    static bool printed;
     int runtime = 0, driver = 0;
     char text[64];
     if (dl_gpu_absent() != NULL) return;
     /* Printed for a busy device too, so that calibrate tries to measure it and reports the reason.
      */
-    if (!said) {
+    if (!printed) {
         here.gpu.ordinal = here.chosen < 0 ? 0 : here.chosen;
         number_fact("gpu_count", here.gpu.count);
         number_fact("gpu_capability", capability());
     }
     if (dl_gpu_open(&g, &err) != DL_OK) return;
-    if (!said) {
-        said = true;
+    if (!printed) {
+        printed = true;
         cudaRuntimeGetVersion(&runtime);
         cudaDriverGetVersion(&driver);
         snprintf(text, sizeof text, "%d.%d, driver for %d.%d", runtime / 1000, runtime % 1000 / 10,

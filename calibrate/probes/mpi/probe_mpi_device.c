@@ -26,8 +26,8 @@ static struct {
 } driver;
 
 static bool mpi_takes_device_memory(void) {
-    const char *said = getenv("DLMODEL_MPI_CUDA");
-    if (said != NULL) return strcmp(said, "0") != 0;
+    const char *declared = getenv("DLMODEL_MPI_CUDA");
+    if (declared != NULL) return strcmp(declared, "0") != 0;
 #if defined(OPEN_MPI) && OPEN_MPI && defined(MPIX_CUDA_AWARE_SUPPORT)
     return MPIX_Query_cuda_support() == 1;
 #else
