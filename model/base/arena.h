@@ -1,5 +1,5 @@
-/* arena.h - whoever loads a document owns an arena; everything reachable from the document dies
- * with it; nothing else is freed.
+/* arena.h - memory that is freed as a whole. Whoever loads a document owns an arena; all that is
+ * reachable from the document lives in it and dies with it.
  */
 #ifndef DL_MODEL_BASE_ARENA_H
 #define DL_MODEL_BASE_ARENA_H
@@ -7,21 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* {0} is a valid empty arena. */
 struct dl_arena {
-    /* newest block first; NULL when empty */
-    struct dl_arena_block *head;
-    /* handed out, for limits and tests */
-    size_t total_bytes;
-    /* something did not fit: what was made since may lack parts, and must not be shown */
-    bool failed;
+    struct dl_arena_block *head; /* newest block first; NULL when empty */
+    size_t total_bytes;          /* handed out, for limits and tests */
+    bool failed; /* an allocation failed: what was made since may lack parts; do not show it */
 };
-
-/* A struct dl_arena set to {0} is a valid empty arena. */
 
 /* Zeroed memory for `count` objects of `bytes_each`, aligned for any type.
  * NULL only when memory is exhausted or the product overflows. count = 0 gives a valid pointer. */
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each);
-/* NULL text gives NULL */
+/* Copies in the arena; NULL when memory is exhausted, or for NULL text. */
 char *dl_arena_strdup(struct dl_arena *arena, const char *text);
 char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length);
 char *dl_arena_printf(struct dl_arena *arena, const char *format, ...)

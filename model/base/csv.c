@@ -1,4 +1,4 @@
-/* csv.c - RFC 4180, strictly: what is malformed is refused with its place, not guessed at.
+/* csv.c - RFC 4180, strictly: malformed text is refused with its place, never guessed.
  * Knows commas only, and no comments. Empty lines between records are skipped.
  */
 #include "model/base/csv.h"
@@ -15,8 +15,8 @@
 
 enum { MAX_FILE_BYTES = 64 << 20, MAX_COLUMNS = 4096 };
 
-/* Fields are decoded one after the other into `decoded`, whose size is that of the text: decoding
- * never lengthens. */
+/* Fields are decoded one after the other into `decoded`, as large as the text: decoding never
+ * lengthens. */
 struct reader {
     const char *name, *text;
     size_t length, at, line_start;
@@ -64,7 +64,7 @@ static enum dl_code read_quoted(struct reader *r) {
     }
     r->at++;
     if (!at_line_end(r) && r->text[r->at] != ',')
-        return fault(r, NULL, "a comma or the end of the line behind a quoted field");
+        return fault(r, NULL, "a comma or the end of the line after a quoted field");
     return DL_OK;
 }
 
@@ -76,7 +76,7 @@ static enum dl_code read_plain(struct reader *r) {
             return fault(
                 r, NULL,
                 "no quote inside a field that starts without one (double it and quote the field)");
-        if (c == '\r') return fault(r, NULL, "a line feed behind a carriage return");
+        if (c == '\r') return fault(r, NULL, "a line feed after a carriage return");
         if (c == '\0') return fault(r, NULL, "text, got a zero byte");
         r->decoded[r->decoded_length++] = c;
         r->at++;
@@ -123,7 +123,7 @@ static enum dl_code read_header(struct reader *r, const char **header, size_t ca
             return fault(r, NULL, "at most 4096 columns");
         r->at++;
     }
-    /* Behind empty lines it would be part of the first name, and no longer so when the table is
+    /* After empty lines a byte order mark would be part of the first name until the table is
      * written. */
     if (strncmp(header[0], "\xef\xbb\xbf", 3) == 0)
         return dl_fail_at(r->err, r->name, r->line, 1, NULL,

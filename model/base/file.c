@@ -39,7 +39,7 @@ static ssize_t read_fully(int fd, char *buffer, size_t size) {
     return (ssize_t)length;
 }
 
-/* Reads to the end in growing pieces: pipes and /proc do not tell their size. *buffer_out is
+/* Reads to the end in growing pieces, because pipes and /proc have no size. *buffer_out is
  * malloc'd. */
 static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_bytes,
                           char **buffer_out, size_t *length_out, struct dl_err *err) {
@@ -145,7 +145,7 @@ static enum dl_code write_in_place(const char *path, const char *text, size_t le
     return reason == 0 ? DL_OK : write_failed(path, "cannot write", reason, err);
 }
 
-/* A new file beside `target`. O_EXCL instead of mkstemp so that the umask applies. fd, or -1 with
+/* A new file next to `target`. O_EXCL instead of mkstemp so that the umask applies. fd, or -1 with
  * errno. */
 static int create_beside(const char *target, char *name, size_t name_size) {
     for (int attempt = 0; attempt < 1000; attempt++) {
@@ -163,7 +163,7 @@ static int create_beside(const char *target, char *name, size_t name_size) {
     return -1;
 }
 
-/* The rename is only lasting once its directory is on disk. 0, or errno. */
+/* Makes a rename durable: syncs its directory. 0, or errno. */
 static int sync_directory(const char *path) {
     char copy[PATH_MAX + 64];
     int fd, reason;
@@ -177,14 +177,14 @@ static int sync_directory(const char *path) {
     return reason;
 }
 
-/* old: the file that is replaced, whose permissions stay; NULL when there is none. */
+/* old: the file to replace, whose permissions stay; NULL: none. */
 static enum dl_code replace(const char *target, const struct stat *old, const char *text,
                             size_t length, struct dl_err *err) {
     char temporary[PATH_MAX + 64];
     const char *what = "cannot write";
     int fd = create_beside(target, temporary, sizeof temporary), reason;
 
-    if (fd < 0) return write_failed(target, "cannot create a file beside it", errno, err);
+    if (fd < 0) return write_failed(target, "cannot create a file next to it", errno, err);
     reason = write_fully(fd, text, length);
     if (reason == 0 && old != NULL && fchmod(fd, old->st_mode & 0777) != 0) reason = errno;
     if (reason == 0) reason = sync_fd(fd);
@@ -237,7 +237,7 @@ enum dl_code dl_file_mkdirs(const char *path, struct dl_err *err) {
         memcpy(part, path, end);
         part[end] = '\0';
         if (mkdir(part, 0755) != 0) {
-            /* EEXIST, but also EROFS or EACCES, for a directory that is there already */
+            /* a directory that exists gives EEXIST, but also EROFS or EACCES */
             int reason = errno;
 
             if (stat(part, &info) == 0 && S_ISDIR(info.st_mode)) continue;

@@ -1,5 +1,5 @@
-/* file.h - reading whole files, and writing them so that a reader sees the old one or the new one.
- * The model's only I/O besides JSON; kept here because calibrate/, predict/ and slurm/ all need it.
+/* file.h - reads whole files, and writes them so that a reader sees either the old or the new one.
+ * The model's only I/O apart from JSON; it is here because calibrate/, predict/ and slurm/ need it.
  */
 #ifndef DL_MODEL_BASE_FILE_H
 #define DL_MODEL_BASE_FILE_H
@@ -7,17 +7,17 @@
 #include "model/base/arena.h"
 #include "model/base/status.h"
 
-/* Whole regular file (or pipe) into the arena, NUL-terminated. A directory, an unreadable or
- * missing file, one of more than max_bytes: DL_ERR_INPUT with the name. */
+/* Reads a whole regular file or pipe into the arena, NUL-terminated. DL_ERR_INPUT with the name for
+ * a directory, a missing or unreadable file, or more than max_bytes. */
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err);
 
-/* Temporary file in the same directory, write, fsync, rename, fsync of the directory. On any
- * failure the old file is untouched and the temporary one removed. DL_ERR_SYSTEM with the system's
- * reason. "-" is stdout. */
+/* Replaces a file: writes a temporary file in the same directory, fsync, rename, fsync of the
+ * directory. On failure the old file is untouched, the temporary one removed, and DL_ERR_SYSTEM has
+ * the system's reason. "-" is stdout. */
 enum dl_code dl_file_write(const char *path, const char *text, size_t length, struct dl_err *err);
 
-/* mkdir -p of a directory. */
+/* Creates a directory and its missing parents. DL_ERR_SYSTEM with the system's reason. */
 enum dl_code dl_file_mkdirs(const char *path, struct dl_err *err);
 
 #endif

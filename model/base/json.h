@@ -28,30 +28,18 @@ enum { DL_JSON_DEPTH = 64 }; /* deepest nesting that is read or written */
 
 enum dl_field_type {
     DL_FIELD_END = 0,
-    /* double */
-    DL_FIELD_NUMBER,
-    /* int64_t, from a JSON number without fraction */
-    DL_FIELD_INTEGER,
-    /* bool */
-    DL_FIELD_BOOL,
-    /* const char * */
-    DL_FIELD_STRING,
-    /* int: index into choices[] */
-    DL_FIELD_CHOICE,
-    /* const char *: a number or an expression in a string, kept as text ("4*hidden") */
-    DL_FIELD_EXPR,
-    /* struct of `child`, embedded at offset; `present_offset` bool tells if it was there */
-    DL_FIELD_OBJECT,
-    /* T *, and count at count_offset (int): array of objects of `child` */
-    DL_FIELD_LIST,
-    /* double *, and count (int): array of numbers */
-    DL_FIELD_NUMBERS,
-    /* const char **, and count (int): array of EXPR; one EXPR alone is a list of one */
-    DL_FIELD_EXPRS,
-    /* const char **, and count (int); one string alone is a list of one */
-    DL_FIELD_STRINGS,
-    /* struct dl_map_entry *, and count (int): object of numbers/strings/booleans, any keys */
-    DL_FIELD_MAP,
+    DL_FIELD_NUMBER,  /* double */
+    DL_FIELD_INTEGER, /* int64_t, from a JSON number without fraction */
+    DL_FIELD_BOOL,    /* bool */
+    DL_FIELD_STRING,  /* const char * */
+    DL_FIELD_CHOICE,  /* int: index into choices[] */
+    DL_FIELD_EXPR,    /* const char *: a number or an expression, kept as text ("4*hidden") */
+    DL_FIELD_OBJECT,  /* struct of `child`, embedded at offset */
+    DL_FIELD_LIST,    /* T *, and count at count_offset (int): array of objects of `child` */
+    DL_FIELD_NUMBERS, /* double *, and count (int): array of numbers */
+    DL_FIELD_EXPRS, /* const char **, and count (int): array of EXPR; one alone is a list of one */
+    DL_FIELD_STRINGS, /* const char **, and count (int); one string alone is a list of one */
+    DL_FIELD_MAP,     /* struct dl_map_entry *, and count (int): object with any keys */
 };
 
 struct dl_map_entry {
@@ -64,31 +52,21 @@ struct dl_schema;
 
 struct dl_field {
     const char *key;
-    /* The key's name in the release before: read and settable, never written or listed. NULL: none.
-     * A file that gives both names is refused. */
-    const char *alias;
+    const char *alias; /* the key in the release before: read and settable, never written or listed;
+                          NULL: none. A file that gives both is refused. */
     enum dl_field_type type;
-    /* offsetof the member */
-    size_t offset;
-    /* offsetof the int count of a list, or the bool presence of an object. 0: an object has no
-     * presence flag (so the flag cannot be the first member of a struct) */
-    size_t count_offset;
+    size_t offset;       /* offsetof the member */
+    size_t count_offset; /* offsetof the int count of a list, or the bool presence of an object. 0:
+                            no presence flag, which therefore cannot be a struct's first member */
     const struct dl_schema *child;
-    /* NULL-terminated */
-    const char *const *choices;
-    /* as many as choices, each the older name of the choice at the same index or NULL; NULL: none
-     */
-    const char *const *choice_aliases;
-    /* inclusive, also for each element of NUMBERS; both 0: any finite number */
-    double min, max;
-    /* also how --set reads it */
-    enum dl_unit unit;
+    const char *const *choices;        /* NULL-terminated */
+    const char *const *choice_aliases; /* older name of each choice or NULL; NULL: none */
+    double min, max;   /* inclusive, also for each element of NUMBERS; both 0: any finite number */
+    enum dl_unit unit; /* also how --set reads it */
     bool required;
     bool has_fallback;
-    /* NUMBER, INTEGER, BOOL, CHOICE */
-    double fallback;
-    /* one line; for `dlmodel schema` and error messages */
-    const char *help;
+    double fallback;  /* NUMBER, INTEGER, BOOL, CHOICE */
+    const char *help; /* one line, for `dlmodel schema` and error messages */
 };
 
 /* A row of a field table: the key is the member's name; the rest are further members of dl_field.
@@ -121,55 +99,54 @@ struct dl_override {
 enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
                            struct dl_arena *arena, struct dl_json **out, struct dl_err *err);
 
-/* Read and parse a file of at most 64 MiB. A directory, an unreadable, empty or too large file is
- * an error that names it (DL_ERR_INPUT with the file's name, position 0). */
+/* Reads and parses a file of at most 64 MiB. DL_ERR_INPUT with the file's name for a directory, or
+ * an unreadable, empty or too large file. */
 enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
                           struct dl_err *err);
 
-/* Apply the overrides whose key resolves in `schema` to the document; sets their `used`. A value
- * out of the field's range or of the wrong unit is DL_ERR_USAGE naming the key. Members of a MAP
+/* Applies the overrides whose key resolves in `schema` to the document and sets their `used`.
+ * DL_ERR_USAGE names the key of a value that is out of range or of another unit. Members of a MAP
  * can be set too. */
 enum dl_code dl_json_set(struct dl_json *doc, const struct dl_schema *schema,
                          struct dl_override *overrides, int override_count, struct dl_err *err);
 
-/* How the keys of dl_json_set resolve: parts are separated by dots; a part names a member exactly,
- * by its key or its alias, the last one also without its unit suffix when only one member fits.
- * Elements of lists are numbers from 0 and must exist
- * ("rates.0.peak"); all that follows a MAP is one key. Missing objects are made. NUMBERS take
- * "1,2,3" or one element
- * ("domain_low.1"). A key that does not resolve is left unused: the caller reports what no document
- * took, with dl_suggest() over dl_json_keys(). */
+/* Whether dl_json_set could set a key. Dots separate the parts of a key. A part names a member by
+ * its key or alias; the last part also without its unit suffix when only one member fits. Elements
+ * of lists are numbers from 0 and must exist ("rates.0.peak"). All that follows a MAP is one key.
+ * Missing objects are created. NUMBERS take "1,2,3" or one element ("domain_low.1"). The caller
+ * reports a key that no document took, with dl_suggest() over dl_json_keys(). */
 bool dl_json_key_known(const struct dl_schema *schema, const char *key);
 
 /* All keys that can be set, with N for an element and KEY for any key of a map, each also without
  * its unit suffix; NULL-terminated. NULL when out of memory. */
 const char *const *dl_json_keys(const struct dl_schema *schema, struct dl_arena *arena);
 
-/* Call `visit` for each field, depth first in order of declaration. `path` is its place in a file
+/* Calls `visit` for each field, depth first in order of declaration. `path` is its place in a file
  * ("rates[].peak_flop_per_s") and is valid during the call. A schema inside itself is visited once.
  */
 typedef void dl_schema_visitor(void *context, const char *path, const struct dl_field *field,
                                int depth);
 void dl_schema_visit(const struct dl_schema *schema, dl_schema_visitor *visit, void *context);
 
-/* What a field takes, in words: "a number in [1, 1e15] byte/s", "one of a, b, c". */
+/* Writes what a field takes: "a number in [1, 1e15] byte/s", "one of a, b, c". */
 void dl_field_expected(const struct dl_field *field, char *out, size_t out_size);
 
 /* "number", "integer", "object", ... */
 const char *dl_field_type_name(enum dl_field_type type);
 
-/* Fill *out (of schema->size bytes) from the document. Unknown keys (with suggestion), missing
- * ones, wrong types, values out of range: FILE:LINE:COL: error: KEY: what was expected. */
+/* Sets *out (of schema->size bytes) from the document. DL_ERR_INPUT, FILE:LINE:COL: error: KEY:
+ * what was expected, for unknown keys (with a suggestion), missing ones, wrong types, values out of
+ * range. */
 enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *schema,
                           struct dl_arena *arena, void *out, struct dl_err *err);
 
-/* Error at a key of a document that was loaded (for checks across fields). path:
- * "layers[3].kernel". */
+/* Reports a fault at `path` ("layers[3].kernel") of a loaded document, for checks between fields.
+ * DL_ERR_INPUT. */
 enum dl_code dl_json_fail(const struct dl_json *doc, const char *path, struct dl_err *err,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
-/* FNV-1a of its text, for "inputs" of a result */
+/* FNV-1a hash of its text, for the "inputs" of a result */
 uint64_t dl_json_hash(const struct dl_json *doc);
 
 /* Text of an object, indented by two spaces, keys in schema order, absent members left out, numbers
@@ -186,14 +163,12 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]);
  * work. */
 struct dl_json_writer {
     struct dl_arena *arena;
-    /* NUL-terminated, grows; without newline at the end; "" when memory is exhausted */
-    char *text;
+    char *text; /* NUL-terminated, grows; no newline at the end; "" when memory is exhausted */
     size_t length, capacity;
     int depth;
-    /* failed: out of memory or misuse; the text is then incomplete */
-    bool need_comma, compact, failed;
-    /* ']' or '}' of each open level; the last stays 0 */
-    char closers[DL_JSON_DEPTH + 1];
+    bool need_comma, compact;
+    bool failed;                     /* out of memory or misuse; the text is then incomplete */
+    char closers[DL_JSON_DEPTH + 1]; /* ']' or '}' of each open level; the last stays 0 */
 };
 void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
 /* key NULL: array element or top level */

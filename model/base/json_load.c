@@ -1,5 +1,5 @@
 /* json_load.c - from a document to a struct, by its field table.
- * Checks each member by itself; conditions between members are for the owner of the struct.
+ * Checks each member alone; the owner of the struct checks conditions between members.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static enum dl_code wrong_value(const struct load *l, const struct dl_json_node 
     return fault(l, node->place, path, "expected %s, got %s", expected, got);
 }
 
-/* Text of a number or string; NULL with a code that says why. */
+/* Text of a number or string. */
 static enum dl_code expr_text(const struct load *l, const struct dl_json_node *node,
                               const struct dl_field *field, const struct dl_json_path *path,
                               const char **out) {

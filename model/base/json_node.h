@@ -35,14 +35,14 @@ struct dl_json {
     struct dl_json_node *root;
 };
 
-/* Where a node is, as a chain of parts that lies on the stack of whoever walks the tree. */
+/* Where a node is, as a chain of parts on the stack of the code that walks the tree. */
 struct dl_json_path {
     const struct dl_json_path *up; /* NULL for the root, which has no name of its own */
     const char *key;               /* NULL: an element */
     int index;
 };
 
-/* "links[1].beta" */
+/* Writes the path as "links[1].beta". */
 void dl_json_path_text(const struct dl_json_path *path, char *out, size_t out_size);
 
 /* Line and column (in bytes), from 1, of an offset; 0 and 0 for DL_NO_PLACE. */
@@ -51,13 +51,12 @@ void dl_json_position(const char *text, size_t length, size_t place, int *line, 
 struct dl_json_node *dl_json_member(const struct dl_json_node *object, const char *key,
                                     size_t key_length);
 
-/* Whether `text` is one JSON value by RFC 8259 and within our limits; the error has the place.
- * `start` skips a byte order mark. */
+/* Checks that `text` is one JSON value by RFC 8259 and within our limits. DL_ERR_INPUT has the
+ * place. *start: offset after a byte order mark. */
 enum dl_code dl_json_scan(const char *name, const char *text, size_t length, size_t *start,
                           struct dl_err *err);
 
-/* Offset behind the white space, or behind the string, number or word at `at`; the text was
- * scanned. */
+/* Offset after the white space, or after the string, number or word, at `at` of a scanned text. */
 size_t dl_json_skip_space(const char *text, size_t length, size_t at);
 size_t dl_json_skip_scalar(const char *text, size_t length, size_t at);
 

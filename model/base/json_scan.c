@@ -280,6 +280,6 @@ enum dl_code dl_json_scan(const char *name, const char *text, size_t length, siz
         return dl_fail_at(err, name, 0, 0, NULL, "expected a JSON object, got an empty file");
     DL_TRY(scan_value(&s));
     skip_space(&s);
-    if (s.at != length) return unexpected(&s, "nothing behind the JSON value");
+    if (s.at != length) return unexpected(&s, "nothing after the JSON value");
     return DL_OK;
 }

@@ -9,12 +9,12 @@
 #include "model/base/json_node.h"
 
 struct set {
-    struct dl_json *doc; /* NULL: only find out whether the key resolves */
+    struct dl_json *doc; /* NULL: only check whether the key resolves */
     const char *key, *value;
     struct dl_err *err;
 };
 
-enum { UNRESOLVED = -1 }; /* beside the codes of enum dl_code */
+enum { UNRESOLVED = -1 }; /* in addition to the codes of enum dl_code */
 
 static int set_member(const struct set *s, const struct dl_schema *schema,
                       struct dl_json_node *object, const char *rest, int depth);
@@ -99,7 +99,7 @@ static int check_choice(const struct set *s, const struct dl_field *field) {
     return refuse(s, "expected %s, got \"%.60s\"", expected, s->value);
 }
 
-/* NUMBERS from "1,2,3". */
+/* Makes NUMBERS from "1,2,3". */
 static int make_numbers(const struct set *s, const struct dl_field *field,
                         struct dl_json_node *out) {
     const char *text = s->value;
@@ -173,7 +173,7 @@ static int make_value(const struct set *s, const struct dl_field *field, struct 
     return code;
 }
 
-/* Puts the value under `key` of the object, over what is there. */
+/* Sets the value under `key` of the object. */
 static int put_value(const struct set *s, const struct dl_field *field, struct dl_json_node *object,
                      const char *key, size_t length) {
     struct dl_json_node made = {.place = DL_NO_PLACE, .key_place = DL_NO_PLACE}, *node;
@@ -191,8 +191,8 @@ static int put_value(const struct set *s, const struct dl_field *field, struct d
     return DL_OK;
 }
 
-/* The element that a part "3" names. *rest moves behind it. NULL in *element_out when there is no
- * document. */
+/* The element that a part "3" names; *rest moves past it. *element_out is NULL without a document.
+ */
 static int find_element(const struct set *s, const struct dl_json_node *list, const char **rest,
                         struct dl_json_node **element_out) {
     size_t length = strspn(*rest, "0123456789");
@@ -236,7 +236,7 @@ static int set_in_list(const struct set *s, const struct dl_field *field,
     return set_member(s, field->child, element, rest + 1, depth + 1);
 }
 
-/* `after` follows the dot behind the field's name. */
+/* `after` follows the dot after the field's name. */
 static int set_below(const struct set *s, const struct dl_field *field, struct dl_json_node *object,
                      const char *after, int depth) {
     const char *key = dl_field_key_in(object, field);

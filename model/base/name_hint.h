@@ -1,12 +1,12 @@
-/* name_hint.h - what to say about a name that there is not. */
+/* name_hint.h - the error for an unknown name, with suggestions. */
 #ifndef DL_MODEL_BASE_NAME_HINT_H
 #define DL_MODEL_BASE_NAME_HINT_H
 
 #include "model/base/arena.h"
 #include "model/base/status.h"
 
-/* DL_ERR_USAGE: no `word` of that name, with the names (NULL-terminated) that hold it, or the
- * nearest one, or how to list them all (dlmodel list `listed`). */
+/* DL_ERR_USAGE: there is no `word` called `name`. Suggests those of `names` (NULL-terminated) that
+ * contain it, else the nearest one, else `dlmodel list LISTED`. */
 enum dl_code dl_name_hint(const char *word, const char *listed, const char *name,
                           const char *const *names, struct dl_arena *arena, struct dl_err *err);
 

@@ -15,13 +15,12 @@ double dl_mad(const double *x, size_t n, double *scratch);
 /* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >=
  * 6, else min and max. */
 void dl_median_interval(const double *sorted, size_t n, double *low, double *high);
-/* Modified z-score |x - median| / (1.4826 MAD) above 3.5 is an outlier (Iglewicz and Hoaglin
- * 1993); 1.2533 times the mean absolute deviation takes the place of a MAD of 0. Marks outlier[i];
- * returns the count. A NAN in x: none. */
+/* Marks outlier[i] and returns their number: modified z-score |x - median| / (1.4826 MAD) above 3.5
+ * (Iglewicz and Hoaglin 1993). Where the MAD is 0, 1.2533 times the mean absolute deviation
+ * replaces it. A NAN in x: no outliers. */
 size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch);
-/* Drift of samples in the order of time: median of the second half / that of the first - 1, where
- * the 95 % intervals of the two medians do not meet; NAN otherwise, and for n < 12. scratch: n
- * doubles. */
+/* Drift of samples in order of time: median of the second half / of the first - 1 if the 95 %
+ * intervals of the two medians do not overlap, else NAN; NAN for n < 12. scratch: n doubles. */
 double dl_drift_frac(const double *x, size_t n, double *scratch);
 void dl_sort(double *x, size_t n); /* ascending, NAN last */
 /* Phi^-1(p), p in (0,1): |error| < 1.2e-9 (Acklam's rational approximation with one Halley step).

@@ -1,7 +1,7 @@
-/* status.h - one status code, one error record, filled once where the fault is found.
+/* status.h - one status code and one error record, set once where the fault is found.
  *
  * A function that can fail returns enum dl_code and takes a struct dl_err *. The first function
- * that knows what is wrong fills it (dl_fail, dl_fail_at); callers only pass the code on (DL_TRY).
+ * that knows what is wrong sets it (dl_fail, dl_fail_at); callers only pass the code on (DL_TRY).
  * Nothing below dlmodel.c prints. Outputs are written only on success. Never assert() on input.
  */
 #ifndef DL_MODEL_BASE_STATUS_H
@@ -9,21 +9,15 @@
 
 #include <stddef.h>
 
-/* The values are the process exit statuses (see the contract in docs/). */
+/* The values are the process exit statuses. */
 enum dl_code {
     DL_OK = 0,
-    /* the answer is no: does not fit, error above --max-error, nothing feasible */
-    DL_ERR_NO = 1,
-    /* wrong use of the command line */
-    DL_ERR_USAGE = 2,
-    /* bad input file */
-    DL_ERR_INPUT = 3,
-    /* outside what was calibrated, with --strict */
-    DL_ERR_RANGE = 4,
-    /* the system refused: file, memory, permission */
-    DL_ERR_SYSTEM = 5,
-    /* CUDA, cuDNN, NCCL, MPI, Slurm failed */
-    DL_ERR_BACKEND = 6,
+    DL_ERR_NO = 1, /* the answer is no: does not fit, error above --max-error, no plan feasible */
+    DL_ERR_USAGE = 2,   /* wrong use of the command line */
+    DL_ERR_INPUT = 3,   /* bad input file */
+    DL_ERR_RANGE = 4,   /* outside the calibrated range, with --strict */
+    DL_ERR_SYSTEM = 5,  /* the system refused: file, memory, permission */
+    DL_ERR_BACKEND = 6, /* CUDA, cuDNN, NCCL, MPI or Slurm failed */
 };
 
 struct dl_err {
@@ -34,7 +28,7 @@ struct dl_err {
     char message[768]; /* what was expected, and what was found */
 };
 
-/* Fill *err (may be NULL) and return `code`. */
+/* Sets *err (may be NULL) and returns `code`. */
 enum dl_code dl_fail(struct dl_err *err, enum dl_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

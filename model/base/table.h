@@ -1,9 +1,9 @@
-/* table.h - one set of rows, printed as aligned text, CSV or JSON from the same columns.
+/* table.h - rows printed as aligned text, CSV or JSON from the same columns.
  *
- * A column is a key (JSON and CSV name, SI units in it), a heading and unit for people, and how a
- * value is shown to them (`scale` divides: 1e-3 shows seconds as ms). Text: heading line, unit
- * line, right-aligned numbers, left-aligned strings. CSV and JSON: SI values with 17 digits at
- * most; absent: empty or null.
+ * A column has a key (its name in JSON and CSV, with the SI unit), a heading and unit for people,
+ * and a scale for them (1e-3 shows seconds as ms). Text: a heading line, a unit line, numbers
+ * right-aligned, strings left-aligned. CSV and JSON: SI values with at most 17 digits; absent
+ * values are empty or null.
  */
 #ifndef DL_MODEL_BASE_TABLE_H
 #define DL_MODEL_BASE_TABLE_H
@@ -16,17 +16,12 @@ enum dl_format { DL_FORMAT_TEXT, DL_FORMAT_CSV, DL_FORMAT_JSON };
 enum dl_column_type { DL_COLUMN_STRING, DL_COLUMN_NUMBER, DL_COLUMN_INTEGER, DL_COLUMN_BOOL };
 
 struct dl_column {
-    /* "iteration_s", or "memory.total_bytes": a dot makes a nested object in JSON */
-    const char *key;
-    /* "iter"; NULL: not shown in text */
-    const char *heading;
-    /* "ms" */
-    const char *unit;
+    const char *key;     /* "iteration_s"; "memory.total_bytes": a dot nests objects in JSON */
+    const char *heading; /* "iter"; NULL: not shown in text */
+    const char *unit;    /* "ms" */
     enum dl_column_type type;
-    /* text shows value / scale; 0 means 1 */
-    double scale;
-    /* significant digits in text; 0 means 3 */
-    int digits;
+    double scale; /* text shows value / scale; 0 means 1 */
+    int digits;   /* significant digits in text; 0 means 3 */
 };
 
 union dl_cell {
@@ -45,16 +40,16 @@ struct dl_table {
 
 void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
                    int column_count);
-/* a new row of absent cells; NULL when out of memory */
+/* Appends a row of absent cells; NULL when out of memory. */
 union dl_cell *dl_table_row(struct dl_table *table);
 char *dl_table_text(const struct dl_table *table); /* for people; NULL when out of memory */
 char *dl_table_csv(const struct dl_table *table);
 /* As text, CSV, or a JSON document: the array of its rows. NULL when out of memory. */
 const char *dl_table_render(const struct dl_table *table, enum dl_format format);
-/* What dl_table_text() shows in a cell, in the arena; NULL when out of memory. */
+/* The text of a cell in dl_table_text(), in the arena; NULL when out of memory. */
 const char *dl_table_cell_text(const struct dl_table *table, int row, int column,
                                struct dl_arena *arena);
-/* The rows as elements of the array that is open in the writer. */
+/* Writes the rows as elements of the writer's open array. */
 void dl_table_json(const struct dl_table *table, struct dl_json_writer *writer);
 
 #endif

@@ -29,13 +29,13 @@ enum dl_unit {
     DL_UNITS
 };
 
-/* Parse all of `text` as a quantity of `unit`; a bare number is in SI units. *value_out in SI.
- * Errors (DL_ERR_USAGE): not a number, not finite, trailing text, a unit of another kind. */
+/* Parses all of `text` as a quantity of `unit`; a bare number is in SI units. *value_out is in SI.
+ * DL_ERR_USAGE: not a number, not finite, trailing text, a unit of another kind. */
 enum dl_code dl_units_parse(const char *text, enum dl_unit unit, double *value_out,
                             struct dl_err *err);
 
-/* Human form with 3 significant digits and an automatic prefix ("1.28 ms", "25.0 GB/s", "97.5 MiB":
- * bytes print in binary prefixes, rates in decimal ones). NaN prints "unknown". */
+/* Text for people with 3 significant digits and an automatic prefix ("1.28 ms", "25.0 GB/s", "97.5
+ * MiB": bytes print in binary prefixes, rates in decimal ones). NaN prints "unknown". */
 void dl_units_format(double value, enum dl_unit unit, char *out, size_t out_size);
 
 /* "s", "byte", "byte/s", ... ; "" for DL_UNIT_NONE. */

@@ -7,12 +7,13 @@
 
 enum { DL_COLL_FIT_PIECES = 5, DL_COLL_FIT_SAMPLES = 128 };
 
-/* Up to `most` pieces alpha + beta S, each through two samples or more by least squares of relative
- * errors, alpha and beta not negative; borders between samples by dynamic programming; as many as
- * the Bayesian information criterion (Schwarz 1978) wants, with an error floor of 1 %, and fewer
- * parameters than samples. Returns how many, 0 without two samples; `out` has max_bytes ascending,
- * the border half way between two samples in log bytes, the last HUGE_VAL. Only the first
- * DL_COLL_FIT_SAMPLES count. *error_frac_out: mean |error| at the samples. */
+/* Fits up to `most` pieces alpha + beta S to samples of ascending bytes. Each covers two samples or
+ * more by least squares of relative errors with alpha, beta >= 0; dynamic programming places the
+ * boundaries between samples. The Bayesian information criterion (Schwarz 1978) selects how many,
+ * with an error floor of 1 % and fewer parameters than samples. Returns their number, 0 for fewer
+ * than two samples. `out` ascends in max_bytes: boundaries lie halfway between two samples in log
+ * bytes, the last is HUGE_VAL. Only the first DL_COLL_FIT_SAMPLES count. *error_frac_out: mean
+ * |relative error| at the samples. */
 int dl_coll_fit(const struct dl_coll_sample *samples, int sample_count, int most,
                 struct dl_piece *out, double *error_frac_out);
 

@@ -1,5 +1,5 @@
-/* coll_parts.h - what the collective files share and nobody else needs: whole logarithms, the cost
- * of an algorithm in its two parts, and the rows and library functions that collective.c lists.
+/* coll_parts.h - what the collective files share and nobody else needs: whole logarithms, the two
+ * parts of a cost, the algorithms and library functions that collective.c lists.
  */
 #ifndef DL_MODEL_COLLECTIVE_COLL_PARTS_H
 #define DL_MODEL_COLLECTIVE_COLL_PARTS_H
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of models that no published measurement in data/collectives checks: a factor of 1.6 either way
+/* Uncertainty of models that no measurement in data/collectives checks: a factor of 1.6 either way
  * (judgement). */
 #define DL_COLL_UNCHECKED_SIGMA_LOG 0.5
 
@@ -17,7 +17,7 @@ struct dl_cost_parts {
     double latency_s, bandwidth_s, steps;
 };
 
-/* fmin and fmax without their care for NAN, which costs a call each. */
+/* fmin and fmax without their treatment of NAN, which costs a call each. */
 static inline double dl_least(double a, double b) { return a < b ? a : b; }
 static inline double dl_most(double a, double b) { return a > b ? a : b; }
 
@@ -44,8 +44,8 @@ static inline double dl_lg_ceil(double ranks) {
 
 static inline bool dl_power_of_two(double ranks) { return dl_power(dl_lg_floor(ranks)) == ranks; }
 
-/* Divisor of ranks that is nearest to its root from below (1 for a prime): the rows of the flattest
- * torus. */
+/* Largest divisor of ranks up to its square root (1 for a prime): the rows of the most even torus.
+ */
 double dl_coll_near_square(double ranks);
 
 /* Smallest whole number that is not below x >= 0: the C library's is a call. */
@@ -55,8 +55,8 @@ static inline double dl_whole_above(double x) {
     return x >= round ? x : whole < x ? whole + 1.0 : whole;
 }
 
-/* Pieces of a pipelined message: how many segments, and the size of a full one. segment_bytes <= 0:
- * one. */
+/* Number of segments of a pipelined message, and the size of a full one. segment_bytes <= 0: one.
+ */
 static inline double dl_segments(double bytes, double segment_bytes) {
     return segment_bytes > 0.0 && bytes > segment_bytes ? dl_whole_above(bytes / segment_bytes)
                                                         : 1.0;
@@ -72,39 +72,40 @@ double dl_coll_log_all_gather_s(const struct dl_hockney *link, double ranks, dou
 double dl_coll_log_reduce_scatter_s(const struct dl_hockney *link, double ranks, double bytes,
                                     double segment_bytes);
 
-/* F-COLL-HIERARCHICAL over levels with links of their own (level 0 inside): reduce-scatter down,
- * all-reduce on top, all-gather back. */
+/* F-COLL-HIERARCHICAL with a link per level, level 0 innermost: reduce-scatter outwards, all-reduce
+ * on the last level, all-gather back. Seconds. */
 double dl_coll_hierarchical_s(const struct dl_hockney *levels, const double *ranks, int level_count,
                               double bytes);
 
-/* The links of a system as alpha and beta, for host-driven libraries (MPI, Gloo, gRPC, ps-lite). */
+/* F-COLL-LINKS: the links of a system as alpha, beta and gamma, for libraries that run on the host
+ * (MPI, Gloo, gRPC, ps-lite). */
 struct dl_coll_links {
     struct dl_hockney intra, inter; /* inter.beta: of one node's adapters together */
     double nodes, per_node, ranks;
-    double flows;     /* like groups on the same adapter */
+    double flows;     /* groups like this one on the same adapter */
     double bisection; /* slowdown of traffic that crosses leaves: oversubscription, or 1 */
 };
-/* DL_ERR_INPUT when nodes > 1 and there is no links.inter. message_bytes chooses among
- * point-to-point pieces. */
+/* message_bytes selects among point-to-point pieces. DL_ERR_INPUT when several nodes lack
+ * links.inter. */
 enum dl_code dl_coll_links(const struct dl_system *system,
                            const struct dl_collective_request *request, double message_bytes,
                            struct dl_coll_links *out, struct dl_err *err);
 
-/* One file for each library; `out` is zero but for what the library sets. */
+/* The model of a library, one file each. `out` is zero before the call. */
 typedef enum dl_code dl_library_time_fn(const struct dl_system *system,
                                         const struct dl_collective_request *request,
                                         struct dl_collective_time *out, struct dl_err *err);
 dl_library_time_fn dl_nccl_time, dl_mpi_time, dl_gloo_time, dl_grpc_time, dl_pslite_time,
     dl_copy_time, dl_mlsl_time;
 
-/* All but all-reduce with the same algorithm at every size, for libraries that have no rules of
- * MPI's kind: binomial trees, rings, pairwise exchange. */
+/* Operations other than all-reduce for libraries without decision rules, one algorithm at every
+ * size: binomial trees, rings, pairwise exchange. */
 dl_library_time_fn dl_mpi_plain_time;
 
 /* The model of a library. */
 dl_library_time_fn *dl_coll_library(enum dl_library library);
 
-/* Measured samples; *found false when the system has none that help. */
+/* The time from measured samples; *found false when the system has none that apply. */
 enum dl_code dl_coll_measured_time(const struct dl_system *system,
                                    const struct dl_collective_request *request,
                                    dl_library_time_fn *model, struct dl_collective_time *out,

@@ -1,7 +1,8 @@
 /* collective.h - the time of one collective, as a library would run it.
  *
- * dl_collective_time() asks: measured samples first (interpolated), then the library's own decision
- * among the registered algorithms, each a row (model/coll_*.c) with its formula and source. Pure.
+ * dl_collective_time() interpolates measured samples where the system has them; else the library's
+ * model chooses among its algorithms. The textbook algorithms are rows of dl_collective_algorithms
+ * (model/collective/algorithms/), each with its formula and source. Pure.
  */
 #ifndef DL_MODEL_COLLECTIVE_COLLECTIVE_H
 #define DL_MODEL_COLLECTIVE_COLLECTIVE_H
@@ -37,9 +38,8 @@ enum dl_library {
 /* "nccl","mpi","gloo","grpc","ps-lite","copy","mlsl", NULL */
 extern const char *const dl_library_names[];
 
-/* Row of dl_collective_op_names or dl_library_names; -1: no such name. The words of published
- * tables
- * ("NCCL", "Intel MLSL") are mapped by coll_match.h. */
+/* Index in dl_collective_op_names or dl_library_names; -1: no such name. coll_match.h maps the
+ * words of published tables ("NCCL", "Intel MLSL"). */
 int dl_collective_op_find(const char *name);
 int dl_library_find(const char *name);
 
@@ -48,126 +48,111 @@ struct dl_nccl_memo;
 struct dl_collective_request {
     enum dl_collective_op op;
     enum dl_library library;
-    /* S: all-reduce, broadcast, reduce, p2p: the message; all-gather, reduce-scatter and
-     * all-to-all: the full (concatenated) size of one rank's buffer; gather, scatter: the root's
-     * buffer; halo: what goes to each of two neighbours */
+    /* S. All-reduce, broadcast, reduce, p2p: the message. All-gather, reduce-scatter, all-to-all:
+     * the full (concatenated) buffer of one rank. Gather, scatter: the root's buffer. Halo: the
+     * bytes to each of two neighbours. */
     double bytes;
-    /* that take part */
-    int64_t nodes;
-    /* that take part */
-    int64_t ranks_per_node;
-    /* like groups that use the same adapter at once; 1: alone */
-    double flows_per_adapter;
-    /* forced ("ring", "tree"); NULL: as the library chooses */
-    const char *algorithm;
-    /* forced ("LL"); NULL */
-    const char *protocol;
-    /* MPI on device memory that stages every message through the host; other libraries know where
-     * their buffers are */
-    bool device_buffers;
-    /* MPI that moves device memory itself, inside a node over links.intra */
-    bool device_direct;
-    /* the library's cost as its own rules have it, which falls where a rule drops to a cheaper
-     * algorithm; false: a prediction never falls with size */
-    bool as_run;
-    /* A group of ranks inside a larger job (tensor groups in the nodes, data groups across them).
-     * All 0: the ranks are those of nodes x ranks_per_node, alone. F-COLL-CONCURRENT. */
-    /* p: ranks of the group, which stand group_stride apart; nodes x ranks_per_node is then the job
-     * that holds the groups. 0: the group is nodes x ranks_per_node */
-    int64_t group_size;
-    /* in ranks, node by node; 0, 1: neighbours */
-    int64_t group_stride;
-    /* such groups that communicate at the same time on the nodes of the job (with group_size 0: on
-     * each node), this one included; 0, 1: alone */
-    int64_t concurrent;
-    /* scratch of a caller that asks for many sizes on one system, which stays as it is meanwhile
-     * (nccl.h; zero at first): the graph of the last rank set. NULL: none */
+    int64_t nodes;            /* that take part */
+    int64_t ranks_per_node;   /* that take part */
+    double flows_per_adapter; /* groups like this one that share its adapters; 1: alone */
+    const char *algorithm;    /* imposed ("ring", "tree"); NULL: the library chooses */
+    const char *protocol;     /* imposed ("LL"); NULL: the library chooses */
+    bool device_buffers;      /* MPI that stages messages from device memory through the host */
+    bool device_direct; /* MPI that moves device memory itself, inside a node over links.intra */
+    bool as_run;        /* the library's cost to the letter, which falls where its rules switch to a
+                           cheaper algorithm; false: a prediction, which never falls with size */
+
+    /* F-COLL-CONCURRENT: a group of ranks inside a larger job (tensor groups inside nodes, data
+     * groups across them). All 0: the ranks are those of nodes x ranks_per_node, alone. */
+    int64_t group_size; /* ranks of the group; nodes x ranks_per_node is then the job that holds the
+                           groups. 0: the group is nodes x ranks_per_node */
+    int64_t group_stride; /* distance of its ranks, numbered node by node; 0, 1: neighbours */
+    int64_t concurrent;   /* groups that communicate concurrently on the nodes of the job (on each
+                             node with group_size 0), this one included; 0, 1: alone */
+
+    /* Scratch of a caller that asks for many sizes on one system, which must not change meanwhile:
+     * the graph of the last rank set (nccl.h; zero at first). NULL: none. */
     struct dl_nccl_memo *memo;
 };
 
-/* F-COLL-CONCURRENT: the request as one group sees it: its own nodes and ranks per node,
- * flows_per_adapter raised by the groups that share each node's adapters; group_size 0,
- * group_stride inside the node, concurrent: groups on a node. DL_ERR_USAGE: a group that does not
- * fit into the job. */
+/* F-COLL-CONCURRENT: sets *out to the request as one group sees it: its own nodes and ranks per
+ * node, flows_per_adapter raised by the groups that share each node's adapters, group_size 0,
+ * group_stride inside the node, concurrent the groups on a node. DL_ERR_USAGE when the group does
+ * not fit into the job. */
 enum dl_code dl_collective_group(const struct dl_system *system,
                                  const struct dl_collective_request *request,
                                  struct dl_collective_request *out, struct dl_err *err);
 
 struct dl_collective_time {
-    double time_s;
-    double latency_s;   /* part that does not depend on bytes */
-    double bandwidth_s; /* part that does; time_s = latency_s + bandwidth_s */
-    double sigma_log;
-    double steps;                     /* sequential messages */
-    double channels;                  /* rings or trees side by side (NCCL); 0: no such thing */
-    const char *algorithm, *protocol; /* "ring"; "Simple", NULL when the library has none */
-    const char *formula;              /* id "F-COLL-RING" */
-    const char *limit;  /* "intra" or "inter": the link that limits; NULL for 1 rank */
-    const char *origin; /* "measured", "fitted", "model" */
+    double time_s;      /* latency_s + bandwidth_s */
+    double latency_s;   /* independent of bytes */
+    double bandwidth_s; /* dependent on bytes */
+    double sigma_log;   /* standard deviation of log(time) */
+    double steps;       /* sequential messages */
+    double channels;    /* concurrent rings or trees (NCCL); 0: none */
+    const char *algorithm;
+    const char *protocol; /* "Simple"; NULL when the library has none */
+    const char *formula;  /* id "F-COLL-RING" */
+    const char *limit;    /* link that limits, "intra" or "inter"; NULL for 1 rank */
+    const char *origin;   /* "measured", "fitted", "model" */
     bool extrapolated;
 };
 
-/* *out holds an answer only with DL_OK. 1 rank or 0 bytes of payload on 1 rank: all zero. Monotone
- * in bytes (measured samples of the system may fall) and in latency; doubling a bandwidth never
- * slows. DL_ERR_INPUT when the system lacks a link that is needed. */
+/* Time of one collective; *out is valid only with DL_OK. All zero for 1 rank. Monotone in bytes
+ * (measured samples of the system may fall) and in latency; doubling a bandwidth never slows.
+ * DL_ERR_INPUT when the system lacks a link that is needed, DL_ERR_USAGE for a request without
+ * sense or an algorithm that the library does not have. */
 enum dl_code dl_collective_time(const struct dl_system *system,
                                 const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);
 
-/* Fill the derived members of system->collectives (the model at every sample), so that reading
- * samples costs a few model evaluations less. To be called by the loader; not needed for
- * correctness. */
+/* Sets the derived members of system->collectives, the model at every sample, which saves model
+ * evaluations later. The loader calls it; results do not depend on it. */
 enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena,
                                    struct dl_err *err);
 
-/* Textbook algorithm over one uniform link, the building block of the rest and of the property
- * tests. */
+/* A uniform link: start-up time, seconds per byte sent, seconds per byte summed. */
 struct dl_hockney {
     double alpha_s, beta_s_per_byte, gamma_s_per_byte;
 };
+/* A textbook algorithm over one uniform link, on which the libraries' models and the property tests
+ * build. */
 struct dl_collective_algorithm {
-    /* "all_reduce.ring", ..., "F-COLL-RING", SOURCES.md key */
-    const char *name, *summary, *formula, *source;
+    const char *name; /* "all_reduce.ring" */
+    const char *summary;
+    const char *formula; /* "F-COLL-RING" */
+    const char *source;  /* key of data/SOURCES.md */
     enum dl_collective_op op;
     double (*time_s)(const struct dl_hockney *link, double ranks, double bytes,
                      double segment_bytes);
-    /* NULL: any */
-    bool (*valid)(double ranks);
+    bool (*valid)(double ranks); /* NULL: any count of ranks */
 };
 extern const struct dl_collective_algorithm *const dl_collective_algorithms[]; /* NULL-terminated */
+/* NULL: no such name. */
 const struct dl_collective_algorithm *dl_collective_algorithm_find(const char *name);
 
-/* F-PS-PUSH-PULL: synchronous push of gradients to servers and pull of weights between nodes. */
+/* F-PS-PUSH-PULL: synchronous push of gradients to parameter servers and pull of weights. */
 struct dl_parameter_server_request {
-    /* nodes; server nodes that are also workers when colocated */
-    double workers, servers;
-    /* S: of all parameters, each way, one worker */
-    double total_bytes;
-    /* what the fullest server holds; total_bytes / servers when perfectly balanced */
-    double largest_server_bytes;
-    /* servers share the workers' nodes */
-    bool colocated;
-    /* push and pull do not overlap (a TCP stack bound by one host thread) */
-    bool half_duplex;
-    /* messages of one worker, each way (variables or slices) */
-    double message_count;
-    /* host time of one message or RPC, sender and receiver together */
-    double message_s;
-    /* serialisation and host copies on one node; NAN: free */
-    double copy_bytes_per_s;
-    /* server's rate of adding gradients; NAN: host memory bandwidth / 3, or free */
-    double update_bytes_per_s;
+    double workers;              /* nodes */
+    double servers;              /* nodes; they are workers too when colocated */
+    double total_bytes;          /* S: of all parameters, each way, one worker */
+    double largest_server_bytes; /* of the fullest server; balanced: total_bytes / servers */
+    bool colocated;              /* servers share the workers' nodes */
+    bool half_duplex;     /* push and pull do not overlap (a TCP stack bound by one host thread) */
+    double message_count; /* messages of one worker, each way (variables or slices) */
+    double message_s;     /* host time of a message or RPC, sender and receiver together */
+    double copy_bytes_per_s;   /* serialization and host copies on one node; NAN: free */
+    double update_bytes_per_s; /* rate at which a server adds gradients; NAN: host memory
+                                  bandwidth / 3, else free */
 };
 struct dl_parameter_server_time {
-    /* time_s = latency_s + bandwidth_s */
-    double time_s, latency_s, bandwidth_s;
-    /* parts: gradients in, weights out, sums on the fullest server */
-    double push_s, pull_s, server_s;
-    /* limit: "worker", "server", "message", "update" */
-    const char *formula, *limit;
+    double time_s, latency_s, bandwidth_s; /* time_s = latency_s + bandwidth_s */
+    double push_s, pull_s, server_s; /* parts: gradients, weights, sums on the fullest server */
+    const char *formula;
+    const char *limit; /* "worker", "server", "message", "update" */
 };
-/* DL_ERR_INPUT without links.inter (more than one node). One node with colocated server: only
- * copies and sums. */
+/* Time of one push and pull. One node with a colocated server costs only copies and sums.
+ * DL_ERR_INPUT when several nodes lack links.inter. */
 enum dl_code dl_parameter_server_time(const struct dl_system *system,
                                       const struct dl_parameter_server_request *request,
                                       struct dl_parameter_server_time *out, struct dl_err *err);

@@ -1,4 +1,4 @@
-/* plan.h - how the work is split: strategy, framework, devices, batch, precision.
+/* plan.h - how the work is split and run: strategy, devices, batch, precision, optimizer, input.
  */
 #ifndef DL_MODEL_PLAN_PLAN_H
 #define DL_MODEL_PLAN_PLAN_H
@@ -10,15 +10,16 @@ enum dl_optimizer { DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB, DL_OPTIMIZERS };
 extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb", NULL */
 enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL };
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
-int dl_recompute_find(const char *name);       /* -1: no such name */
+/* Index in dl_recompute_names; -1: no such name. */
+int dl_recompute_find(const char *name);
 
 enum dl_schedule { DL_1F1B, DL_GPIPE, DL_INTERLEAVED, DL_ASYNC };
 extern const char *const dl_schedule_names[]; /* "1f1b","gpipe","interleaved","async", NULL */
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
 extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
 
-/* Which ranks are neighbours after those of tensor and sequence parallelism: data (then pipeline),
- * or the pipeline. */
+/* Rank mapping: the ranks next to those of tensor and sequence parallelism are the data-parallel
+ * ones (then the pipeline's), or the pipeline's. */
 enum dl_mapping { DL_MAP_DATA_INSIDE, DL_MAP_PIPELINE_INSIDE };
 extern const char *const dl_mapping_names[]; /* "data-inside","pipeline-inside", NULL */
 
@@ -28,54 +29,40 @@ struct dl_layer_times;
 
 struct dl_plan {
     const struct dl_strategy *strategy;
-    /* in use */
-    int64_t nodes, devices_per_node;
-    /* product = nodes * devices_per_node */
-    int64_t dp, tp, pp, sp, ep;
+    int64_t nodes, devices_per_node; /* in use */
+    int64_t dp, tp, pp, sp, ep;      /* their product is nodes * devices_per_node */
     double batch_per_device_samples, global_batch_samples;
-    /* 0: no micro-batches */
-    double micro_batch_samples;
+    double micro_batch_samples; /* 0: no micro-batches */
     enum dl_precision precision;
     enum dl_optimizer optimizer;
     enum dl_recompute recompute;
-    /* tensor parallelism: what is not split by heads is split along the sequence */
-    bool sequence_parallel;
-    /* of a pipeline's micro-batches */
-    enum dl_schedule schedule;
-    /* interleaved schedule: parts of the network on each device; 0: 2 there, else 1 */
-    int64_t virtual_stages;
-    /* simplifications of another model, to compare with it */
-    enum dl_assume assume;
-    /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
-    const char *variable_placement;
-    /* collective library instead of the framework's own; NULL: the framework's */
-    const char *library;
+    bool recompute_open;       /* not given: the framework's default */
+    bool sequence_parallel;    /* tensor parallelism splits what heads do not along the sequence */
+    enum dl_schedule schedule; /* of a pipeline's micro-batches */
+    int64_t virtual_stages;    /* virtual pipeline stages per device; 0: 2 if interleaved, else 1 */
+    enum dl_assume assume;     /* simplifications of another model, for comparison with it */
+    const char *variable_placement; /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
+    const char *library;            /* collective library; NULL: the framework's */
+
+    /* Input. */
     bool synthetic_input;
-    /* of --dataset; 0: the workload's */
-    double sample_bytes, dataset_samples;
-    /* on one core; 0: not counted */
-    double decode_s_per_sample;
-    /* per device; 0: all cores of the node */
-    double decode_workers;
-    /* of the nodes: a synchronous step goes on without so many, the slowest */
-    int64_t backup_workers;
-    /* nothing is in the page cache yet */
-    bool first_epoch;
-    /* measured by a framework's profiler, in place of the surfaces'; NULL: none */
-    const struct dl_layer_times *layer_times;
-    /* times kernels and the host's issue of them: `compare --anchor` corrects them by a measured
-     * run; 0: 1 */
-    double compute_scale;
-    /* nobody said whether to recompute: as the framework does by default */
-    bool recompute_open;
-    /* ZeRO stage beside tensor and pipeline parallelism, 0: none; strategies zero1..3 imply it */
-    int64_t shard;
+    double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
+    double decode_s_per_sample;           /* on one core; 0: not counted */
+    double decode_workers;                /* per device; 0: all cores of the node */
+    bool first_epoch;                     /* the page cache is empty */
+
+    int64_t backup_workers; /* nodes that a synchronous step does not wait for, the slowest */
+    const struct dl_layer_times *layer_times; /* measured by a framework's profiler; they replace
+                                                 those of the kernel-time models. NULL: none */
+    double compute_scale; /* factor on kernels and their issue by the host, with which
+                             `compare --anchor` corrects by a measured run; 0: 1 */
+    int64_t shard;        /* ZeRO stage next to tensor and pipeline parallelism, 0: none; the
+                             strategies zero1..3 imply it */
+    int64_t shard_group;  /* HSDP: neighbouring data ranks that shard the states; 0: all */
     enum dl_mapping mapping;
-    /* hybrid sharding: states are shared out among so many neighbouring data ranks; 0: all */
-    int64_t shard_group;
 };
 
-/* The factor on local work that the plan asks for; 1 when it asks for none. */
+/* Factor on local work that the plan asks for; 1 when it asks for none. */
 static inline double dl_plan_compute_scale(const struct dl_plan *plan) {
     return plan->compute_scale > 0 ? plan->compute_scale : 1;
 }

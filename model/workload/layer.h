@@ -1,17 +1,17 @@
-/* layer.h - what the files layer_*.c share: the keys an entry of a workload file may have, and how
+/* layer.h - what the files of layers/ share: the keys of an entry in a workload file, and how
  * kernels are emitted.
  *
  * A kind of layer is one `struct dl_layer_kind`, named in one row of dl_layer_kinds (layer.c). Its
- * `infer` turns shapes into shapes, parameters and work; its `kernels` says what a device executes.
- * Both see one layer and nothing else. Not modelled: copies that a framework makes to change a
- * memory layout, and fusion of neighbouring layers.
+ * `infer` derives shapes, parameters and work; its `kernels` lists what a device executes. Both see
+ * one layer and nothing else. Not modelled: copies that a framework makes to change a memory
+ * layout, fusion of neighbouring layers.
  */
 #ifndef DL_MODEL_WORKLOAD_LAYER_H
 #define DL_MODEL_WORKLOAD_LAYER_H
 
 #include "model/workload/workload.h"
 
-/* Keys of a layer's entry besides kind, name, from, when and repeat. The order is that of
+/* Keys of an entry other than kind, name, from, when and repeat, in the order of
  * dl_layer_key_names. */
 enum dl_layer_key {
     DL_KEY_OUT = 1u << 0,
@@ -52,32 +52,32 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_position, dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm,
     dl_layer_dot_interaction, dl_layer_split, dl_layer_moe;
 
-/* Elements that a mixture of experts keeps besides its input, at the layer's tokens and hidden
- * channels. */
+/* Elements that a mixture of experts keeps in addition to its input, at the layer's tokens and
+ * hidden channels. */
 double dl_layer_moe_own_elements(const struct dl_layer *layer);
 
 /* Product of the spatial extents: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);
-/* all extents and channels */
+/* Whether all extents and channels agree. */
 bool dl_shape_same(const struct dl_shape *a, const struct dl_shape *b);
-/* spatial extents alone */
+/* Whether the spatial extents agree. */
 bool dl_shape_same_size(const struct dl_shape *a, const struct dl_shape *b);
 /* "64x112x112" into out (at least 64 bytes); returns out. */
 const char *dl_shape_text(const struct dl_shape *shape, char *out, size_t out_size);
 
-/* For infer: append a trainable tensor; DL_ERR_SYSTEM without memory, DL_ERR_INPUT when it exceeds
- * 2^53 elements. */
+/* For infer: appends a trainable tensor. DL_ERR_SYSTEM without memory, DL_ERR_INPUT above 2^53
+ * elements. */
 enum dl_code dl_layer_parameter(struct dl_layer *layer, struct dl_arena *arena, const char *name,
                                 double elements, struct dl_err *err);
-/* For infer: a fault in the entry's `key` (one of DL_KEY_*, or 0: of the layer as a whole). */
+/* For infer: reports a fault in the entry's `key` (one of DL_KEY_*; 0: the layer as a whole). */
 enum dl_code dl_layer_fail(struct dl_err *err, unsigned key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* infer of layers whose output has the shape of their only (or first) input. */
+/* `infer` of layers whose output has the shape of their first input. */
 enum dl_code dl_layer_infer_same(struct dl_layer *layer, const struct dl_shape *inputs,
                                  struct dl_arena *arena, struct dl_err *err);
 
-/* Emitting kernels. Amounts are totals of the call. Backward-data work of a layer that needs none
- * is dropped. */
+/* The kernels of one pass under construction. Amounts are totals of the call. Backward-data work of
+ * a layer that needs none is dropped. */
 struct dl_emit {
     const struct dl_layer *layer;
     enum dl_pass pass;
@@ -86,16 +86,16 @@ struct dl_emit {
     struct dl_kernel *out;
     int count;
 };
-/* Starts a pass; in DL_BACKWARD_DATA adds the gradients of `consumers` readers: (consumers - 1)
- * times 2R + 1W. */
+/* Starts a pass. DL_BACKWARD_DATA first adds the gradients of the layer's `consumers`: (consumers -
+ * 1) times 2R + 1W. */
 struct dl_emit dl_emit_begin(const struct dl_layer *layer, enum dl_pass pass, double batch,
                              struct dl_kernel *out);
-/* A bandwidth-bound kernel; nothing when it moves nothing. extra_bytes: of fixed width (masks,
+/* Emits a bandwidth-bound kernel, unless it moves nothing. extra_bytes: of fixed width (masks,
  * indices). */
 void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, double write_elements,
                     double extra_bytes);
-/* Column-major as in BLAS and DeepBench: C[m,n] = op(A)[m,k] op(B)[k,n], `count` of them in one
- * call. */
+/* Emits `count` GEMMs in one call, column-major as in BLAS and DeepBench: C[m,n] = op(A)[m,k]
+ * op(B)[k,n]. */
 void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double count, bool a_trans,
                   bool b_trans);
 void dl_emit_kernel(struct dl_emit *emit, struct dl_kernel kernel);

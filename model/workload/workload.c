@@ -1,10 +1,9 @@
 /* workload.c - from documents to a workload: chain of extends, parameters and overrides, and the
  * totals.
  *
- * What is kept for backward is counted as distinct tensors (F-MEM-ACTIVATIONS): the output of a
- * layer counts once, whoever reads it in the backward pass - the layer itself (relu) or any reader
- * (convolution, dense). The input of the workload is not an activation; it is
- * input_bytes_per_sample.
+ * F-MEM-ACTIVATIONS: what backward needs is counted as distinct tensors. The output of a layer
+ * counts once, whether the layer itself (relu) or a reader (convolution, dense) needs it. The
+ * workload's input is no activation; it is input_bytes_per_sample.
  */
 #include "model/workload/workload.h"
 
@@ -169,7 +168,7 @@ static enum dl_code override_input(struct dl_build *b, const char *key, const ch
     if (dims == 0)
         return bad_override(b->err, key, "this workload has no input size to set; found \"%s\"",
                             text);
-    int skip = count == dims + 1 ? 1 : 0; /* the channels come first, and are not changed */
+    int skip = count == dims + 1 ? 1 : 0; /* the channels come first and stay as they are */
     if (count != 1 && count != dims && skip == 0) {
         return bad_override(b->err, key,
                             "expected extents like 224x224 (one for each dimension), found \"%s\"",
@@ -312,7 +311,8 @@ static void mark_gradients(struct dl_build *b, bool *needs_gradient) {
     }
 }
 
-/* kept[i]: some backward reads the output of layer i; a view's output is its input's memory. */
+/* kept[i]: a backward pass reads the output of layer i; the output of a view is its input's memory.
+ */
 static void mark_kept(struct dl_build *b, const bool *needs_gradient, bool *kept, int *root) {
     for (int i = 0; i < b->layer_count; i++) {
         const struct dl_layer *layer = &b->layers[i];
@@ -363,8 +363,7 @@ static double value_or_nan(const struct dl_build *b, const char *name) {
     return value != NULL ? value->value : NAN;
 }
 
-/* A model is GPT-like when it says how many layers of what width and heads it has and on how many
- * tokens. */
+/* A model is GPT-like when its parameters give layers, hidden, heads and seq. */
 static enum dl_code fill_transformer(struct dl_build *b, struct dl_workload *out) {
     out->transformer_layers = value_or_nan(b, "layers");
     out->hidden = value_or_nan(b, "hidden");
@@ -385,7 +384,7 @@ static enum dl_code fill_transformer(struct dl_build *b, struct dl_workload *out
 static enum dl_code copy_names(struct dl_build *b, struct dl_workload *out) {
     const char *texts[5] = {NULL, NULL, NULL, NULL, NULL};
     out->epoch_samples = out->sample_bytes = NAN;
-    for (int i = b->doc_count - 1; i >= 0; i--) { /* the nearest document that says it, wins */
+    for (int i = b->doc_count - 1; i >= 0; i--) { /* the nearest document wins */
         const struct dl_workload_file *file = &b->files[i];
         const char *said[5] = {file->name, file->summary, file->source, file->family,
                                file->dataset};
@@ -431,7 +430,7 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     DL_TRY(dl_build_expand(b));
     if (b->layer_count == 0) {
         return dl_json_fail(b->docs[0], "layers", b->err,
-                            "expected at least one layer, all are left out");
+                            "expected at least one layer, but 'when' leaves out all of them");
     }
     DL_TRY(finish_layers(b));
     sum_layers(b, out);
@@ -439,7 +438,7 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     return copy_results(b, out);
 }
 
-/* The override that a message quotes, such as: found 0 from "seq"; else the last one taken. */
+/* The override that a message quotes (found 0 from "seq"), else the last one that applied. */
 static int blamed(const struct dl_override *overrides, int count, int taken, const char *message) {
     char quoted[80];
     for (int i = 0; i < count; i++) {
@@ -461,7 +460,7 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
         .docs = docs, .doc_count = doc_count, .arena = arena, .scratch = &scratch, .err = &local};
     int taken = -1;
     memset(&workload, 0, sizeof workload);
-    /* the last then extends another */
+    /* then the last one extends another */
     if (b.doc_count > DL_WORKLOAD_EXTENDS) b.doc_count = DL_WORKLOAD_EXTENDS;
     enum dl_code code = build(&b, overrides, override_count, &workload, &taken);
     dl_arena_free(&scratch);
@@ -469,7 +468,7 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
         *out = workload;
     } else if (err != NULL) {
         *err = local;
-        /* the files are good; what the user set does not fit them */
+        /* the files are valid; what the user set does not fit them */
         if (code == DL_ERR_INPUT && taken >= 0) {
             taken = blamed(overrides, override_count, taken, local.message);
             code = dl_fail(err, DL_ERR_USAGE, "%.60s does not fit the workload: %s%s%s",

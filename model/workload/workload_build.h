@@ -32,7 +32,7 @@ struct dl_build {
     const struct dl_json *const *docs;
     const struct dl_workload_file *files;
     int doc_count;
-    struct dl_arena *arena, *scratch; /* of the result; of what dies with the building */
+    struct dl_arena *arena, *scratch; /* of the result; temporary */
     struct dl_err *err;
     struct dl_build_value *values;
     int value_count, value_depth;
@@ -74,10 +74,9 @@ enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_
                             struct dl_err *err);
 /* Expands the layers of the nearest document that has some into b->layers. */
 enum dl_code dl_build_expand(struct dl_build *b);
-/* Puts a place into the error that was just filled: path of the document `doc`. Returns its code.
- */
+/* Adds a place, `path` in document `doc`, to the error just set. Returns its code. */
 enum dl_code dl_build_at(struct dl_build *b, int doc, const char *path);
-/* Which document has layers; -1: none. */
+/* The nearest document that has layers; -1: none. */
 int dl_build_layers_doc(const struct dl_build *b);
 
 /* The same for an entry of a list; key: the member at fault, or NULL. */
@@ -85,23 +84,23 @@ enum dl_code dl_build_fault(struct dl_build *b, const struct dl_frame *frame, in
                             const char *key);
 enum dl_code dl_build_no_memory(struct dl_build *b);
 
-/* Layer whose output a full name means (-1: the workload's input), or `otherwise`. */
+/* The layer with that full name (-1: the workload's input), else `otherwise`. */
 int dl_build_find(const struct dl_build *b, const char *name, int otherwise);
-/* Gives a full name, which must outlive the building, to the output of a layer. An error when it is
- * taken. */
+/* Gives a layer's output a full name, which must outlive the build. DL_ERR_INPUT when it is taken.
+ */
 enum dl_code dl_build_define(struct dl_build *b, const char *name, int layer);
-/* Full name of an entry in its frame; without one of its own the kind, numbered from the second on.
+/* Full name of an entry in its frame; without its own name the kind, numbered from the second on.
  */
 enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame,
                            const struct dl_entry *e, double index, const char **out);
 const struct dl_shape *dl_build_shape(const struct dl_build *b, int layer);
 
-/* Values of expressions: any number; a whole number (half: a multiple of 0.5) from min to 2^53. */
+/* Values of expressions: any number; a whole number (half: a multiple of 0.5) in [min, 2^53]. */
 enum dl_code dl_build_number(struct dl_scope *scope, const char *text, double *out);
 enum dl_code dl_build_extent(struct dl_scope *scope, const char *text, double min, bool half,
                              double *out);
 
-/* Appends the layer of entry `at`. The error has its place. */
+/* Appends the layer of entry `at`. Errors carry its place. */
 enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, int at, double index,
                             const int *inputs, int input_count, int *out);
 

@@ -1,7 +1,7 @@
 /* workload_expand.c - from entries and blocks to a flat list of layers: names, repeats, arguments.
  *
- * Blocks are expanded depth first. Depth, visited entries and layers are bounded, and a block that
- * uses itself is an error, so that any document ends.
+ * Expansion is depth first. Depth, visited entries and layers are bounded, and a block that uses
+ * itself is an error, so that every document ends.
  */
 #include "model/workload/workload_build.h"
 
@@ -72,7 +72,7 @@ int dl_build_find(const struct dl_build *b, const char *name, int otherwise) {
     return slot->name != NULL ? slot->layer : otherwise;
 }
 
-/* "in", "in2", ...: number of a block's input, from 0; -1: another name. */
+/* Number of a block's input by its name "in", "in2", ..., from 0; -1: another name. */
 static int input_number(const char *name) {
     if (strncmp(name, "in", 2) != 0) return -1;
     if (name[2] == '\0') return 0;
@@ -95,7 +95,7 @@ static enum dl_code resolve(struct dl_build *b, const struct dl_frame *frame, co
     if (number >= 0) {
         if (number >= frame->input_count) {
             return dl_fail(b->err, DL_ERR_INPUT,
-                           "the block has %d input(s) here, there is no '%.80s'",
+                           "expected one of the %d input(s) of the block, found '%.80s'",
                            frame->input_count, name);
         }
         *out = frame->inputs[number];
@@ -104,10 +104,11 @@ static enum dl_code resolve(struct dl_build *b, const struct dl_frame *frame, co
     int length = snprintf(full, sizeof full, "%s%s", frame->prefix, name);
     *out = length > 0 && (size_t)length < sizeof full ? dl_build_find(b, full, NOWHERE) : NOWHERE;
     if (*out != NOWHERE) return DL_OK;
-    return dl_fail(b->err, DL_ERR_INPUT, "'%.80s' is no earlier layer or block of this list", name);
+    return dl_fail(b->err, DL_ERR_INPUT,
+                   "expected an earlier layer or block of this list, found '%.80s'", name);
 }
 
-/* Full name of an entry in its frame; without one of its own the kind, numbered from the second on.
+/* Full name of an entry in its frame; without its own name the kind, numbered from the second on.
  */
 enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame,
                            const struct dl_entry *e, double index, const char **out) {
@@ -120,7 +121,8 @@ enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame,
         length = snprintf(text, sizeof text, "%s%s%d%s", frame->prefix, own, number, suffix);
     }
     if (length < 0 || (size_t)length >= sizeof text) {
-        return dl_fail(b->err, DL_ERR_INPUT, "a name has more than %d letters", NAME_MAX_BYTES - 1);
+        return dl_fail(b->err, DL_ERR_INPUT, "expected a name of at most %d letters",
+                       NAME_MAX_BYTES - 1);
     }
     *out = dl_arena_strdup(b->arena, text);
     return *out == NULL ? dl_build_no_memory(b) : DL_OK;
@@ -240,7 +242,8 @@ static enum dl_code resolve_inputs(struct dl_build *b, const struct dl_frame *fr
     return DL_OK;
 }
 
-/* One entry as often as it repeats; *previous: output of the entry before, then of this one. */
+/* Expands an entry as often as it repeats. *previous: output of the entry before, then of this one.
+ */
 static enum dl_code expand_entry(struct dl_build *b, const struct dl_frame *frame, int at,
                                  int *previous) {
     const struct dl_entry *e = &frame->entries[at];
@@ -274,7 +277,7 @@ static enum dl_code expand_entry(struct dl_build *b, const struct dl_frame *fram
             DL_TRY(add_block(b, frame, at, index, inputs, input_count, previous));
         inputs[0] = *previous;
     }
-    if (e->repeat != NULL && e->name != NULL) { /* the bare name: the last repetition */
+    if (e->repeat != NULL && e->name != NULL) { /* the bare name means the last repetition */
         const char *name = dl_arena_printf(b->scratch, "%s%s", frame->prefix, e->name);
         if (name == NULL) return dl_build_no_memory(b);
         if (dl_build_define(b, name, *previous) != DL_OK)

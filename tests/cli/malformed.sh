@@ -361,7 +361,7 @@ check 'a column misspelt' 3 'misspelt\.csv:1:1: error: system: '
 csv inner 'id,workload,metric,source\na"b,c,d,e\n'
 check 'quote inside a field' 3 'inner\.csv:2:2: error: '
 csv behind 'id,workload,metric,source\n"a"b,c,d,e\n'
-check 'text behind a quoted field' 3 'behind\.csv:2:4: error: '
+check 'text after a quoted field' 3 'behind\.csv:2:4: error: '
 run compare data/systems/iris-v100.json
 check 'JSON for a table' 3 'iris-v100\.json:[0-9]+:[0-9]+: error: '
 run compare "$work/none.csv"

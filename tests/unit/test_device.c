@@ -77,7 +77,7 @@ static void refusals(void **state) {
          "rates[0].precision"},
         {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12},"
          "{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e12}]",
-         "the same precision and unit"},
+         "expected one rate for each precision and unit; rates[0] has the same"},
         {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
          "\"kernel_models_from\":\"x\"",
          "cannot borrow from itself"},

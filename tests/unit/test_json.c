@@ -216,7 +216,7 @@ static void test_refusals_of_text(void **state) {
         {"", "x.json: error: expected a JSON object, got an empty file"},
         {" \n", "got an empty file"},
         {"{", "x.json:1:2: error: expected a key in double quotes, got the end of the file"},
-        {"{\"a\": 1} x", "x.json:1:10: error: expected nothing behind the JSON value, got 'x'"},
+        {"{\"a\": 1} x", "x.json:1:10: error: expected nothing after the JSON value, got 'x'"},
         {"{\"a\": 1,}", "1:9: error: expected a key in double quotes, got '}'"},
         {"{\"a\": [1,]}", "1:10: error: expected a value, got ']'"},
         {"{\"a\": [1 2]}", "expected ',' or ']', got '2'"},

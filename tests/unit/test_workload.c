@@ -291,7 +291,7 @@ static const struct {
     {IMAGE "'layers':[{'kind':'relu','repeat':-1}]}", "layers[0].repeat", "at least 0"},
     {IMAGE "'layers':[{'kind':'relu','repeat':100001}]}", "layers[0].repeat",
      "more than 100000 layers"},
-    {IMAGE "'layers':[{'kind':'relu','when':0}]}", "layers", "all are left out"},
+    {IMAGE "'layers':[{'kind':'relu','when':0}]}", "layers", "but 'when' leaves out all of them"},
     {IMAGE "'layers':[{'kind':'dropout','dropout':1}]}", "layers[0].dropout", "below 1"},
     {IMAGE "'layers':[{'block':'b'}]}", "layers[0].block", "no block 'b'"},
     {IMAGE "'blocks':[{'name':'b','layers':[{'block':'c'}]},{'name':'c','layers':[{'block':'b'}]}],"

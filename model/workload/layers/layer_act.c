@@ -1,6 +1,6 @@
 /* layer_act.c - elementwise activations, softmax, dropout and the loss.
  *
- * F-LAYER-STREAM: an activation moves 1R + 1W forward and 2R + 1W backward (formulas section 2).
+ * F-LAYER-STREAM: an activation moves 1R + 1W forward and 2R + 1W backward.
  * What is kept differs: relu, relu6, sigmoid, tanh and softmax read their output in the backward
  * pass, gelu and swish their input. Working in place saves memory for the input, which is then
  * never counted, but moves the same bytes.
@@ -70,7 +70,7 @@ DL_ACTIVATION(dl_layer_swish, "swish", "x times its sigmoid (SiLU)", DL_WORK_ACT
 static enum dl_code dropout_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                   struct dl_arena *arena, struct dl_err *err) {
     if (layer->dropout > 0.0) {
-        layer->saved_bytes = dl_shape_elements(&inputs[0]); /* the mask, one byte an element */
+        layer->saved_bytes = dl_shape_elements(&inputs[0]); /* the mask, one byte per element */
     } else {
         layer->view = true; /* the identity */
     }
@@ -89,7 +89,7 @@ static int dropout_kernels(const struct dl_layer *layer, enum dl_pass pass, doub
 
 const struct dl_layer_kind dl_layer_dropout = {
     .name = "dropout",
-    .summary = "dropout with a mask of one byte an element; dropout 0 is the identity",
+    .summary = "dropout with a mask of one byte per element; dropout 0 is the identity",
     .source = "formulas",
     .needs = DL_KEY_DROPOUT,
     .takes = DL_KEY_IN_PLACE,
@@ -99,8 +99,8 @@ const struct dl_layer_kind dl_layer_dropout = {
     .kernels = dropout_kernels,
 };
 
-/* Softmax cross-entropy of each token or sample, computed and kept in fp32 whatever the precision
- * (formulas section 3: 4 bytes for each logit). */
+/* Softmax cross-entropy of each token or sample, computed and kept in fp32 at any precision (4
+ * bytes per logit). */
 static enum dl_code loss_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                struct dl_arena *arena, struct dl_err *err) {
     (void)arena;

@@ -1,10 +1,10 @@
 /* layer_conv.c - convolutions and transposed convolutions in one to three dimensions, grouped,
  * depthwise and dilated.
  *
- * Work: F-LAYER-CONV, F * (C / groups) * prod(K) * prod(out) multiply-adds a sample and pass
- * (formulas section 2); a transposed one counts prod(in) in place of prod(out). The bias is a
- * bandwidth-bound kernel of its own, 1R + 1W forward and 1R backward, as PyTorch with cuDNN
- * executes it. Not modelled: the algorithm's workspace, layout changes.
+ * Work: F-LAYER-CONV, F * (C / groups) * prod(K) * prod(out) multiply-adds per sample and pass;
+ * a transposed one has prod(in) in place of prod(out). The bias is a separate bandwidth-bound
+ * kernel, 1R + 1W forward and 1R backward, as PyTorch with cuDNN executes it. Not modelled: the
+ * algorithm's workspace, layout changes.
  */
 #include "model/workload/layer.h"
 

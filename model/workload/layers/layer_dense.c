@@ -1,11 +1,10 @@
-/* layer_dense.c - matrix products: dense layers (of a vector, or of each token) and the dot
- * interaction of DLRM.
+/* layer_dense.c - dense layers (of a vector, or of each token) and the dot interaction of DLRM.
  *
- * F-LAYER-DENSE: C * F multiply-adds a token and pass. The products are written column-major with
- * the transposes that row-major frameworks give to BLAS, as in DeepBench: forward (F, tokens, C)
- * with A transposed, backward-data (C, tokens, F), backward-weights (C, F, tokens) with B
- * transposed. The bias joins the forward product (epilogue or beta = 1); its gradient is a sum over
- * tokens, 1R.
+ * F-LAYER-DENSE: C * F multiply-adds per token and pass. GEMMs are column-major, with the
+ * transposes that row-major frameworks pass to BLAS, as in DeepBench: forward (F, tokens, C) with A
+ * transposed, backward-data (C, tokens, F), backward-weights (C, F, tokens) with B transposed. The
+ * forward GEMM adds the bias (epilogue or beta = 1); the gradient of the bias is a sum over tokens,
+ * 1R.
  */
 #include "model/workload/layer.h"
 
@@ -54,8 +53,8 @@ const struct dl_layer_kind dl_layer_dense = {
     .kernels = dense_kernels,
 };
 
-/* F-LAYER-DOT: all products of T + 1 vectors of dimension d as one (T+1, T+1, d) matrix product a
- * sample; the output joins the first vector and the T(T+1)/2 distinct ones. */
+/* F-LAYER-DOT: all dot products of T + 1 vectors of dimension d as one (T+1, T+1, d) GEMM per
+ * sample; the output concatenates the first vector and the T(T+1)/2 distinct dot products. */
 static enum dl_code dot_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                               struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
@@ -82,10 +81,10 @@ static int dot_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
     struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
     double vectors = layer->tables + 1.0, d = layer->in.channels;
     if (pass == DL_FORWARD) {
-        /* join the vectors into one matrix */
+        /* concatenate the vectors into one matrix */
         dl_emit_stream(&emit, 0.0, emit.in_elements, emit.in_elements, 0.0);
         dl_emit_gemm(&emit, vectors, vectors, d, batch, true, false);
-        /* pick the distinct products */
+        /* gather the distinct dot products */
         dl_emit_stream(&emit, 0.0, emit.out_elements, emit.out_elements, 0.0);
     }
     if (pass == DL_BACKWARD_DATA) {
@@ -99,7 +98,7 @@ static int dot_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
 
 const struct dl_layer_kind dl_layer_dot_interaction = {
     .name = "dot_interaction",
-    .summary = "pairwise products of vectors (DLRM), joined with the first of them",
+    .summary = "pairwise dot products of vectors (DLRM), concatenated with the first of them",
     .source = "formulas",
     .inputs_min = 2,
     .inputs_max = 4096,

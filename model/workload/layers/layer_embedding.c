@@ -1,4 +1,4 @@
-/* layer_embedding.c - table look-up: one row of `out` elements for each token, or one row a sample
+/* layer_embedding.c - table look-up: one row of `out` elements per token, or one row per sample
  * when the input is a vector of indices (DLRM).
  *
  * F-LAYER-EMBED: forward reads and writes the rows used (gather) and reads an 8-byte index for
@@ -37,7 +37,7 @@ static int embedding_kernels(const struct dl_layer *layer, enum dl_pass pass, do
 
 const struct dl_layer_kind dl_layer_embedding = {
     .name = "embedding",
-    .summary = "table look-up for each token, or one a sample",
+    .summary = "table look-up, one row per token or per sample",
     .source = "formulas",
     .needs = DL_KEY_ROWS | DL_KEY_OUT,
     .takes = DL_KEY_TOKENS | DL_KEY_SPARSE | DL_KEY_TIED,

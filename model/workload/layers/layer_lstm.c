@@ -1,11 +1,10 @@
 /* layer_lstm.c - one LSTM layer over a sequence, in one or both directions, with the two bias
  * vectors of cuDNN.
  *
- * F-LAYER-LSTM: 4h(i + h) multiply-adds a token and direction (formulas section 2). The product
- * with the input is one for all tokens; the recurrent one is a product a token, one after another:
- * `count` products with as many launches. Kept: input, output, and of each token four gates and the
- * cell state. Not modelled: kernels that keep the recurrent weights on chip, and the overlap of
- * both directions.
+ * F-LAYER-LSTM: 4h(i + h) multiply-adds per token and direction. One GEMM multiplies the input of
+ * all tokens; the recurrent part is a GEMM per token, one after another: `count` GEMMs with as many
+ * launches. Kept: input, output and, per token, four gates and the cell state. Not modelled:
+ * kernels that keep the recurrent weights on chip, overlap of both directions.
  */
 #include "model/workload/layer.h"
 
@@ -53,8 +52,8 @@ static int lstm_kernels(const struct dl_layer *layer, enum dl_pass pass, double 
     }
     if (pass == DL_BACKWARD_DATA) {
         dl_emit_stream(&emit, 40.0 * cells, 8.0 * cells, 5.0 * cells, 0.0);
-        /* The recurrent product carries the gradient back in time: needed by the weights even in a
-         * first layer. */
+        /* The recurrent GEMM carries the gradient back in time; the weights need it even in a first
+         * layer. */
         dl_emit_gemm(&emit, i, rows, 4.0 * h, directions, false, false);
         if (!layer->first) emit_recurrent(&emit, h, 4.0 * h, tokens, directions, false);
     }

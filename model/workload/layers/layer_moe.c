@@ -1,16 +1,16 @@
 /* layer_moe.c - a mixture of experts in place of a feed-forward layer: a router, and E experts of
- * two products each, of which every token takes k.
+ * two GEMMs each; every token goes to k of them.
  *
- * F-LAYER-MOE: parameters h E + E (2 h f, and f + h with bias); active multiply-adds of a token h E
+ * F-LAYER-MOE: parameters h E + E (2 h f, and f + h with bias); active multiply-adds per token h E
  * + 2 k h f. Every expert has room for c k T / E of T tokens (capacity factor c, GShard and Switch)
- * and computes all of it, so that c is what an uneven router costs: the largest expert's tokens /
- * the mean, where tokens are not dropped. Kernels: router (E, T, h) and its softmax with the
- * choice; dispatch, T h read and c k T h written; batches of E products (f, c k T/E, h) and (h, c k
- * T/E, f) around an activation; combination, c k T h read and T h written. Backward-data mirrors
- * them, backward-weights has three products. Kept: input, router's E and c k (h + 2 f) for each
- * token. A device of e that share the experts (F-TRANSFORMER-EXPERT) holds E/e of them and gets the
- * tokens of e devices: the same c k T rows, in fewer and larger products. Not modelled: the loss
- * that evens the router, sorting of indices.
+ * and computes all of it; where no tokens are dropped, c is the imbalance of the router, tokens of
+ * the largest expert / mean. Kernels: router (E, T, h) and its softmax with the selection;
+ * dispatch, T h read and c k T h written; batches of E GEMMs (f, c k T/E, h) and (h, c k T/E, f)
+ * around an activation; combination, c k T h read and T h written. Backward-data mirrors them,
+ * backward-weights has three GEMMs. Kept per token: input, the router's E, c k (h + 2 f). With
+ * experts sharded over e devices (F-TRANSFORMER-EXPERT), a device holds E/e of them and receives
+ * the tokens of e devices: the same c k T rows in fewer, larger GEMMs. Not modelled: the
+ * load-balancing loss, sorting of indices.
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@
 static double tokens_of(const struct dl_layer *layer) { return dl_shape_positions(&layer->in); }
 static double routed(const struct dl_layer *layer) {
     return layer->top_k * layer->capacity;
-} /* rows of experts for each token */
+} /* rows of experts per token */
 
 double dl_layer_moe_own_elements(const struct dl_layer *layer) {
     return tokens_of(layer) *
@@ -84,8 +84,7 @@ static int moe_kernels(const struct dl_layer *layer, enum dl_pass pass, double b
 
 const struct dl_layer_kind dl_layer_moe = {
     .name = "moe",
-    .summary =
-        "mixture of experts: a router, and two products in each of the experts that a token takes",
+    .summary = "mixture of experts: a router, and two GEMMs in each expert that a token goes to",
     .source = "formulas",
     .needs = DL_KEY_OUT | DL_KEY_EXPERTS,
     .takes = DL_KEY_TOPK | DL_KEY_CAPACITY | DL_KEY_BIAS,

@@ -1,7 +1,7 @@
 /* layer_norm.c - batch, layer and local response normalization, and a learned scale per channel.
  *
  * F-LAYER-STREAM: batch norm in training moves 2R + 1W forward and 4R + 1W backward, unfused
- * (formulas section 2, marked mem). Layer norm keeps a token's row on chip: 1R + 1W forward, 2R +
+ * (unverified). Layer norm keeps a token's row on chip: 1R + 1W forward, 2R +
  * 1W for its input and 2R for its weights. The statistics of batch norm (8 bytes a channel and
  * batch) are not counted among the saved activations.
  */

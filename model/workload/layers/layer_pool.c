@@ -1,9 +1,9 @@
 /* layer_pool.c - pooling and upsampling.
  *
- * F-LAYER-STREAM: the input is read once and the output written once (formulas section 2).
- * Backward, the gradient of the output is read and that of the input written. Max pooling keeps an
- * index of 8 bytes for each output (PyTorch's int64) and its input; the others need only shapes,
- * but PyTorch's average pooling holds on to its input.
+ * F-LAYER-STREAM: forward reads the input once and writes the output once; backward reads the
+ * gradient of the output and writes that of the input. Max pooling keeps its input and an index of
+ * 8 bytes per output element (PyTorch's int64). The others need only shapes, but PyTorch's average
+ * pooling keeps its input.
  */
 #include "model/workload/layer.h"
 
@@ -93,8 +93,8 @@ static enum dl_code adaptive_infer(struct dl_layer *layer, const struct dl_shape
     return DL_OK;
 }
 
-/* An adaptive pool may be larger than its input (AlexNet on small images): elements are then
- * repeated. */
+/* The output of an adaptive pool may be larger than its input (AlexNet on small images): elements
+ * then repeat. */
 const struct dl_layer_kind dl_layer_maxpool = {
     .name = "maxpool",
     .work = DL_WORK_POOLING,
@@ -156,7 +156,7 @@ static enum dl_code upsample_infer(struct dl_layer *layer, const struct dl_shape
 
 const struct dl_layer_kind dl_layer_upsample = {
     .name = "upsample",
-    .summary = "each extent times a whole scale (nearest or bilinear)",
+    .summary = "enlarges each extent by a whole factor (nearest or bilinear)",
     .source = "formulas",
     .needs = DL_KEY_SCALE,
     .inputs_min = 1,
