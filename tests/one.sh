@@ -19,12 +19,18 @@ said=$folder/$number.said
 passed=0 failed=0 skipped=0
 : > "$folder/$number.skips"
 lines() { grep -c "$1" "$said"; }
+limited() { # limited SECONDS COMMAND...: NUMBER.pid is there while it runs, for tests/run to end it when it is ended itself
+    timeout -k 60 "$@" > "$said" 2>&1 &
+    echo $! > "$folder/$number.pid"
+    wait $!
+    status=$?
+    rm -f "$folder/$number.pid"
+}
 
 start=$(date +%s%N)
 case $kind in
 cmocka)
-    timeout -k 10 "$limit" "$dir/${file%.c}" > "$said" 2>&1
-    status=$?
+    limited "$limit" "$dir/${file%.c}"
     passed=$(lines '^\[       OK \]')
     failed=$(($(lines '^\[  FAILED  \] [a-z]') / 2)) # cmocka names each failed test twice: when it fails and in its summary
     skipped=$(($(lines '^\[  SKIPPED \] [a-z]') / 2))
@@ -32,16 +38,15 @@ cmocka)
 corpus)
     target=$(basename "$file" .c)
     name="${prefix}corpus ${target#fuzz_}"
-    timeout -k 10 "$limit" "$dir/tests/fuzz/replay_$target" "tests/fuzz/corpus/${target#fuzz_}" > "$said" 2>&1
-    status=$?
+    limited "$limit" "$dir/tests/fuzz/replay_$target" "tests/fuzz/corpus/${target#fuzz_}"
     [ $status -ne 0 ] || passed=1
     ;;
 tap)
     scratch=$folder/$number.scratch
     mkdir -p "$scratch"
     interpreter=$(head -n 1 "$file" | sed 's/^#!//')
-    DLMODEL=$dir/dlmodel SCRATCH=$scratch timeout -k 60 $((3 * limit)) "$interpreter" "$file" > "$said" 2>&1
-    status=$?
+    export DLMODEL="$dir/dlmodel" SCRATCH="$scratch"
+    limited $((3 * limit)) "$interpreter" "$file"
     rm -rf "$scratch"
     passed=$(lines '^ok ')
     failed=$(lines '^not ok ')

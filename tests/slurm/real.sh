@@ -24,7 +24,14 @@ done
 bed=$SCRATCH/bed runs=$SCRATCH/runs
 export DLMODEL_SITE=$PWD/tests/slurm/bed.json SLURM_CONF=$bed/slurm.conf
 testbed() { bash tests/slurm/testbed.sh "$@"; }
-trap 'testbed stop "$bed" > /dev/null 2>&1; umount "$SCRATCH/small" 2> /dev/null' EXIT
+finish() {
+    testbed stop "$bed" > /dev/null 2>&1
+    umount "$SCRATCH/small" 2> /dev/null
+    # the node that dies leaves the processes of its job behind
+    ps -eo pid=,args= | awk -v at="$SCRATCH/" -v me=$$ 'index($0, at) && $1 != me { print $1 }' | xargs -r kill 2> /dev/null
+}
+trap finish EXIT
+trap 'exit 1' TERM INT
 # Only a bed that cannot be (no rights) is skipped; a bed that could be and is broken says why and fails below.
 testbed start "$bed" $bed_nodes > "$SCRATCH/start" 2>&1 || skip "the test bed did not start: $(tail -n 1 "$SCRATCH/start")"
 
