@@ -1,6 +1,6 @@
 #!/bin/sh
 # fit.sh - fits the constants that differ between releases of frameworks to the published runs, and writes them into the
-# files beside this one. One value for a whole release, never for one row. Needs jq; run it from the root of the source tree after
+# files in this folder. One value for a whole release, never for one row. Needs jq; run it from the root of the source tree after
 # the kernel times, workloads or systems changed: sh data/frameworks/fit.sh [DLMODEL]
 #
 # What is fitted: the factors on kernel times (F-FRAMEWORK-KERNELS) from runs on ONE device, so that no communication is in them;
@@ -131,7 +131,7 @@ $clouds")
 jitter 'DGX servers' dgx1-v100,dgx1-p100 $dgx
 jitter 'virtual machines' gce-k80,azure-nc24rs-p100,azure-nc24r-k80 $clouds
 jitter 'other machines' v100-8x-edr,abci-v100 $others
-# What kernels of NCCL 1's ring take from the backward pass that they run beside (F-SLOWDOWN).
+# What kernels of NCCL 1's ring take from the backward pass that runs concurrently (F-SLOWDOWN).
 release tensorflow-mirrored '1.1' 'overlap_slowdown_frac=0.2' framework=tensorflow-mirrored 'framework_version~b1e174e' --anchor
 runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
@@ -142,7 +142,7 @@ echo "NCCL between Azure nodes: $rate byte/s"
 azure='framework=horovod-tensorflow system=azure-nc24r-k80,azure-nc24rs-p100'
 release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-2' $azure backend=mpi --anchor
 release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'socket_negotiation_s=1e-2' $azure backend=nccl --anchor
-# What NCCL's kernels take on a K80 from the backward pass beside them: from the NCCL runs there. More than 1 is possible, because they hold
+# What NCCL's kernels take on a K80 from the backward pass that runs concurrently: from the NCCL runs there. More than 1 is possible, because they hold
 # multiprocessors also while they wait for their partners' kernels, which is no part of the transfers.
 slowdown=$(fit 'device.collective_slowdown_frac=0.5' system=azure-nc24r-k80 backend=nccl --anchor | cut -d' ' -f2)
 jq --argjson v "$slowdown" '.collective_slowdown_frac = $v' data/devices/k80.json > "$new"

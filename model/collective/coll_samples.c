@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-/* run-to-run spread that samples of one session do not show (mem) */
+/* run-to-run spread that samples of one session do not show (unverified) */
 static const double FLOOR_SIGMA_LOG = 0.02;
 static const double INTERVAL_Z = 1.96; /* low_s..high_s is a 95 % interval */
-/* a sample of the same algorithm is asked no further than 8 times the size */
+/* samples of the same algorithm count up to 8 times the size */
 static const double FAR_LOG = 2.1;
 /* of a trend's slope, with every doubling beyond the samples (Gardner and McKenzie 1985) */
 static const double TREND_DAMPING = 0.4;
-/* growth of the error beyond the samples with each doubling (mem) */
+/* growth of the error beyond the samples with each doubling (unverified) */
 static const double SIGMA_PER_DOUBLING = 0.05;
 
 static double sample_sigma(const struct dl_coll_sample *sample) {
@@ -44,7 +44,7 @@ struct dl_coll_base dl_coll_samples_base(const struct dl_system *system,
     return (struct dl_coll_base){time.time_s, time.algorithm, time.protocol};
 }
 
-/* What one walk through the samples needs. */
+/* One walk through the samples. */
 struct walk {
     const struct dl_system *system;
     const struct dl_coll_measured *measured;

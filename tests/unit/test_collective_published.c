@@ -27,7 +27,7 @@ struct bound {
     double pct[2];
 };
 static const struct bound bounds[] = {{"dgx1-v100", "NCCL", {5, 5}},
-                                      {"v100-8x-edr", "OSU Open MPI/UCX", {25, 30}},
+                                      {"azure-nd40rs-v2", "OSU Open MPI/UCX", {25, 30}},
                                       {"aws-p3dn-24xlarge", "OSU Open MPI", {15, 0}},
                                       {"stampede2-knl", "Intel MLSL", {0, 15}},
                                       {"gcp-v100", "OSU Open MPI", {28, 0}},
