@@ -111,8 +111,8 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
         memset(&out->exchange, 0, sizeof out->exchange);
         DL_TRY(r->behaviour->exchange(&r->exchange, &out->exchange, err));
         run_lane(s);
-        out->slowdown_s =
-            r->slowdown_frac * busy_overlap_s(&out->exchange, s->carried_s, out->backward_end_s);
+        out->overlap_s = busy_overlap_s(&out->exchange, s->carried_s, out->backward_end_s);
+        out->slowdown_s = r->slowdown_frac * out->overlap_s;
         s->device_free_s += out->slowdown_s;
         out->comm_s +=
             out->exchange.device_copy_s + out->exchange.host_s + out->exchange.prologue_s;

@@ -342,6 +342,7 @@ enum dl_code dl_transformer_finish(const struct dl_transformer_parts *t,
         .exposed_input_s = r->exposed_input_s,
         .bubble_s = r->bubble_s,
         .overhead_s = r->overhead_s,
+        .straggler_s = r->straggler_s,
         .memory = r->memory,
         .fits = r->fits,
     };

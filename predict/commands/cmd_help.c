@@ -5,6 +5,7 @@
 
 #include "predict/manual/manual.h"
 #include "predict/manual/theory.h"
+#include "predict/output/wrap.h"
 
 enum { NO_SHELL = -1, BASH, ZSH };
 static const char *const shells[] = {"bash", "zsh", NULL};
@@ -77,24 +78,6 @@ static const struct topic {
     {"environment", "environment variables", environment_text},
     {NULL, NULL, NULL},
 };
-
-void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
-    int column = indent;
-    bool first = true;
-    while (*text != 0) {
-        const int word = (int)strcspn(text, " \n");
-        if (!first && column + 1 + word > width) {
-            dl_text_add(t, dl_arena_printf(t->arena, "\n%*s", indent, ""));
-            column = indent;
-            first = true;
-        }
-        dl_text_add(t, dl_arena_printf(t->arena, "%s%.*s", first ? "" : " ", word, text));
-        column += word + (first ? 0 : 1);
-        first = false;
-        text += word + (text[word] != 0 ? 1 : 0);
-    }
-    dl_text_add(t, "\n");
-}
 
 const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
     const char *letter = o->letter != 0 ? dl_arena_printf(arena, "-%c, ", o->letter) : "    ";
