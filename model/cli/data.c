@@ -79,7 +79,7 @@ static enum dl_code set_document(const struct dl_data *data, enum dl_data_kind k
 
 /* ---- devices ---- */
 
-/* kernels/NAME.json beside the folder that holds the device's file. */
+/* kernels/NAME.json next to the folder that holds the device's file. */
 static const char *kernels_path(const char *device_path, const char *name, struct dl_arena *arena) {
     const char *slash = strrchr(device_path, '/');
     if (slash == NULL) return dl_arena_printf(arena, "../kernels/%s%s", name, SUFFIX);

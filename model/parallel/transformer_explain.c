@@ -157,12 +157,12 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
                                     .framework = t->tf->framework,
                                     .plan = t->plan,
                                     .micro_batches = t->choice.micro_batches,
-                                    .host_steps = 1};
+                                    .host_count = 1};
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) {
         if ((part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
             (part == DL_TRANSFORMER_AFTER && !t->result.after))
             continue;
-        in.kernels +=
+        in.kernel_count +=
             times_of(t, part) / t->choice.micro_batches *
             (t->cell.forward[part].launches + t->cell.backward[part][t->choice.recompute].launches);
     }

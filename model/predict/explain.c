@@ -256,11 +256,11 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
     struct dl_overhead_inputs in = {.system = parts->system,
                                     .framework = parts->framework,
                                     .plan = plan,
-                                    .kernels = parts->cost->update.launches,
+                                    .kernel_count = parts->cost->update.launches,
                                     .micro_batches = steps,
-                                    .host_steps = pipeline ? 1 : steps};
+                                    .host_count = pipeline ? 1 : steps};
     for (int i = 0; i < parts->workload->layer_count; i++)
-        in.kernels +=
+        in.kernel_count +=
             parts->cost->layers[i].forward.launches + parts->cost->layers[i].backward.launches;
     put_plain(s, "pipeline bubble", "overhead", "F-PIPE-BUBBLE",
               dl_arena_printf(parts->arena, "%lld stages, %g micro-batches, %s",

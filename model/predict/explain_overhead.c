@@ -45,9 +45,9 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
     const double launch_s = f->dispatch_s > 0 && dl_known(in->system->device->launch_s)
                                 ? in->system->device->launch_s
                                 : 0;
-    const double kernels = in->kernels * in->micro_batches,
+    const double kernels = in->kernel_count * in->micro_batches,
                  idle_s = fmax(0, p->overhead_s - p->straggler_s);
-    const double fixed_s = fmin(idle_s, in->host_steps * f->iteration_s),
+    const double fixed_s = fmin(idle_s, in->host_count * f->iteration_s),
                  gaps_s = fmin(idle_s - fixed_s, gap_s * kernels),
                  late_s = idle_s - fixed_s - gaps_s;
     const double devices = f->single_process ? (double)in->plan->devices_per_node : 1;
@@ -60,7 +60,7 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                 "device file", gaps_s);
     count = put(
         out, count, "host time per iteration", "F-HOST-GAP",
-        dl_arena_printf(arena, "iteration_s=%.3g ms x %.0f", 1e3 * f->iteration_s, in->host_steps),
+        dl_arena_printf(arena, "iteration_s=%.3g ms x %.0f", 1e3 * f->iteration_s, in->host_count),
         "framework file", fixed_s);
     /* below a picosecond it is rounding */
     count = put(out, count, "device waits for launches", "F-HOST-GAP", late_inputs,

@@ -259,7 +259,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_explain = {
     .name = "explain",
-    .summary = "every term of one prediction, its formula, inputs and origin",
+    .summary = "print every term of one prediction: formula, inputs, origin",
     .usage = "[options]",
     .purpose = "Prints every term of a prediction: each layer's forward and backward time, each "
                "transfer, the update, each part of the overhead, and memory by part. A term shows "

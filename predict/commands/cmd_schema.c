@@ -18,14 +18,14 @@ static const struct kind {
     {"device", &dl_device_schema},
     {"workload", &dl_workload_schema},
     {"framework", &dl_framework_schema},
-    {"surfaces", &dl_kernel_model_set_schema},
+    {"kernels", &dl_kernel_model_set_schema},
     {"layers", &dl_layer_times_schema},
     {"prediction", NULL},
     {NULL, NULL},
 };
-static const char *const kind_names[] = {"system",   "device", "workload",   "framework",
-                                         "surfaces", "layers", "prediction", "site",
-                                         "run",      "runlog", NULL};
+static const char *const kind_names[] = {"system",  "device", "workload",   "framework",
+                                         "kernels", "layers", "prediction", "site",
+                                         "run",     "runlog", NULL};
 
 static const struct dl_column columns[] = {
     {"key", "key", "", DL_COLUMN_STRING, 0, 0},
@@ -95,13 +95,15 @@ static bool find_more(const struct dl_context *context, const char *name, struct
 static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options,
                               const struct kind **out, struct dl_err *err) {
     static struct kind more;
-    const char *all = "expected one of system, device, workload, framework, surfaces, layers, "
+    const char *all = "expected one of system, device, workload, framework, kernels, layers, "
                       "prediction, site, run or runlog";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
+    const char *given = options->positional[0];
+    if (strcmp(given, "surfaces") == 0) given = "kernels"; /* its former name, for one release */
     for (*out = kinds; (*out)->name != NULL; ++*out) {
-        if (strcmp((*out)->name, options->positional[0]) == 0) return DL_OK;
+        if (strcmp((*out)->name, given) == 0) return DL_OK;
     }
     *out = &more;
     if (find_more(context, options->positional[0], &more)) return DL_OK;
@@ -144,13 +146,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
-    .summary = "the fields of each file",
-    .usage =
-        "system|device|workload|framework|surfaces|layers|prediction|site|run|runlog [options]",
-    .purpose = "Prints the keys of a file format with type, unit, range, default and meaning, from "
-               "the tables that load it.",
+    .summary = "print the fields of each file format",
+    .usage = "system|device|workload|framework|kernels|layers|prediction|site|run|runlog [options]",
+    .purpose = "Prints the keys of a file format with type, unit, range, default and meaning. The "
+               "tables that print them also load the files.",
     .examples = examples,
-    .words = "system device workload framework surfaces layers prediction site run runlog",
+    .words = "system device workload framework kernels layers prediction site run runlog",
     .options = tables,
     .run = run,
 };

@@ -62,7 +62,8 @@ static const struct dl_layer_kind *kind_of(unsigned how) {
 
 enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *err) {
     struct dl_flow *f = &net->flows[value];
-    if (f->scores > 0) return no(err, "a product of two activations that is no attention");
+    if (f->scores > 0)
+        return no(err, "a matrix multiplication of two activations that is no attention");
     if (f->pad != NULL) return no(err, "padding that no convolution or pooling takes over");
     if (f->root < 0) return DL_OK;
     const struct dl_layer_kind *kind = kind_of(f->how);

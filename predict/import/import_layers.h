@@ -39,7 +39,7 @@ struct dl_flow {
     int item; /* layer whose output holds it, or DL_FLOW_* */
     int root; /* open chain: the value that it is a function of; -1: closed */
     unsigned how;
-    int scores;       /* 1 + index of the product of queries and keys that it is; 0: none */
+    int scores;       /* 1 + index of the attention scores that it is; 0: none */
     int weight, bias; /* values: learned scale and shift of an open normalization; -1: none */
     /* of a Pad before it, to be taken over by the next window; NULL: none */
     const double *pad;

@@ -252,7 +252,7 @@ static enum dl_code infer_matmul(struct dl_onnx_graph *g, const struct dl_onnx_n
         const int da = d - (rank - a->rank), db = d - (rank - b->rank);
         const int64_t x = da >= 0 ? a->dims[da] : 1, y = db >= 0 ? b->dims[db] : 1;
         if (x != y && x != 1 && y != 1)
-            return dl_onnx_fail(g, n, err, "its inputs do not fit: %lld and %lld products",
+            return dl_onnx_fail(g, n, err, "its inputs do not fit: inner extents %lld and %lld",
                                 (long long)x, (long long)y);
         dims[d] = x == 1 ? y : x;
     }

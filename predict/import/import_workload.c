@@ -212,14 +212,14 @@ static const char *left_text(const struct dl_import_net *net) {
     for (int i = 0; i < net->left_count && text != NULL; i++) {
         const struct dl_onnx_node *n = &g->nodes[net->left[i].node];
         int count = 0;
-        bool told = false;
+        bool listed = false;
         for (int k = 0; k < net->left_count; k++) {
             const bool same = strcmp(g->nodes[net->left[k].node].op, n->op) == 0 &&
                               strcmp(g->nodes[net->left[k].node].domain, n->domain) == 0;
-            told = told || (same && k < i);
+            listed = listed || (same && k < i);
             count += same;
         }
-        if (told || ++kinds > KINDS_SHOWN) continue;
+        if (listed || ++kinds > KINDS_SHOWN) continue;
         text = dl_arena_printf(
             net->arena,
             "%s\n  %.40s%s%.60s: %d of %d nodes (%.2g %%), first node %d%s%.80s: %.200s", text,

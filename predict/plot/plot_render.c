@@ -280,7 +280,7 @@ enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *
                             size_t *length_out, struct dl_err *err) {
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
-        return dl_fail(err, DL_ERR_SYSTEM, "no plots/%s.gp beside the data directory or in %s",
+        return dl_fail(err, DL_ERR_SYSTEM, "no plots/%s.gp next to the data directory or in %s",
                        style == NULL ? "style" : script, DLMODEL_PLOTDIR);
     }
     struct arguments a = {.count = 0};
