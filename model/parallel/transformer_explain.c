@@ -90,7 +90,7 @@ static void put_communication(struct sink *s) {
         "model", t->result.tensor_s - (layout->split.ep > 1 ? routings * cell->route.time_s : 0),
         NAN, "communication");
     if (layout->split.ep > 1) {
-        put_collective(s, "token dispatch and combine", &cell->route, cell->route_bytes, routings,
+        put_collective(s, "expert all-to-all", &cell->route, cell->route_bytes, routings,
                        "F-TRANSFORMER-EXPERT");
     }
     put_collective(s, "between stages", &t->border, cell->border_bytes,
@@ -103,12 +103,12 @@ static void put_communication(struct sink *s) {
                    layout->shard == 3 ? 2 * m : 1, "F-TRANSFORMER-DATA");
     put_collective(s, "expert gradients", &layout->expert_reduce, layout->expert_gradient_bytes,
                    each, "F-TRANSFORMER-DATA");
-    put_collective(s, "expert parameters, all-gather", &layout->expert_gather,
-                   layout->expert_gather_bytes, 1, "F-TRANSFORMER-DATA");
-    put_collective(s, "layer parameters, all-gather", &layout->unit_gather, 0,
-                   2 * m * layout->stage_layers, "F-TRANSFORMER-SHARD");
-    put_collective(s, "layer gradients, reduce-scatter", &layout->unit_reduce, 0,
-                   m * layout->stage_layers, "F-TRANSFORMER-SHARD");
+    put_collective(s, "expert all-gather", &layout->expert_gather, layout->expert_gather_bytes, 1,
+                   "F-TRANSFORMER-DATA");
+    put_collective(s, "layer all-gather", &layout->unit_gather, 0, 2 * m * layout->stage_layers,
+                   "F-TRANSFORMER-SHARD");
+    put_collective(s, "layer reduce-scatter", &layout->unit_reduce, 0, m * layout->stage_layers,
+                   "F-TRANSFORMER-SHARD");
     put_collective(s, "tied embedding", &layout->tied, 0, 1, "F-TRANSFORMER-DATA");
 }
 

@@ -18,6 +18,7 @@ static const struct dl_column columns[] = {
 
 /* Ends of names tell more than their middles: "...downsample.0 backward". */
 static const char *short_name(struct dl_arena *arena, const char *name) {
+    if (name == NULL) return NULL; /* memory is exhausted: the arena says so */
     const size_t length = strlen(name);
     if (length <= NAME_WIDTH) return name;
     return dl_arena_printf(arena, "..%s", name + length - (NAME_WIDTH - 2));

@@ -262,9 +262,9 @@ check 'schema layers' 0
 has 'schema layers has its fields' 'batches\[\]\.layers\[\]\.forward_s'
 run predict --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json"
 check 'predict --layers' 0 '2 of [0-9]+ layers have times measured by framework profiler'
-run explain --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json"
-has 'explain names the origin' 'conv1 forward +F-LAYER-TIMES .* 2\.000 ms .*\[measured'
-has 'explain: other layers keep the surface' 'layer2.0.conv1 forward +F-KERNEL-MODEL'
+run explain --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json" --csv
+has 'explain names the origin' '^conv1 forward,forward,F-LAYER-TIMES,.*,0\.002,.*measured by framework profiler'
+has 'explain: other layers keep the kernel-time model' '^layer2.0.conv1 forward,forward,F-KERNEL-MODEL,'
 run predict --workload resnet50 --system iris-v100 --layers "$work/times.json"
 check '--layers of another workload' 2 'they are of workload resnet18, not of resnet50'
 run predict --workload resnet18 --system dgx1-p100 --layers "$work/times.json"

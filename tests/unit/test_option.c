@@ -227,7 +227,7 @@ static void bound_faults(void **state) {
     } faults[] = {
         {"--number=11", "--number: expected a number in [0.001, 10] s, got \"11\""},
         {"--count=0", "--count: expected a number in [1, 8], got \"0\""},
-        {"--count=2.5", "--count: expected a whole number, got \"2.5\""},
+        {"--count=2.5", "--count: expected a whole number such as 16 or 64k, got \"2.5\""},
         {"--format=xml", "--format: expected one of table, csv, json, got \"xml\""},
         {"--former=tpu", "--word: expected one of cpu, gpu, got \"tpu\""},
     };
