@@ -60,3 +60,18 @@ const char *dl_text_string(const struct dl_text *text) {
     if (text->failed || text->arena->failed) return NULL;
     return text->bytes == NULL ? "" : text->bytes;
 }
+
+/* In single quotes nothing has a meaning but the quote itself. */
+const char *dl_shell_quote(struct dl_arena *arena, const char *text) {
+    struct dl_text out = {.arena = arena};
+    dl_text_add(&out, "'");
+    for (size_t length; *text != 0; text += length) {
+        length = *text == '\'' ? 1 : strcspn(text, "'");
+        if (*text == '\'')
+            dl_text_add(&out, "'\\''");
+        else
+            dl_text_add_bytes(&out, text, length);
+    }
+    dl_text_add(&out, "'");
+    return dl_text_string(&out);
+}

@@ -1,6 +1,5 @@
 /* text.h - the string builder: text that grows in an arena. One check at the end covers all
- * additions: after a failure nothing is added, and dl_text_string returns NULL.
- */
+ * additions: after a failure nothing is added, and dl_text_string returns NULL. */
 #ifndef DL_MODEL_BASE_TEXT_H
 #define DL_MODEL_BASE_TEXT_H
 
@@ -23,8 +22,11 @@ void dl_text_add_bytes(struct dl_text *text, const char *bytes, size_t length);
 void dl_text_printf(struct dl_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* "" when empty; NULL after a failure of the text or of its arena: what went into it may lack
- * parts.
- */
+ * parts. */
 const char *dl_text_string(const struct dl_text *text);
+
+/* `text` as one word of a POSIX shell, in single quotes, whatever bytes it holds. NULL: out of
+ * memory. */
+const char *dl_shell_quote(struct dl_arena *arena, const char *text);
 
 #endif

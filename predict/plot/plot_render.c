@@ -5,7 +5,7 @@
  * nothing is left behind when the program is killed.
  */
 #include "predict/plot/plot.h"
-#include "predict/output/utf8.h"
+#include "model/base/json_node.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
     size_t n = 0;
     out[n++] = mark;
     for (const unsigned char *s = (const unsigned char *)text; *s != 0;) {
-        const int length = dl_utf8_bytes(s);
+        const int length = (int)dl_utf8_bytes((const char *)s, strnlen((const char *)s, 4));
         if (length == 0 || *s < 0x20 || *s == 0x7F)
             out[n++] = '?';
         else if (*s == '"' && mark == '"')

@@ -2,9 +2,9 @@
  * figures. */
 #include "predict/report/document.h"
 
-#include "predict/output/utf8.h"
-
 #include <string.h>
+
+#include "model/base/json_node.h"
 
 enum { LONG_CELL = 28 }; /* a text of more bytes may be broken into lines */
 
@@ -56,7 +56,7 @@ static const char *const style[] = {
 /* One character of `s`, or what stands for it; returns the bytes that were read. */
 static int add_character(struct dl_text *out, const unsigned char *s) {
     char piece[5] = {0};
-    const int length = dl_utf8_bytes(s);
+    const int length = (int)dl_utf8_bytes((const char *)s, strnlen((const char *)s, 4));
     if (length == 0)
         dl_text_add(out, "\xEF\xBF\xBD");
     else if (*s < 0x20 || *s == 0x7F)
