@@ -93,10 +93,10 @@ static bool is_directory(const char *path) {
     return path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* --data, $DLMODEL_DATA, beside the executable (build tree, moved installation), where it was
- * installed: all that exist. */
+/* All that exist of: --data, $DLMODEL_DATA, next to the executable (build tree, moved
+ * installation), the installed one. */
 static enum dl_code find_data(struct dl_context *context, const char *given, struct dl_err *err) {
-    static const char *const beside[] = {"data", "../data", "../share/dlmodel/data", NULL};
+    static const char *const relative[] = {"data", "../data", "../share/dlmodel/data", NULL};
     static const char *found[8];
     int count = 0;
     if (given != NULL) {
@@ -113,9 +113,9 @@ static enum dl_code find_data(struct dl_context *context, const char *given, str
     const char *slash = strrchr(context->program, '/');
     if (slash != NULL) {
         const int length = (int)(slash - context->program);
-        for (int i = 0; beside[i] != NULL; i++) {
+        for (int i = 0; relative[i] != NULL; i++) {
             const char *path =
-                dl_arena_printf(context->arena, "%.*s/%s", length, context->program, beside[i]);
+                dl_arena_printf(context->arena, "%.*s/%s", length, context->program, relative[i]);
             if (is_directory(path)) found[count++] = path;
         }
     }

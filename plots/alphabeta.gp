@@ -7,7 +7,7 @@ us(k) = kind(k, 4) * 1e6
 switched(here) = (column(2) == 4 && here ? strcol(7) : '') # to the left of a switch, where the rising curve leaves room
 set logscale x 2
 set logscale y 10
-set xlabel 'size of the message (bytes)'
+set xlabel 'message size (bytes)'
 bytes(i) = i < 10 ? sprintf('%d B', 2**i) : i < 20 ? sprintf('%d KiB', 2**(i - 10)) : i < 30 ? sprintf('%d MiB', 2**(i - 20)) \
            : sprintf('%d GiB', 2**(i - 30))
 if (text) { set format x '%.0b%B' } else { set xtics ('' 1); do for [i=5:50:5] { set xtics add ('' 2.**i) } }
@@ -35,12 +35,12 @@ if (text) {
          for [g=1:groups] data index g-1 using 3:(us(4)) with points linetype g pointtype 2 pointsize 1.1 linewidth 1, \
          for [g=1:groups] data index g-1 using 3:(us(4)):(switched($3 < 256)) with labels left offset 0.4,0.9 font ',11' textcolor linetype g, \
          for [g=1:groups] data index g-1 using 3:(us(4)):(switched($3 >= 256)) with labels right offset -0.4,0.7 font ',11' textcolor linetype g, \
-         NaN with points linecolor rgb black pointtype 2 title 'switch of the library, as the model has it'
+         NaN with points linecolor rgb black pointtype 2 title 'algorithm switch of the library, as modelled'
     set origin 0, 0
     set size 1, 0.37
     unset title
     unset logscale y
-    set xlabel 'size of the message (bytes)'
+    set xlabel 'message size (bytes)'
     do for [i=0:50:5] { set xtics add (bytes(i) 2.**i) }
     set ylabel 'residual (%)'
     set format y '%.0f'

@@ -27,7 +27,7 @@ if (text) {
          for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points pointtype 13 title (g == 1 ? 'mean' : '')
 } else {
     plot for [g=1:groups] data index g-1 using 7:1:6:8:($1-half):($1+half) every ::0::0 with boxxyerror \
-             fillstyle solid 1 border linecolor rgb black linecolor rgb 0xC7DDEB dashtype 1 linewidth 0.8 title (g == 1 ? 'box: middle half' : ''), \
+             fillstyle solid 1 border linecolor rgb black linecolor rgb 0xC7DDEB dashtype 1 linewidth 0.8 title (g == 1 ? 'box: middle 50 %' : ''), \
          for [g=1:groups] data index g-1 using 7:($1-half):(0):(2*half) every ::0::0 with vectors nohead linecolor rgb black \
              dashtype 1 linewidth 2 title (g == 1 ? 'median' : ''), \
          data using 4:($1+$3) with points linecolor rgb '#0072B2' pointtype 6 pointsize 0.8 title 'one row', \

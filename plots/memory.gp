@@ -4,9 +4,9 @@
 # Also set: unit (name) and unit_bytes (its size) of the axis, capacity_bytes (0: unknown), xtitle, slanted (1: long labels).
 # Written to standard output.
 
-array pieces[7] = ['weights', 'gradients', 'optimizer', 'activations', 'workspace', 'exchange buffers', 'context, fragmentation']
+array pieces[7] = ['weights', 'gradients', 'optimizer', 'activations', 'workspace', 'communication buffers', 'context, fragmentation']
 array colors[7] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xF7DFA5, 0xD55E00, 0xFFFFFF]
-array patterns[7] = [3, 3, 3, 3, 3, 4, 3] # hatched: told apart in grey too
+array patterns[7] = [3, 3, 3, 3, 3, 4, 3] # hatched: distinct in grey too
 up_to(piece) = sum [c=4:3+piece] column(c) / unit_bytes
 
 set xlabel xtitle

@@ -3,7 +3,7 @@
 # Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf or terminal), columns and lines (size of
 # the text terminal), wide and high (of png and svg, in pixels), color (1: colours in the text terminal), title, subtitle, groups (how many), labels and notes (arrays of
 # their names and of second lines under them).
-# Colours: Okabe and Ito, told apart by the colour blind; line types and point shapes tell the groups apart in grey.
+# Colours: Okabe and Ito, safe for colour-blind readers; line types and point shapes distinguish groups in grey.
 
 set encoding utf8
 set datafile separator comma
@@ -37,7 +37,7 @@ set autoscale fix
 narrow = !text && format ne 'pdf' && wide < 800 # a small screen: the key in one column
 if (!text) { set xlabel offset 0,(format eq 'svg' ? 0.8 : 0.4) }
 set key outside bottom center vertical Left reverse samplen 3 spacing 1.1 noautotitle maxrows (narrow ? 14 : 5)
-if (!text) { set format '%.10g' } # gnuplot's own leaves room for a sign: labels beside their tics
+if (!text) { set format '%.10g' } # gnuplot's own leaves room for a sign: labels next to their tics
 if (!text) { set key title ' ' font ',8' } # keeps the key away from the axis' title
 if (text) {
     # letters A to F for points; a line holds less of the key

@@ -13,7 +13,7 @@ struct dl_context;
 
 struct dl_context {
     struct dl_data data;      /* search path; overrides are added by each command */
-    const char *program;      /* path of this executable, for probes beside it; "" when unknown */
+    const char *program;      /* path of this executable, for probes next to it; "" when unknown */
     const char *profile_path; /* where the profile "local" is or will be */
     int verbosity;            /* -1 quiet, 0, 1 verbose */
     bool color;               /* stdout may be coloured */

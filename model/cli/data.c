@@ -1,156 +1,20 @@
-/* data.c - see data.h. Besides json.c and file.c the only place of model/ that touches the file
- * system: it looks which data files there are. */
-#include "model/cli/data.h"
+/* data.c - loads devices, systems, workloads and frameworks, with --set and what they borrow. */
+#include "model/cli/data_parts.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "model/collective/collective.h"
-#include "model/base/name_hint.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/topology.h"
 #include "model/parallel/strategy.h"
 
-static const struct data_kind {
-    const char *word, *folder, *prefix;
-} kinds[] = {
-    [DL_DATA_DEVICE] = {"device", "devices", "device."},
-    [DL_DATA_SYSTEM] = {"system", "systems", "system."},
-    [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
-    [DL_DATA_FRAMEWORK] = {"framework", "frameworks", "framework."},
-    [DL_DATA_LAYERS] = {"layer time", "layers", "layers."},
-};
-
 static const char SUFFIX[] = ".json";
-static const char LOCAL[] = "local";
 
 static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
-static bool ends_in_suffix(const char *name) {
-    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
-}
-
-static bool is_path(const char *name) { return strchr(name, '/') != NULL || ends_in_suffix(name); }
-
-/* Existing but unreadable files count as there: reading them tells what is wrong. */
-static bool exists(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 || errno == EACCES;
-}
-
-/* --- names
- * -------------------------------------------------------------------------------------------------------
- */
-
-struct names {
-    struct dl_arena *arena;
-    const char **list;
-    size_t count, capacity;
-};
-
-static enum dl_code names_add(struct names *names, const char *name, struct dl_err *err) {
-    if (names->count + 1 >= names->capacity) {
-        size_t capacity = names->capacity == 0 ? 64 : 2 * names->capacity;
-        const char **list = dl_arena_alloc(names->arena, capacity, sizeof *list);
-        if (list == NULL) return no_memory(err);
-        for (size_t i = 0; i < names->count; i++) list[i] = names->list[i];
-        names->list = list;
-        names->capacity = capacity;
-    }
-    names->list[names->count++] = name;
-    return DL_OK;
-}
-
-static enum dl_code names_of_directory(struct names *names, const char *path, struct dl_err *err) {
-    DIR *directory = opendir(path);
-    if (directory == NULL) return DL_OK;
-    enum dl_code code = DL_OK;
-    for (const struct dirent *entry; code == DL_OK && (entry = readdir(directory)) != NULL;) {
-        if (entry->d_name[0] == '.' || !ends_in_suffix(entry->d_name)) continue;
-        const char *name = dl_arena_strndup(names->arena, entry->d_name,
-                                            strlen(entry->d_name) - (sizeof SUFFIX - 1));
-        code = name == NULL ? no_memory(err) : names_add(names, name, err);
-    }
-    closedir(directory);
-    return code;
-}
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
-                           struct dl_arena *arena, const char ***names_out, struct dl_err *err) {
-    struct names names = {.arena = arena};
-    for (int i = 0; i < data->directory_count; i++) {
-        const char *path =
-            dl_arena_printf(arena, "%s/%s", data->directories[i], kinds[kind].folder);
-        if (path == NULL) return no_memory(err);
-        DL_TRY(names_of_directory(&names, path, err));
-    }
-    if (kind == DL_DATA_SYSTEM && data->local_profile != NULL && exists(data->local_profile))
-        DL_TRY(names_add(&names, LOCAL, err));
-    if (names.list == NULL) {
-        names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
-        if (names.list == NULL) return no_memory(err);
-    }
-    qsort(names.list, names.count, sizeof *names.list, by_name);
-    size_t kept = 0;
-    for (size_t i = 0; i < names.count; i++)
-        if (kept == 0 || strcmp(names.list[i], names.list[kept - 1]) != 0)
-            names.list[kept++] = names.list[i];
-    names.list[kept] = NULL;
-    *names_out = names.list;
-    return DL_OK;
-}
-
-static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind,
-                                 const char *name, struct dl_arena *arena, struct dl_err *err) {
-    const char **names = NULL;
-    DL_TRY(dl_data_names(data, kind, arena, &names, err));
-    const char *word = kinds[kind].word;
-    if (names[0] == NULL)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
-                       word, name, word,
-                       data->directory_count > 0 ? data->directories[0] : "any data directory");
-    return dl_name_hint(word, kinds[kind].folder, name, names, arena, err);
-}
-
-enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
-                          struct dl_arena *arena, const char **path_out, struct dl_err *err) {
-    const char *path = NULL;
-    if (is_path(name)) {
-        path = dl_arena_strdup(arena, name);
-        if (path == NULL) return no_memory(err);
-    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
-               exists(data->local_profile)) {
-        path = data->local_profile;
-    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "this machine has no profile yet: run `dlmodel calibrate`, or name a system");
-    }
-    for (int i = 0; path == NULL && *name != '\0' && i < data->directory_count; i++) {
-        path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i], kinds[kind].folder, name,
-                               SUFFIX);
-        if (path == NULL) return no_memory(err);
-        if (!exists(path)) path = NULL;
-    }
-    if (path == NULL) return unknown_name(data, kind, name, arena, err);
-    *path_out = path;
-    return DL_OK;
-}
-
-/* --- overrides
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- overrides ---- */
 
 /* The overrides of one document: those with its prefix, which is replaced, and those without the
  * prefix of any kind. */
@@ -165,8 +29,8 @@ static bool has_prefix(const char *key, const char *prefix) {
 }
 
 static bool has_any_prefix(const char *key) {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (has_prefix(key, kinds[i].prefix)) return true;
+    for (size_t i = 0; i < (size_t)dl_data_kind_count; i++)
+        if (has_prefix(key, dl_data_kinds[i].prefix)) return true;
     return false;
 }
 
@@ -189,8 +53,9 @@ static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_ki
     if (out->list == NULL || out->origin == NULL) return no_memory(err);
     for (int i = 0; i < data->override_count; i++) {
         struct dl_override *override = &data->overrides[i];
-        if (has_prefix(override->key, kinds[kind].prefix))
-            DL_TRY(selection_add(out, arena, override, kinds[kind].prefix, replacement, err));
+        if (has_prefix(override->key, dl_data_kinds[kind].prefix))
+            DL_TRY(
+                selection_add(out, arena, override, dl_data_kinds[kind].prefix, replacement, err));
         else if (bare && !has_any_prefix(override->key))
             DL_TRY(selection_add(out, arena, override, "", "", err));
     }
@@ -213,11 +78,9 @@ static enum dl_code set_document(const struct dl_data *data, enum dl_data_kind k
     return DL_OK;
 }
 
-/* --- devices
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
-/* kernels/NAME.json beside the folder that holds the device's file. */
+/* kernels/NAME.json next to the folder that holds the device's file. */
 static const char *kernels_path(const char *device_path, const char *name, struct dl_arena *arena) {
     const char *slash = strrchr(device_path, '/');
     if (slash == NULL) return dl_arena_printf(arena, "../kernels/%s%s", name, SUFFIX);
@@ -247,7 +110,7 @@ static enum dl_code load_kernel_models(struct dl_device *device, const char *dev
                                        struct dl_arena *arena, struct dl_err *err) {
     const char *path = kernels_path(device_path, device->name, arena);
     if (path == NULL) return no_memory(err);
-    if (!exists(path)) return DL_OK;
+    if (!dl_data_exists(path)) return DL_OK;
     struct dl_json *doc = NULL;
     DL_TRY(dl_json_read(path, arena, &doc, err));
     struct dl_kernel_model_set *set = dl_arena_alloc(arena, 1, sizeof *set);
@@ -341,9 +204,7 @@ enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct
     return DL_OK;
 }
 
-/* --- systems
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- systems ---- */
 
 /* The device that a profile holds, with --set device.KEY; `system` was loaded from the document
  * with it. */
@@ -391,9 +252,7 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
     return DL_OK;
 }
 
-/* --- workloads
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- workloads ---- */
 
 /* "layers=24,hidden=1024" into overrides; room for one a comma. */
 static enum dl_code parse_parameters(const char *name, const char *text, struct dl_arena *arena,
@@ -451,7 +310,7 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
 
 enum dl_code dl_data_workload(const struct dl_data *data, const char *name, struct dl_arena *arena,
                               const struct dl_workload **out, struct dl_err *err) {
-    const char *colon = is_path(name) ? NULL : strchr(name, ':');
+    const char *colon = dl_data_is_path(name) ? NULL : strchr(name, ':');
     const char *base = colon == NULL ? name : dl_arena_strndup(arena, name, (size_t)(colon - name));
     struct dl_override *parameters = NULL;
     int parameter_count = 0;
@@ -489,9 +348,7 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     return DL_OK;
 }
 
-/* --- frameworks
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- frameworks ---- */
 
 static enum dl_code read_framework(const struct dl_data *data, const char *name,
                                    struct dl_arena *arena, struct dl_json **doc,

@@ -111,8 +111,8 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
         memset(&out->sync, 0, sizeof out->sync);
         DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
         run_lane(s);
-        out->slowdown_s =
-            r->slowdown_frac * busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
+        out->overlap_s = busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
+        out->slowdown_s = r->slowdown_frac * out->overlap_s;
         s->device_free_s += out->slowdown_s;
         out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
         s->device_free_s += out->sync.device_copy_s;

@@ -33,6 +33,7 @@ struct dl_timeline {
     double comm_latency_s;
     double stall_s; /* device idle because the host is late, and fixed host time */
     double slowdown_s;
+    double overlap_s; /* of communication with forward and backward */
     /* per layer, of the last simulated iteration, since it began */
     double *forward_start_s, *backward_start_s;
     double backward_end_s, update_start_s;

@@ -248,8 +248,9 @@ enum dl_code dl_pipe_compose(struct dl_pipe *p, struct dl_prediction *out, struc
     out->overhead_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
                       r->framework->host.iteration_s;
     if (devices > 1 && dl_known(r->system->jitter_frac)) {
-        out->overhead_s +=
+        out->straggler_s =
             r->system->jitter_frac * dl_normal_expected_max(devices) * out->compute_s;
+        out->overhead_s += out->straggler_s;
     }
     const struct dl_input_time input =
         dl_input_compute(r->system, r->workload, r->framework, &p->plan);

@@ -48,8 +48,9 @@ static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_
         unsigned axis;
         int64_t *ranks;
     } axes[] = {
-        {"dp", DL_AXIS_DP, &plan->dp}, {"tp", DL_AXIS_TP, &plan->tp}, {"pp", DL_AXIS_PP, &plan->pp},
-        {"sp", DL_AXIS_SP, &plan->sp}, {"ep", DL_AXIS_EP, &plan->ep},
+        {"dp", DL_AXIS_DP, &plan->dp}, {"tp", DL_AXIS_TP, &plan->tp},
+        {"pp", DL_AXIS_PP, &plan->pp}, {"cp or --spatial", DL_AXIS_SP, &plan->sp},
+        {"ep", DL_AXIS_EP, &plan->ep},
     };
     enum { AXES = sizeof axes / sizeof axes[0] };
     int64_t product = 1;

@@ -14,7 +14,7 @@ const struct dl_strategy dl_st_tensor = {
 
 const struct dl_strategy dl_st_data_tensor = {
     .name = "data+tensor",
-    .summary = "tensor inside a node, data across nodes; sequences split too with --sp",
+    .summary = "tensor inside a node, data across nodes; sequences split too with --cp",
     .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_SP,
     .inside = DL_AXIS_TP,
     .check = dl_transformer_check,
@@ -23,7 +23,7 @@ const struct dl_strategy dl_st_data_tensor = {
 
 const struct dl_strategy dl_st_3d = {
     .name = "3d",
-    .summary = "data, tensor and pipeline together; sequences split too with --sp",
+    .summary = "data, tensor and pipeline together; sequences split too with --cp",
     .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP,
     .inside = DL_AXIS_TP,
     .check = dl_transformer_check,

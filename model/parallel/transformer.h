@@ -216,7 +216,7 @@ struct dl_transformer_choice {
 
 struct dl_transformer_result {
     double iteration_s, forward_s, backward_s, update_s, compute_s, comm_s, exposed_comm_s, input_s,
-        exposed_input_s, bubble_s, overhead_s;
+        exposed_input_s, bubble_s, overhead_s, straggler_s;
     /* parts of comm_s: inside layers, between stages, gradients and parameters */
     double tensor_s, border_s, data_s;
     double data_exposed_s;

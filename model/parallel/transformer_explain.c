@@ -2,6 +2,7 @@
  * origin. */
 #include <math.h>
 
+#include "model/predict/explain_overhead.h"
 #include "model/predict/memory.h"
 #include "model/parallel/transformer_parts.h"
 
@@ -46,10 +47,10 @@ static void put_pass(struct sink *s, int part, bool forward) {
     put(s, dl_arena_printf(arena, "%s x %g", part_names[part], times),
         forward ? "forward" : "backward", "F-TRANSFORMER-LAYER",
         dl_arena_printf(
-            arena, "%g samples, tp=%lld sp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
+            arena, "%g samples, tp=%lld cp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
             t->micro_samples, (long long)t->layout.split.tp, (long long)t->layout.split.sp,
             pass->flop / 1e9, pass->moved_bytes / 1e6, pass->launches, 1e3 * pass->device_s,
-            forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", recomputation in it"),
+            forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", with recomputation"),
         t->tf->system->device->name, times * pass->device_s, pass->error_s / pass->device_s,
         "compute");
 }
@@ -57,10 +58,11 @@ static void put_pass(struct sink *s, int part, bool forward) {
 static void put_collective(struct sink *s, const char *name, const struct dl_collective_time *c,
                            double bytes, double times, const char *formula) {
     if (!(c->time_s > 0)) return;
+    const char *size = bytes > 0 ? dl_arena_printf(s->t->arena, "%.4g MB ", bytes / 1e6) : "";
     put(s, dl_arena_printf(s->t->arena, "%s x %g", name, times), "communication", formula,
-        dl_arena_printf(s->t->arena, "%.4g MB %s%s%s (%s), %.4g ms each, limited by %s link",
-                        bytes / 1e6, c->algorithm != NULL ? c->algorithm : "",
-                        c->protocol != NULL ? "/" : "", c->protocol != NULL ? c->protocol : "",
+        dl_arena_printf(s->t->arena, "%s%s%s%s (%s), %.4g ms each, limited by %s link", size,
+                        c->algorithm != NULL ? c->algorithm : "", c->protocol != NULL ? "/" : "",
+                        c->protocol != NULL ? c->protocol : "",
                         c->formula != NULL ? c->formula : "-", 1e3 * c->time_s,
                         c->limit != NULL ? c->limit : "no"),
         c->origin, times * c->time_s, c->sigma_log, "communication");
@@ -88,7 +90,7 @@ static void put_communication(struct sink *s) {
         "model", t->result.tensor_s - (layout->split.ep > 1 ? routings * cell->route.time_s : 0),
         NAN, "communication");
     if (layout->split.ep > 1) {
-        put_collective(s, "tokens to experts and back", &cell->route, cell->route_bytes, routings,
+        put_collective(s, "expert all-to-all", &cell->route, cell->route_bytes, routings,
                        "F-TRANSFORMER-EXPERT");
     }
     put_collective(s, "between stages", &t->border, cell->border_bytes,
@@ -99,14 +101,14 @@ static void put_communication(struct sink *s) {
     put_collective(s, "parameters, all-gather", &gather,
                    layout->gather_bytes - layout->expert_gather_bytes,
                    layout->shard == 3 ? 2 * m : 1, "F-TRANSFORMER-DATA");
-    put_collective(s, "experts' gradients", &layout->expert_reduce, layout->expert_gradient_bytes,
+    put_collective(s, "expert gradients", &layout->expert_reduce, layout->expert_gradient_bytes,
                    each, "F-TRANSFORMER-DATA");
-    put_collective(s, "experts' parameters, all-gather", &layout->expert_gather,
-                   layout->expert_gather_bytes, 1, "F-TRANSFORMER-DATA");
-    put_collective(s, "a layer's parameters, all-gather", &layout->unit_gather, 0,
-                   2 * m * layout->stage_layers, "F-TRANSFORMER-SHARD");
-    put_collective(s, "a layer's gradients, reduce-scatter", &layout->unit_reduce, 0,
-                   m * layout->stage_layers, "F-TRANSFORMER-SHARD");
+    put_collective(s, "expert all-gather", &layout->expert_gather, layout->expert_gather_bytes, 1,
+                   "F-TRANSFORMER-DATA");
+    put_collective(s, "layer all-gather", &layout->unit_gather, 0, 2 * m * layout->stage_layers,
+                   "F-TRANSFORMER-SHARD");
+    put_collective(s, "layer reduce-scatter", &layout->unit_reduce, 0, m * layout->stage_layers,
+                   "F-TRANSFORMER-SHARD");
     put_collective(s, "tied embedding", &layout->tied, 0, 1, "F-TRANSFORMER-DATA");
 }
 
@@ -129,17 +131,44 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
                         dl_transformer_in_flight(&t->layout, &t->choice, 0), t->layout.stage_layers,
                         t->cell.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
         "workload file", m->activations_bytes, NAN, NULL);
-    put(s, "workspace", "memory", "F-MEM-WORKSPACE", "library's limit", "device file",
+    put(s, "workspace", "memory", "F-MEM-WORKSPACE",
+        dl_arena_printf(arena, "libraries keep %.4g MB", m->workspace_bytes / 1e6), "device file",
         m->workspace_bytes, NAN, NULL);
-    put(s, "communication buffers", "memory", "F-MEM-BUFFERS", "buckets", "framework file",
+    put(s, "communication buffers", "memory", "F-MEM-BUFFERS", "gradient buckets", "framework file",
         m->buffers_bytes, NAN, NULL);
-    put(s, "context", "memory", "F-MEM-CONTEXT", "runtime and framework",
+    const double runtime_bytes = t->tf->system->device->context_bytes;
+    put(s, "context", "memory", "F-MEM-CONTEXT",
+        dl_arena_printf(arena, "runtime %.4g MB + framework %.4g MB",
+                        dl_known(runtime_bytes) ? runtime_bytes / 1e6 : 0,
+                        t->tf->framework->memory.context_bytes / 1e6),
         "device and framework file", m->context_bytes, NAN, NULL);
     const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                          m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
                          m->context_bytes;
-    put(s, "lost to the allocator", "memory", "F-MEM-FRAGMENTATION", "sum x f / (1 - f)",
+    put(s, "fragmentation", "memory", "F-MEM-FRAGMENTATION",
+        dl_arena_printf(arena, "sum=%.4g MiB x f / (1 - f), f=%.3g", parts / 1048576,
+                        t->tf->framework->memory.fragmentation_frac),
         "framework file", m->total_bytes - parts, NAN, NULL);
+}
+
+static void put_overhead(struct sink *s, const struct dl_prediction *p) {
+    const struct dl_transformer_parts *t = s->t;
+    struct dl_overhead_inputs in = {.system = t->tf->system,
+                                    .framework = t->tf->framework,
+                                    .plan = t->plan,
+                                    .micro_batches = t->choice.micro_batches,
+                                    .host_count = 1};
+    for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) {
+        if ((part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
+            (part == DL_TRANSFORMER_AFTER && !t->result.after))
+            continue;
+        in.kernel_count +=
+            times_of(t, part) / t->choice.micro_batches *
+            (t->cell.forward[part].launches + t->cell.backward[part][t->choice.recompute].launches);
+    }
+    struct dl_term terms[DL_OVERHEAD_TERMS];
+    const int count = dl_explain_overhead(&in, p, t->arena, terms);
+    for (int i = 0; i < count && s->count < MAX_TERMS; i++) s->terms[s->count++] = terms[i];
 }
 
 enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p,
@@ -151,21 +180,24 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
     put(&s, "optimizer", "update", "F-UPDATE-BYTES",
         dl_arena_printf(t->arena, "%.4g parameters%s", t->layout.updated_elements,
-                        t->layout.shard > 0 ? ", a share" : ""),
+                        t->layout.shard > 0 ? ", the rank's shard" : ""),
         t->tf->system->device->name, r->update_s, NAN, "compute");
     put_communication(&s);
-    put(&s, "of it exposed", "exposed", "F-TRANSFORMER-SHARD",
-        "inside layers, between stages, and what of the data exchange nothing hides", "model",
-        r->exposed_comm_s, NAN, NULL);
-    put(&s, "input", "input", "F-INPUT", "host link", "system file", r->input_s, NAN, NULL);
-    put(&s, "bubble of the pipeline", "overhead", "F-TRANSFORMER-BUBBLE",
+    put(&s, "exposed communication", "exposed", "F-TRANSFORMER-SHARD",
+        dl_arena_printf(t->arena, "in layers=%.4g, between stages=%.4g, data=%.4g ms",
+                        1e3 * r->tensor_s, 1e3 * r->border_s, 1e3 * r->data_exposed_s),
+        "model", r->exposed_comm_s, NAN, NULL);
+    put(&s, "input", "input", "F-INPUT",
+        dl_arena_printf(t->arena, "%g samples x %.4g B over the host link; exposed=%.3g ms",
+                        t->choice.micro_batches * t->micro_samples,
+                        t->tf->workload->input_bytes_per_sample, 1e3 * r->exposed_input_s),
+        "system file", r->input_s, NAN, NULL);
+    put(&s, "pipeline bubble", "overhead", "F-TRANSFORMER-BUBBLE",
         dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
                         (long long)t->layout.split.pp, t->choice.micro_batches,
                         dl_schedule_names[t->choice.schedule]),
         "model", r->bubble_s, NAN, NULL);
-    put(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP",
-        "dispatch_s, iteration_s, jitter_frac", "framework and system file", r->overhead_s, NAN,
-        NULL);
+    put_overhead(&s, p);
     put_memory(&s, &p->memory);
     p->terms = s.terms;
     p->term_count = s.count;

@@ -300,9 +300,10 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
         tf->framework->sync.overlap_slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
     out->backward_s += slowdown_s;
     out->compute_s += slowdown_s;
+    out->straggler_s =
+        layout->straggle_frac * sqrt(out->compute_s * fmin(out->compute_s, STEP_S));
     out->overhead_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s) +
-                      tf->framework->host.iteration_s +
-                      layout->straggle_frac * sqrt(out->compute_s * fmin(out->compute_s, STEP_S));
+                      tf->framework->host.iteration_s + out->straggler_s;
     for (int i = 0; i < 3; i++)
         out->by_limit_s[i] = m * one.by_limit_s[i] + layout->update_by_limit_s[i];
     out->error_s = m * one.error_s + layout->update_error_s;

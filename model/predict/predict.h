@@ -54,6 +54,7 @@ struct dl_prediction {
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
+    double straggler_s; /* of overhead_s: the wait for the slowest device */
     struct dl_memory memory;
     bool fits;
     enum dl_bottleneck bottleneck;

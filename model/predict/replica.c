@@ -173,7 +173,8 @@ static void sum_iteration(const struct dl_parts *parts, const struct dl_replica 
         !parts->framework->sync.asynchronous && !parts->framework->behaviour->is_bound;
     const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
     if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
-        p->overhead_s += jitter_frac * slowest_sigmas(plan) * p->compute_s;
+        p->straggler_s = jitter_frac * slowest_sigmas(plan) * p->compute_s;
+        p->overhead_s += p->straggler_s;
     }
     struct dl_input_time input =
         dl_input_compute(parts->system, parts->workload, parts->framework, plan);

@@ -200,7 +200,7 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
             request->framework->name);
     }
     if (s->sp.count == 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--sp %lld does not divide the %.0f tokens of %s",
+        return dl_fail(err, DL_ERR_USAGE, "--cp %lld does not divide the %.0f tokens of %s",
                        (long long)request->fixed.sp, s->tf.tokens, request->workload->name);
     }
     if (s->ep.count == 0)
@@ -215,7 +215,7 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
             err, DL_ERR_USAGE,
             "no arrangement of ranks is possible: a global batch of %.0f does not divide among "
             "data ranks as asked; "
-            "change --global-batch or --nodes, or leave --strategy, --tp, --sp, --pp, --dp open",
+            "change --global-batch or --nodes, or leave --strategy, --tp, --cp, --pp, --dp open",
             request->fixed.global_batch_samples);
     }
     if (s->task_count == 0) {

@@ -5,9 +5,11 @@
 
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/output/explain_limits.h"
+#include "predict/output/explain_table.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/output/rows.h"
+#include "predict/output/wrap.h"
 
 struct asked {
     int64_t top; /* 0: all terms */
@@ -31,35 +33,35 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct dl_column columns[] = {
-    {"term", "term", "", DL_COLUMN_STRING, 0, 0},
+/* CSV and JSON; people get explain_table.h. */
+static const struct dl_column columns[DL_EXPLAIN_COLUMNS] = {
+    {"term", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"group", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
-    {"inputs", "inputs", "", DL_COLUMN_STRING, 0, 0},
-    {"start_s", "at", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
-    {"value_s", "time", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
-    {"value_bytes", "memory", "MiB", DL_COLUMN_NUMBER, 1048576, 4},
-    {"sigma_log", "sigma", "", DL_COLUMN_NUMBER, 0, 2},
-    {"origin", "origin", "", DL_COLUMN_STRING, 0, 0},
-    {"limit", NULL, NULL, DL_COLUMN_STRING, 0, 0}, /* text has it among the inputs */
+    {"formula", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"inputs", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"start_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"value_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"value_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"origin", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"limit", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 static enum dl_code add_term(struct dl_table *table, const struct dl_term *term,
                              struct dl_err *err) {
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const bool memory = strcmp(term->group, "memory") == 0;
-    c[0].string = term->name;
-    c[1].string = term->group;
-    c[2].string = term->formula;
-    c[3].string = term->inputs;
-    c[4].number = term->start_s;
-    c[5].number = memory ? NAN : term->value;
-    c[6].number = memory ? term->value : NAN;
-    c[7].number = term->sigma_log;
-    c[8].string = term->origin;
-    c[9].string = term->limit;
+    c[DL_EXPLAIN_TERM].string = term->name;
+    c[DL_EXPLAIN_GROUP].string = term->group;
+    c[DL_EXPLAIN_FORMULA].string = term->formula;
+    c[DL_EXPLAIN_INPUTS].string = term->inputs;
+    c[DL_EXPLAIN_START].number = term->start_s;
+    c[DL_EXPLAIN_SECONDS].number = memory ? NAN : term->value;
+    c[DL_EXPLAIN_BYTES].number = memory ? term->value : NAN;
+    c[DL_EXPLAIN_SIGMA].number = term->sigma_log;
+    c[DL_EXPLAIN_ORIGIN].string = term->origin;
+    c[DL_EXPLAIN_LIMIT].string = term->limit;
     return DL_OK;
 }
 
@@ -140,42 +142,76 @@ static void sums_json(struct dl_json_writer *w, const struct dl_prediction *p) {
     dl_jw_end(w);
 }
 
-static const char *summary_text(struct dl_context *context, const struct dl_prediction *p) {
-    return dl_arena_printf(
-        context->arena,
-        "F-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + exposed "
-        "input %.4g + bubble %.4g + "
-        "overhead %.4g\n             compute = forward %.4g + backward %.4g + update %.4g; "
-        "communication %.4g and input %.4g in "
-        "all, the rest of them is hidden\nF-INTERVAL   80 %% interval %.4g to %.4g ms\nF-BOUND     "
-        " bottleneck %s: %.0f %% of "
-        "the iteration\n",
-        1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->exposed_comm_s, 1e3 * p->exposed_input_s,
-        1e3 * p->bubble_s, 1e3 * p->overhead_s, 1e3 * p->forward_s, 1e3 * p->backward_s,
-        1e3 * p->update_s, 1e3 * p->comm_s, 1e3 * p->input_s, 1e3 * p->iteration_low_s,
-        1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share);
+static void add_summary(struct dl_text *t, const struct dl_prediction *p) {
+    dl_text_printf(t,
+                   "\nF-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + "
+                   "exposed input %.4g\n             + bubble %.4g + overhead %.4g (straggler wait "
+                   "%.4g)\n",
+                   1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->exposed_comm_s,
+                   1e3 * p->exposed_input_s, 1e3 * p->bubble_s, 1e3 * p->overhead_s,
+                   1e3 * p->straggler_s);
+    dl_text_printf(
+        t,
+        "             compute %.4g = forward %.4g + backward %.4g + update %.4g\n"
+        "             communication %.4g and input %.4g in total; what is not exposed is "
+        "hidden\n",
+        1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
+        1e3 * p->comm_s, 1e3 * p->input_s);
+    dl_text_printf(
+        t,
+        "F-INTERVAL   80 %% interval %.4g to %.4g ms\nF-BOUND      bottleneck %s: %.0f %% "
+        "of the iteration\n",
+        1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck],
+        100 * p->bottleneck_share);
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
                                const struct dl_inputs *inputs, const struct dl_prediction_row *row,
                                const struct dl_table *table, const struct dl_explain_limits *limits,
                                struct dl_err *err) {
-    const char *terms = dl_table_text(table),
-               *kinds = dl_heterogeneous_text(context->arena, row->prediction), *checkpoint;
+    struct dl_arena *arena = context->arena;
+    struct dl_text t = {.arena = arena};
+    const char *checkpoint;
     DL_TRY(dl_checkpoint_text(context, options, row, &checkpoint, err));
-    if (terms == NULL || kinds == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    return context->output(
-        options,
-        dl_arena_printf(context->arena,
-                        "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %s\n\n%s\n%s%s%s%s",
-                        row->workload->name, dl_precision_names[row->plan->precision],
-                        row->system->name, row->system->device->name, row->framework->name,
-                        row->framework->release, (long long)row->plan->nodes,
-                        (long long)row->plan->devices_per_node,
-                        dl_inputs_batch(inputs, row->plan, context->arena), terms,
-                        summary_text(context, row->prediction),
-                        dl_explain_limits_text(context->arena, limits), kinds, checkpoint),
-        err);
+    dl_text_wrap(&t,
+                 dl_arena_printf(arena, "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %s",
+                                 row->workload->name, dl_precision_names[row->plan->precision],
+                                 row->system->name, row->system->device->name, row->framework->name,
+                                 row->framework->release, (long long)row->plan->nodes,
+                                 (long long)row->plan->devices_per_node,
+                                 dl_inputs_batch(inputs, row->plan, arena)),
+                 0, DL_EXPLAIN_WIDTH);
+    dl_text_add(&t, "\n");
+    dl_text_add(&t, dl_explain_table_text(table));
+    add_summary(&t, row->prediction);
+    dl_text_add(&t, dl_explain_limits_text(arena, limits));
+    dl_text_add(&t, dl_heterogeneous_text(arena, row->prediction));
+    if (checkpoint[0] != 0) dl_text_wrap(&t, checkpoint, 0, DL_EXPLAIN_WIDTH);
+    return context->output(options, dl_text_string(&t), err);
+}
+
+static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_inputs *inputs, const struct dl_prediction_row *row,
+                               const struct dl_table *table, const struct dl_explain_limits *limits,
+                               struct dl_err *err) {
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-explanation");
+    dl_inputs_json(context, inputs, options, &w);
+    dl_jw_array(&w, "results");
+    dl_rows_json_open(&w, row);
+    dl_heterogeneous_json(&w, row->prediction);
+    DL_TRY(dl_checkpoint_json(options, row, &w, err));
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    dl_jw_array(&w, "terms");
+    dl_table_json(table, &w);
+    dl_jw_end(&w);
+    sums_json(&w, row->prediction);
+    dl_explain_limits_json(&w, limits);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -203,7 +239,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_explain_limits limits;
     dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;
-    dl_table_init(&table, context->arena, columns, COLUMNS);
+    dl_table_init(&table, context->arena, columns, DL_EXPLAIN_COLUMNS);
     const double least_s =
         asked.top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)asked.top, context->arena)
                       : -INFINITY;
@@ -211,26 +247,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (format == DL_FORMAT_TEXT)
         DL_TRY(print_text(context, options, &inputs, &row, &table, &limits, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
-    if (format == DL_FORMAT_JSON) {
-        struct dl_json_writer w;
-        dl_jw_init(&w, context->arena, false);
-        dl_output_header(&w, "dlmodel-explanation");
-        dl_inputs_json(context, &inputs, options, &w);
-        dl_jw_array(&w, "results");
-        dl_rows_json_open(&w, &row);
-        dl_heterogeneous_json(&w, &prediction);
-        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
-        dl_jw_end(&w);
-        dl_jw_end(&w);
-        dl_jw_array(&w, "terms");
-        dl_table_json(&table, &w);
-        dl_jw_end(&w);
-        sums_json(&w, &prediction);
-        dl_explain_limits_json(&w, &limits);
-        dl_jw_end(&w);
-        DL_TRY(context->output(
-            options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err));
-    }
+    if (format == DL_FORMAT_JSON)
+        DL_TRY(print_json(context, options, &inputs, &row, &table, &limits, err));
     for (int i = 0; i < prediction.warning_count; i++)
         context->note(context, "warning: %s", prediction.warnings[i]);
     if (inputs.strict && prediction.extrapolated)
@@ -240,15 +258,15 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_explain = {
     .name = "explain",
-    .summary = "every term of one prediction, its formula, inputs and origin",
+    .summary = "print every term of one prediction: formula, inputs, origin",
     .usage = "[options]",
-    .purpose = "Prints each layer's forward and backward time, each message, the update, memory by "
-               "part: value, start on the "
-               "timeline, formula id (see model/README.md), inputs, uncertainty, and where its "
-               "numbers came from. Below: "
-               "how many layers are limited by arithmetic, memory bandwidth and kernel latency, "
-               "and in other precisions than fp32 what "
-               "that makes of the gain over fp32.",
+    .purpose = "Prints every term of a prediction: each layer's forward and backward time, each "
+               "transfer, the update, each part of the overhead, and memory by part. A term shows "
+               "its formula ('dlmodel help theory F-NCCL' explains one), its start on the "
+               "timeline, its value, the standard deviation of its logarithm, the value of every "
+               "input, and the origin of its numbers. A summary follows: the composition of the "
+               "iteration, how many layers are limited by arithmetic, memory bandwidth and kernel "
+               "latency, and, in precisions other than fp32, the speedup over fp32.",
     .examples = examples,
     .options = tables,
     .run = run,

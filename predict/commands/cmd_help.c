@@ -5,6 +5,7 @@
 
 #include "predict/manual/manual.h"
 #include "predict/manual/theory.h"
+#include "predict/output/wrap.h"
 
 enum { NO_SHELL = -1, BASH, ZSH };
 static const char *const shells[] = {"bash", "zsh", NULL};
@@ -28,25 +29,25 @@ static const char *const examples[] = {"dlmodel help predict", "dlmodel help uni
 const char dl_exit_text[] =
     "Exit status\n"
     "  0  done\n"
-    "  1  the answer is no: does not fit in memory, error above --max-error, nothing feasible\n"
-    "  2  wrong use of the command line\n"
+    "  1  the answer is no: out of memory, error above --max-error, no feasible plan\n"
+    "  2  invalid command line\n"
     "  3  bad input file: FILE:LINE:COL: error: KEY: what was expected\n"
-    "  4  outside what was calibrated, with --strict\n"
-    "  5  the system refused: file, memory, permission\n"
+    "  4  outside the calibrated range, with --strict\n"
+    "  5  the operating system refused: file, memory, permission\n"
     "  6  a back-end failed: CUDA, cuDNN, NCCL, MPI, Slurm\n";
 
 static const char environment_text[] =
     "Environment\n"
-    "  DLMODEL_DATA   directory of data files, before those of the installation and after --data\n"
-    "  DLMODEL_LOCAL  path of the profile that calibrate writes and the system 'local' names;\n"
+    "  DLMODEL_DATA   directory of data files, searched after --data and before the installed one\n"
+    "  DLMODEL_LOCAL  profile that calibrate writes and that the system 'local' names;\n"
     "                 default $XDG_DATA_HOME/dlmodel/local.json, else "
     "~/.local/share/dlmodel/local.json\n"
-    "  NO_COLOR       no colour when set and not empty\n";
+    "  NO_COLOR       disables colour when set and not empty\n";
 
 static const struct topic {
     const char *name, *summary, *text;
 } topics[] = {
-    {"units", "how quantities and lists are written",
+    {"units", "how to write quantities and lists",
      "Quantities are numbers with an optional unit: 25GB/s, 100Gb/s, 64MiB, 1.5us, 15.7TFLOP/s. "
      "Without one they are SI:\n"
      "seconds, bytes, bytes/s, flop/s. Decimal prefixes (k M G T P E, m u n) are powers of 1000, "
@@ -59,42 +60,24 @@ static const struct topic {
      "for instance\n"
      "  --set links.inter.bandwidth=25GB/s    --set bucket=50MiB    --set seq=128    --set "
      "input=256x256\n"
-     "Parts of a key are separated by dots; elements of lists are numbers from 0; the unit at the "
-     "end of a key may be left\n"
-     "out. 'device.KEY' changes the device of the system (device.rates.0.peak); 'system.', "
+     "Dots separate the parts of a key; numbers from 0 select elements of lists; the unit at the "
+     "end of a key may be\n"
+     "omitted. 'device.KEY' changes the device of the system (device.rates.0.peak); 'system.', "
      "'workload.' and 'framework.'\n"
-     "restrict a key to that file. 'dlmodel schema system' lists the keys. A key that nothing "
-     "takes is an error.\n"},
-    {"files", "where systems, workloads and frameworks are looked for",
-     "A NAME is a file NAME.json in systems/, devices/, workloads/ or frameworks/ of the data "
-     "directories: --data DIR,\n"
-     "$DLMODEL_DATA, beside the program, where it was installed; the first that has it wins. A "
-     "name with a '/' or ending\n"
-     "in .json is a path. 'local' is the profile that calibrate wrote. 'dlmodel list systems' "
-     "shows what there is,\n"
-     "'dlmodel schema system' the fields of a file.\n"},
+     "restrict a key to that file. 'dlmodel schema system' lists the keys. A key that no file "
+     "has is an error.\n"},
+    {"files", "where dlmodel searches for systems, workloads and frameworks",
+     "A NAME stands for the file NAME.json in systems/, devices/, workloads/ or frameworks/ of the "
+     "data directories:\n"
+     "--data DIR, $DLMODEL_DATA, the one next to the program, the installed one; the first match "
+     "wins. A name with a '/'\n"
+     "or with the ending .json is a path. 'local' is the profile that calibrate wrote. 'dlmodel "
+     "list systems' lists the\n"
+     "systems, 'dlmodel schema system' the fields of their files.\n"},
     {"exit", "exit status", dl_exit_text},
     {"environment", "environment variables", environment_text},
     {NULL, NULL, NULL},
 };
-
-void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
-    int column = indent;
-    bool first = true;
-    while (*text != 0) {
-        const int word = (int)strcspn(text, " \n");
-        if (!first && column + 1 + word > width) {
-            dl_text_add(t, dl_arena_printf(t->arena, "\n%*s", indent, ""));
-            column = indent;
-            first = true;
-        }
-        dl_text_add(t, dl_arena_printf(t->arena, "%s%.*s", first ? "" : " ", word, text));
-        column += word + (first ? 0 : 1);
-        first = false;
-        text += word + (text[word] != 0 ? 1 : 0);
-    }
-    dl_text_add(t, "\n");
-}
 
 const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
     const char *letter = o->letter != 0 ? dl_arena_printf(arena, "-%c, ", o->letter) : "    ";
@@ -147,9 +130,8 @@ static void overview(struct dl_text *t, const struct dl_context *context) {
     dl_text_add(t, "\nGlobal options (before the command or after it)\n");
     for (const struct dl_option *o = context->global_options; o != NULL && o->name != NULL; o++)
         add_option(t, o);
-    dl_text_add(t,
-                "\nExamples\n  dlmodel predict --nodes 16\n  dlmodel list systems\n\n"
-                "'dlmodel COMMAND --help' tells about one command, 'dlmodel help TOPIC' about\n");
+    dl_text_add(t, "\nExamples\n  dlmodel predict --nodes 16\n  dlmodel list systems\n\n"
+                   "'dlmodel COMMAND --help' explains a command, 'dlmodel help TOPIC' a topic:\n");
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
         dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));
     }
@@ -227,13 +209,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_help = {
     .name = "help",
-    .summary = "help on a command, topic or formula, man pages, completion",
+    .summary = "explain a command, topic or formula; print man pages and completion",
     .usage = "[COMMAND|TOPIC|theory [FORMULA]] [--man [COMMAND] | --completion bash|zsh]",
-    .purpose = "Without arguments lists the commands and topics; with one explains it. 'help "
-               "theory' prints the theory manual, 'help theory F-NCCL' "
-               "where one formula comes from, where it holds and which test checks it. To complete "
-               "in bash: source <(dlmodel help --completion "
-               "bash); in zsh: source <(dlmodel help --completion zsh) after compinit.",
+    .purpose = "Without arguments, lists the commands and topics; with one, explains it. 'help "
+               "theory' prints the theory manual; 'help theory F-NCCL' prints one formula, its "
+               "source, its validity and the test that checks it. Completion in bash: source "
+               "<(dlmodel help --completion bash); in zsh, after compinit: source <(dlmodel help "
+               "--completion zsh).",
     .examples = examples,
     .options = tables,
     .run = run,

@@ -121,7 +121,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     }
     names[count] = NULL;
     if (options->positional_count == 0)
-        return dl_fail(err, DL_ERR_USAGE, "expected what to import: %s", all);
+        return dl_fail(err, DL_ERR_USAGE, "expected a kind of file to import: %s", all);
     for (int i = 0; i < count; i++) {
         if (strcmp(kinds[i].name, options->positional[0]) != 0) continue;
         DL_TRY(check_options(options, kinds[i].name, err));
@@ -139,37 +139,32 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_import = {
     .name = "import",
-    .summary = "an ONNX model, nccl-tests or OSU output, or a trace as data files",
+    .summary = "turn an ONNX model, nccl-tests or OSU output, or a trace into data files",
     .usage = "onnx|nccl-tests|osu|trace FILE... [options]",
-    .purpose = "onnx: a model becomes a workload file. Shapes are inferred from the model's "
-               "inputs; parameters are its initializers, tied ones "
-               "once, running statistics of batch norms are buffers. Export for training (PyTorch: "
-               "training=TrainingMode.TRAINING), so that "
-               "batch norms and dropouts are still there. Weights need no data. "
-               "nccl-tests, osu: what these tools printed becomes a table as in data/collectives/, "
-               "sizes as whole buffers; with --profile "
-               "SYSTEM -o FILE the times go into a copy of the system's file, and predictions use "
-               "them first. "
-               "trace: a Chrome trace of PyTorch's profiler becomes times of layers (dlmodel "
-               "schema layers), which predict --layers uses, or "
-               "by themselves from data/layers/. Mark layers with record_function: "
-               "'layer:NAME:forward' around a module's forward and, "
-               "if its hooks can, 'layer:NAME:backward', NAME as in the workload file (that of "
-               "import onnx has the names of PyTorch's modules). "
-               "Kernels count for the range in which they were launched; without kernels the "
-               "range's own time counts, less that of ranges "
-               "inside. Without backward ranges, backward operators belong to the forward range "
-               "with their sequence number. ProfilerStep ranges "
-               "count iterations, Optimizer.step ranges are the update; on a CPU the median "
-               "iteration less its layers is. The benchmark programs of dlmodel slurm write such "
-               "traces for PyTorch, TensorFlow, Keras, MXNet and Horovod (submit --profile). A "
-               "FILE.csv has the columns layer, pass (forward, backward or update) "
-               "and time_s.",
+    .purpose = "onnx: a model becomes a workload file. Shapes follow from the model's inputs; its "
+               "initializers are the parameters, tied ones counted once; running statistics of "
+               "batch norms are buffers. Export the model for training (PyTorch: "
+               "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. "
+               "Weights need no data. nccl-tests, osu: the printed output becomes a table as in "
+               "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE the "
+               "times go into a copy of the system's file, and predictions prefer them. trace: a "
+               "Chrome trace of PyTorch's profiler becomes layer times (dlmodel schema layers), "
+               "which predict --layers uses; predictions find files of data/layers/ by themselves. "
+               "Mark layers with record_function: 'layer:NAME:forward' around a module's forward "
+               "and, if its hooks allow, 'layer:NAME:backward', with NAME as in the workload file "
+               "(import onnx keeps the names of PyTorch's modules). A kernel counts for the range "
+               "that launched it; without kernels the range's own time counts, less nested ranges. "
+               "Without backward ranges, backward operators belong to the forward range with the "
+               "same sequence number. ProfilerStep ranges count iterations, and Optimizer.step "
+               "ranges are the update; on a CPU the update is the median iteration less its "
+               "layers. The benchmark programs of dlmodel slurm (submit --profile) write such "
+               "traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
+               "columns layer, pass (forward, backward or update) and time_s.",
     .examples = examples,
     .words = "onnx nccl-tests osu trace",
     .options = tables,
-    .exit_notes = "3 when a model has operators that no layer stands for, without --skip-unknown; "
-                  "6 for onnx when dlmodel was built "
-                  "without protobuf-c",
+    .exit_notes =
+        "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "
+        "onnx when dlmodel was built without protobuf-c",
     .run = run,
 };

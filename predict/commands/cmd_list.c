@@ -204,9 +204,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     names[count] = NULL;
     if (kind->name == NULL) {
         const char *near = dl_suggest(options->positional[0], names);
-        return dl_fail(err, DL_ERR_USAGE, "nothing to list called '%s'; %s%s%sexpected %s",
-                       options->positional[0], near != NULL ? "did you mean " : "",
-                       near != NULL ? near : "", near != NULL ? "? " : "", all);
+        return dl_fail(err, DL_ERR_USAGE, "no kind '%s'; %s%s%sexpected %s", options->positional[0],
+                       near != NULL ? "did you mean " : "", near != NULL ? near : "",
+                       near != NULL ? "? " : "", all);
     }
     struct dl_table table;
     dl_table_init(&table, context->arena, kind->columns, kind->column_count);
@@ -224,13 +224,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_list = {
     .name = "list",
-    .summary = "what there is",
+    .summary = "list systems, workloads, frameworks, strategies, ...",
     .usage = "KIND [options]",
     .purpose = "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours "
-               "or layers with a one-line "
-               "summary and the source of their figures; workloads also with parameters, "
-               "multiply-adds and activations, "
-               "devices with whose kernel times they have.",
+               "or layers, each with a one-line summary and the source of its numbers. Workloads "
+               "also show parameters, multiply-adds and activations; devices show the origin of "
+               "their kernel times.",
     .examples = examples,
     .words = "systems devices workloads frameworks strategies collectives behaviours layers",
     .options = tables,

@@ -57,21 +57,23 @@ static const char *const examples[] = {
 
 /* A kind is one row here, one plot_KIND.c and one plots/KIND.gp. */
 static const struct dl_plot_kind kinds[] = {
-    {"scaling", "throughput against devices: measured, predicted with its interval, ideal",
-     "scaling", dl_plot_scaling},
-    {"efficiency", "the same as a share of linear scaling from the smallest run", "efficiency",
+    {"scaling", "throughput against devices: measured, predicted with interval, linear", "scaling",
+     dl_plot_scaling},
+    {"efficiency", "scaling efficiency relative to the smallest run", "efficiency",
      dl_plot_efficiency},
     {"strategies", "throughput against devices by strategy (--strategy a,b,c or all)", "scaling",
      dl_plot_strategies},
     {"breakdown", "parts of an iteration against nodes", "breakdown", dl_plot_breakdown},
-    {"timeline", "one iteration: device, network and what overlaps", "timeline", dl_plot_timeline},
-    {"memory", "memory of a device by part, against its capacity", "memory", dl_plot_memory},
-    {"roofline", "layers of a workload on their device's roofline", "roofline", dl_plot_roofline},
-    {"pareto", "front of time and memory that a search found", "pareto", dl_plot_pareto},
+    {"timeline", "one iteration on device and network, with their overlap", "timeline",
+     dl_plot_timeline},
+    {"memory", "memory of one device by part, and its capacity", "memory", dl_plot_memory},
+    {"roofline", "layers of a workload on the roofline of the device", "roofline",
+     dl_plot_roofline},
+    {"pareto", "Pareto front of time and memory that search found", "pareto", dl_plot_pareto},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
-    {"alphabeta", "collectives against size: samples, fit, switches, residuals", "alphabeta",
-     dl_plot_alphabeta},
+    {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",
+     "alphabeta", dl_plot_alphabeta},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -95,7 +97,7 @@ static enum dl_code find_kind(const struct dl_options *options, const struct dl_
                  k->name);
     }
     names[count] = NULL;
-    if (given == NULL) return dl_fail(err, DL_ERR_USAGE, "expected what to plot: one of %s", all);
+    if (given == NULL) return dl_fail(err, DL_ERR_USAGE, "expected a kind of plot: one of %s", all);
     const char *near = dl_suggest(given, names);
     return dl_fail(err, DL_ERR_USAGE, "no plot '%.60s'; %s%s%sthere are %s", given,
                    near != NULL ? "did you mean '" : "", near != NULL ? near : "",
@@ -219,20 +221,18 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_plot = {
     .name = "plot",
-    .summary = "scaling, breakdown of an iteration, errors: as a picture or in the terminal",
+    .summary = "draw scaling, breakdown, timeline, errors, ...: to a file or in the terminal",
     .usage = "KIND [FILE.csv...] [options]",
-    .purpose =
-        "Draws with gnuplot. KIND is one of: scaling, efficiency (with files measured runs beside "
-        "predictions, without files "
-        "predictions for --nodes), strategies (--strategy a,b,c or all), breakdown (parts of an "
-        "iteration), timeline (of one iteration), "
-        "memory (of a device by part), roofline (layers on that of the system's device), pareto "
-        "FILE (front that search --pareto --csv wrote), "
-        "error FILE... (by --by), kernels FILE... (predicted beside measured times), alphabeta "
-        "FILE... (collectives against size with their "
-        "alpha-beta pieces, the model's switches and residuals; without files those of the profile "
-        "--system). With files, --system, "
-        "--workload, --framework, --precision and --where choose rows; values may be lists (a,b).",
+    .purpose = "Draws with gnuplot. KIND is one of: scaling, efficiency (with files: measured runs "
+               "and their predictions; without files: predictions for --nodes), strategies "
+               "(--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one "
+               "iteration), memory (of one device, by part), roofline (layers on the roofline of "
+               "the device), pareto FILE (the front that search --pareto --csv wrote), error "
+               "FILE... (grouped by --by), kernels FILE... (predicted against measured times), "
+               "alphabeta FILE... (collective times against size with alpha-beta fits, the "
+               "algorithm switches of the model, and residuals; without files: those of the "
+               "profile --system). With files, --system, --workload, --framework, --precision and "
+               "--where select rows; values may be lists (a,b).",
     .examples = examples,
     .words = "scaling efficiency strategies breakdown timeline memory roofline pareto error "
              "kernels alphabeta",

@@ -172,7 +172,7 @@ static const struct result *best_of(const struct results *results, int most_wort
 static const char *sentence(struct dl_context *context, const struct dl_options *options,
                             const struct results *results) {
     const struct result *best = best_of(results, 2), *loose = best_of(results, 1);
-    if (best == NULL) return "Nothing that was asked for fits in memory.\n";
+    if (best == NULL) return "No plan fits in memory.\n";
     const bool passed =
         worth_of(best) == 2 && loose != NULL && worth_of(loose) == 1 &&
         loose->plan.nodes == best->plan.nodes &&
@@ -228,7 +228,8 @@ static void note_strategies(struct dl_context *context, const struct results *re
         if (strcmp(s->framework, results->skipped[0].framework) != 0 ||
             strcmp(s->framework, results->rows[0].framework->name) != 0) {
             context->note(context,
-                          "%d plans of the others cannot run; --framework NAME or --json says why",
+                          "%d plans of other frameworks cannot run; --framework NAME or --json "
+                          "gives the reasons",
                           results->skipped_count - i);
             return;
         }
@@ -241,10 +242,10 @@ static void note_strategies(struct dl_context *context, const struct results *re
 static void note_skipped(struct dl_context *context, const struct results *results) {
     for (int i = 0; i < results->skipped_count; i++) {
         const struct skipped *first = &results->skipped[i];
-        bool told = false;
-        for (int k = 0; k < i && !told; k++)
-            told = strcmp(reason_of(&results->skipped[k]), reason_of(first)) == 0;
-        if (told) continue;
+        bool listed = false;
+        for (int k = 0; k < i && !listed; k++)
+            listed = strcmp(reason_of(&results->skipped[k]), reason_of(first)) == 0;
+        if (listed) continue;
         const char *names = first->framework;
         for (int k = i + 1; k < results->skipped_count; k++) {
             const struct skipped *s = &results->skipped[k];
@@ -355,8 +356,9 @@ static enum dl_code write_trace(const char *path, const struct dl_inputs *inputs
                                 const struct results *results, struct dl_arena *arena,
                                 struct dl_err *err) {
     if (results->count != 1) {
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--trace: one timeline at a time; give one --framework and one --nodes");
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--trace writes one timeline: give one --framework and one number of --nodes");
     }
     const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
     return dl_trace_write(path, &row, arena, err);
@@ -393,24 +395,22 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return dl_fail(err, DL_ERR_RANGE, "a result is extrapolated (--strict)");
     if (!any_fits)
         return dl_fail(err, DL_ERR_NO,
-                       "nothing fits in memory; the largest batch per device that does is %.0f",
+                       "no plan fits in memory; the largest batch per device that fits is %.0f",
                        results.rows[0].prediction.max_batch_samples);
     return DL_OK;
 }
 
 const struct dl_command dl_cmd_predict = {
     .name = "predict",
-    .summary = "time of an iteration and an epoch, where it goes, memory",
+    .summary = "predict time per iteration and epoch, its parts, and memory",
     .usage = "[options]",
-    .purpose =
-        "Predicts training of a workload on a system, one row for each framework and number of "
-        "nodes: compute, "
-        "communication and how much of it is exposed, iteration with its 80 % interval, samples "
-        "per second, weak-scaling "
-        "efficiency, memory of one device, and the bottleneck with its share of the iteration.",
+    .purpose = "Predicts training of a workload on a system, in one row per framework and number "
+               "of nodes: compute time, communication time and its exposed part, iteration time "
+               "with an 80 % interval, samples per second, weak-scaling efficiency, memory of one "
+               "device, and the bottleneck with its share of the iteration.",
     .examples = examples,
     .options = tables,
-    .exit_notes = "1 when nothing that was asked for fits in memory, 4 with --strict when a result "
+    .exit_notes = "1 when no plan fits in memory, 4 with --strict when a result "
                   "is extrapolated",
     .run = run,
 };

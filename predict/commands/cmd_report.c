@@ -106,15 +106,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_report = {
     .name = "report",
-    .summary = "one self-contained page (HTML or Markdown) about a plan or about measured runs",
+    .summary = "write a self-contained page (HTML or Markdown) about a plan or measured runs",
     .usage = "[FILE.csv...] [options]",
-    .purpose = "Writes a page that can be handed on: the question and its answer, the machine and "
-               "how well it is known, scaling, where the time "
-               "goes, memory, what limits it and what to change, how far the model is off, method. "
-               "Without files it is about --system, --workload, "
-               "--framework and --nodes; with files of measured runs about those, set beside their "
-               "predictions. Figures and style stand in the page: "
-               "it loads nothing.",
+    .purpose = "Writes a page to share: question and answer, the machine and its calibration, "
+               "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
+               "model, method. Without files the page is about --system, --workload, --framework "
+               "and --nodes; with files of measured runs it compares those with their predictions. "
+               "Figures and style are part of the page: it loads nothing.",
     .examples = examples,
     .options = tables,
     .run = run,

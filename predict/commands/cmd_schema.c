@@ -105,8 +105,10 @@ static enum dl_code find_kind(const struct dl_context *context, const struct dl_
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
+    const char *given = options->positional[0];
+    if (strcmp(given, "surfaces") == 0) given = "kernels"; /* its former name, for one release */
     for (*out = kinds; (*out)->name != NULL; ++*out) {
-        if (strcmp((*out)->name, options->positional[0]) == 0) return DL_OK;
+        if (strcmp((*out)->name, given) == 0) return DL_OK;
     }
     *out = &more;
     if (find_more(context, options->positional[0], &more)) return DL_OK;
@@ -149,13 +151,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
-    .summary = "the fields of each file",
+    .summary = "print the fields of each file format",
     .usage = "system|device|workload|framework|kernel-models|layers|runs|collectives|prediction|"
              "site|run|"
              "runlog [options]",
     .purpose = "Prints the keys of a file format, or the columns of a table of measurements (runs, "
-               "collectives), with type, unit, range, default and meaning, from the tables that "
-               "load it.",
+               "collectives), with type, unit, range, default and meaning. The tables that "
+               "print them also load the files.",
     .examples = examples,
     .words = "system device workload framework kernel-models layers runs collectives prediction "
              "site run "

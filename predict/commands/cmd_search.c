@@ -9,7 +9,7 @@
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
 
-/* What the options ask for beside the inputs. */
+/* The options of search alone. */
 struct asked {
     enum dl_objective objective;
     int64_t max_devices, top, threads;
@@ -64,7 +64,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* The default for transformers; what is no stack of layers can only be sharded: the bound. */
+/* Megatron for transformers; other networks cannot be split by its axes: the bound. */
 static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
                                      const struct dl_framework **out, struct dl_err *err) {
     struct dl_err ignored = {.code = DL_OK};
@@ -229,15 +229,15 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
     if (!found->has_nearest) {
         return dl_fail(
             err, DL_ERR_NO,
-            "no plan fits: weights, gradients and optimizer states alone need more than the %.4g "
-            "GiB of a device, however "
-            "they are split over %lld devices; nearest: more --nodes, or a device with more memory",
-            capacity / gib, (long long)(r->nodes[r->node_count - 1] * r->fixed.devices_per_node));
+            "no plan fits: sharded over all %lld devices, weights, gradients and optimizer states "
+            "still "
+            "exceed the %.4g GiB of a device; nearest: more --nodes, or a device with more memory",
+            (long long)(r->nodes[r->node_count - 1] * r->fixed.devices_per_node), capacity / gib);
     }
     const struct dl_plan plan = dl_search_plan(search, &found->nearest);
     return dl_fail(err, DL_ERR_NO,
                    "no plan fits in the %.4g GiB of a device; nearest needs %.4g GiB: --dp %lld "
-                   "--tp %lld --pp %lld --sp %lld "
+                   "--tp %lld --pp %lld --cp %lld "
                    "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
                    capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
                    (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
@@ -293,16 +293,17 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     if (inputs.plan.backup_workers > 0)
         return dl_fail(err, DL_ERR_USAGE,
-                       "--backup-workers: search does not look at spare workers; use predict");
+                       "--backup-workers: search covers no backup workers; use predict");
     if (inputs.max_batch)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--batch-per-device max: search takes a number, or --global-batch");
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--batch-per-device: search takes a number instead of max, or --global-batch");
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {
         const bool ideal = dl_framework_is_bound(report.framework);
         context->note(context, "framework %s%s; --framework names another", report.framework->name,
-                      ideal ? ": what strategies can reach, without the costs of a framework"
-                            : ", whose splits are searched for transformers");
+                      ideal ? ": the bound that strategies can reach without framework costs"
+                            : ": searched for transformers");
     }
     DL_TRY(read_request(&asked, &inputs, report.framework, &request, err));
     DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
@@ -337,18 +338,17 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_search = {
     .name = "search",
-    .summary = "the best plan: strategy, split, micro-batch, schedule, sharding",
+    .summary = "find the best plan: strategy, ranks, micro-batch, schedule, sharding",
     .usage = "[options]",
-    .purpose = "Evaluates every plan on the given devices. Of a transformer: data, tensor, "
-               "pipeline, sequence and expert ranks, micro-batch, schedule, "
-               "recomputation, sharding of states, mapping of ranks to nodes. Of a convolutional "
-               "network: data, spatial, filter, channel and "
-               "pipeline parallelism, each over all devices or over p2 of them with data "
-               "parallelism over the rest, micro-batch, schedule, sharding. Plans that are "
-               "impossible or provably no better are counted by reason. "
-               "Prints the best plans, every term of the best one, the limits it runs into, how it "
-               "reacts to each resource, and the first change "
-               "that pays. What is given (--tp, --micro-batch, --recompute, ...) is not searched.",
+    .purpose = "Evaluates every plan on the given devices. For a transformer: data-, tensor-, "
+               "pipeline-, context- and expert-parallel ranks, micro-batch, schedule, "
+               "recomputation, sharding of states, and mapping of ranks to nodes. For a "
+               "convolutional network: data, spatial, filter, channel and pipeline parallelism, "
+               "each over all devices or combined with data parallelism, micro-batch, schedule, "
+               "and sharding. Plans that are impossible or provably no better are counted by "
+               "reason. Prints the best plans, every term of the best one, its limits, its "
+               "sensitivity to each resource, and the first change that pays. Options that fix a "
+               "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
     .examples = examples,
     .options = tables,
     .exit_notes = "1 when no plan fits in memory or meets the deadline",

@@ -1,7 +1,7 @@
-/* import_attention.c - products: with a constant a dense layer, of two activations the scores and
- * the context of attention.
+/* import_attention.c - matrix multiplications: with a constant a dense layer, of two activations
+ * the scores and the context of attention.
  *
- * Scores are the product of queries and keys; scaling, masks, softmax and dropout of them emit
+ * Scores are queries times keys; scaling, masks, softmax and dropout of them emit
  * nothing; their product with the values is the attention layer, from one packed projection or from
  * three.
  */
@@ -19,7 +19,7 @@ static enum dl_code product_with_constant(struct dl_import_net *net, const struc
     const struct dl_onnx_value *w = dl_net_value(net, weight);
     int item;
     for (int d = 0; d < w->rank - 2; d++) {
-        if (w->dims[d] != 1) return no(err, "a product with several matrices");
+        if (w->dims[d] != 1) return no(err, "a matrix multiplication with several matrices");
     }
     if (!w->known || !w->floating || w->rank < 2)
         return no(err, "its matrix is not one of learned numbers");
@@ -33,7 +33,7 @@ static enum dl_code begin(struct dl_import_net *net, const struct dl_onnx_node *
                           struct dl_err *err) {
     const struct dl_onnx_value *q = dl_net_value(net, a), *k = dl_net_value(net, b);
     if (q->rank < 2 || k->rank < 2)
-        return no(err, "a product of two activations that is no attention");
+        return no(err, "a matrix multiplication of two activations that is no attention");
     DL_TRY(dl_net_close(net, a, err));
     DL_TRY(dl_net_close(net, b, err));
     struct dl_scores *s = &net->scores[net->score_count];
@@ -44,7 +44,7 @@ static enum dl_code begin(struct dl_import_net *net, const struct dl_onnx_node *
                             .key_count = (double)k->dims[k->rank - 1]};
     s->heads = dl_net_elements(net, n->outputs[0]) / (s->query_count * s->key_count);
     if (!(s->heads >= 1) || s->heads != floor(s->heads))
-        return no(err, "a product of two activations that is no attention");
+        return no(err, "a matrix multiplication of two activations that is no attention");
     dl_net_hold(net, n->outputs[0], net->flows[a].item);
     net->flows[n->outputs[0]].scores = ++net->score_count;
     return DL_OK;

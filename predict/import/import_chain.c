@@ -62,7 +62,8 @@ static const struct dl_layer_kind *kind_of(unsigned how) {
 
 enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *err) {
     struct dl_flow *f = &net->flows[value];
-    if (f->scores > 0) return no(err, "a product of two activations that is no attention");
+    if (f->scores > 0)
+        return no(err, "a matrix multiplication of two activations that is no attention");
     if (f->pad != NULL) return no(err, "padding that no convolution or pooling takes over");
     if (f->root < 0) return DL_OK;
     const struct dl_layer_kind *kind = kind_of(f->how);
@@ -199,6 +200,46 @@ static enum dl_code with_scores(struct dl_import_net *net, const struct dl_onnx_
     return DL_OK;
 }
 
+/* Whether x is a normalization, made of single operators, that a constant of v's size scales or
+ * shifts. */
+static bool norm_takes(const struct dl_import_net *net, int x, const struct dl_onnx_value *v) {
+    const struct dl_flow *f = &net->flows[x];
+    return f->root >= 0 && (f->how & DL_HOW_MEAN) != 0 &&
+           dl_onnx_elements(v) == last_extent(dl_net_value(net, x));
+}
+
+/* Weight or bias of such a normalization. */
+static enum dl_code of_norm(struct dl_import_net *net, int x, int c, int out, bool weight,
+                            struct dl_err *err) {
+    const bool centred = (net->flows[x].how & DL_HOW_SUB) != 0;
+    extend(net, x, out, weight ? DL_HOW_WEIGHT : DL_HOW_SCALAR);
+    if (weight)
+        net->flows[out].weight = c;
+    else
+        net->flows[out].bias = c;
+    return !weight || !centred ? dl_net_close(net, out, err) : DL_OK;
+}
+
+/* A learned factor per channel, or the sine and cosine of the position. */
+static enum dl_code learned_factor(struct dl_import_net *net, int x, int c, int out,
+                                   struct dl_err *err) {
+    const struct dl_onnx_value *v = dl_net_value(net, c);
+    int item;
+    DL_TRY(dl_net_whole(net, x, &item, err));
+    if (dl_onnx_elements(v) == dl_net_shape(net, item)->channels) {
+        struct dl_layer layer = dl_net_layer(&dl_layer_scale);
+        DL_TRY(dl_net_emit(net, &layer, &item, 1, c, &item, err));
+        dl_net_hold(net, out, item);
+        return DL_OK;
+    }
+    if (v->rank >= 2 && fmod(dl_net_elements(net, x), dl_onnx_elements(v)) == 0) {
+        dl_net_hold(net, out, item);
+        net->scalar_count++;
+        return DL_OK;
+    }
+    return no(err, "a constant that no layer takes");
+}
+
 static enum dl_code with_constant(struct dl_import_net *net, const struct dl_onnx_node *n, int x,
                                   int c, struct dl_err *err) {
     const struct dl_onnx_value *v = dl_net_value(net, c);
@@ -214,36 +255,13 @@ static enum dl_code with_constant(struct dl_import_net *net, const struct dl_onn
         extend(net, x, out, strcmp(n->op, "Pow") == 0 ? DL_HOW_POW : DL_HOW_SCALAR);
         return DL_OK;
     }
-    const bool norm = f->root >= 0 && (f->how & DL_HOW_MEAN) != 0;
-    if (norm && (add || mul) && dl_onnx_elements(v) == last_extent(dl_net_value(net, x))) {
-        const bool centred = (f->how & DL_HOW_SUB) != 0;
-        extend(net, x, out, mul ? DL_HOW_WEIGHT : DL_HOW_SCALAR);
-        if (mul)
-            net->flows[out].weight = c;
-        else
-            net->flows[out].bias = c;
-        return add || !centred ? dl_net_close(net, out, err) : DL_OK;
-    }
+    if ((add || mul) && norm_takes(net, x, v)) return of_norm(net, x, c, out, mul, err);
     if ((add || mul) && belongs(net, x, c, add, err, &code)) {
         net->flows[out] = net->flows[x];
         return code;
     }
     if (add) return learned_sum(net, n, x, c, err);
-    int item;
-    DL_TRY(dl_net_whole(net, x, &item, err));
-    /* a learned factor per channel */
-    if (mul && dl_onnx_elements(v) == dl_net_shape(net, item)->channels) {
-        struct dl_layer layer = dl_net_layer(&dl_layer_scale);
-        DL_TRY(dl_net_emit(net, &layer, &item, 1, c, &item, err));
-        dl_net_hold(net, out, item);
-        return DL_OK;
-    }
-    /* sine and cosine of the position */
-    if (mul && v->rank >= 2 && fmod(dl_net_elements(net, x), dl_onnx_elements(v)) == 0) {
-        dl_net_hold(net, out, item);
-        net->scalar_count++;
-        return DL_OK;
-    }
+    if (mul) return learned_factor(net, x, c, out, err);
     return no(err, "a constant that no layer takes");
 }
 

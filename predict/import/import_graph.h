@@ -108,9 +108,21 @@ enum dl_code dl_onnx_infer(struct dl_onnx_graph *graph, int node, struct dl_err 
 /* Values of constants of element-wise operators and comparisons: false when the operator is none of
  * them. */
 bool dl_onnx_fold(const char *op, double a, double b, double *out);
+/* Numbers of a node's first output whose inputs are small constants; binary: it takes two of them,
+ * broadcast. Leaves them unknown where it cannot compute them. */
+enum dl_code dl_onnx_fold_elements(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
+                                   bool binary, struct dl_err *err);
 /* The shape operators (Reshape, Slice, ...): *done is false when the operator is none of them. */
 enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *graph, int node, bool *done,
                                 struct dl_err *err);
+/* Numbers of a list that is an input, or before that opset an attribute; -1: not known. */
+int dl_onnx_list(const struct dl_onnx_graph *graph, const struct dl_onnx_node *node, int input,
+                 const char *name, const double **out);
+/* Room for the numbers of a value; NULL: they are too many, or memory is exhausted. */
+double *dl_onnx_new_numbers(struct dl_onnx_graph *graph, const struct dl_onnx_value *value);
+typedef enum dl_code dl_onnx_infer_fn(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
+                                      struct dl_err *err);
+dl_onnx_infer_fn dl_onnx_infer_constant, dl_onnx_infer_filled, dl_onnx_infer_range;
 /* For both: input or output `i` of a node, NULL when it is left out; a fault of a node. */
 struct dl_onnx_value *dl_onnx_in(const struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
                                  int i);

@@ -39,7 +39,7 @@ struct dl_flow {
     int item; /* layer whose output holds it, or DL_FLOW_* */
     int root; /* open chain: the value that it is a function of; -1: closed */
     unsigned how;
-    int scores;       /* 1 + index of the product of queries and keys that it is; 0: none */
+    int scores;       /* 1 + index of the attention scores that it is; 0: none */
     int weight, bias; /* values: learned scale and shift of an open normalization; -1: none */
     /* of a Pad before it, to be taken over by the next window; NULL: none */
     const double *pad;
@@ -105,6 +105,9 @@ struct dl_onnx_value *dl_net_value(const struct dl_import_net *net, int value);
  * learns, -1: none. */
 enum dl_code dl_net_emit(struct dl_import_net *net, struct dl_layer *layer, const int *inputs,
                          int input_count, int weight, int *item, struct dl_err *err);
+/* A name of its own for an item, after the weight that it learns (-1: none) or its node. */
+enum dl_code dl_net_name(struct dl_import_net *net, struct dl_import_item *item, int weight,
+                         struct dl_err *err);
 struct dl_layer dl_net_layer(const struct dl_layer_kind *kind); /* neutral geometry */
 /* Marks the initializers that a value comes from as learned by `item`; returns the item that had
  * the first of them, or -1. */

@@ -206,6 +206,18 @@ static enum dl_code check_factor(const struct reader *r, const struct dl_bench_r
         found, dl_collective_op_names[row->op], (long long)row->ranks, expected);
 }
 
+/* What the output or the options must say about the run. */
+static enum dl_code check_run(const struct reader *r, const struct dl_bench_row *row) {
+    if (row->op < 0)
+        return bad(r, NULL, "the output does not name the collective; give --collective", NULL);
+    if (row->ranks < 1) return bad(r, NULL, "the output lists no ranks; give --ranks", NULL);
+    if (row->nodes < 1) return bad(r, NULL, "the output lists no hosts; give --nodes", NULL);
+    if (row->ranks < row->nodes)
+        return dl_fail_at(r->err, r->name, r->line, 1, NULL, "fewer ranks (%lld) than nodes (%lld)",
+                          (long long)row->ranks, (long long)row->nodes);
+    return DL_OK;
+}
+
 static enum dl_code add_row(struct reader *r, char **tokens, double size, int half) {
     const struct columns *c = &r->columns;
     double time_us, alg, bus = 0, wrong = 0;
@@ -235,14 +247,7 @@ static enum dl_code add_row(struct reader *r, char **tokens, double size, int ha
                                  .line = r->line};
     row->wrong = checked && wrong >= 1; /* "error" is a deviation (1e-7), "#wrong" a count */
     row->dtype = c->type >= 0 ? dl_arena_strdup(r->out->arena, tokens[c->type]) : NULL;
-    if (row->op < 0)
-        return bad(r, NULL, "the output does not say which collective it is; give --collective",
-                   NULL);
-    if (row->ranks < 1) return bad(r, NULL, "the output lists no ranks; give --ranks", NULL);
-    if (row->nodes < 1) return bad(r, NULL, "the output lists no hosts; give --nodes", NULL);
-    if (row->ranks < row->nodes)
-        return dl_fail_at(r->err, r->name, r->line, 1, NULL, "fewer ranks (%lld) than nodes (%lld)",
-                          (long long)row->ranks, (long long)row->nodes);
+    DL_TRY(check_run(r, row));
     r->rows++;
     return check_factor(r, row);
 }

@@ -84,26 +84,32 @@ double dl_onnx_elements(const struct dl_onnx_value *v) {
 
 /* ---- the graph's inputs ---- */
 
+enum { DIMS_USED = 64 };
+
+/* The number that --dim gives to a symbol, the last one; 0: none. */
+static int64_t given_extent(const struct dl_onnx_dim *dims, int count, const char *symbol,
+                            bool *used) {
+    int64_t extent = 0;
+    for (int k = 0; k < count && k < DIMS_USED; k++) {
+        if (strcmp(dims[k].name, symbol) != 0) continue;
+        extent = dims[k].extent;
+        used[k] = true;
+    }
+    return extent;
+}
+
 enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *g, const struct dl_onnx_dim *dims,
                                 int dim_count, struct dl_err *err) {
-    bool used[64] = {false};
+    bool used[DIMS_USED] = {false};
     g->batch = 1;
     const char *batch_name = NULL;
     for (int i = 0; i < g->input_count; i++) {
         struct dl_onnx_value *v = &g->values[g->inputs[i]];
         for (int d = 0; d < v->rank; d++) {
             if (v->symbols[d] == NULL) continue;
-            int64_t extent = 0;
-            for (int k = 0; k < dim_count && k < 64; k++) {
-                if (strcmp(dims[k].name, v->symbols[d]) != 0) continue;
-                extent = dims[k].extent;
-                used[k] = true;
-            }
-            if (extent == 0 && d == 0 &&
-                (i == 0 || batch_name == NULL || strcmp(batch_name, v->symbols[d]) == 0))
-                extent = 1;
-            if (extent == 0 && batch_name != NULL && strcmp(batch_name, v->symbols[d]) == 0)
-                extent = 1;
+            const bool is_batch = batch_name != NULL && strcmp(batch_name, v->symbols[d]) == 0;
+            int64_t extent = given_extent(dims, dim_count, v->symbols[d], used);
+            if (extent == 0 && (is_batch || (d == 0 && (i == 0 || batch_name == NULL)))) extent = 1;
             if (extent == 0) {
                 const char *name = v->symbols[d][0] == 0 ? "?" : v->symbols[d];
                 return dl_fail(
@@ -117,7 +123,7 @@ enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *g, const struct dl_onnx_di
         v->known = true;
         if (i == 0 && v->rank > 0) g->batch = v->dims[0];
     }
-    for (int k = 0; k < dim_count && k < 64; k++) {
+    for (int k = 0; k < dim_count && k < DIMS_USED; k++) {
         if (!used[k])
             return dl_fail(err, DL_ERR_USAGE,
                            "--dim: no input of the model has a dimension '%.60s'", dims[k].name);
@@ -210,6 +216,25 @@ static size_t raw_width(int type) {
     }
 }
 
+/* From the list of the tensor's own type; false: none has `count` numbers. */
+static bool typed_numbers(const DlOnnx__TensorProto *t, size_t count, double *numbers) {
+    enum { HALF = 10 };
+    if (t->n_float_data == count) {
+        for (size_t i = 0; i < count; i++) numbers[i] = (double)t->float_data[i];
+    } else if (t->n_int64_data == count) {
+        for (size_t i = 0; i < count; i++) numbers[i] = (double)t->int64_data[i];
+    } else if (t->n_int32_data == count) {
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = t->data_type == HALF ? from_half((unsigned)t->int32_data[i])
+                                              : (double)t->int32_data[i];
+    } else if (t->n_double_data == count) {
+        for (size_t i = 0; i < count; i++) numbers[i] = t->double_data[i];
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* Numbers of a small tensor; *out = NULL when the file leaves them out. */
 static enum dl_code tensor_numbers(struct dl_onnx_graph *g, const DlOnnx__TensorProto *t,
                                    size_t count, const double **out, struct dl_err *err) {
@@ -223,16 +248,8 @@ static enum dl_code tensor_numbers(struct dl_onnx_graph *g, const DlOnnx__Tensor
             return bad(g, err, "the data of a tensor do not fill its shape: ", t->name);
         for (size_t i = 0; i < count; i++)
             numbers[i] = raw_number(t->raw_data.data + i * width, type);
-    } else if (count > 0 && t->n_float_data == count) {
-        for (size_t i = 0; i < count; i++) numbers[i] = (double)t->float_data[i];
-    } else if (count > 0 && t->n_int64_data == count) {
-        for (size_t i = 0; i < count; i++) numbers[i] = (double)t->int64_data[i];
-    } else if (count > 0 && t->n_int32_data == count) {
-        for (size_t i = 0; i < count; i++)
-            numbers[i] =
-                type == 10 ? from_half((unsigned)t->int32_data[i]) : (double)t->int32_data[i];
-    } else if (count > 0 && t->n_double_data == count) {
-        for (size_t i = 0; i < count; i++) numbers[i] = t->double_data[i];
+    } else if (count > 0 && typed_numbers(t, count, numbers)) {
+        /* filled */
     } else if (t->n_float_data + t->n_int64_data + t->n_int32_data + t->n_double_data > 0) {
         return bad(g, err, "the data of a tensor do not fill its shape: ", t->name);
     } else if (count > 0) {

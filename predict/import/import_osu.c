@@ -96,6 +96,47 @@ static enum dl_code read_comment(struct reader *r, const char *line) {
     return DL_OK;
 }
 
+static enum dl_code check_ranks(const struct reader *r, const struct dl_bench_row *row) {
+    if (row->ranks < 1)
+        return dl_fail(r->err, DL_ERR_USAGE,
+                       "%.200s: OSU's output does not say how many ranks; give --ranks", r->name);
+    if (row->nodes < 1)
+        return dl_fail(r->err, DL_ERR_USAGE,
+                       "%.200s: OSU's output does not say how many nodes; give --nodes", r->name);
+    if (row->ranks < row->nodes)
+        return dl_fail(r->err, DL_ERR_USAGE, "--ranks: fewer ranks (%lld) than nodes (%lld)",
+                       (long long)row->ranks, (long long)row->nodes);
+    return DL_OK;
+}
+
+/* `value`: a latency in us, or a bandwidth in MB/s. */
+static enum dl_code add_row(struct reader *r, double size, double value) {
+    const struct title *title = r->title;
+    struct dl_bench_row *row = dl_bench_add(r->out);
+    if (row == NULL) return no_memory(r->err);
+    const int op = r->given->op >= 0 ? r->given->op : title->op;
+    const int64_t usual_ranks = op == DL_COLL_P2P ? 2 : 0;
+    *row = (struct dl_bench_row){.op = op,
+                                 .version = r->version,
+                                 .dtype = r->given->dtype != NULL ? r->given->dtype : r->dtype,
+                                 .ranks = r->given->ranks > 0 ? r->given->ranks : usual_ranks,
+                                 .nodes = r->given->nodes,
+                                 .windowed = title->bandwidth,
+                                 .line = r->line};
+    DL_TRY(check_ranks(r, row));
+    row->size_bytes = title->per_rank ? size * (double)row->ranks : size;
+    row->time_s = title->bandwidth ? size / (value * 1e6) : value * 1e-6;
+    if (!(row->time_s > 0))
+        return dl_fail_at(r->err, r->name, r->line, 1, "Size", "a bandwidth needs a size above 0");
+    row->alg_bytes_per_s = row->size_bytes / row->time_s;
+    row->bus_bytes_per_s = row->alg_bytes_per_s *
+                           dl_collective_bus_factor((enum dl_collective_op)op, (double)row->ranks);
+    if (title->per_rank) row->notes = dl_arena_printf(r->out->arena, "%.0f bytes per rank", size);
+    if (title->bandwidth) row->notes = "many messages in flight";
+    r->rows++;
+    return DL_OK;
+}
+
 static enum dl_code read_row(struct reader *r, char *line) {
     char *tokens[DL_BENCH_TOKENS];
     double size, value;
@@ -112,39 +153,7 @@ static enum dl_code read_row(struct reader *r, char *line) {
                           r->title->bandwidth ? "Bandwidth" : "Latency",
                           "expected a number above 0, found \"%.40s\"", tokens[1]);
     }
-    struct dl_bench_row *row = dl_bench_add(r->out);
-    if (row == NULL) return no_memory(r->err);
-    const int op = r->given->op >= 0 ? r->given->op : r->title->op;
-    *row = (struct dl_bench_row){.op = op,
-                                 .version = r->version,
-                                 .dtype = r->given->dtype != NULL ? r->given->dtype : r->dtype,
-                                 .ranks = r->given->ranks > 0 ? r->given->ranks
-                                          : op == DL_COLL_P2P ? 2
-                                                              : 0,
-                                 .nodes = r->given->nodes,
-                                 .windowed = r->title->bandwidth,
-                                 .line = r->line};
-    if (row->ranks < 1)
-        return dl_fail(r->err, DL_ERR_USAGE,
-                       "%.200s: OSU's output does not say how many ranks; give --ranks", r->name);
-    if (row->nodes < 1)
-        return dl_fail(r->err, DL_ERR_USAGE,
-                       "%.200s: OSU's output does not say how many nodes; give --nodes", r->name);
-    if (row->ranks < row->nodes)
-        return dl_fail(r->err, DL_ERR_USAGE, "--ranks: fewer ranks (%lld) than nodes (%lld)",
-                       (long long)row->ranks, (long long)row->nodes);
-    row->size_bytes = r->title->per_rank ? size * (double)row->ranks : size;
-    row->time_s = r->title->bandwidth ? size / (value * 1e6) : value * 1e-6;
-    if (!(row->time_s > 0))
-        return dl_fail_at(r->err, r->name, r->line, 1, "Size", "a bandwidth needs a size above 0");
-    row->alg_bytes_per_s = row->size_bytes / row->time_s;
-    row->bus_bytes_per_s = row->alg_bytes_per_s *
-                           dl_collective_bus_factor((enum dl_collective_op)op, (double)row->ranks);
-    if (r->title->per_rank)
-        row->notes = dl_arena_printf(r->out->arena, "%.0f bytes per rank", size);
-    if (r->title->bandwidth) row->notes = "many messages in flight";
-    r->rows++;
-    return DL_OK;
+    return add_row(r, size, value);
 }
 
 enum dl_code dl_osu_parse(const char *name, const char *text, size_t length,

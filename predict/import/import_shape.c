@@ -1,5 +1,5 @@
 /* import_shape.c - shapes and small constants of ONNX operators that compute: element-wise,
- * convolution, pooling, products, reductions, LSTM. Those that only rearrange are in import_view.c.
+ * convolution, pooling, GEMM, reductions, LSTM. Those that only rearrange are in import_view.c.
  * Semantics: the ONNX operator reference (onnx-operators).
  */
 #include <math.h>
@@ -134,96 +134,6 @@ static const char *const broadcasting[] = {"Add",
                                            "Where",
                                            NULL};
 
-bool dl_onnx_fold(const char *op, double a, double b, double *out) {
-    const struct {
-        const char *op;
-        double value;
-    } results[] = {
-        {"Add", a + b},
-        {"Sub", a - b},
-        {"Mul", a * b},
-        {"Div", b != 0 ? a / b : NAN},
-        {"Pow", pow(a, b)},
-        {"Mod", b != 0 ? a - b * floor(a / b) : NAN},
-        {"Equal", a == b},
-        {"Less", a < b},
-        {"Greater", a > b},
-        {"LessOrEqual", a <= b},
-        {"GreaterOrEqual", a >= b},
-        {"And", a != 0 && b != 0},
-        {"Or", a != 0 || b != 0},
-        {"Min", fmin(a, b)},
-        {"Max", fmax(a, b)},
-        {"Sum", a + b},
-        {"Neg", -a},
-        {"Abs", fabs(a)},
-        {"Sqrt", a >= 0 ? sqrt(a) : NAN},
-        {"Floor", floor(a)},
-        {"Ceil", ceil(a)},
-        {"Not", a == 0},
-        {"Identity", a},
-        {"Exp", exp(a)},
-        {"Log", a > 0 ? log(a) : NAN},
-        {"Reciprocal", a != 0 ? 1 / a : NAN},
-        {"Relu", fmax(a, 0)},
-    };
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
-        if (strcmp(op, results[i].op) != 0) continue;
-        *out = results[i].value;
-        return isfinite(*out);
-    }
-    return false;
-}
-
-/* Where element `index` of the broadcast shape lies in a value of fewer dimensions or extents of 1.
- */
-static size_t broadcast_at(const struct dl_onnx_value *v, const struct dl_onnx_value *out,
-                           size_t index) {
-    size_t at = 0, stride = 1;
-    for (int d = out->rank - 1, k = v->rank - 1; k >= 0; d--, k--) {
-        const size_t extent = (size_t)out->dims[d], position = index % extent;
-        index /= extent;
-        if (v->dims[k] != 1) at += position * stride;
-        stride *= (size_t)v->dims[k];
-    }
-    return at;
-}
-
-/* Division of whole numbers truncates, as Cast to a whole type does; halves of shapes rest on it.
- */
-static double whole(double x) { return x < 0 ? ceil(x) : floor(x); }
-
-static enum dl_code fold_elements(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                                  struct dl_err *err) {
-    struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    const struct dl_onnx_value *a = dl_onnx_in(g, n, 0), *b = dl_onnx_in(g, n, 1),
-                               *c = dl_onnx_in(g, n, 2);
-    const double count = dl_onnx_elements(out);
-    const bool where = strcmp(n->op, "Where") == 0, cast = strcmp(n->op, "Cast") == 0,
-               binary = one_of(n->op, broadcasting);
-    if (!(count <= DL_ONNX_NUMBERS) || a == NULL || a->numbers == NULL ||
-        n->input_count > (where ? 3 : 2))
-        return DL_OK;
-    if (binary && (b == NULL || b->numbers == NULL)) return DL_OK;
-    if (where && (c == NULL || c->numbers == NULL)) return DL_OK;
-    double *numbers = dl_arena_alloc(g->arena, (size_t)count, sizeof *numbers);
-    if (numbers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < (size_t)count; i++) {
-        const double x = a->numbers[broadcast_at(a, out, i)],
-                     y = binary ? b->numbers[broadcast_at(b, out, i)] : 0;
-        if (where)
-            numbers[i] = x != 0 ? y : c->numbers[broadcast_at(c, out, i)];
-        else if (cast)
-            numbers[i] = out->floating || fabs(x) > 9e15 ? x : whole(x);
-        else if (!dl_onnx_fold(n->op, x, y, &numbers[i]))
-            return DL_OK;
-        if (strcmp(n->op, "Div") == 0 && !a->floating && !b->floating)
-            numbers[i] = whole(numbers[i]);
-    }
-    out->numbers = numbers;
-    return DL_OK;
-}
-
 static enum dl_code infer_broadcast(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                                     struct dl_err *err) {
     int64_t dims[DL_ONNX_RANK] = {0};
@@ -248,7 +158,7 @@ static enum dl_code infer_broadcast(struct dl_onnx_graph *g, const struct dl_onn
         }
     }
     DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
-    return fold_elements(g, n, err);
+    return dl_onnx_fold_elements(g, n, true, err);
 }
 
 /* ---- windows ---- */
@@ -310,7 +220,7 @@ static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_n
     return dl_onnx_shape(g, n, 0, x->rank, dims, err);
 }
 
-/* ---- products ---- */
+/* ---- GEMM and LSTM ---- */
 
 static enum dl_code infer_gemm(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                                struct dl_err *err) {
@@ -342,7 +252,7 @@ static enum dl_code infer_matmul(struct dl_onnx_graph *g, const struct dl_onnx_n
         const int da = d - (rank - a->rank), db = d - (rank - b->rank);
         const int64_t x = da >= 0 ? a->dims[da] : 1, y = db >= 0 ? b->dims[db] : 1;
         if (x != y && x != 1 && y != 1)
-            return dl_onnx_fail(g, n, err, "its inputs do not fit: %lld and %lld products",
+            return dl_onnx_fail(g, n, err, "its inputs do not fit: inner extents %lld and %lld",
                                 (long long)x, (long long)y);
         dims[d] = x == 1 ? y : x;
     }
@@ -369,40 +279,50 @@ static enum dl_code infer_lstm(struct dl_onnx_graph *g, const struct dl_onnx_nod
 
 /* ---- reductions ---- */
 
-static enum dl_code infer_reduce(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                                 struct dl_err *err) {
-    const struct dl_onnx_value *x = dl_onnx_in(g, n, 0), *axes = dl_onnx_in(g, n, 1);
-    const struct dl_onnx_attribute *listed =
-        dl_onnx_attribute(n, strncmp(n->op, "Arg", 3) == 0 ? "axis" : "axes");
-    bool gone[DL_ONNX_RANK] = {false};
-    int64_t dims[DL_ONNX_RANK];
-    if (x == NULL || !x->known || (axes != NULL && axes->numbers == NULL)) return DL_OK;
+/* Marks the axes that the node reduces: those of an input or an attribute, one of ArgMax and
+ * ArgMin, all when none are named. */
+static enum dl_code reduced_axes(struct dl_onnx_graph *g, const struct dl_onnx_node *n, int rank,
+                                 bool *gone, struct dl_err *err) {
+    const struct dl_onnx_value *axes = dl_onnx_in(g, n, 1);
     const bool argument = strncmp(n->op, "Arg", 3) == 0;
+    const struct dl_onnx_attribute *listed = dl_onnx_attribute(n, argument ? "axis" : "axes");
+    const double first = dl_onnx_number(n, "axis", 0);
+    const double *list = argument         ? &first
+                         : axes != NULL   ? axes->numbers
+                         : listed != NULL ? listed->list
+                                          : NULL;
     const int count = argument         ? 1
                       : axes != NULL   ? (int)dl_onnx_elements(axes)
                       : listed != NULL ? listed->count
                                        : 0;
+    for (int d = 0; d < rank; d++) gone[d] = count == 0;
     for (int i = 0; i < count; i++) {
-        double axis = argument       ? dl_onnx_number(n, "axis", 0)
-                      : axes != NULL ? axes->numbers[i]
-                                     : listed->list[i];
-        if (axis < 0) axis += x->rank;
-        if (!(axis >= 0 && axis < x->rank))
+        const double axis = list[i] < 0 ? list[i] + rank : list[i];
+        if (!(axis >= 0 && axis < rank))
             return dl_onnx_fail(g, n, err, "there is no axis %g", axis);
         gone[(int)axis] = true;
     }
+    return DL_OK;
+}
+
+static enum dl_code infer_reduce(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                                 struct dl_err *err) {
+    const struct dl_onnx_value *x = dl_onnx_in(g, n, 0), *axes = dl_onnx_in(g, n, 1);
+    bool gone[DL_ONNX_RANK] = {false};
+    int64_t dims[DL_ONNX_RANK];
+    if (x == NULL || !x->known || (axes != NULL && axes->numbers == NULL)) return DL_OK;
+    DL_TRY(reduced_axes(g, n, x->rank, gone, err));
     const bool keep = dl_onnx_number(n, "keepdims", 1) != 0;
     int rank = 0;
-    double product = 1;
     for (int d = 0; d < x->rank; d++) {
-        const bool reduced = count == 0 || gone[d];
-        if (!reduced || keep) dims[rank++] = reduced ? 1 : x->dims[d];
+        if (!gone[d] || keep) dims[rank++] = gone[d] ? 1 : x->dims[d];
     }
     DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
     if (out == NULL || strcmp(n->op, "ReduceProd") != 0 || x->numbers == NULL ||
         dl_onnx_elements(out) != 1)
         return DL_OK;
+    double product = 1;
     for (size_t i = 0; i < (size_t)dl_onnx_elements(x); i++) product *= x->numbers[i];
     double *number = dl_arena_alloc(g->arena, 1, sizeof *number);
     if (number == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -440,40 +360,72 @@ static void set_kind(struct dl_onnx_graph *g, const struct dl_onnx_node *n) {
     }
 }
 
+static enum dl_code infer_same(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                               struct dl_err *err) {
+    const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
+    if (x == NULL || !x->known) return DL_OK;
+    DL_TRY(dl_onnx_shape(g, n, 0, x->rank, x->dims, err));
+    if (strcmp(n->op, "Dropout") == 0) DL_TRY(dl_onnx_shape(g, n, 1, x->rank, x->dims, err));
+    struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
+    if (out != NULL && x->constant &&
+        (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "Cast") == 0))
+        out->origin = x->origin;
+    return out != NULL && out->constant && n->input_count == 1
+               ? dl_onnx_fold_elements(g, n, false, err)
+               : DL_OK;
+}
+
+static enum dl_code infer_conv(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                               struct dl_err *err) {
+    return infer_window(g, n, true, false, err);
+}
+
+static enum dl_code infer_transposed(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                                     struct dl_err *err) {
+    return infer_window(g, n, true, true, err);
+}
+
+static enum dl_code infer_pool(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                               struct dl_err *err) {
+    return infer_window(g, n, false, false, err);
+}
+
+static enum dl_code infer_global(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                                 struct dl_err *err) {
+    const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
+    if (x == NULL || !x->known || x->rank < 3) return DL_OK;
+    const int64_t dims[DL_ONNX_RANK] = {x->dims[0], x->dims[1], 1, 1, 1, 1, 1, 1};
+    return dl_onnx_shape(g, n, 0, x->rank, dims, err);
+}
+
+/* Operators with a rule of their own; a star stands for any ending. */
+static const struct {
+    const char *op;
+    enum dl_code (*infer)(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                          struct dl_err *err);
+} kinds[] = {
+    {"Conv", infer_conv},    {"ConvTranspose", infer_transposed},
+    {"MaxPool", infer_pool}, {"AveragePool", infer_pool},
+    {"LpPool", infer_pool},  {"Global*", infer_global},
+    {"Gemm", infer_gemm},    {"MatMul", infer_matmul},
+    {"LSTM", infer_lstm},    {"Reduce*", infer_reduce},
+    {"Arg*", infer_reduce},
+};
+
 enum dl_code dl_onnx_infer(struct dl_onnx_graph *g, int node, struct dl_err *err) {
     const struct dl_onnx_node *n = &g->nodes[node];
-    const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     bool done = false;
     set_kind(g, n);
     if (n->domain[0] != 0) return DL_OK;
     DL_TRY(dl_onnx_infer_view(g, node, &done, err));
     if (done) return DL_OK;
     if (one_of(n->op, broadcasting)) return infer_broadcast(g, n, err);
-    if (one_of(n->op, same_shape)) {
-        if (x == NULL || !x->known) return DL_OK;
-        DL_TRY(dl_onnx_shape(g, n, 0, x->rank, x->dims, err));
-        if (strcmp(n->op, "Dropout") == 0) DL_TRY(dl_onnx_shape(g, n, 1, x->rank, x->dims, err));
-        struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-        if (out != NULL && x->constant &&
-            (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "Cast") == 0))
-            out->origin = x->origin;
-        return out != NULL && out->constant && n->input_count == 1 ? fold_elements(g, n, err)
-                                                                   : DL_OK;
+    if (one_of(n->op, same_shape)) return infer_same(g, n, err);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i].op);
+        const bool prefix = length > 0 && kinds[i].op[length - 1] == '*';
+        if (prefix ? strncmp(n->op, kinds[i].op, length - 1) == 0 : strcmp(n->op, kinds[i].op) == 0)
+            return kinds[i].infer(g, n, err);
     }
-    if (strcmp(n->op, "Conv") == 0) return infer_window(g, n, true, false, err);
-    if (strcmp(n->op, "ConvTranspose") == 0) return infer_window(g, n, true, true, err);
-    if (strcmp(n->op, "MaxPool") == 0 || strcmp(n->op, "AveragePool") == 0 ||
-        strcmp(n->op, "LpPool") == 0) {
-        return infer_window(g, n, false, false, err);
-    }
-    if (strncmp(n->op, "Global", 6) == 0 && x != NULL && x->known && x->rank >= 3) {
-        const int64_t dims[DL_ONNX_RANK] = {x->dims[0], x->dims[1], 1, 1, 1, 1, 1, 1};
-        return dl_onnx_shape(g, n, 0, x->rank, dims, err);
-    }
-    if (strcmp(n->op, "Gemm") == 0) return infer_gemm(g, n, err);
-    if (strcmp(n->op, "MatMul") == 0) return infer_matmul(g, n, err);
-    if (strcmp(n->op, "LSTM") == 0) return infer_lstm(g, n, err);
-    if (strncmp(n->op, "Reduce", 6) == 0 || strncmp(n->op, "Arg", 3) == 0)
-        return infer_reduce(g, n, err);
     return DL_OK;
 }

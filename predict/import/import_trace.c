@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/csv.h"
 #include "model/base/json_node.h"
+#include "predict/import/import_trace_sums.h"
 
 enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
 
@@ -83,6 +83,10 @@ static bool starts(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+static bool is_update(const char *name) {
+    return starts(name, "Optimizer.step") || strcmp(name, "update") == 0;
+}
+
 /* "layer:NAME:forward" */
 static bool layer_range(const char *name, struct event *e) {
     if (!starts(name, "layer:")) return false;
@@ -99,6 +103,41 @@ static bool layer_range(const char *name, struct event *e) {
     return true;
 }
 
+static void add_kernel(struct reader *r, double correlation, double dur_us) {
+    r->kernels[r->kernel_count] =
+        (struct link){dl_known(correlation) ? correlation : -1, r->kernel_count};
+    r->kernel_us[r->kernel_count++] = dur_us;
+}
+
+static void add_step(struct reader *r, double dur_us) {
+    r->step_us[r->steps++] = dur_us;
+    r->steps_us += dur_us;
+    r->squares_us2 += dur_us * dur_us;
+}
+
+/* Kind and number of a host event; false: it does not count. */
+static bool classify(const char *name, bool is_runtime, const struct dl_json_node *args,
+                     struct event *e) {
+    const double correlation = number_of(member(args, "correlation")),
+                 sequence = number_of(member(args, "Sequence number"));
+    if (is_runtime) {
+        e->kind = KIND_LAUNCH;
+        e->number = correlation;
+        return dl_known(correlation);
+    }
+    if (is_update(name)) {
+        e->kind = KIND_UPDATE;
+        return true;
+    }
+    if (layer_range(name, e)) return true;
+    if (!(sequence >= 0)) return false;
+    const bool back = starts(name, "autograd::engine::evaluate_function");
+    e->kind = back ? KIND_OPERATOR : KIND_SEQUENCE;
+    e->number = sequence;
+    /* others with a forward thread lie inside such an event */
+    return back || !(number_of(member(args, "Fwd thread id")) > 0);
+}
+
 static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, int index) {
     static const char *const device[] = {"kernel",     "Kernel", "gpu_memcpy",
                                          "gpu_memset", "gpu_op", NULL};
@@ -109,50 +148,26 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     if (strcmp(text_of(member(n, "ph")), "X") != 0) return DL_OK;
     const char *name = text_of(member(n, "name")), *cat = text_of(member(n, "cat"));
     const struct dl_json_node *args = member(n, "args");
+    const bool on_device = one_of(cat, device), is_step = starts(name, "ProfilerStep#");
     struct event e = {
         .ts_us = number_of(member(n, "ts")), .dur_us = number_of(member(n, "dur")), .range = -1};
-    const bool relevant = starts(name, "layer:") || starts(name, "ProfilerStep#") ||
-                          one_of(cat, device) || starts(name, "Optimizer.step") ||
-                          strcmp(name, "update") == 0;
     if (!(e.dur_us >= 0) || !dl_known(e.ts_us)) {
-        return relevant
-                   ? dl_fail_at(r->err, r->name, 0, 0, NULL,
-                                "event %d ('%.60s'): expected numbers ts and dur, dur at least 0",
-                                index, name)
-                   : DL_OK;
+        if (!starts(name, "layer:") && !is_step && !on_device && !is_update(name)) return DL_OK;
+        return dl_fail_at(r->err, r->name, 0, 0, NULL,
+                          "event %d ('%.60s'): expected numbers ts and dur, dur at least 0", index,
+                          name);
     }
     e.thread = mix(mix(14695981039346656037u, member(n, "pid")), member(n, "tid"));
-    const double correlation = number_of(member(args, "correlation")),
-                 sequence = number_of(member(args, "Sequence number"));
-    if (one_of(cat, device)) {
-        r->kernels[r->kernel_count] =
-            (struct link){dl_known(correlation) ? correlation : -1, r->kernel_count};
-        r->kernel_us[r->kernel_count++] = e.dur_us;
+    if (on_device) {
+        add_kernel(r, number_of(member(args, "correlation")), e.dur_us);
         return DL_OK;
     }
     /* the same range once more, on the device's line */
     if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
-    if (starts(name, "ProfilerStep#")) {
-        r->step_us[r->steps++] = e.dur_us;
-        r->steps_us += e.dur_us;
-        r->squares_us2 += e.dur_us * e.dur_us;
-        return DL_OK;
-    }
-    if (one_of(cat, runtime)) {
-        if (!dl_known(correlation)) return DL_OK;
-        e.kind = KIND_LAUNCH;
-        e.number = correlation;
-    } else if (starts(name, "Optimizer.step") || strcmp(name, "update") == 0) {
-        e.kind = KIND_UPDATE;
-    } else if (!layer_range(name, &e)) {
-        if (!(sequence >= 0)) return DL_OK;
-        const bool back = starts(name, "autograd::engine::evaluate_function");
-        /* inside such an event */
-        if (!back && number_of(member(args, "Fwd thread id")) > 0) return DL_OK;
-        e.kind = back ? KIND_OPERATOR : KIND_SEQUENCE;
-        e.number = sequence;
-    }
-    r->events[r->count++] = e;
+    if (is_step)
+        add_step(r, e.dur_us);
+    else if (classify(name, one_of(cat, runtime), args, &e))
+        r->events[r->count++] = e;
     return DL_OK;
 }
 
@@ -256,89 +271,6 @@ static enum dl_code place_operators(struct reader *r, double *unclaimed_us, bool
     return DL_OK;
 }
 
-/* ---- sums by layer ---- */
-
-/* part: 0 forward, 1 backward */
-struct sample {
-    const char *layer;
-    size_t length;
-    int first, part;
-    double time_us;
-};
-
-static int by_layer(const void *a, const void *b) {
-    const struct sample *x = a, *y = b;
-    const int order = strncmp(x->layer, y->layer, x->length < y->length ? x->length : y->length);
-    if (order != 0) return order;
-    if (x->length != y->length) return x->length < y->length ? -1 : 1;
-    if (x->part != y->part) return x->part - y->part;
-    return x->time_us < y->time_us ? -1 : x->time_us > y->time_us;
-}
-
-struct order {
-    struct dl_layer_time time;
-    int first;
-};
-static int by_first(const void *a, const void *b) {
-    return ((const struct order *)a)->first - ((const struct order *)b)->first;
-}
-
-/* The count that most layers have: how often an iteration was seen. */
-static int64_t usual_count(const struct sample *s, int count) {
-    int64_t best = 1;
-    int most = 0;
-    for (int times = 1; times <= 1000; times++) {
-        int layers = 0;
-        for (int i = 0, end; i < count; i = end) {
-            for (end = i + 1; end < count && s[end].part == s[i].part &&
-                              s[end].length == s[i].length &&
-                              strncmp(s[end].layer, s[i].layer, s[i].length) == 0;)
-                end++;
-            layers += s[i].part == 0 && end - i == times;
-        }
-        if (layers > most) most = layers, best = times;
-    }
-    return best;
-}
-
-static enum dl_code sum_layers(struct reader *r, struct sample *s, int count, int64_t steps,
-                               struct dl_trace_times *out) {
-    struct order *list = dl_arena_alloc(r->arena, (size_t)count, sizeof *list);
-    struct dl_layer_time *layers = dl_arena_alloc(r->arena, (size_t)count, sizeof *layers);
-    int made = 0;
-    if (list == NULL || layers == NULL) return no_memory(r->err);
-    qsort(s, (size_t)count, sizeof *s, by_layer);
-    out->steps = steps > 0 ? steps : usual_count(s, count);
-    for (int i = 0, end; i < count; i = end) {
-        int first = s[i].first;
-        for (end = i; end < count && s[end].part == s[i].part && s[end].length == s[i].length &&
-                      strncmp(s[end].layer, s[i].layer, s[i].length) == 0;
-             end++) {
-            if (s[end].first < first) first = s[end].first;
-        }
-        const int n = end - i;
-        const double middle = n % 2 == 1 ? s[i + n / 2].time_us
-                                         : 0.5 * (s[i + n / 2 - 1].time_us + s[i + n / 2].time_us);
-        const double time_s = 1e-6 * middle * (double)n / (double)out->steps;
-        const bool same = made > 0 && strlen(list[made - 1].time.name) == s[i].length &&
-                          strncmp(list[made - 1].time.name, s[i].layer, s[i].length) == 0;
-        if (!same) {
-            const char *name = dl_arena_strndup(r->arena, s[i].layer, s[i].length);
-            if (name == NULL) return no_memory(r->err);
-            list[made++] = (struct order){{name, NAN, NAN}, first};
-        }
-        if (s[i].part == 0)
-            list[made - 1].time.forward_s = time_s;
-        else
-            list[made - 1].time.backward_s = time_s;
-    }
-    qsort(list, (size_t)made, sizeof *list, by_first);
-    for (int i = 0; i < made; i++) layers[i] = list[i].time;
-    out->layers = layers;
-    out->layer_count = made;
-    return DL_OK;
-}
-
 static int by_time(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
@@ -359,28 +291,62 @@ static double rest_s(const struct reader *r, const struct dl_trace_times *t, dou
                 1e-6 * (quartile ? r->step_us[(r->steps - 1) / 4] : middle_us) - layers_s);
 }
 
-static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_times *out) {
-    struct sample *samples = dl_arena_alloc(r->arena, 2 * (size_t)r->count, sizeof *samples);
-    double all_us = 0, unclaimed_us = 0, update_us = 0;
-    int count = 0;
-    bool ranges = false, sequences = false, update = false;
-    if (samples == NULL) return no_memory(r->err);
-    DL_TRY(nest(r));
-    DL_TRY(place_kernels(r, &all_us, &unclaimed_us));
-    for (int i = 0; i < r->count; i++) ranges = ranges || r->events[i].kind == KIND_BACKWARD;
-    DL_TRY(place_operators(r, &unclaimed_us, &sequences));
+/* Layers' own times as samples, and the update's. */
+struct samples {
+    struct dl_trace_sample *list;
+    int count;
+    double update_us;
+    bool update; /* the trace has updates */
+};
+
+static void collect(const struct reader *r, bool by_sequence, struct samples *out) {
     for (int i = 0; i < r->count; i++) {
         const struct event *e = &r->events[i];
         const double own_us =
             r->kernel_count > 0 ? e->kernel_us : fmax(e->dur_us - e->inside_us, 0);
-        if (e->kind == KIND_UPDATE) update_us += own_us, update = true;
+        if (e->kind == KIND_UPDATE) out->update_us += own_us, out->update = true;
         if (e->kind != KIND_FORWARD && e->kind != KIND_BACKWARD) continue;
-        samples[count++] =
-            (struct sample){e->layer, e->layer_length, i, e->kind == KIND_BACKWARD, own_us};
-        if (e->kind == KIND_FORWARD && !ranges && sequences)
-            samples[count++] = (struct sample){e->layer, e->layer_length, i, 1, e->backward_us};
+        out->list[out->count++] = (struct dl_trace_sample){e->layer, e->layer_length, i,
+                                                           e->kind == KIND_BACKWARD, own_us};
+        if (e->kind == KIND_FORWARD && by_sequence)
+            out->list[out->count++] =
+                (struct dl_trace_sample){e->layer, e->layer_length, i, 1, e->backward_us};
     }
-    if (count == 0) {
+}
+
+static void set_update(struct reader *r, const struct samples *s, struct dl_trace_times *out) {
+    out->update_s = s->update ? 1e-6 * s->update_us / (double)out->steps : NAN;
+    out->quartile_update_s = NAN;
+    if (r->kernel_count > 0 || r->steps == 0) return;
+    const double own_s = s->update ? out->update_s : 0;
+    out->update_s = rest_s(r, out, own_s, false);
+    out->quartile_update_s = rest_s(r, out, own_s, true);
+}
+
+static void set_jitter(const struct reader *r, struct dl_trace_times *out) {
+    out->jitter_frac = out->quartile_jitter_frac = out->core_s = NAN;
+    if (r->steps < FEWEST_STEPS) return;
+    const double mean_us = r->steps_us / r->steps;
+    out->jitter_frac =
+        sqrt(fmax(0, (r->squares_us2 - r->steps * mean_us * mean_us) / (r->steps - 1))) / mean_us;
+    if (r->kernel_count > 0) return;
+    /* of normal times these two lie 0.971 standard deviations apart; rest_s sorted the steps */
+    const double quartile_us = r->step_us[(r->steps - 1) / 4],
+                 low_us = r->step_us[(r->steps - 1) / 20];
+    out->quartile_jitter_frac = (quartile_us - low_us) / 0.971 / quartile_us;
+}
+
+static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_times *out) {
+    struct samples s = {.list = dl_arena_alloc(r->arena, 2 * (size_t)r->count, sizeof *s.list)};
+    double all_us = 0, unclaimed_us = 0;
+    bool ranges = false, sequences = false;
+    if (s.list == NULL) return no_memory(r->err);
+    DL_TRY(nest(r));
+    DL_TRY(place_kernels(r, &all_us, &unclaimed_us));
+    for (int i = 0; i < r->count; i++) ranges = ranges || r->events[i].kind == KIND_BACKWARD;
+    DL_TRY(place_operators(r, &unclaimed_us, &sequences));
+    collect(r, !ranges && sequences, &s);
+    if (s.count == 0) {
         return dl_fail_at(r->err, r->name, 0, 0, NULL,
                           "expected ranges named layer:NAME:forward (record_function); there are "
                           "none among %d events that count",
@@ -388,27 +354,9 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_time
     }
     *out = (struct dl_trace_times){.on_device = r->kernel_count > 0,
                                    .by_sequence = !ranges && sequences};
-    DL_TRY(sum_layers(r, samples, count, steps > 0 ? steps : r->steps, out));
-    out->update_s = update ? 1e-6 * update_us / (double)out->steps : NAN;
-    out->quartile_update_s = NAN;
-    if (r->kernel_count == 0 && r->steps > 0) {
-        const double own_s = update ? out->update_s : 0;
-        out->update_s = rest_s(r, out, own_s, false);
-        out->quartile_update_s = rest_s(r, out, own_s, true);
-    }
-    out->jitter_frac = out->quartile_jitter_frac = out->core_s = NAN;
-    if (r->steps >= FEWEST_STEPS) {
-        const double mean_us = r->steps_us / r->steps;
-        out->jitter_frac =
-            sqrt(fmax(0, (r->squares_us2 - r->steps * mean_us * mean_us) / (r->steps - 1))) /
-            mean_us;
-    }
-    /* of normal times these two lie 0.971 standard deviations apart; rest_s sorted the steps */
-    if (r->kernel_count == 0 && r->steps >= FEWEST_STEPS) {
-        const double quartile_us = r->step_us[(r->steps - 1) / 4],
-                     low_us = r->step_us[(r->steps - 1) / 20];
-        out->quartile_jitter_frac = (quartile_us - low_us) / 0.971 / quartile_us;
-    }
+    DL_TRY(dl_trace_sum(s.list, s.count, steps > 0 ? steps : r->steps, r->arena, out, r->err));
+    set_update(r, &s, out);
+    set_jitter(r, out);
     out->kernel_s = 1e-6 * all_us / (double)out->steps;
     out->unclaimed_s = 1e-6 * unclaimed_us / (double)out->steps;
     return DL_OK;
@@ -440,63 +388,5 @@ enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, i
     DL_TRY(finish(&r, steps, out));
     const double core_s = number_of(member(member(doc->root, "dlmodel"), "core_s"));
     if (core_s > 1e-9 && core_s < 1e3) out->core_s = core_s;
-    return DL_OK;
-}
-
-enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena,
-                          struct dl_trace_times *out, struct dl_err *err) {
-    struct dl_csv csv;
-    struct reader r = {.name = name, .arena = arena, .err = err};
-    DL_TRY(dl_csv_parse(name, text, length, arena, &csv, err));
-    const int layer = dl_csv_column(&csv, "layer"), pass = dl_csv_column(&csv, "pass"),
-              time = dl_csv_column(&csv, "time_s");
-    struct sample *samples = dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *samples);
-    int count = 0;
-    double update_s = NAN;
-    if (samples == NULL) return no_memory(err);
-    if (layer < 0 || pass < 0 || time < 0)
-        return dl_fail_at(err, name, 1, 1, NULL, "expected the columns layer, pass and time_s");
-    for (int i = 0; i < csv.row_count; i++) {
-        const char *part = csv.rows[i][pass], *which = csv.rows[i][layer];
-        double time_s;
-        DL_TRY(dl_csv_number(&csv, i, time, &time_s, err));
-        if (!(time_s >= 0 && time_s <= 1e4))
-            return dl_fail_at(err, name, csv.row_lines[i], 1, "time_s",
-                              "expected seconds from 0 to 1e4");
-        if (strcmp(part, "update") == 0) {
-            update_s = time_s;
-            continue;
-        }
-        const bool back = strcmp(part, "backward") == 0;
-        if (!back && strcmp(part, "forward") != 0)
-            return dl_fail_at(err, name, csv.row_lines[i], 1, "pass",
-                              "expected forward, backward or update, found \"%.40s\"", part);
-        if (which[0] == 0)
-            return dl_fail_at(err, name, csv.row_lines[i], 1, "layer",
-                              "expected the name of a layer");
-        samples[count++] = (struct sample){which, strlen(which), i, back, 1e6 * time_s};
-    }
-    if (count == 0)
-        return dl_fail_at(err, name, 1, 1, NULL, "expected a row of a layer below the heading");
-    *out = (struct dl_trace_times){.update_s = update_s,
-                                   .quartile_update_s = NAN,
-                                   .quartile_jitter_frac = NAN,
-                                   .kernel_s = 0,
-                                   .jitter_frac = NAN,
-                                   .core_s = NAN};
-    DL_TRY(sum_layers(&r, samples, count, 1, out));
-    /* Rows of one layer are repeats here, not parts of an iteration: the median as it is. */
-    qsort(samples, (size_t)count, sizeof *samples, by_layer);
-    for (int k = 0; k < out->layer_count; k++) {
-        int n[2] = {0, 0};
-        for (int i = 0; i < count; i++) {
-            if (strlen(out->layers[k].name) == samples[i].length &&
-                strncmp(out->layers[k].name, samples[i].layer, samples[i].length) == 0)
-                n[samples[i].part]++;
-        }
-        if (n[0] > 0) out->layers[k].forward_s /= n[0];
-        if (n[1] > 0) out->layers[k].backward_s /= n[1];
-        if (n[0] > out->steps) out->steps = n[0];
-    }
     return DL_OK;
 }

@@ -18,7 +18,8 @@ struct dl_trace_times {
     double kernel_s, unclaimed_s; /* device time of one iteration; part of it in no layer */
     /* standard deviation of the iterations / their mean; NAN: unknown */
     double jitter_frac;
-    /* of the benchmark program's trace: a fixed product of matrices beside the steps; NAN: not said
+    /* of the benchmark program's trace: a fixed matrix multiplication next to the steps; NAN: not
+     * said
      */
     double core_s;
     int64_t steps;

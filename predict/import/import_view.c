@@ -1,33 +1,11 @@
 /* import_view.c - shapes and small constants of ONNX operators that rearrange: reshape, transpose,
- * cut, join, look up, and those that make constants.
+ * slice, concatenate, look up. Those that make constants are in import_constant.c.
  */
 #include <math.h>
 #include <string.h>
 
 #include "model/base/json.h"
 #include "predict/import/import_graph.h"
-
-typedef enum dl_code infer_fn(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                              struct dl_err *err);
-
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
-/* Numbers of a list that is an input, or before that opset an attribute; -1: not known. */
-static int list_of(const struct dl_onnx_graph *g, const struct dl_onnx_node *n, int input,
-                   const char *name, const double **out) {
-    const struct dl_onnx_value *v = dl_onnx_in(g, n, input);
-    const struct dl_onnx_attribute *a = dl_onnx_attribute(n, name);
-    if (v != NULL) {
-        *out = v->numbers;
-        return v->numbers == NULL || !(dl_onnx_elements(v) <= DL_ONNX_NUMBERS)
-                   ? -1
-                   : (int)dl_onnx_elements(v);
-    }
-    *out = a != NULL ? a->list : NULL;
-    return a != NULL ? a->count : -1;
-}
 
 static bool axis_of(double axis, int rank, int *out) {
     if (axis < 0) axis += rank;
@@ -44,17 +22,11 @@ static void keep(struct dl_onnx_graph *g, const struct dl_onnx_node *n, bool sam
     if (same_order) out->numbers = x->numbers;
 }
 
-static double *new_numbers(struct dl_onnx_graph *g, const struct dl_onnx_value *v) {
-    const double count = dl_onnx_elements(v);
-    return count <= DL_ONNX_NUMBERS ? dl_arena_alloc(g->arena, (size_t)count, sizeof(double))
-                                    : NULL;
-}
-
 static enum dl_code reshape(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                             struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *shape;
-    const int rank = list_of(g, n, 1, "shape", &shape);
+    const int rank = dl_onnx_list(g, n, 1, "shape", &shape);
     int64_t dims[DL_ONNX_RANK];
     int open = -1;
     double product = 1;
@@ -129,7 +101,7 @@ static enum dl_code squeeze(struct dl_onnx_graph *g, const struct dl_onnx_node *
                             struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *axes;
-    const int count = list_of(g, n, 1, "axes", &axes);
+    const int count = dl_onnx_list(g, n, 1, "axes", &axes);
     bool gone[DL_ONNX_RANK] = {false};
     int64_t dims[DL_ONNX_RANK];
     int rank = 0;
@@ -152,7 +124,7 @@ static enum dl_code unsqueeze(struct dl_onnx_graph *g, const struct dl_onnx_node
                               struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *axes;
-    const int count = list_of(g, n, 1, "axes", &axes);
+    const int count = dl_onnx_list(g, n, 1, "axes", &axes);
     bool added[DL_ONNX_RANK] = {false};
     int64_t dims[DL_ONNX_RANK];
     if (!x->known || count < 0) return DL_OK;
@@ -193,7 +165,7 @@ static enum dl_code concat(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     DL_TRY(dl_onnx_shape(g, n, 0, x->rank, dims, err));
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
     if (out == NULL || !numbers || axis != 0) return DL_OK;
-    double *joined = new_numbers(g, out);
+    double *joined = dl_onnx_new_numbers(g, out);
     if (joined == NULL) return DL_OK;
     for (int i = 0, at = 0; i < n->input_count; i++) {
         const struct dl_onnx_value *v = dl_onnx_in(g, n, i);
@@ -209,7 +181,7 @@ static enum dl_code split(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                           struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *parts;
-    const int count = list_of(g, n, 1, "split", &parts);
+    const int count = dl_onnx_list(g, n, 1, "split", &parts);
     int64_t dims[DL_ONNX_RANK];
     int axis;
     if (!x->known || (count < 0 && n->input_count > 1)) return DL_OK;
@@ -231,16 +203,32 @@ static double clamp(double value, double low, double high) {
     return value < low ? low : value > high ? high : value;
 }
 
+/* One axis of Slice: what it keeps. */
+struct cut {
+    double first, step, length;
+};
+
+static enum dl_code cut_axis(struct dl_onnx_graph *g, const struct dl_onnx_node *n, double extent,
+                             double start, double end, double step, struct cut *out,
+                             struct dl_err *err) {
+    if (step == 0) return dl_onnx_fail(g, n, err, "expected a step other than 0");
+    const double low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
+    const double first = clamp(start < 0 ? start + extent : start, 0, high),
+                 last = clamp(end < 0 ? end + extent : end, low, high);
+    *out = (struct cut){first, step, fmax(0, ceil((last - first) / step))};
+    return DL_OK;
+}
+
 static enum dl_code slice(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                           struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *starts, *ends, *axes, *steps;
-    const int count = list_of(g, n, 1, "starts", &starts),
-              end_count = list_of(g, n, 2, "ends", &ends);
-    const int axis_count = list_of(g, n, 3, "axes", &axes),
-              step_count = list_of(g, n, 4, "steps", &steps);
+    const int count = dl_onnx_list(g, n, 1, "starts", &starts),
+              end_count = dl_onnx_list(g, n, 2, "ends", &ends);
+    const int axis_count = dl_onnx_list(g, n, 3, "axes", &axes),
+              step_count = dl_onnx_list(g, n, 4, "steps", &steps);
     int64_t dims[DL_ONNX_RANK];
-    double first = 0, step = 1;
+    struct cut cut = {.step = 1};
     if (!x->known || count < 0 || end_count != count ||
         (dl_onnx_in(g, n, 3) != NULL && axis_count != count))
         return DL_OK;
@@ -250,23 +238,18 @@ static enum dl_code slice(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
         int axis;
         if (!axis_of(axis_count == count ? axes[i] : i, x->rank, &axis))
             return dl_onnx_fail(g, n, err, "there is no such axis to cut");
-        const double extent = (double)x->dims[axis];
-        step = step_count == count ? steps[i] : 1;
-        if (step == 0) return dl_onnx_fail(g, n, err, "expected a step other than 0");
-        const double low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-        first = clamp(starts[i] < 0 ? starts[i] + extent : starts[i], 0, high);
-        const double last = clamp(ends[i] < 0 ? ends[i] + extent : ends[i], low, high);
-        const double length = ceil((last - first) / step);
-        dims[axis] = length > 0 ? (int64_t)length : 0;
+        DL_TRY(cut_axis(g, n, (double)x->dims[axis], starts[i], ends[i],
+                        step_count == count ? steps[i] : 1, &cut, err));
+        dims[axis] = (int64_t)cut.length;
     }
     DL_TRY(dl_onnx_shape(g, n, 0, x->rank, dims, err));
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
     if (out == NULL) return DL_OK;
     if (x->constant) out->origin = x->origin;
     if (x->numbers == NULL || x->rank != 1 || count != 1) return DL_OK;
-    double *numbers = new_numbers(g, out);
+    double *numbers = dl_onnx_new_numbers(g, out);
     for (int64_t i = 0; numbers != NULL && i < out->dims[0]; i++)
-        numbers[i] = x->numbers[(int)(first + (double)i * step)];
+        numbers[i] = x->numbers[(int)(cut.first + (double)i * cut.step)];
     out->numbers = numbers;
     return DL_OK;
 }
@@ -287,7 +270,7 @@ static enum dl_code gather(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     if (out == NULL) return DL_OK;
     if (x->constant && index->constant) out->origin = x->origin;
     if (x->numbers == NULL || index->numbers == NULL || x->rank != 1) return DL_OK;
-    double *numbers = new_numbers(g, out);
+    double *numbers = dl_onnx_new_numbers(g, out);
     for (int i = 0; numbers != NULL && i < (int)dl_onnx_elements(index); i++) {
         double at = index->numbers[i];
         if (at < 0) at += (double)x->dims[0];
@@ -300,11 +283,22 @@ static enum dl_code gather(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     return DL_OK;
 }
 
+/* The extent of one dimension of Expand and Tile. */
+static enum dl_code expand_extent(struct dl_onnx_graph *g, const struct dl_onnx_node *n, double own,
+                                  double asked, bool tile, int64_t *out, struct dl_err *err) {
+    if (!(asked >= 0 && asked <= 9e15))
+        return dl_onnx_fail(g, n, err, "expected extents of at least 0, found %g", asked);
+    if (!tile && own != asked && own != 1 && asked != 1)
+        return dl_onnx_fail(g, n, err, "%.0f does not expand to %.0f", own, asked);
+    *out = (int64_t)(tile ? own * asked : own == 1 ? asked : own);
+    return DL_OK;
+}
+
 static enum dl_code expand(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                            struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *shape;
-    const int count = list_of(g, n, 1, "shape", &shape);
+    const int count = dl_onnx_list(g, n, 1, "shape", &shape);
     const bool tile = strcmp(n->op, "Tile") == 0;
     int64_t dims[DL_ONNX_RANK];
     if (!x->known || count < 0) return DL_OK;
@@ -313,18 +307,14 @@ static enum dl_code expand(struct dl_onnx_graph *g, const struct dl_onnx_node *n
         return dl_onnx_fail(g, n, err, "expected as many extents as dimensions");
     for (int d = 0; d < rank; d++) {
         const int k = d - (rank - x->rank), s = d - (rank - count);
-        const double own = k >= 0 ? (double)x->dims[k] : 1, asked = s >= 0 ? shape[s] : 1;
-        if (!(asked >= 0 && asked <= 9e15))
-            return dl_onnx_fail(g, n, err, "expected extents of at least 0, found %g", asked);
-        if (!tile && own != asked && own != 1 && asked != 1)
-            return dl_onnx_fail(g, n, err, "%.0f does not expand to %.0f", own, asked);
-        dims[d] = (int64_t)(tile ? own * asked : own == 1 ? asked : own);
+        DL_TRY(expand_extent(g, n, k >= 0 ? (double)x->dims[k] : 1, s >= 0 ? shape[s] : 1, tile,
+                             &dims[d], err));
     }
     DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
     keep(g, n, false);
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
     if (out == NULL || x->numbers == NULL || dl_onnx_elements(x) != 1) return DL_OK;
-    double *numbers = new_numbers(g, out);
+    double *numbers = dl_onnx_new_numbers(g, out);
     for (int i = 0; numbers != NULL && i < (int)dl_onnx_elements(out); i++)
         numbers[i] = x->numbers[0];
     out->numbers = numbers;
@@ -342,7 +332,7 @@ static enum dl_code shape_of(struct dl_onnx_graph *g, const struct dl_onnx_node 
     const int64_t dims[1] = {(int64_t)(end - start)};
     DL_TRY(dl_onnx_shape(g, n, 0, size ? 0 : 1, dims, err));
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    double *numbers = out == NULL ? NULL : new_numbers(g, out);
+    double *numbers = out == NULL ? NULL : dl_onnx_new_numbers(g, out);
     if (numbers == NULL) return DL_OK;
     for (int d = 0; !size && d < (int)dims[0]; d++) numbers[d] = (double)x->dims[(int)start + d];
     if (size) numbers[0] = dl_onnx_elements(x);
@@ -350,83 +340,10 @@ static enum dl_code shape_of(struct dl_onnx_graph *g, const struct dl_onnx_node 
     return DL_OK;
 }
 
-static enum dl_code constant(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                             struct dl_err *err) {
-    static const char *const names[] = {"value", "value_int", "value_float", "value_ints",
-                                        "value_floats"};
-    struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    for (int i = 0; out != NULL && i < 5; i++) {
-        const struct dl_onnx_attribute *a = dl_onnx_attribute(n, names[i]);
-        if (a == NULL) continue;
-        if (a->value >= 0) {
-            const struct dl_onnx_value *v = &g->values[a->value];
-            DL_TRY(dl_onnx_shape(g, n, 0, v->rank, v->dims, err));
-            out->numbers = v->numbers;
-            out->floating = v->floating;
-            return DL_OK;
-        }
-        const int64_t dims[1] = {a->count};
-        double *numbers = dl_arena_alloc(g->arena, (size_t)a->count + 1, sizeof *numbers);
-        if (numbers == NULL) return no_memory(err);
-        if (i >= 3 && a->count > 0)
-            memcpy(numbers, a->list, (size_t)a->count * sizeof *numbers);
-        else
-            numbers[0] = a->number;
-        out->floating = i == 2 || i == 4;
-        out->numbers = numbers;
-        return dl_onnx_shape(g, n, 0, i >= 3 ? 1 : 0, dims, err);
-    }
-    return DL_OK;
-}
-
-static enum dl_code filled(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                           struct dl_err *err) {
-    const struct dl_onnx_attribute *value = dl_onnx_attribute(n, "value");
-    const double *shape;
-    const int rank = list_of(g, n, strncmp(n->op, "Random", 6) == 0 ? 99 : 0, "shape", &shape);
-    int64_t dims[DL_ONNX_RANK];
-    if (rank < 0) return DL_OK;
-    if (rank > DL_ONNX_RANK) return dl_onnx_fail(g, n, err, "expected at most 8 dimensions");
-    for (int d = 0; d < rank; d++) dims[d] = fabs(shape[d]) <= 9e15 ? (int64_t)shape[d] : -1;
-    DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
-    struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    if (out == NULL || strncmp(n->op, "Random", 6) == 0) return DL_OK;
-    const struct dl_onnx_value *fill =
-        value != NULL && value->value >= 0 ? &g->values[value->value] : NULL;
-    out->floating = fill == NULL || fill->floating;
-    double *numbers = new_numbers(g, out);
-    for (int i = 0; numbers != NULL && i < (int)dl_onnx_elements(out); i++) {
-        numbers[i] = fill != NULL && fill->numbers != NULL && dl_onnx_elements(fill) >= 1
-                         ? fill->numbers[0]
-                         : 0;
-    }
-    out->numbers = numbers;
-    return DL_OK;
-}
-
-static enum dl_code range(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                          struct dl_err *err) {
-    double at[3];
-    for (int i = 0; i < 3; i++) {
-        const struct dl_onnx_value *v = dl_onnx_in(g, n, i);
-        if (v == NULL || v->numbers == NULL || dl_onnx_elements(v) < 1) return DL_OK;
-        at[i] = v->numbers[0];
-    }
-    const double count = at[2] != 0 ? fmax(ceil((at[1] - at[0]) / at[2]), 0) : NAN;
-    if (!(count <= 9e15)) return dl_onnx_fail(g, n, err, "expected a step other than 0");
-    const int64_t dims[1] = {(int64_t)count};
-    DL_TRY(dl_onnx_shape(g, n, 0, 1, dims, err));
-    struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    double *numbers = out == NULL ? NULL : new_numbers(g, out);
-    for (int i = 0; numbers != NULL && i < (int)count; i++) numbers[i] = at[0] + i * at[2];
-    if (out != NULL) out->numbers = numbers;
-    return DL_OK;
-}
-
 static enum dl_code pad(struct dl_onnx_graph *g, const struct dl_onnx_node *n, struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *pads;
-    const int count = list_of(g, n, 1, "pads", &pads);
+    const int count = dl_onnx_list(g, n, 1, "pads", &pads);
     int64_t dims[DL_ONNX_RANK];
     if (!x->known || count < 0) return DL_OK;
     if (count != 2 * x->rank)
@@ -443,8 +360,8 @@ static enum dl_code resize(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const bool newer = strcmp(n->op, "Resize") == 0 && n->input_count > 2;
     const double *scales, *sizes = NULL;
-    const int scale_count = list_of(g, n, newer ? 2 : 1, "scales", &scales);
-    const int size_count = newer ? list_of(g, n, 3, "sizes", &sizes) : -1;
+    const int scale_count = dl_onnx_list(g, n, newer ? 2 : 1, "scales", &scales);
+    const int size_count = newer ? dl_onnx_list(g, n, 3, "sizes", &sizes) : -1;
     int64_t dims[DL_ONNX_RANK];
     if (!x->known || (scale_count != x->rank && size_count != x->rank)) return DL_OK;
     for (int d = 0; d < x->rank; d++) {
@@ -457,7 +374,7 @@ static enum dl_code resize(struct dl_onnx_graph *g, const struct dl_onnx_node *n
 
 static const struct {
     const char *op;
-    infer_fn *infer;
+    dl_onnx_infer_fn *infer;
 } views[] = {
     {"Reshape", reshape},
     {"Flatten", flatten},
@@ -472,11 +389,11 @@ static const struct {
     {"Tile", expand},
     {"Shape", shape_of},
     {"Size", shape_of},
-    {"Constant", constant},
-    {"ConstantOfShape", filled},
-    {"RandomNormal", filled},
-    {"RandomUniform", filled},
-    {"Range", range},
+    {"Constant", dl_onnx_infer_constant},
+    {"ConstantOfShape", dl_onnx_infer_filled},
+    {"RandomNormal", dl_onnx_infer_filled},
+    {"RandomUniform", dl_onnx_infer_filled},
+    {"Range", dl_onnx_infer_range},
     {"Pad", pad},
     {"Resize", resize},
     {"Upsample", resize},

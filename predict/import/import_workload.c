@@ -34,10 +34,8 @@ static void extents(struct dl_json_writer *w, const char *key, const double *val
     dl_jw_end(w);
 }
 
-static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
+static void write_numbers(struct dl_json_writer *w, const struct dl_layer *l) {
     const unsigned keys = l->kind->needs | l->kind->takes;
-    const int dims = l->in.dims;
-    const bool pools = (keys & DL_KEY_KERNEL) != 0 && (keys & DL_KEY_OUT) == 0;
     const struct {
         unsigned key;
         const char *name;
@@ -58,6 +56,13 @@ static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
             dl_jw_number(w, numbers[i].name, numbers[i].value);
     }
     if ((keys & DL_KEY_TOKENS) != 0 && l->tokens > 0) dl_jw_number(w, "tokens", l->tokens);
+}
+
+static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
+    const unsigned keys = l->kind->needs | l->kind->takes;
+    const int dims = l->in.dims;
+    const bool pools = (keys & DL_KEY_KERNEL) != 0 && (keys & DL_KEY_OUT) == 0;
+    write_numbers(w, l);
     if ((keys & DL_KEY_KERNEL) != 0) extents(w, "kernel", l->kernel, dims, 0);
     if ((keys & DL_KEY_STRIDE) != 0) extents(w, "stride", l->stride, dims, pools ? 0 : 1);
     if ((keys & DL_KEY_PAD) != 0) extents(w, "pad", l->pad, dims, 0);
@@ -207,14 +212,14 @@ static const char *left_text(const struct dl_import_net *net) {
     for (int i = 0; i < net->left_count && text != NULL; i++) {
         const struct dl_onnx_node *n = &g->nodes[net->left[i].node];
         int count = 0;
-        bool told = false;
+        bool listed = false;
         for (int k = 0; k < net->left_count; k++) {
             const bool same = strcmp(g->nodes[net->left[k].node].op, n->op) == 0 &&
                               strcmp(g->nodes[net->left[k].node].domain, n->domain) == 0;
-            told = told || (same && k < i);
+            listed = listed || (same && k < i);
             count += same;
         }
-        if (told || ++kinds > KINDS_SHOWN) continue;
+        if (listed || ++kinds > KINDS_SHOWN) continue;
         text = dl_arena_printf(
             net->arena,
             "%s\n  %.40s%s%.60s: %d of %d nodes (%.2g %%), first node %d%s%.80s: %.200s", text,

@@ -20,7 +20,7 @@ const struct dl_option dl_input_options[] = {
     {"workload", 'w', "NAME|FILE", "What",
      "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
      DL_TEXT(INPUT(workload_name))},
-    {"framework", 'f', "NAME|all", "What", "framework in one distributed mode; default all",
+    {"framework", 'f', "NAME|all", "What", "framework, in one distributed mode; default all",
      DL_TEXT(INPUT(framework_name))},
     {"release", 0, "NAME", "What",
      "release of the framework; default: the one that the framework file describes",

@@ -6,10 +6,6 @@
 #include "model/base/text.h"
 #include "model/cli/command.h"
 
-/* A paragraph broken at blanks before `width` columns, lines after the first indented (the first
- * starts at `indent`). */
-void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width);
-
 /* "-n, --nodes LIST", in the arena. */
 const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *option);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "predict/output/wrap.h"
+
 enum { IDS = 512, ID_TEXT = 48 };
 
 struct ids {

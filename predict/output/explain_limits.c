@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/output/explain_table.h"
+#include "predict/output/wrap.h"
+
 #include "model/hardware/device.h"
 
 struct layer {
@@ -117,23 +120,31 @@ static const char *gain_text(struct dl_arena *arena, double gain) {
 const char *dl_explain_limits_text(struct dl_arena *arena, const struct dl_explain_limits *limits) {
     if (limits->layers == 0) return "";
     const double share = 100 / total_s(limits);
-    const char *first = dl_arena_printf(
-        arena,
-        "%d of %d layers, %.0f %% of their time, are limited by memory bandwidth, %d (%.0f %%) by "
-        "%s, "
-        "%d (%.0f %%) by kernel latency\n",
-        limits->count[DL_EXPLAIN_MEMORY], limits->layers, share * limits->time_s[DL_EXPLAIN_MEMORY],
-        limits->count[DL_EXPLAIN_ARITHMETIC], share * limits->time_s[DL_EXPLAIN_ARITHMETIC],
-        limits->arithmetic, limits->count[DL_EXPLAIN_LATENCY],
-        share * limits->time_s[DL_EXPLAIN_LATENCY]);
-    if (limits->precision == NULL || first == NULL) return first;
-    return dl_arena_printf(arena,
-                           "%s%s is %.1fx as fast as fp32, peak rates %.1fx: layers that %s "
-                           "limit%s, layers that memory bandwidth limits%s\n",
-                           first, limits->precision, limits->gain_ratio, limits->peak_ratio,
-                           limits->arithmetic,
-                           gain_text(arena, limits->part_ratio[DL_EXPLAIN_ARITHMETIC]),
-                           gain_text(arena, limits->part_ratio[DL_EXPLAIN_MEMORY]));
+    struct dl_text t = {.arena = arena};
+    dl_text_wrap(&t,
+                 dl_arena_printf(arena,
+                                 "%d of %d layers, %.0f %% of their time, are limited by memory "
+                                 "bandwidth, %d (%.0f %%) by %s, %d (%.0f %%) by kernel latency",
+                                 limits->count[DL_EXPLAIN_MEMORY], limits->layers,
+                                 share * limits->time_s[DL_EXPLAIN_MEMORY],
+                                 limits->count[DL_EXPLAIN_ARITHMETIC],
+                                 share * limits->time_s[DL_EXPLAIN_ARITHMETIC], limits->arithmetic,
+                                 limits->count[DL_EXPLAIN_LATENCY],
+                                 share * limits->time_s[DL_EXPLAIN_LATENCY]),
+                 0, DL_EXPLAIN_WIDTH);
+    if (limits->precision != NULL) {
+        dl_text_wrap(
+            &t,
+            dl_arena_printf(arena,
+                            "%s is %.1fx as fast as fp32, peak rates %.1fx: layers that %s "
+                            "limit%s, layers that memory bandwidth limits%s",
+                            limits->precision, limits->gain_ratio, limits->peak_ratio,
+                            limits->arithmetic,
+                            gain_text(arena, limits->part_ratio[DL_EXPLAIN_ARITHMETIC]),
+                            gain_text(arena, limits->part_ratio[DL_EXPLAIN_MEMORY])),
+            0, DL_EXPLAIN_WIDTH);
+    }
+    return dl_text_string(&t);
 }
 
 void dl_explain_limits_json(struct dl_json_writer *w, const struct dl_explain_limits *limits) {

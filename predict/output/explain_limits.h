@@ -16,7 +16,7 @@ enum dl_explain_limit {
 };
 
 struct dl_explain_limits {
-    /* that take time on the device; 0: the prediction is not told layer by layer */
+    /* that take time on the device; 0: the prediction has no terms by layer */
     int layers;
     /* by what limits most of their time, forward and backward */
     int count[DL_EXPLAIN_LIMITS];
@@ -29,7 +29,7 @@ struct dl_explain_limits {
     double part_ratio[DL_EXPLAIN_LIMITS]; /* the same for the layers of each limit; NAN: none */
 };
 
-/* From the row's terms; predicts the same plan in fp32 besides when the precision is another and
+/* From the row's terms; also predicts the same plan in fp32 when the precision is another and
  * the device has both. */
 void dl_explain_limits(const struct dl_inputs *inputs, const struct dl_prediction_row *row,
                        struct dl_arena *arena, struct dl_explain_limits *out);

@@ -18,7 +18,7 @@ static const struct dl_column columns[] = {
     {"dp", "dp", "", DL_COLUMN_INTEGER, 0, 0},
     {"tp", "tp", "", DL_COLUMN_INTEGER, 0, 0},
     {"pp", "pp", "", DL_COLUMN_INTEGER, 0, 0},
-    {"sp", "sp", "", DL_COLUMN_INTEGER, 0, 0},
+    {"sp", "cp/sp", "", DL_COLUMN_INTEGER, 0, 0},
     {"ep", "ep", "", DL_COLUMN_INTEGER, 0, 0},
     {"micro_batch_samples", "micro", "", DL_COLUMN_NUMBER, 0, 0},
     {"schedule", "schedule", "", DL_COLUMN_STRING, 0, 0},
@@ -171,15 +171,15 @@ static const char *limits_text(struct dl_context *context, const struct dl_limit
     }
     for (int of_plan = 1; of_plan >= 0; of_plan--) {
         const char *said = NULL;
-        int told = 0;
-        for (int i = 0; i < limits->change_count && told < 3; i++) {
+        int listed = 0;
+        for (int i = 0; i < limits->change_count && listed < 3; i++) {
             const struct dl_change *c = &limits->changes[i];
             if (c->of_plan != (bool)of_plan) continue;
             said =
                 dl_arena_printf(arena, "%s%s%s (%.4g %s, %.1f %% less)", said != NULL ? said : "",
-                                told > 0 ? "; then " : "", c->text, per_s * c->iteration_s, unit,
+                                listed > 0 ? "; then " : "", c->text, per_s * c->iteration_s, unit,
                                 100 * (1 - c->iteration_s / iteration_s));
-            told++;
+            listed++;
         }
         text = dl_arena_printf(arena, "%s\n%s: %s", text,
                                of_plan ? "First change of the plan that pays"
@@ -214,8 +214,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const char *fronts =
         report->front_count == 0
             ? ""
-            : dl_arena_printf(context->arena,
-                              "\nNothing beats these in time, memory and devices:\n\n%s",
+            : dl_arena_printf(context->arena, "\nPareto front of time, memory and devices:\n\n%s",
                               dl_table_text(front));
     if (plans == NULL || terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(

@@ -60,7 +60,7 @@ static struct spread spread_of(const struct dl_plot_runs *runs, int group, doubl
     return s;
 }
 
-/* A place between -0.3 and 0.3 beside the middle of the group, so that equal errors do not hide
+/* A place between -0.3 and 0.3 around the middle of the group, so that equal errors do not hide
  * each other: multiples of the golden ratio spread evenly, and the same rows always give the same
  * picture. */
 static double offset_of(int number) {

@@ -76,13 +76,13 @@ static void note_skipped(struct dl_context *context, const struct skipped *skipp
                          size_t node_counts) {
     for (int i = 0; i < count; i++) {
         const char *names = skipped[i].framework;
-        bool told = false;
-        for (int k = 0; k < i && !told; k++) told = strcmp(skipped[k].why, skipped[i].why) == 0;
-        for (int k = i + 1; k < count && !told && names != NULL; k++) {
+        bool listed = false;
+        for (int k = 0; k < i && !listed; k++) listed = strcmp(skipped[k].why, skipped[i].why) == 0;
+        for (int k = i + 1; k < count && !listed && names != NULL; k++) {
             if (strcmp(skipped[k].why, skipped[i].why) == 0)
                 names = dl_arena_printf(context->arena, "%s, %s", names, skipped[k].framework);
         }
-        if (!told && names != NULL)
+        if (!listed && names != NULL)
             context->note(context, "not shown%s: %s (%s)", node_counts > 1 ? " for all nodes" : "",
                           names, skipped[i].why);
     }

@@ -5,6 +5,7 @@
  * nothing is left behind when the program is killed.
  */
 #include "predict/plot/plot.h"
+#include "model/base/json_node.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,19 +27,6 @@ extern char **environ;
 
 const char *const dl_plot_formats[] = {"png", "svg", "pdf", "terminal", NULL};
 
-/* Length of the UTF-8 character at s; 0 when there is none. */
-static int character_bytes(const unsigned char *s) {
-    const int length = s[0] < 0x80                   ? 1
-                       : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
-                       : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
-                       : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                                     : 0;
-    for (int i = 1; i < length; i++) {
-        if ((s[i] & 0xC0) != 0x80) return 0;
-    }
-    return length;
-}
-
 /* Text that gnuplot cannot mistake for anything else, between `mark`s: a mark inside is doubled
  * (gnuplot's single quotes) or replaced (its data files know no escape); control characters and
  * broken UTF-8 become '?'. */
@@ -48,7 +36,7 @@ static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
     size_t n = 0;
     out[n++] = mark;
     for (const unsigned char *s = (const unsigned char *)text; *s != 0;) {
-        const int length = character_bytes(s);
+        const int length = (int)dl_utf8_bytes((const char *)s, strnlen((const char *)s, 4));
         if (length == 0 || *s < 0x20 || *s == 0x7F)
             out[n++] = '?';
         else if (*s == '"' && mark == '"')
@@ -280,7 +268,7 @@ enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *
                             size_t *length_out, struct dl_err *err) {
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
-        return dl_fail(err, DL_ERR_SYSTEM, "no plots/%s.gp beside the data directory or in %s",
+        return dl_fail(err, DL_ERR_SYSTEM, "no plots/%s.gp next to the data directory or in %s",
                        style == NULL ? "style" : script, DLMODEL_PLOTDIR);
     }
     struct arguments a = {.count = 0};

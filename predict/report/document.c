@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "model/base/json_node.h"
+
 enum { LONG_CELL = 28 }; /* a text of more bytes may be broken into lines */
 
 static const char *const style[] = {
@@ -51,23 +53,10 @@ static const char *const style[] = {
     NULL,
 };
 
-/* Bytes of the UTF-8 character at s, 0 when there is none. */
-static int character_bytes(const unsigned char *s) {
-    const int length = s[0] < 0x80                   ? 1
-                       : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
-                       : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
-                       : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                                     : 0;
-    for (int i = 1; i < length; i++) {
-        if ((s[i] & 0xC0) != 0x80) return 0;
-    }
-    return length;
-}
-
 /* One character of `s`, or what stands for it; returns the bytes that were read. */
 static int add_character(struct dl_text *out, const unsigned char *s) {
     char piece[5] = {0};
-    const int length = character_bytes(s);
+    const int length = (int)dl_utf8_bytes((const char *)s, strnlen((const char *)s, 4));
     if (length == 0)
         dl_text_add(out, "\xEF\xBF\xBD");
     else if (*s < 0x20 || *s == 0x7F)

@@ -75,12 +75,11 @@ static enum dl_code put_changes(struct dl_report *r, const struct dl_limits *l, 
         c[3].number = iteration_s / l->changes[i].iteration_s - 1;
     }
     if (table.row_count > 0)
-        dl_document_table(
-            &r->page, &table,
-            "What to change, the most effective first. Each line is a prediction of its own.");
+        dl_document_table(&r->page, &table,
+                          "Changes, the most effective first. Each line is a separate prediction.");
     else
-        dl_document_paragraph(&r->page, "No single change that was tried (twice of each resource, "
-                                        "neighbouring plans) makes the iteration shorter.");
+        dl_document_paragraph(&r->page, "No single change (twice each resource, or a neighbouring "
+                                        "plan) shortens the iteration.");
     return DL_OK;
 }
 

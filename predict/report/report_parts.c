@@ -130,7 +130,7 @@ enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *s,
              arena, "%s at %s", dl_report_quantity(arena, d->memory_bytes, DL_UNIT_BYTE),
              dl_report_quantity(arena, d->memory_bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S))},
         {"Host", s->has_host ? s->host.cpu : NULL},
-        {"Inside a node", link_text(arena, &s->intra, s->has_intra)},
+        {"Within a node", link_text(arena, &s->intra, s->has_intra)},
         {"Between nodes", link_text(arena, &s->inter, s->has_inter)},
         {"Network", fabric},
         {"Source", s->measured_on != NULL ? "measured by dlmodel calibrate" : s->source},
@@ -164,20 +164,20 @@ static const char *samples_text(struct dl_arena *arena, const struct dl_system *
                            s->sample_count, half, most, disturbed);
 }
 
-static const struct dl_column surface_columns[] = {
+static const struct dl_column kernel_columns[] = {
     {"op", "kernels", "", DL_COLUMN_STRING, 0, 0},
     {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
     {"precision", "precision", "", DL_COLUMN_STRING, 0, 0},
     {"samples", "samples", "", DL_COLUMN_INTEGER, 0, 0},
-    {"error", "error of shapes left out", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"error", "error on held-out shapes", "%", DL_COLUMN_NUMBER, 0, 3},
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code surfaces(struct dl_report *r, const struct dl_device *owner, bool borrowed,
-                             struct dl_err *err) {
+static enum dl_code kernel_times(struct dl_report *r, const struct dl_device *owner, bool borrowed,
+                                 struct dl_err *err) {
     struct dl_table table;
-    dl_table_init(&table, r->context->arena, surface_columns,
-                  sizeof surface_columns / sizeof surface_columns[0]);
+    dl_table_init(&table, r->context->arena, kernel_columns,
+                  sizeof kernel_columns / sizeof kernel_columns[0]);
     for (int i = 0; i < owner->kernel_model_count && i < LIST_MOST; i++) {
         const struct dl_kernel_model *s = &owner->kernel_models[i];
         union dl_cell *c = dl_table_row(&table);
@@ -190,10 +190,10 @@ static enum dl_code surfaces(struct dl_report *r, const struct dl_device *owner,
         c[5].string = s->source;
     }
     if (table.row_count == 0) {
-        dl_document_paragraph(&r->page,
-                              "No kernel of this device was measured: its times are those of a "
-                              "roofline with the attained shares of "
-                              "similar devices, and predictions are marked as extrapolated.");
+        dl_document_paragraph(
+            &r->page, "No kernel of this device was measured: its kernel times follow from a "
+                      "roofline with the efficiencies of similar devices, and predictions "
+                      "are marked as extrapolated.");
         return DL_OK;
     }
     dl_document_table(&r->page, &table,
@@ -202,8 +202,8 @@ static enum dl_code surfaces(struct dl_report *r, const struct dl_device *owner,
                                             "Kernel times are borrowed from %s, scaled by the "
                                             "ratios of peaks; errors are those on that device.",
                                             owner->name)
-                          : "Kernel times: measured samples behind each surface, and one standard "
-                            "deviation of the error on samples left out.");
+                          : "Kernel-time models: number of measured samples, and one standard "
+                            "deviation of the error on held-out samples.");
     return DL_OK;
 }
 
@@ -237,7 +237,7 @@ enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *
         }
         dl_document_facts(&r->page, facts, count);
     }
-    return surfaces(r, owner, owner != d, err);
+    return kernel_times(r, owner, owner != d, err);
 }
 
 static const struct dl_column error_columns[] = {
@@ -250,7 +250,7 @@ static const struct dl_column error_columns[] = {
     {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
     {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"inside_pct", "inside interval", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"inside_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
 };
 
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
@@ -294,14 +294,15 @@ enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p
     struct dl_arena *arena = r->context->arena;
     dl_document_section(&r->page, "Method");
     dl_document_paragraph(
-        &r->page, "Each layer becomes kernels, whose times come from surfaces fitted to measured "
-                  "samples or from a roofline; each gradient becomes messages "
-                  "as the framework's release sends them; collectives cost what the library's own "
-                  "choice of algorithm costs on the machine's links; a timeline "
-                  "of host, device and network tells what overlaps. An iteration is compute + "
-                  "exposed communication + exposed input + bubble + overhead. "
-                  "Intervals are 80 % intervals of a log-normal error: of kernels, collectives and "
-                  "what the framework's release left unexplained.");
+        &r->page,
+        "Each layer becomes kernels, whose times come from kernel-time models fitted "
+        "to measured samples or from a roofline. Gradients are synchronized in the "
+        "messages that the framework's release sends. Collectives take the time of the "
+        "algorithm that the library chooses, on the machine's links. A simulated timeline "
+        "of host, device and network gives the overlap. An iteration is compute + "
+        "exposed communication + exposed input + bubble + overhead. "
+        "Intervals are 80 % intervals of a log-normal error: kernels, collectives, and "
+        "the part of the framework's release that the model does not explain.");
     dl_document_paragraph(&r->page, "Left out: several communication streams, nodes of different "
                                     "kinds in one job, congestion from other jobs, "
                                     "variance of the file system, checkpoints, power limits. "

@@ -242,7 +242,7 @@ static const struct dl_column alike_columns[] = {
     {"median", "median", "%", DL_COLUMN_NUMBER, 0, 3},
     {"worst", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bias", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"inside", "inside interval", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"inside", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
 };
 
 static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct dl_err *err) {
@@ -258,7 +258,7 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
     const int count = run_files(r->context, files);
     struct dl_comparison all = {.arena = arena};
     struct dl_table table;
-    dl_document_section(&r->page, "How far off is it?");
+    dl_document_section(&r->page, "Accuracy");
     for (int i = 0; i < count; i++) {
         struct dl_csv csv;
         DL_TRY(dl_csv_read(files[i], arena, &csv, err));
@@ -283,12 +283,12 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
         for (int v = 0; v < 5; v++) c[2 + v].number = values[v];
     }
     if (count == 0)
-        dl_document_paragraph(
-            &r->page, "No published runs are installed beside this program to compare with.");
+        dl_document_paragraph(&r->page,
+                              "No published runs are installed with this program to compare with.");
     else
         dl_document_table(&r->page, &table,
-                          "Absolute error of predictions of published runs that have something in "
-                          "common with this question, "
+                          "Absolute error of predictions for published runs that share the system, "
+                          "workload or framework, "
                           "without --set; some constants were fitted to some of them (README).");
     return DL_OK;
 }
@@ -296,7 +296,7 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
 static enum dl_code warnings(struct dl_report *r, const struct answer *a) {
     const struct dl_prediction *p = &a->best->prediction;
     if (p->warning_count == 0) return DL_OK;
-    dl_document_paragraph(&r->page, "To be read with care:");
+    dl_document_paragraph(&r->page, "Warnings:");
     for (int i = 0; i < p->warning_count; i++) dl_document_item(&r->page, p->warnings[i]);
     dl_document_items_end(&r->page);
     return DL_OK;
@@ -383,10 +383,10 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
                             "Throughput against devices, with 80 % intervals.", err));
     DL_TRY(tables(r, &a, err));
     DL_TRY(pictures(r, &a, &options, err));
-    dl_document_section(&r->page, "What limits it, and what to change");
+    dl_document_section(&r->page, "Limits, and what to change");
     DL_TRY(dl_report_limits(r, &modelled, err));
     DL_TRY(accuracy(r, &a, err));
-    dl_document_section(&r->page, "How well the machine is known");
+    dl_document_section(&r->page, "Calibration of the machine");
     DL_TRY(dl_report_calibration(r, p.inputs.system, err));
     return method(r, &a, &options, err);
 }

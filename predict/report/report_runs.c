@@ -89,8 +89,8 @@ static enum dl_code answer(struct dl_report *r, const struct runs *x) {
     int slower = 0;
     for (int i = 0; i < x->all.count; i++) slower += row_of(x, i)->cause != NULL;
     dl_document_section(&r->page, "Question and answer");
-    dl_document_paragraph(&r->page, "How fast did these runs go, how near does the model come, "
-                                    "what limits each, and what would make them faster?");
+    dl_document_paragraph(&r->page, "How fast are these runs, how accurate is the model for them, "
+                                    "what limits each run, and what would make it faster?");
     if (x->predicted == 0) {
         dl_document_answer(&r->page,
                            dl_arena_printf(arena, "None of the %d runs can be predicted: %s",
@@ -102,7 +102,7 @@ static enum dl_code answer(struct dl_report *r, const struct runs *x) {
         dl_arena_printf(
             arena,
             "%d of %s are predicted, with an error of %.1f %% in the median; %.0f %% of the "
-            "measurements lie inside "
+            "measurements lie within "
             "the predicted 80 %% interval, and %s slower than that. The bottleneck is %s.",
             x->predicted, dl_report_count(arena, x->all.count, "run"), x->median_pct,
             100.0 * x->inside / x->predicted,
@@ -127,10 +127,10 @@ static int machines_of(const struct runs *x, const struct dl_modelled **out) {
 static const struct dl_column machine_columns[] = {
     {"system", "system", "", DL_COLUMN_STRING, 0, 0},
     {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
-    {"devices", "devices of a node", "", DL_COLUMN_INTEGER, 0, 0},
+    {"devices", "devices per node", "", DL_COLUMN_INTEGER, 0, 0},
     {"device", "device", "", DL_COLUMN_STRING, 0, 0},
     {"memory", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824, 3},
-    {"intra", "inside a node", "GB/s", DL_COLUMN_NUMBER, 1e9, 3},
+    {"intra", "within a node", "GB/s", DL_COLUMN_NUMBER, 1e9, 3},
     {"inter", "between nodes", "GB/s", DL_COLUMN_NUMBER, 1e9, 3},
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
 };
@@ -166,7 +166,7 @@ static enum dl_code machines(struct dl_report *r, const struct runs *x, bool cal
     if (count > DETAILED && !calibration) return machine_table(r, list, count, err);
     if (count > DETAILED) {
         dl_document_paragraph(&r->page, "These are too many to describe here: dlmodel report "
-                                        "--system NAME tells how well one is known.");
+                                        "--system NAME describes the calibration of one.");
         return DL_OK;
     }
     for (int i = 0; i < count; i++) {
@@ -295,7 +295,7 @@ static enum dl_code causes(struct dl_report *r, const struct runs *x) {
         const struct dl_compared *c = row_of(x, i);
         if (c->cause == NULL) continue;
         if (shown++ == 0)
-            dl_document_paragraph(&r->page, "Slower than predicted, and the likely cause:");
+            dl_document_paragraph(&r->page, "Runs slower than predicted, with the likely cause:");
         dl_document_item(&r->page, dl_arena_printf(r->context->arena, "%s: %s", c->id, c->cause));
     }
     if (shown > 0) dl_document_items_end(&r->page);
@@ -354,12 +354,12 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
     DL_TRY(scaling(r, x, err));
     dl_document_section(&r->page, "Where the time goes");
     DL_TRY(run_table(r, x, err));
-    dl_document_section(&r->page, "What limits them, and what to change");
+    dl_document_section(&r->page, "Limits, and what to change");
     DL_TRY(causes(r, x));
     DL_TRY(limits(r, x, err));
-    dl_document_section(&r->page, "How far off is it?");
-    DL_TRY(dl_report_errors(r, &x->compared, "Error of the predictions, absolute but for the bias.",
-                            err));
+    dl_document_section(&r->page, "Accuracy");
+    DL_TRY(dl_report_errors(
+        r, &x->compared, "Error of the predictions: absolute values, except for the bias.", err));
     const struct dl_options by =
         dl_option_given(&r->options, "by")
             ? r->options
@@ -367,7 +367,7 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
                              values_of(x, DL_KEY_SOURCE, sources, 2) > 1 ? "source" : "workload");
     if (x->predicted > 0)
         DL_TRY(dl_report_figure(r, &by, dl_plot_error, "error", "Signed error of every run.", err));
-    dl_document_section(&r->page, "How well the machines are known");
+    dl_document_section(&r->page, "Calibration of the machines");
     DL_TRY(machines(r, x, true, err));
     const char *files[DL_MAX_POSITIONAL];
     for (int i = 1; i < r->options.positional_count; i++) files[i - 1] = r->options.positional[i];

@@ -89,7 +89,7 @@ check 'search does not look at spare workers' 2 'use predict'
 run predict -n 1-8*8 -s iris-v100 -f pytorch-ddp -B 100
 check 'samples that do not go evenly' 0 '100 samples do not go evenly into 32 devices: those with 4 set the pace'
 
-run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --json -q
+run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --json -q
 check 'nodes of two kinds' 0
 if jq -e '.results[0] as $r | $r.groups as [$fast, $slow] |
     $r.nodes == 8 and $r.devices == 64 and $fast.samples == 1024 and $slow.samples == 1024 and $slow.busy_frac == 1 and
@@ -100,7 +100,7 @@ else
     bad 'equal batches: the slowest group sets the pace' "$(head -c 300 "$SCRATCH/out")"
 fi
 cp "$SCRATCH/out" "$SCRATCH/equal"
-run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --split balanced --json -q
+run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --split balanced --json -q
 if jq -e --slurpfile e "$SCRATCH/equal" '.results[0] as $r | $r.groups as [$fast, $slow] |
     $fast.samples + $slow.samples == 2048 and $fast.samples > $slow.samples and
     $r.throughput_samples_per_s > 1.1 * $e[0].results[0].throughput_samples_per_s' "$SCRATCH/out" > /dev/null; then
@@ -108,19 +108,36 @@ if jq -e --slurpfile e "$SCRATCH/equal" '.results[0] as $r | $r.groups as [$fast
 else
     bad 'balanced batches: faster, every sample placed' "$(head -c 300 "$SCRATCH/out")"
 fi
-run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
+run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
 has 'groups in the table' 'dgx1-p100 .*p100_sxm2 .*4'
-run explain --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
+run explain --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
 has 'groups in explain' 'F-HETEROGENEOUS'
-run predict --mixed-nodes dgx1-v100:4 -s iris-v100
-check 'mixed nodes and a system' 2 'takes the place of --system and --nodes'
-run predict --mixed-nodes dgx1-v100
+# The former names of options work for one release, and messages print the new ones.
+run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --csv -q
+cp "$SCRATCH/out" "$SCRATCH/renamed"
+run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --csv -q
+if cmp -s "$SCRATCH/out" "$SCRATCH/renamed"; then echo 'ok --mixed-nodes is --heterogeneous'; else bad '--mixed-nodes is --heterogeneous'; fi
+run predict -s iris-v100 -f tensorflow-ps --parameter-device gpu --csv -q
+cp "$SCRATCH/out" "$SCRATCH/renamed"
+run predict -s iris-v100 -f tensorflow-ps --placement gpu --csv -q
+if cmp -s "$SCRATCH/out" "$SCRATCH/renamed"; then echo 'ok --placement is --parameter-device'; else bad '--placement is --parameter-device'; fi
+run predict -s iris-v100 -f tensorflow-ps --csv -q
+if cmp -s "$SCRATCH/out" "$SCRATCH/renamed"; then bad '--parameter-device matters'; else echo 'ok --parameter-device matters'; fi
+run predict --placement disk
+check 'a former name, the new one in the message' 2 '--parameter-device: expected one of cpu, gpu, got "disk"'
+run predict --sp 2 --cp 2
+check 'an option given under both names' 2 '--cp: given twice'
+run predict --cp 2 --spatial 2
+check 'sequences or images' 2 'give --cp \(sequences\) or --spatial \(images\), not both'
+run predict --heterogeneous dgx1-v100:4 -s iris-v100
+check 'mixed nodes and a system' 2 '--heterogeneous replaces --system and --nodes'
+run predict --heterogeneous dgx1-v100
 check 'mixed nodes without a number' 2 'expected SYSTEM:NODES'
-run predict --mixed-nodes dgx1-v100:4,nowhere:2
+run predict --heterogeneous dgx1-v100:4,nowhere:2
 check 'mixed nodes of no system' 2 'nowhere'
 run predict --split balanced
-check 'a split of nothing' 2 'goes with --mixed-nodes'
-run predict --mixed-nodes dgx1-v100:4,dgx1-p100:4 -f megatron -w gpt2
+check 'a split of nothing' 2 '--split needs --heterogeneous'
+run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f megatron -w gpt2
 check 'mixed nodes are data-parallel' 2 'go with data parallelism'
 # Horovod's fusion buffer: 64 MiB up to 0.20, 128 MiB from 0.21 on, for every binding.
 for f in horovod-pytorch horovod-tensorflow horovod-mxnet horovod-keras; do

@@ -9,7 +9,7 @@ fact() { if [ "$2" = "$3" ]; then echo "ok $1"; else printf 'not ok %s\n  expect
 
 # ---- the command itself
 run import
-check 'import: nothing to import' 2 'expected what to import: onnx, nccl-tests, osu, trace'
+check 'import: nothing to import' 2 'expected a kind of file to import: onnx, nccl-tests, osu, trace'
 run import onxx x
 check 'import: suggestion' 2 "did you mean 'onnx'"
 run import pdf x
@@ -67,7 +67,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
         check "onnx: --dim $dim" 2 '--dim: expected NAME=N with a whole N'
     done
     run import onnx "$onnx/odd.onnx" -o "$work/odd.json"
-    check 'onnx: an unknown operator fails' 3 '1 of 6 nodes \(17 %\) have no layer; --skip-unknown leaves them out'
+    check 'onnx: an unknown operator fails' 3 '1 of 6 nodes \(17 %\) map to no layer; --skip-unknown skips them'
     check 'onnx: it is named with its share' 3 'CumSum: 1 of 6 nodes \(17 %\), first node 2: no layer stands for it'
     if [ -e "$work/odd.json" ]; then echo 'not ok onnx: nothing is written then'; else echo 'ok onnx: nothing is written then'; fi
     run import onnx "$onnx/odd.onnx" --skip-unknown -o "$work/odd.json"
@@ -144,7 +144,7 @@ run import nccl-tests "$bench/nccl_2.4_all_reduce_perf.txt" --ranks 4
 check 'nccl-tests: ranks that contradict the bus bandwidth' 3 'nccl_2.4_all_reduce_perf.txt:[0-9]+:1: error: busbw: bus bandwidth is 1.7[0-9]* times .* give --collective or --ranks'
 cp "$bench/nccl_2.4_all_reduce_perf.txt" "$work/log.txt"
 run import nccl-tests "$work/log.txt"
-check 'nccl-tests: collective unknown' 3 'does not say which collective it is; give --collective'
+check 'nccl-tests: collective unknown' 3 'does not name the collective; give --collective'
 run import nccl-tests "$work/log.txt" --collective all_reduce
 check 'nccl-tests: --collective' 0
 run import nccl-tests "$work/log.txt" --collective allreduce
@@ -183,7 +183,7 @@ check 'nccl-tests: --library' 2 'did you mean nccl'
 
 # Into a profile, which then predicts what was measured.
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile dgx-a100-40
-check 'profile: needs -o' 2 'say with -o FILE'
+check 'profile: needs -o' 2 '--profile: give -o FILE'
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile dgx-a100-40 -o "$work/profile.json"
 check 'profile: written' 0 '13 measured times of 1 collectives and rank sets'
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --placement in --system "$work/profile.json" -o "$work/in.csv"
@@ -244,15 +244,15 @@ check 'osu: output of nccl-tests' 3 'expected the output of an OSU micro-benchma
 # ---- traces
 common="--workload resnet18 --device v100_sxm2_16"
 run import trace "$trace/gpu.json"
-check 'trace: workload' 2 'say with --workload NAME'
+check 'trace: workload' 2 'give --workload NAME'
 # shellcheck disable=SC2086
 set -- $common
 run import trace "$trace/gpu.json" "$@"
-check 'trace: batch' 2 '--batch: say how many samples'
+check 'trace: batch' 2 '--batch: give the samples per device'
 run import trace "$trace/gpu.json" "$@" --batch 16,32
 check 'trace: a batch for each file' 2 'expected one number for each of 1 files, got 2'
 run import trace "$trace/gpu.json" --workload resnet18 --batch 32
-check 'trace: device' 2 'say with --device NAME or --system NAME'
+check 'trace: device' 2 'give --device NAME or --system NAME'
 run import trace "$trace/gpu.json" "$@" --batch 32 -o "$work/times.json"
 check 'trace: kernels by the range of their launch' 0 'batch 32, 2 iterations, 2 of [0-9]+ layers: forward 3 ms, backward 5 ms \(by sequence numbers\)'
 check 'trace: what lies in no layer' 0 '11.1 % of the device.s time lies in no layer'
@@ -262,9 +262,9 @@ check 'schema layers' 0
 has 'schema layers has its fields' 'batches\[\]\.layers\[\]\.forward_s'
 run predict --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json"
 check 'predict --layers' 0 '2 of [0-9]+ layers have times measured by framework profiler'
-run explain --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json"
-has 'explain names the origin' 'conv1 forward +F-LAYER-TIMES .* 2\.000 .*measured by framework profiler'
-has 'explain: other layers keep the surface' 'layer2.0.conv1 forward +F-KERNEL-MODEL'
+run explain --workload resnet18 --system iris-v100 --framework pytorch-ddp --batch-per-device 32 --layers "$work/times.json" --csv
+has 'explain names the origin' '^conv1 forward,forward,F-LAYER-TIMES,.*,0\.002,.*measured by framework profiler'
+has 'explain: other layers keep the kernel-time model' '^layer2.0.conv1 forward,forward,F-KERNEL-MODEL,'
 run predict --workload resnet50 --system iris-v100 --layers "$work/times.json"
 check '--layers of another workload' 2 'they are of workload resnet18, not of resnet50'
 run predict --workload resnet18 --system dgx1-p100 --layers "$work/times.json"

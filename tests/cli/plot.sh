@@ -119,7 +119,7 @@ check 'no kind' 2 'scaling, efficiency, strategies, breakdown'
 run plot scalling "$runs"
 check 'unknown kind' 2 "did you mean 'scaling'"
 run plot scaling "$runs"
-check 'too many groups says how to narrow' 2 'groups of runs are left.*--workload'
+check 'too many groups says how to narrow' 2 'groups of runs match.*--workload'
 run plot scaling "$runs" --workload resnet5
 check 'no such workload in the rows' 2 'no row has workload "resnet5"; did you mean resnet50'
 run plot scaling "$runs" --workload resnet50 --where batch_per_device=512

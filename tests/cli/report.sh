@@ -47,7 +47,7 @@ check 'a page about a plan' 0
 run predict --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4
 samples=$(sed -n 's/.*: \([0-9]*\) samples\/s.*/\1/p' "$work/out")
 judge 'a page without figures is whole and gives what predict does' "$work/plan.html" "pytorch-ddp on 4 nodes (16 devices): $samples samples/s" \
-    'Question and answer' 'The machine' 'Scaling' 'Memory' 'What limits it, and what to change' 'How far off is it?' 'How well the machine is known' 'Method'
+    'Question and answer' 'The machine' 'Scaling' 'Memory' 'Limits, and what to change' 'Accuracy' 'Calibration of the machine' 'Method'
 run report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-4*2 --no-figures --markdown
 check 'Markdown' 0
 has 'a table in Markdown' '^\| nodes \| devices \| throughput \(samples/s\) \|'
@@ -88,7 +88,7 @@ judge 'a workload with a hostile name stays text' "$work/evil.html"
 
 # What is wrong with the question
 run report --where system=x
-check 'where without files' 2 'no file is given'
+check 'where without files' 2 '--where selects rows of files: give a file'
 run report "$work/missing.csv"
 check 'a missing file' 3 'missing\.csv'
 run report --markdwn

@@ -42,8 +42,8 @@ check 'search of a mixture' 0
 has 'expert ranks' '^expert,'
 run explain --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 8 --global-batch 32 --precision mixed
 check 'explain of a mixture' 0
-has 'tokens to experts' 'tokens to experts and back.*F-TRANSFORMER-EXPERT'
-has 'gradients of experts' "experts' gradients"
+has 'tokens to experts' 'expert all-to-all x .*F-TRANSFORMER-EXPERT'
+has 'gradients of experts' '^ expert gradients x '
 run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --ep 16 --global-batch 32
 check 'more expert ranks than experts' 2 'only 8 experts'
 run predict --system dgx-a100-80 --nodes 2 --workload "$gpt" --framework megatron --ep 2 --global-batch 32

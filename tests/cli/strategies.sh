@@ -38,7 +38,7 @@ check 'ParaDL assumptions' 0 'ParaDL'
 run predict --system abci-v100 --framework ideal --strategy filter --nodes 32
 check 'more parts than filters' 2 'nearest is --tp 64'
 run predict --system abci-v100 --framework chainermn --strategy spatial --nodes 2
-check 'more parts than rows' 2 'nearest is --sp 7'
+check 'more parts than rows' 2 'nearest is --spatial 7'
 run predict --system abci-v100 --framework ideal --strategy pipeline --nodes 64 --global-batch 512
 check 'more stages than layers' 2 'scaling limit'
 run predict --system abci-v100 --framework chainermn --strategy mlsl-hybrid --nodes 1

@@ -57,7 +57,7 @@ of 'dlmodel '
 for command in calibrate predict search explain compare plot report slurm import list schema help; do
     grep -Eq "^$command +-- " "$work/out" || bad 'zsh offers every command' "$command"
 done
-has 'zsh shows what a command does' 'predict +-- time of an iteration'
+has 'zsh shows what a command does' 'predict +-- predict time per iteration'
 line 'dlmodel repo' 'dlmodel report '
 line 'dlmodel report --mark' 'dlmodel report --markdown '
 line 'dlmodel predict --system iris' 'dlmodel predict --system iris-v100 '

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,10 +12,10 @@
 #include "tests/check.h"
 
 static const struct dl_option plan[] = {
-    {"nodes", 'n', "LIST", "Plan", "how many", false},
-    {"batch", 'b', "N", "Plan", "samples", false},
+    {"nodes", 'n', "LIST", "Plan", "how many", NULL},
+    {"batch", 'b', "N", "Plan", "samples", NULL},
     {"set", 0, "KEY=VALUE", "Plan", "what if", DL_REPEATED},
-    {"strict", 's', NULL, "Plan", "a flag", false},
+    {"strict", 's', NULL, "Plan", "a flag", NULL},
     {"verbose", 'v', NULL, "Plan", "a flag that may be repeated", DL_REPEATED},
     {.name = NULL},
 };
@@ -158,8 +159,108 @@ static void commands_are_found_or_suggested(void **state) {
     assert_non_null(strstr(err.message, "no command 'zzzz'; there are predict, list"));
 }
 
+/* One row of each type, as commands have them. */
+struct asked {
+    bool flag, number_given, most;
+    double number;
+    int64_t count;
+    enum dl_format format;
+    const char *text, *word;
+};
+#define ASKED(member) struct asked, member
+static const char *const formats[] = {"table", "csv", "json", NULL};
+static const char *const words_allowed[] = {"cpu", "gpu", NULL};
+static const struct dl_option bound[] = {
+    {"flag", 'f', NULL, "Plan", "a flag", DL_FLAG(ASKED(flag))},
+    {"number", 0, "N|max", "Plan", "a time",
+     DL_NUMBER(ASKED(number), .unit = DL_UNIT_S, .min = 1e-3, .max = 10,
+               DL_GIVEN(ASKED(number_given)), DL_OR_WORD("max", ASKED(most)))},
+    {"count", 0, "N", "Plan", "a count", DL_INTEGER(ASKED(count), .min = 1, .max = 8)},
+    {"format", 0, "table|csv|json", "Plan", "a choice",
+     DL_CHOICE(ASKED(format), .choices = formats)},
+    {"text", 0, "TEXT", "Plan", "a text", DL_TEXT(ASKED(text))},
+    {"word", 0, "cpu|gpu", "Plan", "a text of a list",
+     DL_WORD(ASKED(word), .choices = words_allowed, .alias = "former")},
+    {"free", 0, "TEXT", "Plan", "asked for by name", NULL},
+    {.name = NULL},
+};
+static const struct dl_option *const bound_tables[] = {bound, NULL};
+
+static enum dl_code bind(int count, char **words, struct asked *out, struct dl_err *err) {
+    struct dl_options options;
+    assert_int_equal(dl_options_parse(bound_tables, count, words, &options, err), DL_OK);
+    return dl_options_bind(&options, bound, out, err);
+}
+
+static void rows_fill_their_fields(void **state) {
+    (void)state;
+    struct asked asked = {.number = 5, .text = "default"};
+    struct dl_err err = {0};
+    char *words[] = {W("-f"),       W("--number=20ms"), W("--count=3"),
+                     W("--format"), W("json"),          W("--former=gpu")};
+    assert_int_equal(bind(6, words, &asked, &err), DL_OK);
+    assert_true(asked.flag);
+    assert_true(asked.number_given);
+    assert_false(asked.most);
+    assert_true(asked.number > 0.0199 && asked.number < 0.0201);
+    assert_int_equal(asked.count, 3);
+    assert_int_equal(asked.format, DL_FORMAT_JSON);
+    assert_string_equal(asked.text, "default"); /* absent: as it was */
+    assert_string_equal(asked.word, "gpu");     /* by its former name */
+}
+
+static void a_word_in_place_of_a_number(void **state) {
+    (void)state;
+    struct asked asked = {.number = 5};
+    struct dl_err err = {0};
+    char *words[] = {W("--number"), W("max")};
+    assert_int_equal(bind(2, words, &asked, &err), DL_OK);
+    assert_true(asked.most);
+    assert_true(asked.number_given);
+    assert_true(asked.number > 4.9 && asked.number < 5.1);
+}
+
+static void bound_faults(void **state) {
+    (void)state;
+    static const struct {
+        const char *word, *message;
+    } faults[] = {
+        {"--number=11", "--number: expected a number in [0.001, 10] s, got \"11\""},
+        {"--count=0", "--count: expected a number in [1, 8], got \"0\""},
+        {"--count=2.5", "--count: expected a whole number such as 16 or 64k, got \"2.5\""},
+        {"--format=xml", "--format: expected one of table, csv, json, got \"xml\""},
+        {"--former=tpu", "--word: expected one of cpu, gpu, got \"tpu\""},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        struct asked asked = {.count = 7};
+        struct dl_err err = {0};
+        char word[64];
+        char *words[] = {word};
+        snprintf(word, sizeof word, "%s", faults[i].word);
+        assert_int_equal(bind(1, words, &asked, &err), DL_ERR_USAGE);
+        assert_string_equal(err.message, faults[i].message);
+        assert_int_equal(asked.count, 7); /* nothing was stored */
+    }
+}
+
+static void a_former_name_counts_as_the_option(void **state) {
+    (void)state;
+    struct dl_options options;
+    struct dl_err err = {0};
+    char *twice[] = {W("--word=cpu"), W("--former=gpu")};
+    assert_int_equal(dl_options_parse(bound_tables, 2, twice, &options, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--word: given twice");
+    char *once[] = {W("--former=gpu")};
+    assert_int_equal(dl_options_parse(bound_tables, 1, once, &options, &err), DL_OK);
+    assert_string_equal(dl_option_text(&options, "word"), "gpu");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_fill_their_fields),
+        cmocka_unit_test(a_word_in_place_of_a_number),
+        cmocka_unit_test(bound_faults),
+        cmocka_unit_test(a_former_name_counts_as_the_option),
         cmocka_unit_test(values_in_every_form),
         cmocka_unit_test(value_joined_to_its_letter),
         cmocka_unit_test(faults_name_the_option),

@@ -1,0 +1,22 @@
+/* import_trace_sums.h - times of ranges, summed by layer. Private to the import of traces. */
+#ifndef DL_PREDICT_IMPORT_IMPORT_TRACE_SUMS_H
+#define DL_PREDICT_IMPORT_IMPORT_TRACE_SUMS_H
+
+#include <stddef.h>
+
+#include "predict/import/import_trace.h"
+
+/* One time of one layer. */
+struct dl_trace_sample {
+    const char *layer; /* not terminated */
+    size_t length;
+    int first, part; /* place in the trace; 0 forward, 1 backward */
+    double time_us;
+};
+
+/* Layers in order of first appearance, each with the median of its samples times how often an
+ * iteration has it. steps: iterations, 0: the count that most layers have. Sorts the samples. */
+enum dl_code dl_trace_sum(struct dl_trace_sample *samples, int count, int64_t steps,
+                          struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err);
+
+#endif
