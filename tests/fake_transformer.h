@@ -21,7 +21,7 @@ static inline void gpt_make(struct gpt *g, struct dl_override *overrides, int co
     struct dl_err err = {0};
     fake_make(&g->f);
     load_name("gpt", overrides, count, &g->f.arena, &g->workload);
-    g->f.framework.mixed_gradient_bytes = 2;
+    g->f.framework.sync.mixed_gradient_bytes = 2;
     g->f.framework.splits_layers = g->f.framework.shards = true;
     g->f.plan.precision = DL_MIXED;
     g->f.plan.optimizer = DL_ADAM;
