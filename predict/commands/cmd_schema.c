@@ -48,7 +48,9 @@ static const char *meaning(struct dl_arena *arena, const struct dl_field *field)
     const char *words = "";
     if (field->type != DL_FIELD_CHOICE) return field->help;
     for (int i = 0; field->choices[i] != NULL; i++) {
-        words = dl_arena_printf(arena, "%s%s%s", words, i > 0 ? ", " : "", field->choices[i]);
+        const bool usual = field->has_fallback && i == (int)field->fallback;
+        words = dl_arena_printf(arena, "%s%s%s%s", words, i > 0 ? ", " : "", field->choices[i],
+                                usual ? " (default)" : "");
     }
     return dl_arena_printf(arena, "%s%s%s", field->help != NULL ? field->help : "",
                            field->help != NULL ? ": " : "", words);
@@ -68,7 +70,7 @@ static void visit(void *context, const char *path, const struct dl_field *field,
         cells[4].number = field->max;
     }
     cells[5].string = field->required ? "yes" : "";
-    if (field->has_fallback) cells[6].number = field->fallback;
+    if (field->has_fallback && field->type != DL_FIELD_CHOICE) cells[6].number = field->fallback;
     cells[7].string = meaning(table->arena, field);
 }
 
