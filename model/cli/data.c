@@ -12,6 +12,7 @@
 #include "model/base/name_hint.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/topology.h"
+#include "model/parallel/strategy.h"
 
 static const struct data_kind {
     const char *word, *folder, *prefix;
@@ -501,6 +502,14 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
 }
 
+static enum dl_code check_strategy(const struct dl_framework *framework, const struct dl_json *doc,
+                                   struct dl_err *err) {
+    if (framework->strategy == NULL || dl_strategy_find(framework->strategy) != NULL) return DL_OK;
+    return dl_json_fail(doc, "strategy", err,
+                        "no such strategy '%s'; see 'dlmodel list strategies'",
+                        framework->strategy);
+}
+
 enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
                                const struct dl_framework **out, struct dl_err *err) {
     struct dl_json *doc = NULL, *from_doc = NULL;
@@ -512,6 +521,7 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     DL_TRY(dl_framework_check(framework, doc, err));
+    DL_TRY(check_strategy(framework, doc, err));
     if (framework->kernels_from != NULL) { /* one step only, as that file has them */
         const enum dl_code code =
             read_framework(data, framework->kernels_from, arena, &from_doc, &from, err);

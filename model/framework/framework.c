@@ -5,7 +5,6 @@
 
 #include "model/collective/collective.h"
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_fused_ticks, dl_fw_one_pack,
     dl_fw_parameter_server, dl_fw_keyed_device, dl_fw_keyed_server, dl_fw_central_weights,
@@ -322,11 +321,6 @@ enum dl_code dl_framework_check(const struct dl_framework *framework, const stru
     }
     DL_TRY(check_library(doc, "library", framework->library, err));
     DL_TRY(check_library(doc, "cpu_library", framework->cpu_library, err));
-    if (framework->strategy != NULL && dl_strategy_find(framework->strategy) == NULL) {
-        return dl_json_fail(doc, "strategy", err,
-                            "no such strategy '%s'; see 'dlmodel list strategies'",
-                            framework->strategy);
-    }
     if (framework->recompute != NULL && dl_recompute_find(framework->recompute) < 0) {
         return dl_json_fail(doc, "recompute", err, "expected none, selective or full, found '%s'",
                             framework->recompute);

@@ -73,6 +73,11 @@ struct dl_gradient_sync {
 
 struct dl_framework_behaviour {
     const char *name, *summary, *source;
+    const bool is_bound;             /* what no framework beats: nobody waits for stragglers */
+    const bool polls;                /* its own thread polls next to the devices' cores (MPI) */
+    const bool timing_dependent;     /* messages follow from when gradients are ready */
+    const bool lossy;                /* gradients lose precision on the way */
+    const bool takes_backup_workers; /* a step can go on without its slowest workers */
     /* NULL when the plan is possible, else the reason why not, to be told to the user. */
     const char *(*refuse)(const struct dl_system *system, const struct dl_plan *plan);
     enum dl_code (*exchange)(const struct dl_gradient_sync_request *request,

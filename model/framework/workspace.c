@@ -50,23 +50,6 @@ static double offset_table_bytes(const struct dl_layer *layer) {
     return 4 * taps * layer->in.channels / fmax(layer->groups, 1);
 }
 
-/* Winograd F(4x4, 3x3): 6 x 6 numbers for each tile of 4 x 4 outputs, of inputs, outputs and
- * filters (Lavin and Gray 2015). Few channels leave nothing to sum in the transformed domain: none
- * of the samples' first layers takes it. */
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes) {
-    enum { TILE = 4, TRANSFORMED = 36, FEW_CHANNELS = 32 };
-    if (kernel->op != DL_OP_CONV || kernel->groups > 1 || kernel->kernel[0] > 1 ||
-        kernel->in_channels < FEW_CHANNELS)
-        return 0;
-    double tiles = kernel->batch;
-    for (int d = 1; d < DL_DIMS; d++) {
-        if (kernel->kernel[d] != 3 || kernel->stride[d] > 1 || kernel->dilation[d] > 1) return 0;
-        tiles *= ceil(kernel->out[d] / TILE);
-    }
-    const double in = kernel->in_channels, out = kernel->out_channels;
-    return element_bytes * TRANSFORMED * (tiles * in + tiles * out + in * out);
-}
-
 double dl_workspace_limit_bytes(const struct dl_framework *framework) {
     return framework->conv_workspace_bytes > 0 ? framework->conv_workspace_bytes : INFINITY;
 }

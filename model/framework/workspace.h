@@ -28,10 +28,6 @@ const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *
  * release; INFINITY: no limit. */
 double dl_workspace_limit_bytes(const struct dl_framework *framework);
 
-/* F-CONV-WORKSPACE: device memory that the fastest algorithm of a convolution works in: Winograd
- * with separate transforms for 3x3 kernels of stride 1 and 32 channels or more, 0 for others. */
-double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes);
-
 /* Bytes of the convolution algorithm that a GPU would take for one layer and `batch` samples:
  * Winograd's transformed tensors for 3x3 kernels of stride 1 on vector units (36 of 4 x 4 outputs),
  * copies in the layout of matrix units, else the table of offsets of the implicit matrix product. 0

@@ -11,7 +11,6 @@
 
 #include "model/hardware/device.h"
 #include "model/hardware/kernel_model.h"
-#include "model/framework/workspace.h"
 
 const char *const dl_precision_names[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
@@ -340,6 +339,23 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     shape_time(device, precision, kernel, out);
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
+}
+
+/* Winograd F(4x4, 3x3): 6 x 6 numbers for each tile of 4 x 4 outputs, of inputs, outputs and
+ * filters (Lavin and Gray 2015). Few channels leave nothing to sum in the transformed domain: none
+ * of the samples' first layers takes it. */
+double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes) {
+    enum { TILE = 4, TRANSFORMED = 36, FEW_CHANNELS = 32 };
+    if (kernel->op != DL_OP_CONV || kernel->groups > 1 || kernel->kernel[0] > 1 ||
+        kernel->in_channels < FEW_CHANNELS)
+        return 0;
+    double tiles = kernel->batch;
+    for (int d = 1; d < DL_DIMS; d++) {
+        if (kernel->kernel[d] != 3 || kernel->stride[d] > 1 || kernel->dilation[d] > 1) return 0;
+        tiles *= ceil(kernel->out[d] / TILE);
+    }
+    const double in = kernel->in_channels, out = kernel->out_channels;
+    return element_bytes * TRANSFORMED * (tiles * in + tiles * out + in * out);
 }
 
 double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precision precision,

@@ -104,6 +104,10 @@ struct dl_kernel_time {
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out);
 
+/* F-CONV-WORKSPACE: device memory that the fastest algorithm of a convolution works in: Winograd
+ * with separate transforms for 3x3 kernels of stride 1 and 32 channels or more, 0 for others. */
+double dl_kernel_workspace_bytes(const struct dl_kernel *kernel, double element_bytes);
+
 /* F-CONV-WORKSPACE: the factor by which a convolution's time grows when a framework does not grant
  * the memory that its fastest algorithm works in (dl_kernel_workspace_bytes): the gain that the
  * samples show. */

@@ -26,7 +26,7 @@ struct talk {
 };
 
 static enum dl_library find_library(const struct walk *w, const char *name) {
-    const struct dl_strategy_request *r = w->replica->request;
+    const struct dl_predict_request *r = w->replica->request;
     const bool cpu = strcmp(r->system->device->kind, "cpu") == 0;
     const int library =
         name == NULL || cpu || r->plan->library != NULL ? -1 : dl_library_find(name);
@@ -49,7 +49,7 @@ static double host_passes(enum dl_collective_op op) {
 
 static enum dl_code time_message(const struct walk *w, const struct talk *talk,
                                  struct dl_message *out, struct dl_err *err) {
-    const struct dl_strategy_request *r = w->replica->request;
+    const struct dl_predict_request *r = w->replica->request;
     const struct dl_framework *framework = r->framework;
     const struct dl_plan *plan = r->plan;
     const enum dl_library library = find_library(w, talk->library);
@@ -222,7 +222,7 @@ static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct 
  * through their hosts. */
 static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     struct dl_replica *replica = w->replica;
-    const struct dl_strategy_request *r = replica->request;
+    const struct dl_predict_request *r = replica->request;
     const double bytes = replica->samples * r->workload->input_bytes_per_sample;
     if (!r->framework->leader_input || !dl_known(bytes)) return DL_OK;
     const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
@@ -265,7 +265,7 @@ static enum dl_code detach(struct dl_workload *local, const bool *is_split, stru
 
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
                                     struct dl_err *err) {
-    const struct dl_strategy_request *r = replica->request;
+    const struct dl_predict_request *r = replica->request;
     struct walk w = {.replica = replica,
                      .split = split,
                      .whole = r->workload,
@@ -299,7 +299,7 @@ static enum dl_code make_split(const struct dl_workload *workload,
                    (long long)parts, workload->name);
 }
 
-enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
+enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
                                       enum dl_split_kind kind, int64_t parts,
                                       struct dl_replica *out, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
@@ -311,7 +311,6 @@ enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
         .parts = (double)parts,
         .exchange = plan->dp > 1,
     };
-    if (parts <= 1) return DL_OK;
     struct dl_split split;
     DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
     if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
@@ -322,7 +321,7 @@ enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
     return dl_split_replica_split(out, &split, err);
 }
 
-enum dl_code dl_split_replica_predict(const struct dl_strategy_request *request,
+enum dl_code dl_split_replica_predict(const struct dl_predict_request *request,
                                       enum dl_split_kind kind, int64_t parts,
                                       struct dl_prediction *out, struct dl_err *err) {
     if (request->plan->assume == DL_ASSUME_PARADL)

@@ -4,6 +4,7 @@
 
 #include "model/predict/memory.h"
 #include "model/parallel/transformer_parts.h"
+#include "model/predict/prediction_parts.h"
 
 enum { MAX_TERMS = 48 };
 
@@ -91,7 +92,7 @@ static void put_communication(struct sink *s) {
         put_collective(s, "tokens to experts and back", &cell->route, cell->route_bytes, routings,
                        "F-TRANSFORMER-EXPERT");
     }
-    put_collective(s, "between stages", &t->border, cell->border_bytes,
+    put_collective(s, "between stages", &t->boundary, cell->boundary_bytes,
                    2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
     put_collective(s, layout->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
                    &reduce, layout->gradient_bytes - layout->expert_gradient_bytes, each,
@@ -145,27 +146,27 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
 enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p,
                                     struct dl_err *err) {
     struct sink s = {.t = t, .terms = dl_arena_alloc(t->arena, MAX_TERMS, sizeof *s.terms)};
-    const struct dl_transformer_result *r = &t->result;
     if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
     put(&s, "optimizer", "update", "F-UPDATE-BYTES",
         dl_arena_printf(t->arena, "%.4g parameters%s", t->layout.updated_elements,
                         t->layout.shard > 0 ? ", a share" : ""),
-        t->tf->system->device->name, r->update_s, NAN, "compute");
+        t->tf->system->device->name, p->update_s, NAN, "compute");
     put_communication(&s);
     put(&s, "of it exposed", "exposed", "F-TRANSFORMER-SHARD",
         "inside layers, between stages, and what of the data exchange nothing hides", "model",
-        r->exposed_comm_s, NAN, NULL);
-    put(&s, "input", "input", "F-INPUT", "host link", "system file", r->input_s, NAN, NULL);
+        p->exposed_comm_s, NAN, NULL);
+    put(&s, "input", "input", "F-INPUT", "host link", "system file", p->input_s, NAN, NULL);
     put(&s, "bubble of the pipeline", "overhead", "F-TRANSFORMER-BUBBLE",
         dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
                         (long long)t->layout.split.pp, t->choice.micro_batches,
                         dl_schedule_names[t->choice.schedule]),
-        "model", r->bubble_s, NAN, NULL);
-    put(&s, "launch gaps, host, stragglers", "overhead", "F-HOST-GAP",
-        "dispatch_s, iteration_s, jitter_frac", "framework and system file", r->overhead_s, NAN,
-        NULL);
+        "model", p->bubble_s, NAN, NULL);
+    put(&s, "launch gaps, host", "overhead", "F-HOST-GAP", "dispatch_s, iteration_s",
+        "framework and system file", p->overhead_s - p->straggler_s, NAN, NULL);
+    put(&s, "straggler wait", "overhead", "F-STRAGGLER", dl_explain_straggler(t->plan, p, t->arena),
+        "system file", p->straggler_s, NAN, NULL);
     put_memory(&s, &p->memory);
     p->terms = s.terms;
     p->term_count = s.count;

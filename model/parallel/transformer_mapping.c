@@ -19,7 +19,7 @@
 
 #include "model/framework/cost.h"
 #include "model/predict/memory.h"
-#include "model/base/stats.h"
+#include "model/predict/replica.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
 
@@ -298,11 +298,14 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                            out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
     out->updated_elements = shard > 0 ? shared_out(out, fullest) : fullest;
     time_update(tf, out->updated_elements, tensors, out);
-    const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
-    if (devices > 1 && dl_known(tf->system->jitter_frac) &&
-        strcmp(tf->framework->behaviour, "ideal") != 0) {
-        out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);
-    }
+    struct dl_plan plan = tf->input;
+    plan.nodes = split->nodes;
+    plan.devices_per_node = split->devices_per_node;
+    plan.batch_per_device_samples =
+        plan.global_batch_samples / (double)(split->nodes * split->devices_per_node);
+    out->straggler_frac = dl_straggler_frac(tf->system, tf->framework, &plan);
+    out->slowdown_frac = dl_replica_slowdown_frac(tf->system, tf->framework, &plan);
+    out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
     hold_states(tf, out);
     return DL_OK;
 }
@@ -313,7 +316,7 @@ enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
                                      struct dl_collective_time *out, struct dl_err *err) {
     const struct dl_transformer_split *s = &layout->split;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
-                                     cell->border_bytes, out, err));
+                                     cell->boundary_bytes, out, err));
     if (s->pp <= 1 || s->tp <= 1 || cell->split.sequence_parallel) return DL_OK;
     /* every rank sends its share; the receivers put them together */
     struct dl_collective_time gather;

@@ -243,7 +243,7 @@ static enum dl_code make_collectives(struct maker *m, struct dl_err *err) {
     const struct dl_transformer_group tensor = dl_transformer_group_of(split, DL_AXIS_TP),
                                       context = dl_transformer_group_of(split, DL_AXIS_SP);
     cell->exchange_bytes = m->micro_samples * tokens * tf->hidden * width;
-    cell->border_bytes = cell->exchange_bytes / (double)split->tp;
+    cell->boundary_bytes = cell->exchange_bytes / (double)split->tp;
     if (split->tp > 1 && !split->sequence_parallel) {
         DL_TRY(dl_transformer_collective(tf, split, tensor, DL_COLL_ALL_REDUCE,
                                          cell->exchange_bytes, &cell->reduce, err));

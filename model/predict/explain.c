@@ -199,12 +199,19 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
               "framework file", m->total_bytes - parts);
 }
 
+const char *dl_explain_straggler(const struct dl_plan *plan, const struct dl_prediction *p,
+                                 struct dl_arena *arena) {
+    return dl_arena_printf(arena, "jitter x E[max of %.0f] = %.4g of compute",
+                           (double)(plan->nodes * plan->devices_per_node),
+                           p->compute_s > 0 ? p->straggler_s / p->compute_s : 0);
+}
+
 enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p,
                               struct dl_err *err) {
     const struct dl_workload *workload = parts->workload;
     const struct dl_timeline *t = parts->with_comm;
     struct sink s = {.parts = parts,
-                     .capacity = 2 * workload->layer_count + t->exchange.message_count + 25};
+                     .capacity = 2 * workload->layer_count + t->exchange.message_count + 26};
     s.terms = dl_arena_alloc(parts->arena, (size_t)s.capacity, sizeof *s.terms);
     if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
@@ -231,9 +238,11 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_plain(&s, "input", "input", "F-INPUT", "host link and storage", "system file", p->input_s);
     put_plain(&s, "pipeline fills and drains", "overhead", "F-PIPE-BUBBLE",
               "(p - 1) steps of the slowest stage", "model", p->bubble_s);
-    put_plain(&s, "launch gaps, host, stragglers", "overhead",
-              parts->plan->backup_workers > 0 ? "F-BACKUP" : "F-HOST-GAP",
-              "dispatch_s, iteration_s, jitter_frac", "framework and system file", p->overhead_s);
+    put_plain(&s, "launch gaps, host", "overhead", "F-HOST-GAP", "dispatch_s, iteration_s",
+              "framework and system file", p->overhead_s - p->straggler_s);
+    put_plain(&s, "straggler wait", "overhead",
+              parts->plan->backup_workers > 0 ? "F-BACKUP" : "F-STRAGGLER",
+              dl_explain_straggler(parts->plan, p, parts->arena), "system file", p->straggler_s);
     put_memory(&s, p);
     p->terms = s.terms;
     p->term_count = s.count;

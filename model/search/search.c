@@ -308,7 +308,7 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
                              .choice = *choice,
                              .micro_samples = cell->micro_samples,
                              .shard = layout->shard,
-                             .iteration_s = result.iteration_s,
+                             .iteration_s = result.iteration.iteration_s,
                              .memory_bytes = result.memory.total_bytes,
                              .order = c->task->order * 1000000 + c->order};
     found.split.sequence_parallel = cell->split.sequence_parallel;

@@ -27,6 +27,7 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_ideal = {
     .name = "ideal",
+    .is_bound = true,
     .summary = "no framework overhead; communication overlaps backward and the next forward",
     .source = "formulas",
     .exchange = exchange,

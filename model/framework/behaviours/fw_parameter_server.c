@@ -145,6 +145,7 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_parameter_server = {
     .name = "parameter-server",
+    .takes_backup_workers = true,
     .summary = "whole variables on servers round-robin; every step pulls all and pushes all, "
                "synchronously",
     .source = "tf-source",

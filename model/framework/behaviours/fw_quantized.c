@@ -25,6 +25,7 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_quantized = {
     .name = "quantized",
+    .lossy = true,
     .summary = "gradients quantized with error feedback, one aggregation after backward",
     .source = "cntk-docs",
     .exchange = exchange,

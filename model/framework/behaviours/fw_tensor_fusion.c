@@ -76,6 +76,8 @@ static enum dl_code exchange(const struct dl_gradient_sync_request *r, struct dl
 
 const struct dl_framework_behaviour dl_fw_fused_ticks = {
     .name = "fused-ticks",
+    .polls = true,
+    .timing_dependent = true,
     .summary = "every cycle all ready gradients are fused up to a threshold and reduced, "
                "overlapped with backward",
     .source = "horovod-source",
