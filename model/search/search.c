@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/parallel/strategy.h"
+#include "model/parallel/canonical.h"
 
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {
     out->count = 0;
@@ -54,15 +54,52 @@ enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer
     return DL_OK;
 }
 
+/* One arrangement, in both mappings where they differ; or why it cannot be. */
+static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_split *given,
+                               struct dl_err *err) {
+    const struct dl_plan *fixed = &s->request.fixed;
+    const int64_t batch = (int64_t)fixed->global_batch_samples, data = given->dp * given->ep;
+    struct dl_transformer_split split = *given;
+    if (fixed->dp > 0 && split.dp != fixed->dp) return DL_OK;
+    if (fmod(s->tf.stack, (double)split.pp) != 0) {
+        s->rejected_count[DL_NOT_LAYERS]++;
+        return DL_OK;
+    }
+    if (batch % data != 0) {
+        s->rejected_count[DL_NOT_BATCH]++;
+        return DL_OK;
+    }
+    DL_TRY(dl_search_add_task(s, &split, NULL, err));
+    if (!s->request.any_mapping || split.pp == 1 || data == 1) return DL_OK;
+    split.mapping =
+        split.mapping == DL_MAP_DATA_INSIDE ? DL_MAP_PIPELINE_INSIDE : DL_MAP_DATA_INSIDE;
+    return dl_search_add_task(s, &split, NULL, err);
+}
+
+/* All numbers of stages for `inner` ranks of tensor, sequence and expert parallelism. */
+static enum dl_code list_stages(struct dl_search *s, const struct dl_search_divisors *ranks,
+                                struct dl_transformer_split split, struct dl_err *err) {
+    const bool splits = s->request.framework->splits_layers && !s->tf.plain;
+    const int64_t devices = split.nodes * split.devices_per_node,
+                  inner = split.tp * split.sp * split.ep, fixed_pp = s->request.fixed.pp;
+    if (devices % inner != 0) return DL_OK;
+    for (int p = 0; p < ranks->count; p++) {
+        split.pp = ranks->value[p];
+        if ((!splits && split.pp > 1) || (fixed_pp > 0 && split.pp != fixed_pp) ||
+            (devices / inner) % split.pp != 0)
+            continue;
+        split.dp = devices / inner / split.pp;
+        DL_TRY(list_split(s, &split, err));
+    }
+    return DL_OK;
+}
+
 /* All arrangements of one number of devices. */
 static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err) {
-    const struct dl_search_request *r = &s->request;
-    const struct dl_plan *fixed = &r->fixed;
-    const int64_t each = fixed->devices_per_node, devices = nodes * each,
-                  batch = (int64_t)fixed->global_batch_samples;
-    const bool splits = r->framework->splits_layers && !s->tf.plain;
+    const struct dl_plan *fixed = &s->request.fixed;
+    const bool splits = s->request.framework->splits_layers && !s->tf.plain;
     struct dl_search_divisors ranks;
-    dl_search_list_divisors(devices, 0, &ranks);
+    dl_search_list_divisors(nodes * fixed->devices_per_node, 0, &ranks);
     for (int t = 0; t < ranks.count; t++) {
         const int64_t tp = ranks.value[t];
         if ((!splits && tp > 1) || (fixed->tp > 0 && tp != fixed->tp)) continue;
@@ -72,37 +109,15 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
         }
         for (int c = 0; c < s->sp.count; c++) {
             for (int e = 0; e < s->ep.count; e++) {
-                const int64_t inner = tp * s->sp.value[c] * s->ep.value[e];
-                if (devices % inner != 0) continue;
-                for (int p = 0; p < ranks.count; p++) {
-                    const int64_t pp = ranks.value[p];
-                    if ((!splits && pp > 1) || (fixed->pp > 0 && pp != fixed->pp) ||
-                        (devices / inner) % pp != 0)
-                        continue;
-                    const int64_t dp = devices / inner / pp;
-                    struct dl_transformer_split split = {.tp = tp,
-                                                         .sp = s->sp.value[c],
-                                                         .ep = s->ep.value[e],
-                                                         .pp = pp,
-                                                         .dp = dp,
-                                                         .nodes = nodes,
-                                                         .devices_per_node = each,
-                                                         .mapping = fixed->mapping,
-                                                         .shard_group = fixed->shard_group};
-                    if (fixed->dp > 0 && dp != fixed->dp) continue;
-                    if (fmod(s->tf.stack, (double)pp) != 0)
-                        s->rejected_count[DL_NOT_LAYERS]++;
-                    else if (batch % (dp * split.ep) != 0)
-                        s->rejected_count[DL_NOT_BATCH]++;
-                    else {
-                        DL_TRY(dl_search_add_task(s, &split, NULL, err));
-                        if (!r->any_mapping || pp == 1 || dp * split.ep == 1) continue;
-                        split.mapping = fixed->mapping == DL_MAP_DATA_INSIDE
-                                            ? DL_MAP_PIPELINE_INSIDE
-                                            : DL_MAP_DATA_INSIDE;
-                        DL_TRY(dl_search_add_task(s, &split, NULL, err));
-                    }
-                }
+                const struct dl_transformer_split split = {.tp = tp,
+                                                           .sp = s->sp.value[c],
+                                                           .ep = s->ep.value[e],
+                                                           .nodes = nodes,
+                                                           .devices_per_node =
+                                                               fixed->devices_per_node,
+                                                           .mapping = fixed->mapping,
+                                                           .shard_group = fixed->shard_group};
+                DL_TRY(list_stages(s, &ranks, split, err));
             }
         }
     }
@@ -162,14 +177,57 @@ static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
     return DL_OK;
 }
 
-/* A network that is no stack: data parallelism with sharded states is left to this file, the rest
- * to search_network.c. */
+/* Whether data parallelism with sharded states, which is left to this file, is wanted of a network
+ * whose other plans are search_network.c's. */
 static bool shards_network(const struct dl_search_request *r) {
     const struct dl_plan *fixed = &r->fixed;
     if (fixed->tp > 1 || fixed->sp > 1 || fixed->pp > 1 || fixed->ep > 1 ||
         dl_search_serves_network(fixed->strategy))
         return false;
     return r->any_shard ? r->framework->shards : fixed->shard > 0;
+}
+
+/* The ranks that there can be, as far as they are not given. */
+static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    const bool splits = r->framework->splits_layers && !s->tf.plain;
+    const int64_t tp = s->by_network ? 0 : r->fixed.tp, sp = s->by_network ? 0 : r->fixed.sp,
+                  ep = s->by_network ? 0 : r->fixed.ep;
+    dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
+    dl_search_list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, sp, &s->sp);
+    dl_search_list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, ep, &s->ep);
+    dl_search_list_divisors((int64_t)r->fixed.global_batch_samples, 0, &s->batches);
+    if (s->tp.count == 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--tp %lld does not divide the %.0f heads of %s, or %s does not split layers",
+            (long long)r->fixed.tp, s->tf.heads, r->workload->name, r->framework->name);
+    }
+    if (s->sp.count == 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--sp %lld does not divide the %.0f tokens of %s",
+                       (long long)r->fixed.sp, s->tf.tokens, r->workload->name);
+    }
+    if (s->ep.count > 0) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--ep %lld: %s has %.0f experts", (long long)r->fixed.ep,
+                   r->workload->name, s->tf.experts);
+}
+
+static enum dl_code no_task(const struct dl_search *s, struct dl_err *err) {
+    const double batch = s->request.fixed.global_batch_samples;
+    if (s->by_network) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "no arrangement of ranks is possible: a global batch of %.0f does not divide among "
+            "data ranks as asked; "
+            "change --global-batch or --nodes, or leave --strategy, --tp, --sp, --pp, --dp open",
+            batch);
+    }
+    return dl_fail(err, DL_ERR_USAGE,
+                   "no arrangement of ranks is possible: of the devices' factors none divides "
+                   "%.0f heads, %.0f layers "
+                   "and a global batch of %.0f as asked; change --global-batch or --nodes, or "
+                   "leave --tp, --pp, --dp open",
+                   s->tf.heads, s->tf.stack, batch);
 }
 
 enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
@@ -182,50 +240,16 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     plan.tp = plan.sp = plan.pp = plan.ep = 1;
     DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
                                   arena, &s->tf, err));
+    s->by_network = !dl_plan_stacks(request->workload, request->framework);
     s->capacity_bytes =
         request->memory_bytes > 0 ? request->memory_bytes : request->system->device->memory_bytes;
-    const bool splits = request->framework->splits_layers && !s->tf.plain;
-    const int64_t tp = s->tf.plain ? 0 : request->fixed.tp,
-                  sp = s->tf.plain ? 0 : request->fixed.sp,
-                  ep = s->tf.plain ? 0 : request->fixed.ep;
-    dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
-    dl_search_list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, sp, &s->sp);
-    dl_search_list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, ep, &s->ep);
-    dl_search_list_divisors((int64_t)request->fixed.global_batch_samples, 0, &s->batches);
-    if (s->tp.count == 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--tp %lld does not divide the %.0f heads of %s, or %s does not split layers",
-            (long long)request->fixed.tp, s->tf.heads, request->workload->name,
-            request->framework->name);
-    }
-    if (s->sp.count == 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--sp %lld does not divide the %.0f tokens of %s",
-                       (long long)request->fixed.sp, s->tf.tokens, request->workload->name);
-    }
-    if (s->ep.count == 0)
-        return dl_fail(err, DL_ERR_USAGE, "--ep %lld: %s has %.0f experts",
-                       (long long)request->fixed.ep, request->workload->name, s->tf.experts);
+    DL_TRY(list_ranks(s, err));
     for (int i = 0; i < request->node_count; i++) {
-        if (s->tf.plain) DL_TRY(dl_search_network_tasks(s, request->nodes[i], err));
-        if (!s->tf.plain || shards_network(request)) DL_TRY(list_tasks(s, request->nodes[i], err));
+        if (s->by_network) DL_TRY(dl_search_network_tasks(s, request->nodes[i], err));
+        if (!s->by_network || shards_network(request))
+            DL_TRY(list_tasks(s, request->nodes[i], err));
     }
-    if (s->task_count == 0 && s->tf.plain) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "no arrangement of ranks is possible: a global batch of %.0f does not divide among "
-            "data ranks as asked; "
-            "change --global-batch or --nodes, or leave --strategy, --tp, --sp, --pp, --dp open",
-            request->fixed.global_batch_samples);
-    }
-    if (s->task_count == 0) {
-        return dl_fail(err, DL_ERR_USAGE,
-                       "no arrangement of ranks is possible: of the devices' factors none divides "
-                       "%.0f heads, %.0f layers "
-                       "and a global batch of %.0f as asked; change --global-batch or --nodes, or "
-                       "leave --tp, --pp, --dp open",
-                       s->tf.heads, s->tf.stack, request->fixed.global_batch_samples);
-    }
+    if (s->task_count == 0) return no_task(s, err);
     DL_TRY(list_cells(s, err));
     DL_TRY(dl_search_network_pipes(s, err));
     *out = s;
@@ -299,11 +323,11 @@ void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
 
 static void try_plan(struct combination *c, const struct dl_transformer_mapping *layout,
                      const struct dl_transformer_micro_batch *cell,
-                     const struct dl_collective_time *border,
+                     const struct dl_collective_time *boundary,
                      const struct dl_transformer_choice *choice) {
     struct dl_transformer_result result;
     c->order++;
-    dl_transformer_evaluate(&c->s->tf, layout, cell, border, choice, &result);
+    dl_transformer_evaluate(&c->s->tf, layout, cell, boundary, choice, &result);
     struct dl_found found = {.split = layout->split,
                              .choice = *choice,
                              .micro_samples = cell->micro_samples,
@@ -319,7 +343,7 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
  * trying. */
 static int64_t each_schedule(struct combination *c, const struct dl_transformer_mapping *layout,
                              const struct dl_transformer_micro_batch *cell,
-                             const struct dl_collective_time *border,
+                             const struct dl_collective_time *boundary,
                              struct dl_transformer_choice choice, bool only) {
     const struct dl_search_request *r = &c->s->request;
     const int64_t layers = (int64_t)layout->stage_layers, pp = layout->split.pp;
@@ -336,7 +360,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
                 continue;
             choice.virtual_stages = v;
             count++;
-            if (!only) try_plan(c, layout, cell, border, &choice);
+            if (!only) try_plan(c, layout, cell, boundary, &choice);
         }
     }
     return count;
@@ -344,7 +368,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
 
 static int64_t each_recompute(struct combination *c, const struct dl_transformer_mapping *layout,
                               const struct dl_transformer_micro_batch *cell,
-                              const struct dl_collective_time *border, double micro_batches,
+                              const struct dl_collective_time *boundary, double micro_batches,
                               bool only) {
     int64_t count = 0;
     for (int recompute = 0; recompute < DL_TRANSFORMER_RECOMPUTES; recompute++) {
@@ -358,7 +382,7 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
             continue; /* nothing to recompute */
         const struct dl_transformer_choice choice = {.micro_batches = micro_batches,
                                                      .recompute = (enum dl_recompute)recompute};
-        count += each_schedule(c, layout, cell, border, choice, only);
+        count += each_schedule(c, layout, cell, boundary, choice, only);
     }
     return count;
 }
@@ -390,12 +414,52 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_transformer
 static bool tries_shard(const struct dl_search *s, const struct dl_transformer_split *split,
                         int shard) {
     const struct dl_search_request *r = &s->request;
-    const int64_t group = r->fixed.shard_group;
+    const int64_t group = r->fixed.shard_group, ranks = split->dp * split->ep * split->sp;
+    if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;
     if (!r->any_shard) return shard == (int)r->fixed.shard;
-    if (shard == 0) return !s->tf.plain; /* search_network.c has it */
-    return r->framework->shards && split->dp * split->ep * split->sp > 1;
+    return shard == 0 ? !s->by_network : r->framework->shards;
+}
+
+struct sharding { /* a task's layouts by ZeRO stage */
+    struct dl_transformer_mapping layouts[4];
+    bool tries[4], fits[4];
+};
+
+static enum dl_code make_layouts(const struct dl_search *s, const struct dl_search_task *task,
+                                 struct sharding *out, struct dl_err *err) {
+    for (int shard = 0; shard <= 3; shard++) {
+        out->tries[shard] = tries_shard(s, &task->split, shard);
+        if (!out->tries[shard]) continue;
+        DL_TRY(dl_transformer_mapping_make(&s->tf, &task->split, shard, &out->layouts[shard], err));
+        out->fits[shard] = states_fit(s, &out->layouts[shard]);
+    }
+    return DL_OK;
+}
+
+/* All plans of one cell, in every sharding that may fit and be faster. */
+static enum dl_code run_cell(struct combination *c, const struct sharding *sharding,
+                             const struct dl_transformer_micro_batch *cell, double micro_batches,
+                             struct dl_err *err) {
+    struct dl_collective_time boundary = {0};
+    bool timed = false;
+    for (int shard = 0; shard <= 3; shard++) {
+        const struct dl_transformer_mapping *layout = &sharding->layouts[shard];
+        if (!sharding->tries[shard]) continue;
+        const bool small = sharding->fits[shard] && cell->micro_samples > 0,
+                   fast = small && may_be_faster(c->s, layout, cell, micro_batches, c->w);
+        if (!small || !fast) {
+            const int64_t skipped = each_recompute(c, layout, cell, &boundary, micro_batches, true);
+            c->w->rejected_count[small ? DL_NOT_FASTER : DL_NOT_MEMORY] += skipped;
+            c->order += skipped;
+            continue;
+        }
+        if (!timed) DL_TRY(dl_transformer_boundary(&c->s->tf, layout, cell, &boundary, err));
+        timed = true;
+        each_recompute(c, layout, cell, &boundary, micro_batches, false);
+    }
+    return DL_OK;
 }
 
 enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
@@ -405,44 +469,18 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
     if (!dl_search_mine(s, index)) return DL_OK;
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
     const int size = size_of(s, task->split.nodes);
-    struct dl_transformer_mapping layouts[4];
-    bool tries[4], fits[4];
-    for (int shard = 0; shard <= 3; shard++) {
-        tries[shard] = tries_shard(s, &task->split, shard);
-        if (!tries[shard]) continue;
-        DL_TRY(dl_transformer_mapping_make(&s->tf, &task->split, shard, &layouts[shard], err));
-        fits[shard] = states_fit(s, &layouts[shard]);
-    }
+    struct sharding sharding;
+    DL_TRY(make_layouts(s, task, &sharding, err));
     const double share =
         s->request.fixed.global_batch_samples / (double)(task->split.dp * task->split.ep);
     for (int m = 0; m < s->batches.count; m++) {
         if (!takes(s, task, m)) continue;
-        const double micro_batches = share / (double)s->batches.value[m];
         for (int on = 0; on < 2; on++) {
             struct dl_transformer_split split = task->split;
             split.sequence_parallel = on;
             if (!sequence_allowed(s, &task->split, on)) continue;
-            const struct dl_transformer_micro_batch *cell = s->cells[cell_key(s, size, &split, m)];
-            struct dl_collective_time border = {0};
-            bool bordered = false;
-            for (int shard = 0; shard <= 3; shard++) {
-                if (!tries[shard]) continue;
-                const bool made = cell->micro_samples > 0;
-                const bool small = fits[shard] && made,
-                           fast =
-                               small && may_be_faster(s, &layouts[shard], cell, micro_batches, w);
-                if (!small || !fast) {
-                    const int64_t skipped =
-                        each_recompute(&c, &layouts[shard], cell, &border, micro_batches, true);
-                    w->rejected_count[small ? DL_NOT_FASTER : DL_NOT_MEMORY] += skipped;
-                    c.order += skipped;
-                    continue;
-                }
-                if (!bordered)
-                    DL_TRY(dl_transformer_boundary(&s->tf, &layouts[shard], cell, &border, err));
-                bordered = true;
-                each_recompute(&c, &layouts[shard], cell, &border, micro_batches, false);
-            }
+            DL_TRY(run_cell(&c, &sharding, s->cells[cell_key(s, size, &split, m)],
+                            share / (double)s->batches.value[m], err));
         }
     }
     return DL_OK;

@@ -22,6 +22,8 @@ struct dl_search_task {
 struct dl_search {
     struct dl_search_request request;
     struct dl_transformer tf;
+    /* no stack, or a framework that neither splits nor shards one: search_network.c */
+    bool by_network;
     struct dl_search_divisors batches; /* of the global batch: the micro-batches there can be */
     struct dl_search_task *tasks;
     int64_t task_count, task_capacity;
