@@ -195,6 +195,8 @@ struct dl_transformer_mapping {
     double updated_elements;                           /* parameters that a rank updates */
     double buckets;                                    /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
+    bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
+    double before_frac;    /* of the gradients: those of what comes before the layers */
     double straggler_frac; /* F-STRAGGLER */
     double slowdown_frac;  /* of compute while a collective runs; F-SLOWDOWN */
     struct dl_input_time input;

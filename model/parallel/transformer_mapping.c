@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "model/framework/cost.h"
+#include "model/framework/gradient_sync.h"
 #include "model/predict/memory.h"
 #include "model/predict/replica.h"
 #include "model/parallel/strategy.h"
@@ -178,6 +179,41 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
     *to = sum;
 }
 
+/* F-FW-IDEAL: an all-reduce in pieces of the size that moves bytes cheapest, or by way of servers
+ * that move each byte once each way. */
+static enum dl_code bound_reduce(const struct dl_transformer *tf,
+                                 const struct dl_transformer_split *s,
+                                 struct dl_transformer_group group, double bytes,
+                                 struct dl_collective_time *out, struct dl_err *err) {
+    const struct dl_plan plan = {.nodes = s->nodes,
+                                 .devices_per_node = s->devices_per_node,
+                                 .dp = group.ranks,
+                                 .tp = group.stride,
+                                 .library = tf->input.library};
+    const struct dl_gradient_sync_request request = {.system = tf->system,
+                                                     .workload = tf->workload,
+                                                     .framework = tf->framework,
+                                                     .plan = &plan,
+                                                     .total_bytes = bytes,
+                                                     .library = tf->library};
+    struct dl_message m;
+    memset(out, 0, sizeof *out);
+    if (group.ranks <= 1) return DL_OK;
+    DL_TRY(dl_gradient_sync_cheapest(&request, &m, err));
+    const double times = m.bytes > 0 ? bytes / m.bytes : 0;
+    *out = (struct dl_collective_time){.time_s = times * m.duration_s,
+                                       .latency_s = times * m.latency_s,
+                                       .bandwidth_s = times * m.bandwidth_s,
+                                       .sigma_log = m.sigma_log,
+                                       .algorithm = m.algorithm,
+                                       .protocol = m.protocol,
+                                       .formula = m.formula,
+                                       .limit = m.limit,
+                                       .origin = m.origin,
+                                       .extrapolated = m.extrapolated};
+    return DL_OK;
+}
+
 /* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
  * gathered from those that share them out. */
 static enum dl_code sum_gradients(const struct dl_transformer *tf,
@@ -185,6 +221,7 @@ static enum dl_code sum_gradients(const struct dl_transformer *tf,
                                   struct dl_collective_time *out, struct dl_err *err) {
     struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
     const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
+    if (l->shard == 0 && l->bound) return bound_reduce(tf, &l->split, group, bytes, out, err);
     if (l->shard == 0)
         return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
     struct dl_collective_time between;
@@ -290,6 +327,10 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                            ? fmin((double)split->shard_group, out->replicas)
                            : out->replicas;
     count_parameters(tf, out);
+    const struct dl_framework_behaviour *behaviour =
+        dl_framework_behaviour_find(tf->framework->behaviour);
+    out->bound = behaviour != NULL && behaviour->is_bound;
+    out->before_frac = part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0];
     DL_TRY(exchange(tf, out, err));
     out->buckets = bucket_count(tf, out);
     const double fullest = fmax(out->parameters[0], out->parameters[1]);

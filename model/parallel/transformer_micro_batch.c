@@ -231,6 +231,7 @@ static void finish_pass(const struct dl_transformer *tf, struct dl_transformer_p
                           pass->collective_count * framework->collective_launch_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  most_s = fmax(device_s, host_s);
+    pass->step_s = device_s; /* below 0: what the last layer has less than the others */
     if (!(most_s > 0)) return;
     pass->step_s = most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
 }

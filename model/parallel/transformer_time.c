@@ -133,6 +133,18 @@ static void add_limits(const struct dl_collective_time *t, double exposed_s,
     e->comm_error_s += exposed_s * t->sigma_log;
 }
 
+/* Of the gradients' reduction after the last micro-batch. The bound hides it behind the next
+ * forward too (F-FW-IDEAL): what comes before the layers is ready last and wanted first. */
+static double exposed_reduce_s(const struct dl_transformer *tf,
+                               const struct dl_transformer_mapping *layout,
+                               const struct stage *slowest) {
+    const double all_s = layout->reduce.time_s, last_s = all_s / layout->buckets;
+    if (!tf->framework->overlaps_backward) return all_s;
+    if (layout->bound)
+        return fmax(layout->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
+    return last_s + fmax(0, all_s - last_s - slowest->backward_s);
+}
+
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
  * micro-batch is given. */
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *layout,
@@ -152,10 +164,7 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
     out->data_s = layout->tied.time_s;
     add_limits(&layout->tied, layout->tied.time_s, &out->evidence);
     if (n > 1 && layout->shard <= 1) {
-        const double last_s = reduce_s / layout->buckets;
-        const double shown_s = tf->framework->overlaps_backward
-                                   ? last_s + fmax(0, reduce_s - last_s - slowest->backward_s)
-                                   : reduce_s;
+        const double shown_s = exposed_reduce_s(tf, layout, slowest);
         out->data_s += reduce_s;
         out->data_exposed_s += shown_s;
         out->sent_bytes += (layout->shard == 0 ? 2 * sent : sent + across) * layout->gradient_bytes;

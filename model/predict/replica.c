@@ -92,7 +92,10 @@ bool dl_replica_polls(const struct dl_system *system, const struct dl_framework 
 
 double dl_replica_slowdown_frac(const struct dl_system *system,
                                 const struct dl_framework *framework, const struct dl_plan *plan) {
+    const struct dl_framework_behaviour *behaviour =
+        dl_framework_behaviour_find(framework->behaviour);
     const double own = system->device->collective_slowdown_frac;
+    if (behaviour != NULL && behaviour->is_bound) return 0;
     const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
     /* Whose thread polls has its turns of the core anyway. */
     const double stop_frac =
