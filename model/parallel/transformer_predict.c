@@ -238,6 +238,15 @@ static const char *advice_of(const struct dl_transformer_parts *t) {
         m->activations_bytes / gib);
 }
 
+/* One device alone updates all parameters. */
+static const char *superlinear(const struct dl_transformer_parts *t) {
+    const struct dl_transformer_mapping *layout = &t->layout;
+    const bool sharded = layout->shard > 0 && layout->shard_ranks > 1;
+    if (!sharded && t->plan->tp * t->plan->pp * t->plan->ep <= 1) return NULL;
+    return dl_arena_printf(t->arena, "the update is sharded, a rank updates %.3g parameters",
+                           layout->updated_elements);
+}
+
 static enum dl_code finish(const struct dl_transformer_parts *t,
                            const struct dl_predict_options *options, struct dl_prediction *out,
                            struct dl_err *err) {
@@ -256,7 +265,7 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
         .evidence = &r->evidence,
         .messages_extrapolated =
             t->cell.extrapolated || t->layout.extrapolated || t->boundary.extrapolated,
-        .update_sharded = t->layout.shard > 0 && t->layout.shard_ranks > 1,
+        .superlinear = superlinear(t),
         .unknown_memory = dl_known(system->device->context_bytes) ? NULL : "runtime context",
         .advice = advice_of(t),
         .arena = t->arena};

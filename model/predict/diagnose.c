@@ -179,13 +179,8 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
                  plan->global_batch_samples, (long long)plan->dp, plan->batch_per_device_samples),
              false);
     }
-    if (d->update_sharded && p->scaling_efficiency > 1) {
-        warn(p,
-             dl_arena_printf(d->arena,
-                             "scaling efficiency above 1: the update is sharded, each rank updates "
-                             "its share only (%.3g ms)",
-                             1e3 * d->evidence->update_s),
-             false);
+    if (d->superlinear != NULL && p->scaling_efficiency > 1) {
+        warn(p, dl_arena_printf(d->arena, "scaling efficiency above 1: %s", d->superlinear), false);
     }
 }
 

@@ -17,7 +17,8 @@ struct dl_diagnosis {
     const struct dl_plan *plan;
     const struct dl_evidence *evidence;
     bool messages_extrapolated; /* outside what the links were measured for */
-    bool update_sharded;        /* a rank updates its share of the parameters only */
+    /* what may lift the scaling efficiency above 1: a clause; NULL: nothing can */
+    const char *superlinear;
     const char *unknown_memory; /* what the device's file does not give; NULL: nothing */
     const char *advice; /* for a plan that does not fit; NULL: the largest batch that does */
     struct dl_arena *arena;

@@ -381,6 +381,11 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                      .plan = &plan,
                                      .evidence = &evidence,
                                      .messages_extrapolated = any_extrapolated(&busy.exchange),
+                                     .superlinear =
+                                         replica->parts > 1
+                                             ? "kernels of a split layer and the update of its "
+                                               "part take less than their share of the whole"
+                                             : NULL,
                                      .arena = arena};
     hold(replica, &parts, at_once, &diagnosis, &p);
     DL_TRY(dl_diagnose(&diagnosis, &p, err));
