@@ -23,6 +23,8 @@ enum dl_library dl_replica_library(const struct dl_system *system,
     const char *own = cpu ? framework->cpu_library : framework->library;
     const char *name = plan->library != NULL ? plan->library : own;
     int library = 0;
+    if (name == NULL)
+        return DL_LIB_NCCL; /* a framework without CPUs; dl_plan_complete refuses it */
     while (dl_library_names[library] != NULL && strcmp(dl_library_names[library], name) != 0)
         library++;
     return (enum dl_library)library;
@@ -376,17 +378,16 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     gather_evidence(&parts, replica, &evidence);
     dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
     describe_comm(&busy.exchange, &p);
-    struct dl_diagnosis diagnosis = {.system = system,
-                                     .framework = framework,
-                                     .plan = &plan,
-                                     .evidence = &evidence,
-                                     .messages_extrapolated = any_extrapolated(&busy.exchange),
-                                     .superlinear =
-                                         replica->parts > 1
-                                             ? "kernels of a split layer and the update of its "
-                                               "part take less than their share of the whole"
-                                             : NULL,
-                                     .arena = arena};
+    struct dl_diagnosis diagnosis = {
+        .system = system,
+        .framework = framework,
+        .plan = &plan,
+        .evidence = &evidence,
+        .messages_extrapolated = any_extrapolated(&busy.exchange),
+        .superlinear = replica->parts > 1 ? "kernels of a split layer and the update of its "
+                                            "part take less than their share of the whole"
+                                          : NULL,
+        .arena = arena};
     hold(replica, &parts, at_once, &diagnosis, &p);
     DL_TRY(dl_diagnose(&diagnosis, &p, err));
     if (request->options != NULL && request->options->terms)

@@ -31,7 +31,6 @@ static double log_between(double low, double high) {
     return low * pow(high / low, check_uniform(&seed));
 }
 
-
 struct a_case {
     struct dl_system system;
     struct dl_framework framework;
