@@ -64,8 +64,8 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
     }
     dl_search_list_divisors(devices, 0, &ranks);
     /* A framework that splits no stack replicates one, unless another strategy is asked for. */
-    const bool replicates = fixed->strategy == NULL && fixed->pp <= 1 &&
-                            dl_transformer_is_stack(s->request.workload);
+    const bool replicates =
+        fixed->strategy == NULL && fixed->pp <= 1 && dl_transformer_is_stack(s->request.workload);
     for (int kind = DATA; kind < (replicates ? DATA + 1 : KINDS); kind++) {
         for (int i = 0; i < ranks.count; i++) {
             const int64_t parts = ranks.value[i], replicas = devices / parts;
