@@ -104,6 +104,10 @@ enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *re
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err);
+/* F-FW-IDEAL: the piece (its bytes at most the request's total) that moves gradients at the least
+ * time per byte, by the libraries that the devices have or by way of servers. */
+enum dl_code dl_gradient_sync_cheapest(const struct dl_gradient_sync_request *request,
+                                       struct dl_message *out, struct dl_err *err);
 /* Time [s] to stream `bytes` read plus written on the device: local copies and casts.
  * F-KERNEL-STREAM. */
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,

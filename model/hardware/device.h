@@ -28,8 +28,8 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
 
 struct dl_device {
     const char *name, *summary;
-    const char *source; /* key of data/SOURCES.md for numbers without their own */
-    int kind;           /* enum dl_device_kind */
+    const char *source;                  /* key of data/SOURCES.md for numbers without their own */
+    int kind;                            /* enum dl_device_kind */
     const char *vendor, *architecture;   /* "nvidia", "volta" */
     double memory_bytes;                 /* capacity */
     double memory_bandwidth_bytes_per_s; /* datasheet */

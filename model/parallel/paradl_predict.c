@@ -21,7 +21,7 @@ static struct dl_paradl_link link_over(const struct dl_system *system, int64_t s
                                          : link_of(&system->intra, system->has_intra);
 }
 
-static enum dl_code fill_layers(const struct dl_strategy_request *r, enum dl_split_kind kind,
+static enum dl_code fill_layers(const struct dl_predict_request *r, enum dl_split_kind kind,
                                 int64_t parts, struct dl_paradl_layer *layers, struct dl_err *err) {
     const struct dl_workload *workload = r->workload;
     const double samples = r->plan->batch_per_device_samples * (double)parts;
@@ -49,7 +49,7 @@ static enum dl_code fill_layers(const struct dl_strategy_request *r, enum dl_spl
     return DL_OK;
 }
 
-enum dl_code dl_paradl_predict(const struct dl_strategy_request *r, enum dl_split_kind kind,
+enum dl_code dl_paradl_predict(const struct dl_predict_request *r, enum dl_split_kind kind,
                                int64_t parts, struct dl_prediction *out, struct dl_err *err) {
     const struct dl_plan *plan = r->plan;
     if (kind == DL_SPLIT_SPATIAL) {

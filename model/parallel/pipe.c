@@ -5,12 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/framework/input.h"
 #include "model/predict/memory.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/parallel/pipeline.h"
 #include "model/predict/replica.h"
-#include "model/base/stats.h"
 
 double dl_pipe_virtual_stages(const struct dl_plan *plan) {
     if (plan->schedule != DL_INTERLEAVED) return 1;
@@ -19,7 +17,7 @@ double dl_pipe_virtual_stages(const struct dl_plan *plan) {
 
 /* One micro-batch through layers [from, to), both ways, with the host's part where it is slower
  * than the device. */
-static void add_part(const struct dl_strategy_request *r, const struct dl_cost *cost, int from,
+static void add_part(const struct dl_predict_request *r, const struct dl_cost *cost, int from,
                      int to, double *compute_s, double *step_s) {
     const struct dl_device *device = r->system->device;
     const struct dl_framework *framework = r->framework;
@@ -38,7 +36,7 @@ static void add_part(const struct dl_strategy_request *r, const struct dl_cost *
                     launches * fmax(framework->host.dispatch_s, launch_s) * scale);
 }
 
-void dl_pipe_layer_steps(const struct dl_strategy_request *request, const struct dl_cost *cost,
+void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct dl_cost *cost,
                          double *step_s) {
     for (int i = 0; i < request->workload->layer_count; i++) {
         double compute_s = 0;
@@ -57,12 +55,12 @@ enum dl_code dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena, struct dl_e
     return all ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
-void dl_pipe_split(struct dl_pipe *p, const struct dl_strategy_request *request,
+void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
                    const struct dl_cost *cost) {
     const struct dl_layer *layers = request->workload->layers;
     double most = 0, all = 0;
     p->slowest = 0;
-    p->border_elements = p->forward_s = p->backward_s = 0;
+    p->boundary_elements = p->forward_s = p->backward_s = 0;
     for (int s = 0; s < p->stages; s++) p->step_s[s] = p->compute_s[s] = p->parameters[s] = 0;
     for (int k = 0; k < p->parts; k++) { /* part k is on device k mod stages */
         const int stage = k % p->stages;
@@ -71,7 +69,7 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_strategy_request *request,
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             if (layers[i].tied_to < 0) p->parameters[stage] += layers[i].parameter_elements;
         }
-        if (k > 0) p->border_elements = fmax(p->border_elements, p->cut_elements[p->first[k]]);
+        if (k > 0) p->boundary_elements = fmax(p->boundary_elements, p->cut_elements[p->first[k]]);
     }
     for (int s = 0; s < p->stages; s++) {
         if (p->step_s[s] > p->step_s[p->slowest]) p->slowest = s;
@@ -113,7 +111,7 @@ static struct dl_workload stage_workload(const struct dl_pipe *p, int stage,
 
 void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,
                     const char **unknown, double *samples_max) {
-    const struct dl_strategy_request *r = p->request;
+    const struct dl_predict_request *r = p->request;
     out->total_bytes = -1;
     double samples = HUGE_VAL;
     for (int s = 0; s < p->stages; s++) {
@@ -128,12 +126,12 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
         dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, &m,
                           unknown);
         const double stash = versions * own.parameters * dl_memory_weight_bytes(plan.precision);
-        const double borders =
+        const double boundaries =
             4 * p->cut_elements[p->first[s]] * plan.micro_batch_samples *
             dl_precision_bytes(plan.precision); /* in and out, activation and gradient */
         m.weights_bytes += stash;
-        m.buffers_bytes += borders;
-        m.total_bytes += (stash + borders) / (1 - r->framework->memory.fragmentation_frac);
+        m.buffers_bytes += boundaries;
+        m.total_bytes += (stash + boundaries) / (1 - r->framework->memory.fragmentation_frac);
         /* samples held at once */
         const double most =
             samples_max != NULL ? dl_memory_max_batch(r->system, &own, r->framework, &plan) : NAN;
@@ -148,7 +146,7 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
 static enum dl_code put_message(struct dl_pipe *p, const char *name,
                                 struct dl_collective_request wanted, double count,
                                 double *duration_s, struct dl_err *err) {
-    const struct dl_strategy_request *r = p->request;
+    const struct dl_predict_request *r = p->request;
     wanted.library = dl_replica_library(r->system, r->framework, &p->plan);
     wanted.flows_per_adapter = 1;
     struct dl_collective_time t;
@@ -175,12 +173,12 @@ static enum dl_code put_message(struct dl_pipe *p, const char *name,
     return DL_OK;
 }
 
-/* Activations between stages (the largest border sets the pace), and gradients of each stage among
- * its replicas. Returns the seconds that nothing hides: filling and draining the pipeline, and what
- * an all-reduce takes beyond the cool-down. */
+/* Activations between stages (the largest boundary sets the pace), and gradients of each stage
+ * among its replicas. Returns the seconds that nothing hides: filling and draining the pipeline,
+ * and what an all-reduce takes beyond the cool-down. */
 static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *exposed_s,
                                 struct dl_err *err) {
-    const struct dl_strategy_request *r = p->request;
+    const struct dl_predict_request *r = p->request;
     const double v = dl_pipe_virtual_stages(&p->plan),
                  width = dl_precision_bytes(p->plan.precision);
     const int64_t replicas = p->plan.dp > 1 ? p->plan.dp : 1;
@@ -188,17 +186,17 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
     *comm_s = *exposed_s = 0;
     if (p->stages > 1) {
         const double count = 2 * v * p->micro_batches;
-        /* stages fill nodes: one border of a pipeline leaves a node */
+        /* stages fill nodes: one boundary of a pipeline leaves a node */
         const bool between = p->plan.pp > p->plan.devices_per_node;
         const struct dl_collective_request one = {.op = DL_COLL_P2P,
-                                                  .bytes = p->border_elements *
+                                                  .bytes = p->boundary_elements *
                                                            p->plan.micro_batch_samples * width,
                                                   .nodes = between ? 2 : 1,
                                                   .ranks_per_node = between ? 1 : 2};
         DL_TRY(put_message(p, "activations and gradients between stages", one, count, comm_s, err));
         const double p2p_s = *comm_s / count;
         const double steps = p->plan.schedule == DL_ASYNC ? 0 : 2 * (p->parts - 1);
-        /* a border slower than the stage itself */
+        /* a boundary slower than the stage itself */
         const double late_s = fmax(0, 2 * v * p2p_s - p->step_max_s);
         *exposed_s = steps * p2p_s + p->micro_batches * late_s;
     }
@@ -226,43 +224,21 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
     return DL_OK;
 }
 
-enum dl_code dl_pipe_compose(struct dl_pipe *p, struct dl_prediction *out, struct dl_err *err) {
-    double exposed_s;
-    DL_TRY(communicate(p, &out->comm_s, &exposed_s, err));
-    const struct dl_strategy_request *r = p->request;
-    const double devices = (double)(p->plan.nodes * p->plan.devices_per_node);
-    out->forward_s = p->micro_batches * p->forward_s;
-    out->backward_s = p->micro_batches * p->backward_s;
-    out->update_s = p->update_s;
-    out->compute_s = out->forward_s + out->backward_s + out->update_s;
-    out->bubble_s = p->step_max_s * dl_pipeline_bubble_steps(p->plan.schedule, p->stages,
-                                                             dl_pipe_virtual_stages(&p->plan));
-    out->exposed_comm_s = exposed_s;
-    for (int m = 0; m < p->message_count; m++) {
-        out->comm_bytes += p->messages[m].bytes;
-        out->comm_algorithm = p->messages[m].algorithm;
-        out->comm_protocol = p->messages[m].protocol;
-    }
-    out->comm_s = fmax(out->comm_s, exposed_s);
-    out->comm_messages = p->message_count;
-    out->overhead_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
-                      r->framework->host.iteration_s;
-    if (devices > 1 && dl_known(r->system->jitter_frac)) {
-        out->straggler_s =
-            r->system->jitter_frac * dl_normal_expected_max(devices) * out->compute_s;
-        out->overhead_s += out->straggler_s;
-    }
+enum dl_code dl_pipe_evidence(struct dl_pipe *p, struct dl_evidence *e, struct dl_err *err) {
+    const struct dl_predict_request *r = p->request;
+    memset(e, 0, sizeof *e);
+    DL_TRY(communicate(p, &e->comm_s, &e->exposed_comm_s, err));
+    e->comm_s = fmax(e->comm_s, e->exposed_comm_s);
+    e->forward_s = p->micro_batches * p->forward_s;
+    e->backward_s = p->micro_batches * p->backward_s;
+    e->update_s = p->update_s;
+    e->bubble_s = p->step_max_s * dl_pipeline_bubble_steps(p->plan.schedule, p->stages,
+                                                           dl_pipe_virtual_stages(&p->plan));
+    e->host_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
+                r->framework->host.iteration_s;
+    e->straggler_frac = dl_straggler_frac(r->system, r->framework, &p->plan);
     const struct dl_input_time input =
         dl_input_compute(r->system, r->workload, r->framework, &p->plan);
-    const double step_s = out->compute_s + out->exposed_comm_s + out->bubble_s + out->overhead_s;
-    out->input_s = input.pipeline_s + input.feed_s;
-    out->exposed_input_s = input.feed_s + (r->framework->input.prefetch_batches > 0
-                                               ? fmax(0, input.pipeline_s - step_s)
-                                               : input.pipeline_s);
-    out->iteration_s = step_s + out->exposed_input_s;
-    out->throughput_samples_per_s = p->plan.global_batch_samples / out->iteration_s;
-    const double samples =
-        p->plan.dataset_samples > 0 ? p->plan.dataset_samples : r->workload->epoch_samples;
-    out->epoch_s = samples / out->throughput_samples_per_s;
+    dl_compose_input(&input, r->framework, 0, e);
     return DL_OK;
 }

@@ -1,7 +1,7 @@
 /* pipe.h - one pipeline in parts, for who predicts it whole (st_pipeline.c) and for tables of many
  * (search_pipes.c): the same numbers either way. F-PIPE-GPIPE.
  *
- *   cost of every layer for one micro-batch -> dl_pipe_split() -> dl_pipe_compose(),
+ *   cost of every layer for one micro-batch -> dl_pipe_split() -> dl_pipe_evidence(),
  * dl_pipe_memory() of each plan with this split
  */
 #ifndef DL_MODEL_PARALLEL_PIPE_H
@@ -10,6 +10,7 @@
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 #include "model/parallel/strategy.h"
+#include "model/predict/compose.h"
 
 struct dl_pipe {
     /* of the split: stages x virtual stages, one size of micro-batch */
@@ -18,13 +19,13 @@ struct dl_pipe {
     /* of each stage: one micro-batch forward and backward, with and without host stalls */
     double *step_s, *compute_s;
     double *parameters;         /* elements of each stage */
-    const double *cut_elements; /* of one sample, across each border between layers */
+    const double *cut_elements; /* of one sample, across each boundary between layers */
     int slowest;
-    double step_max_s, border_elements; /* the largest border between parts */
-    double forward_s, backward_s;       /* of the slowest stage, one micro-batch */
-    double update_s;                    /* of the stage with the most parameters */
+    double step_max_s, boundary_elements; /* the largest between parts */
+    double forward_s, backward_s;         /* of the slowest stage, one micro-batch */
+    double update_s;                      /* of the stage with the most parameters */
     /* of a plan */
-    const struct dl_strategy_request *request;
+    const struct dl_predict_request *request;
     struct dl_plan plan; /* complete; micro_batch_samples > 0 */
     double micro_batches;
     struct dl_message *messages;
@@ -34,18 +35,18 @@ struct dl_pipe {
 double dl_pipe_virtual_stages(const struct dl_plan *plan);
 
 /* Host and device seconds of each layer, one micro-batch: what is balanced. */
-void dl_pipe_layer_steps(const struct dl_strategy_request *request, const struct dl_cost *cost,
+void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct dl_cost *cost,
                          double *step_s);
 
 /* Room for the split's arrays; stages and parts are set. */
 enum dl_code dl_pipe_room(struct dl_pipe *pipe, struct dl_arena *arena, struct dl_err *err);
 
 /* Fills what belongs to the split; first and cut_elements are filled. */
-void dl_pipe_split(struct dl_pipe *pipe, const struct dl_strategy_request *request,
+void dl_pipe_split(struct dl_pipe *pipe, const struct dl_predict_request *request,
                    const struct dl_cost *cost);
 
-/* Messages, and the terms of an iteration: all but memory, bottleneck, interval and warnings. */
-enum dl_code dl_pipe_compose(struct dl_pipe *pipe, struct dl_prediction *out, struct dl_err *err);
+/* Messages, and what an iteration is made of, but for the causes of its parts. */
+enum dl_code dl_pipe_evidence(struct dl_pipe *pipe, struct dl_evidence *out, struct dl_err *err);
 
 /* Memory of the fullest device. layers: room for the network's. unknown, samples_max (samples per
  * device at which it is full; NAN: unknown) may be NULL. */

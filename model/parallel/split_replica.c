@@ -26,7 +26,7 @@ struct talk {
 };
 
 static enum dl_library find_library(const struct walk *w, int own) {
-    const struct dl_strategy_request *r = w->replica->request;
+    const struct dl_predict_request *r = w->replica->request;
     const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
     const int library = cpu || r->plan->library != NULL ? -1 : own;
     return library >= 0 ? (enum dl_library)library
@@ -48,7 +48,7 @@ static double host_passes(enum dl_collective_op op) {
 
 static enum dl_code time_message(const struct walk *w, const struct talk *talk,
                                  struct dl_message *out, struct dl_err *err) {
-    const struct dl_strategy_request *r = w->replica->request;
+    const struct dl_predict_request *r = w->replica->request;
     const struct dl_framework *framework = r->framework;
     const struct dl_plan *plan = r->plan;
     const enum dl_library library = find_library(w, talk->library);
@@ -228,7 +228,7 @@ static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct 
  * through their hosts. */
 static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     struct dl_replica *replica = w->replica;
-    const struct dl_strategy_request *r = replica->request;
+    const struct dl_predict_request *r = replica->request;
     const double bytes = replica->samples * r->workload->input_bytes_per_sample;
     if (!r->framework->activations.leader_input || !dl_known(bytes)) return DL_OK;
     const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
@@ -271,7 +271,7 @@ static enum dl_code detach(struct dl_workload *local, const bool *is_split, stru
 
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
                                     struct dl_err *err) {
-    const struct dl_strategy_request *r = replica->request;
+    const struct dl_predict_request *r = replica->request;
     struct walk w = {.replica = replica,
                      .split = split,
                      .whole = r->workload,
@@ -303,12 +303,11 @@ static enum dl_code make_split(const struct dl_workload *workload,
                          ? (int)framework->activations.spatial_dims
                          : DL_DIMS;
     if (dl_split_grid(workload, (double)parts, dims, out->grid)) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE,
-                   "--spatial %lld: no grid of as many parts fits the layers of %s",
+    return dl_fail(err, DL_ERR_USAGE, "--sp %lld: no grid of as many parts fits the layers of %s",
                    (long long)parts, workload->name);
 }
 
-enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
+enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
                                       enum dl_split_kind kind, int64_t parts,
                                       struct dl_replica *out, struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
@@ -320,7 +319,6 @@ enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
         .parts = (double)parts,
         .exchange = plan->dp > 1,
     };
-    if (parts <= 1) return DL_OK;
     struct dl_split split;
     DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
     if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
@@ -331,7 +329,7 @@ enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
     return dl_split_replica_split(out, &split, err);
 }
 
-enum dl_code dl_split_replica_predict(const struct dl_strategy_request *request,
+enum dl_code dl_split_replica_predict(const struct dl_predict_request *request,
                                       enum dl_split_kind kind, int64_t parts,
                                       struct dl_prediction *out, struct dl_err *err) {
     if (request->plan->assume == DL_ASSUME_PARADL)
@@ -344,9 +342,9 @@ enum dl_code dl_split_replica_predict(const struct dl_strategy_request *request,
 enum dl_code dl_split_replica_check(const struct dl_workload *workload,
                                     const struct dl_framework *framework, enum dl_split_kind kind,
                                     int64_t parts, const struct dl_plan *plan, struct dl_err *err) {
-    static const char *const options[] = {"tp", "tp", "spatial"}, *const things[] = {
-                                                                      "filters", "input channels",
-                                                                      "positions"};
+    static const char *const options[] = {"tp", "tp", "sp"}, *const things[] = {"filters",
+                                                                                "input channels",
+                                                                                "positions"};
     if (plan->sequence_parallel)
         return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
     if (plan->micro_batch_samples > 0) {

@@ -16,6 +16,7 @@
 #ifndef DL_MODEL_PARALLEL_SPLIT_REPLICA_H
 #define DL_MODEL_PARALLEL_SPLIT_REPLICA_H
 
+#include "model/parallel/strategy.h"
 #include "model/predict/replica.h"
 #include "model/parallel/split.h"
 
@@ -24,20 +25,19 @@
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
                                     struct dl_err *err);
 
-/* A replica of `parts` devices for the plan of the request, split by `kind`; parts = 1: a device of
- * its own. */
-enum dl_code dl_split_replica_replica(const struct dl_strategy_request *request,
+/* A replica of `parts` devices for the plan of the request, split by `kind`; at least 2. */
+enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
                                       enum dl_split_kind kind, int64_t parts,
                                       struct dl_replica *out, struct dl_err *err);
 
 /* The whole prediction of a strategy that splits layers by `kind` over `parts` devices: one replica
- * of parts devices, dp of them. parts = 1 is data parallelism. */
-enum dl_code dl_split_replica_predict(const struct dl_strategy_request *request,
+ * of parts devices, dp of them. */
+enum dl_code dl_split_replica_predict(const struct dl_predict_request *request,
                                       enum dl_split_kind kind, int64_t parts,
                                       struct dl_prediction *out, struct dl_err *err);
 
 /* The same under ParaDL's assumptions (plan->assume), F-PARADL: data, filter and channel. */
-enum dl_code dl_paradl_predict(const struct dl_strategy_request *request, enum dl_split_kind kind,
+enum dl_code dl_paradl_predict(const struct dl_predict_request *request, enum dl_split_kind kind,
                                int64_t parts, struct dl_prediction *out, struct dl_err *err);
 
 /* Refuses more parts than the layers allow, with the layer and the nearest number that is possible.

@@ -1,6 +1,5 @@
 /* st_data.c - data parallelism: every device is a replica of its own. */
 #include "model/parallel/split_replica.h"
-#include "model/framework/shared_host.h"
 
 static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan,
@@ -18,28 +17,18 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
     return DL_OK;
 }
 
-static enum dl_code predict(const struct dl_strategy_request *request, struct dl_prediction *out,
+static enum dl_code predict(const struct dl_predict_request *request, struct dl_prediction *out,
                             struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
     if (plan->assume == DL_ASSUME_PARADL)
         return dl_paradl_predict(request, DL_SPLIT_FILTER, 1, out, err);
-    const struct dl_replica replica = {
-        .request = request,
-        .workload = request->workload,
-        .plan = *plan,
-        /* the fullest device sets the pace */
-        .samples = ceil(plan->batch_per_device_samples - 1e-9),
-        .parts = 1,
-        /* Parameter servers on cores that carry their messages cost one worker as much. */
-        .exchange = plan->nodes * plan->devices_per_node > 1 ||
-                    (request->framework->sync.messages.servers_colocated &&
-                     dl_shared_host_carries(request->system)),
-    };
+    const struct dl_replica replica = dl_replica_of_device(request);
     return dl_replica_predict(&replica, out, err);
 }
 
 const struct dl_strategy dl_st_data = {
     .name = "data",
+    .way = DL_WAY_DATA,
     .summary =
         "every device holds the whole network and a share of the batch; gradients are summed",
     .axes = DL_AXIS_DP,

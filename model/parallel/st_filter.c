@@ -17,18 +17,19 @@ static enum dl_code check_channel(const struct dl_system *system,
     return dl_split_replica_check(workload, framework, DL_SPLIT_CHANNEL, plan->tp, plan, err);
 }
 
-static enum dl_code predict_filter(const struct dl_strategy_request *request,
+static enum dl_code predict_filter(const struct dl_predict_request *request,
                                    struct dl_prediction *out, struct dl_err *err) {
     return dl_split_replica_predict(request, DL_SPLIT_FILTER, request->plan->tp, out, err);
 }
 
-static enum dl_code predict_channel(const struct dl_strategy_request *request,
+static enum dl_code predict_channel(const struct dl_predict_request *request,
                                     struct dl_prediction *out, struct dl_err *err) {
     return dl_split_replica_predict(request, DL_SPLIT_CHANNEL, request->plan->tp, out, err);
 }
 
 const struct dl_strategy dl_st_filter = {
     .name = "filter",
+    .way = DL_WAY_IMAGE,
     .summary = "every device computes some of each layer's filters; activations are gathered",
     .axes = DL_AXIS_TP,
     .check = check_filter,
@@ -37,6 +38,7 @@ const struct dl_strategy dl_st_filter = {
 
 const struct dl_strategy dl_st_channel = {
     .name = "channel",
+    .way = DL_WAY_IMAGE,
     .summary = "every device holds some input channels of each layer; activations are summed",
     .axes = DL_AXIS_TP,
     .check = check_channel,
@@ -45,6 +47,7 @@ const struct dl_strategy dl_st_channel = {
 
 const struct dl_strategy dl_st_data_filter = {
     .name = "data+filter",
+    .way = DL_WAY_IMAGE,
     .summary = "filter inside a node, data across nodes",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,
@@ -54,6 +57,7 @@ const struct dl_strategy dl_st_data_filter = {
 
 const struct dl_strategy dl_st_data_channel = {
     .name = "data+channel",
+    .way = DL_WAY_IMAGE,
     .summary = "channel inside a node, data across nodes",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,

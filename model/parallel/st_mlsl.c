@@ -24,10 +24,10 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
     return dl_split_replica_check(workload, framework, DL_SPLIT_FILTER, plan->tp, plan, err);
 }
 
-static enum dl_code predict(const struct dl_strategy_request *request, struct dl_prediction *out,
+static enum dl_code predict(const struct dl_predict_request *request, struct dl_prediction *out,
                             struct dl_err *err) {
     struct dl_framework framework = *request->framework;
-    struct dl_strategy_request own = *request;
+    struct dl_predict_request own = *request;
     framework.activations.filter_backward = DL_FILTER_REDUCE_SCATTER;
     own.framework = &framework;
     return dl_split_replica_predict(&own, DL_SPLIT_FILTER, request->plan->tp, out, err);
@@ -35,6 +35,7 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
 
 const struct dl_strategy dl_st_mlsl_hybrid = {
     .name = "mlsl-hybrid",
+    .way = DL_WAY_IMAGE,
     .summary = "model parallel inside a node, data parallel across nodes, on CPUs",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,

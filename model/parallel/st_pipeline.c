@@ -5,8 +5,9 @@
 
 #include "model/parallel/pipe.h"
 #include "model/parallel/pipeline.h"
+#include "model/predict/diagnose.h"
+#include "model/predict/memory.h"
 #include "model/predict/prediction_parts.h"
-#include "model/predict/replica.h"
 
 struct pipe {
     struct dl_pipe p;
@@ -64,7 +65,7 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
 
 static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
     struct dl_pipe *p = &pipe->p;
-    const struct dl_strategy_request *r = p->request;
+    const struct dl_predict_request *r = p->request;
     const int layers = r->workload->layer_count;
     double *step_s = dl_arena_alloc(r->arena, (size_t)layers, sizeof *step_s);
     double *cuts = dl_arena_alloc(r->arena, (size_t)layers + 1, sizeof *cuts);
@@ -82,8 +83,8 @@ static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
     return DL_OK;
 }
 
-/* Costs of the slowest device over the iteration, for the judge and `explain`: others wait for it.
- * The update is that of the device with the most parameters, which need not be the same one
+/* Costs of the slowest device over the iteration, for the diagnosis and `explain`: others wait for
+ * it. The update is that of the device with the most parameters, which need not be the same one
  * (F-PARADL: max WU). */
 static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, struct dl_err *err) {
     const struct dl_pipe *p = &pipe->p;
@@ -102,63 +103,92 @@ static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, s
     return DL_OK;
 }
 
-static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, struct dl_err *err) {
-    struct dl_pipe *p = &pipe->p;
-    const struct dl_strategy_request *r = p->request;
-    struct dl_cost cost;
-    double single_s = 0;
-    DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
-                           p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
-    DL_TRY(balance(pipe, err));
-    DL_TRY(slowest_cost(pipe, &cost, err));
-    for (int s = 0; s < p->stages; s++) single_s += p->step_s[s] * p->micro_batches;
-    struct dl_prediction result = {0};
-    DL_TRY(dl_pipe_compose(p, &result, err));
-    result.scaling_efficiency =
-        (single_s + pipe->cost.update.time_s) / p->stages / result.iteration_s;
-    const char *unknown_memory = NULL;
-    struct dl_layer *layers =
-        dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
-    struct dl_timeline t = {.period_s = result.iteration_s,
-                            .comm_s = result.comm_s,
+static void describe_comm(const struct dl_pipe *p, struct dl_prediction *out) {
+    for (int m = 0; m < p->message_count; m++) {
+        out->comm_bytes += p->messages[m].bytes;
+        out->comm_algorithm = p->messages[m].algorithm;
+        out->comm_protocol = p->messages[m].protocol;
+    }
+    out->comm_messages = p->message_count;
+}
+
+/* One device that computes a device's share of the pipeline's samples. */
+static double alone_s(const struct pipe *pipe) {
+    const struct dl_pipe *p = &pipe->p;
+    const struct dl_framework *framework = p->request->framework;
+    double step_s = pipe->cost.update.time_s + framework->host.iteration_s;
+    for (int s = 0; s < p->stages; s++) step_s += p->step_s[s] * p->micro_batches;
+    struct dl_plan one = p->plan;
+    one.nodes = one.devices_per_node = 1;
+    one.batch_per_device_samples *= p->stages;
+    const struct dl_input_time input =
+        dl_input_compute(p->request->system, p->request->workload, framework, &one);
+    return (step_s + dl_compose_exposed_input_s(input.pipeline_s, input.feed_s,
+                                                framework->input.prefetch_batches > 0, step_s)) /
+           p->stages;
+}
+
+/* Layers have no place on a common timeline: `explain` shows them without. */
+static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
+                            struct dl_prediction *out, struct dl_err *err) {
+    const struct dl_pipe *p = &pipe->p;
+    const struct dl_predict_request *r = p->request;
+    struct dl_timeline t = {.period_s = out->iteration_s,
+                            .comm_s = out->comm_s,
                             .update_start_s = NAN,
                             .sync = {.messages = p->messages, .message_count = p->message_count}};
     t.forward_start_s = t.backward_start_s =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof(double));
-    if (layers == NULL || t.forward_start_s == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    dl_pipe_memory(p, layers, &result.memory, &unknown_memory, &result.max_batch_samples);
-    result.fits = !dl_known(result.memory.capacity_bytes) ||
-                  result.memory.total_bytes <= result.memory.capacity_bytes;
+    if (t.forward_start_s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < r->workload->layer_count; i++) t.forward_start_s[i] = NAN;
     const struct dl_parts parts = {.system = r->system,
                                    .workload = r->workload,
                                    .framework = r->framework,
                                    .plan = &p->plan,
-                                   .cost = &cost,
+                                   .cost = cost,
                                    .with_comm = &t,
                                    .without_comm = &t,
                                    .arena = r->arena};
-    dl_diagnose_bottleneck(&parts, &result);
-    dl_diagnose_interval(&parts, &result);
-    DL_TRY(dl_diagnose_warnings(&parts, unknown_memory, &result, err));
-    if (r->options != NULL && r->options->terms) DL_TRY(dl_explain_terms(&parts, &result, err));
+    return dl_explain_terms(&parts, out, err);
+}
+
+static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, struct dl_err *err) {
+    struct dl_pipe *p = &pipe->p;
+    const struct dl_predict_request *r = p->request;
+    struct dl_cost cost;
+    struct dl_evidence evidence;
+    DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
+                           p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
+    DL_TRY(balance(pipe, err));
+    DL_TRY(slowest_cost(pipe, &cost, err));
+    DL_TRY(dl_pipe_evidence(p, &evidence, err));
+    dl_evidence_of_cost(&cost, r->workload->layer_count, 1, &evidence);
+    dl_evidence_of_messages(p->messages, p->message_count, false, &evidence);
+    struct dl_prediction result = {0};
+    dl_compose(&evidence, r->workload, &p->plan, alone_s(pipe), &result);
+    describe_comm(p, &result);
+    struct dl_layer *layers =
+        dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_diagnosis diagnosis = {.system = r->system,
+                                     .framework = r->framework,
+                                     .plan = &p->plan,
+                                     .evidence = &evidence,
+                                     .arena = r->arena};
+    for (int m = 0; m < p->message_count; m++)
+        diagnosis.messages_extrapolated =
+            diagnosis.messages_extrapolated || p->messages[m].extrapolated;
+    dl_pipe_memory(p, layers, &result.memory, &diagnosis.unknown_memory, &result.max_batch_samples);
+    result.fits = dl_memory_fits(&result.memory);
+    DL_TRY(dl_diagnose(&diagnosis, &result, err));
+    if (r->options != NULL && r->options->terms) DL_TRY(explain(pipe, &cost, &result, err));
     *out = result;
     return DL_OK;
 }
 
-static enum dl_code predict(const struct dl_strategy_request *request, struct dl_prediction *out,
+static enum dl_code predict(const struct dl_predict_request *request, struct dl_prediction *out,
                             struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
-    if (plan->pp <= 1 && plan->micro_batch_samples <= 0) { /* replicas of one device each */
-        const struct dl_replica replica = {.request = request,
-                                           .workload = request->workload,
-                                           .plan = *plan,
-                                           .samples = plan->batch_per_device_samples,
-                                           .parts = 1,
-                                           .exchange = plan->dp > 1};
-        return dl_replica_predict(&replica, out, err);
-    }
     struct pipe pipe = {.p = {.request = request,
                               .plan = *plan,
                               .stages = (int)plan->pp,
@@ -171,6 +201,7 @@ static enum dl_code predict(const struct dl_strategy_request *request, struct dl
 
 const struct dl_strategy dl_st_pipeline = {
     .name = "pipeline",
+    .way = DL_WAY_STAGES,
     .summary = "every device holds some consecutive layers; micro-batches flow through",
     .axes = DL_AXIS_PP,
     .check = check,
@@ -179,6 +210,7 @@ const struct dl_strategy dl_st_pipeline = {
 
 const struct dl_strategy dl_st_data_pipeline = {
     .name = "data+pipeline",
+    .way = DL_WAY_STAGES,
     .summary = "pipeline inside a group, data across groups",
     .axes = DL_AXIS_DP | DL_AXIS_PP,
     .inside = DL_AXIS_PP,

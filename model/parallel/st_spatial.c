@@ -9,13 +9,14 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
     return dl_split_replica_check(workload, framework, DL_SPLIT_SPATIAL, plan->sp, plan, err);
 }
 
-static enum dl_code predict(const struct dl_strategy_request *request, struct dl_prediction *out,
+static enum dl_code predict(const struct dl_predict_request *request, struct dl_prediction *out,
                             struct dl_err *err) {
     return dl_split_replica_predict(request, DL_SPLIT_SPATIAL, request->plan->sp, out, err);
 }
 
 const struct dl_strategy dl_st_spatial = {
     .name = "spatial",
+    .way = DL_WAY_IMAGE,
     .summary = "every device holds all filters and a part of each image; halos are exchanged",
     .axes = DL_AXIS_SP,
     .check = check,
@@ -24,6 +25,7 @@ const struct dl_strategy dl_st_spatial = {
 
 const struct dl_strategy dl_st_data_spatial = {
     .name = "data+spatial",
+    .way = DL_WAY_IMAGE,
     .summary = "spatial inside a node, data across nodes",
     .axes = DL_AXIS_DP | DL_AXIS_SP,
     .inside = DL_AXIS_SP,

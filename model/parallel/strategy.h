@@ -12,17 +12,18 @@
 
 enum dl_axis { DL_AXIS_DP = 1, DL_AXIS_TP = 2, DL_AXIS_PP = 4, DL_AXIS_SP = 8, DL_AXIS_EP = 16 };
 
-struct dl_strategy_request {
-    const struct dl_system *system;
-    const struct dl_workload *workload;
-    const struct dl_framework *framework;
-    const struct dl_plan *plan;               /* complete */
-    const struct dl_predict_options *options; /* NULL: the defaults */
-    struct dl_arena *arena;
+/* By which means a strategy splits, which decides how its plans are simulated (canonical.h). */
+enum dl_split_way {
+    DL_WAY_DATA,        /* nothing but the batch */
+    DL_WAY_IMAGE,       /* images, filters or channels within layers: split_replica.h */
+    DL_WAY_STAGES,      /* consecutive layers: pipe.h */
+    DL_WAY_TRANSFORMER, /* a stack of equal layers, states: transformer.h */
 };
 
 struct dl_strategy {
     const char *name, *summary;
+    enum dl_split_way way;
+    int shard;     /* ZeRO stage that the name implies; 0: as --zero says */
     unsigned axes; /* enum dl_axis, those that may differ from 1 */
     /* the axis that fills a node when the plan leaves it open; 0: none (the first of `axes` takes
      * all) */
@@ -33,7 +34,7 @@ struct dl_strategy {
                           const struct dl_framework *framework, const struct dl_plan *plan,
                           struct dl_err *err);
     /* NULL: this version cannot predict it. */
-    enum dl_code (*predict)(const struct dl_strategy_request *request, struct dl_prediction *out,
+    enum dl_code (*predict)(const struct dl_predict_request *request, struct dl_prediction *out,
                             struct dl_err *err);
 };
 

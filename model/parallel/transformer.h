@@ -18,7 +18,7 @@
 #define DL_MODEL_PARALLEL_TRANSFORMER_H
 
 #include "model/collective/collective.h"
-#include "model/predict/predict.h"
+#include "model/predict/compose.h"
 
 enum dl_transformer_part {
     DL_TRANSFORMER_BEFORE,
@@ -63,6 +63,8 @@ struct dl_transformer {
     enum dl_optimizer optimizer;
     enum dl_library library;
     double compute_scale; /* 0: 1 */
+    /* what input depends on: the global batch, the dataset, decoding; the split is not read */
+    struct dl_plan input;
     /* before, one of the body, the last of the body, after */
     struct dl_transformer_layer *layers;
     int layer_count;
@@ -80,7 +82,6 @@ struct dl_transformer {
     bool by_tokens; /* the input is a sequence: it can be split along it */
     /* no stack: `stack` equal units of an arbitrary network, for sharded data parallelism alone */
     bool plain;
-    bool reads_storage;
 };
 
 /* DL_ERR_USAGE when the workload is no single stack of equal transformer layers and the plan splits
@@ -90,6 +91,9 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                     const struct dl_framework *framework,
                                     const struct dl_plan *plan, struct dl_arena *arena,
                                     struct dl_transformer *out, struct dl_err *err);
+
+/* Whether the workload is a single stack of equal layers with attention. */
+bool dl_transformer_is_stack(const struct dl_workload *workload);
 
 /* Sizes of the groups; tp x sp x ep x pp x dp devices, numbered with tp fastest, then sp, and then
  * as `mapping` says. */
@@ -154,7 +158,7 @@ struct dl_transformer_micro_batch {
     struct dl_transformer_pass forward[DL_TRANSFORMER_PARTS],
         backward[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
     double kept_bytes[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
-    double border_bytes; /* between stages, of one rank */
+    double boundary_bytes; /* between stages, of one rank */
     /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     struct dl_collective_time reduce, gather, scatter;
     double exchange_bytes;           /* their size */
@@ -191,7 +195,11 @@ struct dl_transformer_mapping {
     double updated_elements;                           /* parameters that a rank updates */
     double buckets;                                    /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
-    double straggle_frac; /* waiting for the slowest of all devices / compute */
+    bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
+    double before_frac;    /* of the gradients: those of what comes before the layers */
+    double straggler_frac; /* F-STRAGGLER */
+    double slowdown_frac;  /* of compute while a collective runs; F-SLOWDOWN */
+    struct dl_input_time input;
     /* weights, gradients, optimizer, workspace, buffers, context; no activations */
     struct dl_memory states[2];
     bool extrapolated;
@@ -215,13 +223,12 @@ struct dl_transformer_choice {
 };
 
 struct dl_transformer_result {
-    double iteration_s, forward_s, backward_s, update_s, compute_s, comm_s, exposed_comm_s, input_s,
-        exposed_input_s, bubble_s, overhead_s, straggler_s;
+    struct dl_evidence evidence;
+    struct dl_iteration iteration;
     /* parts of comm_s: inside layers, between stages, gradients and parameters */
-    double tensor_s, border_s, data_s;
+    double tensor_s, boundary_s, data_s;
     double data_exposed_s;
-    double comm_latency_s, comm_inter_s, comm_error_s; /* of the exposed communication */
-    double by_limit_s[3], error_s, outside_s, sent_bytes;
+    double sent_bytes;
     struct dl_memory memory;
     bool fits;
     /* whether the slowest stage has the embedding, the head */
@@ -232,7 +239,7 @@ struct dl_transformer_result {
 void dl_transformer_evaluate(const struct dl_transformer *tf,
                              const struct dl_transformer_mapping *layout,
                              const struct dl_transformer_micro_batch *cell,
-                             const struct dl_collective_time *border,
+                             const struct dl_collective_time *boundary,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out);
 
@@ -247,8 +254,7 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
                                   const struct dl_framework *framework, const struct dl_plan *plan,
                                   struct dl_err *err);
 
-struct dl_strategy_request;
-enum dl_code dl_transformer_predict(const struct dl_strategy_request *request,
+enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
                                     struct dl_prediction *out, struct dl_err *err);
 
 #endif

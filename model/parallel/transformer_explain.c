@@ -93,7 +93,7 @@ static void put_communication(struct sink *s) {
         put_collective(s, "expert all-to-all", &cell->route, cell->route_bytes, routings,
                        "F-TRANSFORMER-EXPERT");
     }
-    put_collective(s, "between stages", &t->border, cell->border_bytes,
+    put_collective(s, "between stages", &t->boundary, cell->boundary_bytes,
                    2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
     put_collective(s, layout->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
                    &reduce, layout->gradient_bytes - layout->expert_gradient_bytes, each,
@@ -181,22 +181,22 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     put(&s, "optimizer", "update", "F-UPDATE-BYTES",
         dl_arena_printf(t->arena, "%.4g parameters%s", t->layout.updated_elements,
                         t->layout.shard > 0 ? ", the rank's shard" : ""),
-        t->tf->system->device->name, r->update_s, NAN, "compute");
+        t->tf->system->device->name, p->update_s, NAN, "compute");
     put_communication(&s);
     put(&s, "exposed communication", "exposed", "F-TRANSFORMER-SHARD",
         dl_arena_printf(t->arena, "in layers=%.4g, between stages=%.4g, data=%.4g ms",
-                        1e3 * r->tensor_s, 1e3 * r->border_s, 1e3 * r->data_exposed_s),
-        "model", r->exposed_comm_s, NAN, NULL);
+                        1e3 * r->tensor_s, 1e3 * r->boundary_s, 1e3 * r->data_exposed_s),
+        "model", p->exposed_comm_s, NAN, NULL);
     put(&s, "input", "input", "F-INPUT",
         dl_arena_printf(t->arena, "%g samples x %.4g B over the host link; exposed=%.3g ms",
                         t->choice.micro_batches * t->micro_samples,
-                        t->tf->workload->input_bytes_per_sample, 1e3 * r->exposed_input_s),
-        "system file", r->input_s, NAN, NULL);
+                        t->tf->workload->input_bytes_per_sample, 1e3 * p->exposed_input_s),
+        "system file", p->input_s, NAN, NULL);
     put(&s, "pipeline bubble", "overhead", "F-TRANSFORMER-BUBBLE",
         dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
                         (long long)t->layout.split.pp, t->choice.micro_batches,
                         dl_schedule_names[t->choice.schedule]),
-        "model", r->bubble_s, NAN, NULL);
+        "model", p->bubble_s, NAN, NULL);
     put_overhead(&s, p);
     put_memory(&s, &p->memory);
     p->terms = s.terms;

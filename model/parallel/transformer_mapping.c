@@ -20,7 +20,7 @@
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 #include "model/predict/memory.h"
-#include "model/base/stats.h"
+#include "model/predict/replica.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
 
@@ -182,6 +182,41 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
     *to = sum;
 }
 
+/* F-FW-IDEAL: an all-reduce in pieces of the size that moves bytes cheapest, or by way of servers
+ * that move each byte once each way. */
+static enum dl_code bound_reduce(const struct dl_transformer *tf,
+                                 const struct dl_transformer_split *s,
+                                 struct dl_transformer_group group, double bytes,
+                                 struct dl_collective_time *out, struct dl_err *err) {
+    const struct dl_plan plan = {.nodes = s->nodes,
+                                 .devices_per_node = s->devices_per_node,
+                                 .dp = group.ranks,
+                                 .tp = group.stride,
+                                 .library = tf->input.library};
+    const struct dl_gradient_sync_request request = {.system = tf->system,
+                                                     .workload = tf->workload,
+                                                     .framework = tf->framework,
+                                                     .plan = &plan,
+                                                     .total_bytes = bytes,
+                                                     .library = tf->library};
+    struct dl_message m;
+    memset(out, 0, sizeof *out);
+    if (group.ranks <= 1) return DL_OK;
+    DL_TRY(dl_gradient_sync_cheapest(&request, &m, err));
+    const double times = m.bytes > 0 ? bytes / m.bytes : 0;
+    *out = (struct dl_collective_time){.time_s = times * m.duration_s,
+                                       .latency_s = times * m.latency_s,
+                                       .bandwidth_s = times * m.bandwidth_s,
+                                       .sigma_log = m.sigma_log,
+                                       .algorithm = m.algorithm,
+                                       .protocol = m.protocol,
+                                       .formula = m.formula,
+                                       .limit = m.limit,
+                                       .origin = m.origin,
+                                       .extrapolated = m.extrapolated};
+    return DL_OK;
+}
+
 /* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
  * gathered from those that share them out. */
 static enum dl_code sum_gradients(const struct dl_transformer *tf,
@@ -189,6 +224,7 @@ static enum dl_code sum_gradients(const struct dl_transformer *tf,
                                   struct dl_collective_time *out, struct dl_err *err) {
     struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
     const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
+    if (l->shard == 0 && l->bound) return bound_reduce(tf, &l->split, group, bytes, out, err);
     if (l->shard == 0)
         return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
     struct dl_collective_time between;
@@ -294,6 +330,9 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                            ? fmin((double)split->shard_group, out->replicas)
                            : out->replicas;
     count_parameters(tf, out);
+    const struct dl_framework_behaviour *behaviour = tf->framework->behaviour;
+    out->bound = behaviour != NULL && behaviour->is_bound;
+    out->before_frac = part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0];
     DL_TRY(exchange(tf, out, err));
     out->buckets = bucket_count(tf, out);
     const double fullest = fmax(out->parameters[0], out->parameters[1]);
@@ -302,10 +341,14 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                            out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
     out->updated_elements = shard > 0 ? shared_out(out, fullest) : fullest;
     time_update(tf, out->updated_elements, tensors, out);
-    const double devices = (double)(split->tp * split->sp * split->ep * split->pp * split->dp);
-    if (devices > 1 && dl_known(tf->system->jitter_frac) && !tf->framework->behaviour->is_bound) {
-        out->straggle_frac = tf->system->jitter_frac * dl_normal_expected_max(devices);
-    }
+    struct dl_plan plan = tf->input;
+    plan.nodes = split->nodes;
+    plan.devices_per_node = split->devices_per_node;
+    plan.batch_per_device_samples =
+        plan.global_batch_samples / (double)(split->nodes * split->devices_per_node);
+    out->straggler_frac = dl_straggler_frac(tf->system, tf->framework, &plan);
+    out->slowdown_frac = dl_replica_slowdown_frac(tf->system, tf->framework, &plan);
+    out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
     hold_states(tf, out);
     return DL_OK;
 }
@@ -316,7 +359,7 @@ enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
                                      struct dl_collective_time *out, struct dl_err *err) {
     const struct dl_transformer_split *s = &layout->split;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
-                                     cell->border_bytes, out, err));
+                                     cell->boundary_bytes, out, err));
     if (s->pp <= 1 || s->tp <= 1 || cell->split.sequence_parallel) return DL_OK;
     /* every rank sends its share; the receivers put them together */
     struct dl_collective_time gather;

@@ -232,6 +232,7 @@ static void finish_pass(const struct dl_transformer *tf, struct dl_transformer_p
                           pass->collective_count * framework->sync.collective_launch_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  most_s = fmax(device_s, host_s);
+    pass->step_s = device_s; /* below 0: what the last layer has less than the others */
     if (!(most_s > 0)) return;
     pass->step_s = most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
 }
@@ -244,7 +245,7 @@ static enum dl_code make_collectives(struct maker *m, struct dl_err *err) {
     const struct dl_transformer_group tensor = dl_transformer_group_of(split, DL_AXIS_TP),
                                       context = dl_transformer_group_of(split, DL_AXIS_SP);
     cell->exchange_bytes = m->micro_samples * tokens * tf->hidden * width;
-    cell->border_bytes = cell->exchange_bytes / (double)split->tp;
+    cell->boundary_bytes = cell->exchange_bytes / (double)split->tp;
     if (split->tp > 1 && !split->sequence_parallel) {
         DL_TRY(dl_transformer_collective(tf, split, tensor, DL_COLL_ALL_REDUCE,
                                          cell->exchange_bytes, &cell->reduce, err));

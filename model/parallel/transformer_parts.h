@@ -11,7 +11,7 @@ struct dl_transformer_parts {
     const struct dl_plan *plan;
     struct dl_transformer_micro_batch cell;
     struct dl_transformer_mapping layout;
-    struct dl_collective_time border;
+    struct dl_collective_time boundary;
     struct dl_transformer_choice choice;
     struct dl_transformer_result result;
     double micro_samples;
@@ -24,10 +24,6 @@ int dl_transformer_shard_of(const struct dl_plan *plan);
 void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_choice *out,
                               double *micro_samples_out);
 
-/* The prediction from its parts: efficiency, bottleneck, interval, warnings, terms. */
-enum dl_code dl_transformer_finish(const struct dl_transformer_parts *parts,
-                                   const struct dl_predict_options *options,
-                                   struct dl_prediction *out, struct dl_err *err);
 /* Every term of it. */
 enum dl_code dl_transformer_explain(const struct dl_transformer_parts *parts,
                                     struct dl_prediction *prediction, struct dl_err *err);

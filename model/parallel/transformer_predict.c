@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/framework/input.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer_parts.h"
+#include "model/predict/diagnose.h"
 
 /* Nearest number to `wanted` that divides `whole`, below it when two are as near. */
 static int64_t nearest_divisor(double whole, int64_t wanted) {
@@ -48,18 +48,19 @@ struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) 
 }
 
 int dl_transformer_shard_of(const struct dl_plan *plan) {
-    const char *name = plan->strategy->name;
-    return strncmp(name, "zero", 4) == 0 ? name[4] - '0' : (int)plan->shard;
+    return plan->strategy->shard > 0 ? plan->strategy->shard : (int)plan->shard;
 }
 
 void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_choice *out,
                               double *micro_samples_out) {
     const double share = plan->global_batch_samples / (double)(plan->dp * plan->ep);
+    /* at once: the rank that has most samples sets the pace */
+    const bool at_once = plan->pp <= 1 && !(plan->micro_batch_samples > 0);
     const double micro = plan->micro_batch_samples > 0 ? plan->micro_batch_samples
-                         : plan->pp > 1                ? 1
-                                                       : share;
+                         : at_once                     ? ceil(share - 1e-9)
+                                                       : 1;
     *micro_samples_out = micro;
-    *out = (struct dl_transformer_choice){.micro_batches = share / micro,
+    *out = (struct dl_transformer_choice){.micro_batches = at_once ? 1 : share / micro,
                                           .schedule = plan->schedule,
                                           .recompute = plan->recompute,
                                           .virtual_stages = plan->schedule != DL_INTERLEAVED ? 1
@@ -155,10 +156,10 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
     DL_TRY(code);
     DL_TRY(check_divides("tp", plan->tp, tf.heads, "attention heads", workload->name, err));
     if (plan->sp > 1 && !tf.by_tokens) {
-        return dl_fail(err, DL_ERR_USAGE, "--cp: the input of %s is no sequence of tokens",
+        return dl_fail(err, DL_ERR_USAGE, "--sp: the input of %s is no sequence of tokens",
                        workload->name);
     }
-    DL_TRY(check_divides("cp", plan->sp, tf.tokens, "tokens", workload->name, err));
+    DL_TRY(check_divides("sp", plan->sp, tf.tokens, "tokens", workload->name, err));
     if (plan->ep > 1 && tf.experts < 1) {
         return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
                        workload->name);
@@ -177,126 +178,24 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
     return check_batch(plan, err);
 }
 
-/* F-BOUND with the bubble of a pipeline. */
-static void diagnose_bottleneck(const struct dl_transformer_result *r, struct dl_prediction *p) {
-    if (!p->fits) {
-        p->bottleneck = DL_BOUND_CAPACITY;
-        p->bottleneck_share = 1;
-        return;
-    }
-    static const enum dl_bottleneck by_limit[] = {DL_BOUND_COMPUTE, DL_BOUND_MEMORY_BANDWIDTH,
-                                                  DL_BOUND_LATENCY};
-    int most = 0;
-    for (int i = 1; i < 3; i++) {
-        if (r->by_limit_s[i] > r->by_limit_s[most]) most = i;
-    }
-    const double intra_s = r->exposed_comm_s - r->comm_latency_s - r->comm_inter_s;
-    const enum dl_bottleneck comm = r->comm_latency_s > r->comm_inter_s + intra_s ? DL_BOUND_LATENCY
-                                    : r->comm_inter_s > intra_s                   ? DL_BOUND_INTER
-                                                                                  : DL_BOUND_INTRA;
-    const struct {
-        double seconds;
-        enum dl_bottleneck cause;
-    } parts[] = {
-        {r->compute_s, by_limit[most]},       {r->exposed_comm_s, comm},
-        {r->exposed_input_s, DL_BOUND_INPUT}, {r->bubble_s, DL_BOUND_BUBBLE},
-        {r->overhead_s, DL_BOUND_FRAMEWORK},
-    };
-    int best = 0;
-    for (int i = 1; i < 5; i++) {
-        if (parts[i].seconds > parts[best].seconds) best = i;
-    }
-    p->bottleneck = parts[best].cause;
-    p->bottleneck_share = p->iteration_s > 0 ? parts[best].seconds / p->iteration_s : 0;
-}
-
-/* F-INTERVAL with the kernels of equal layers as one: correlation 0.5 of their sum. */
-static void diagnose_interval(const struct dl_transformer *tf,
-                              const struct dl_transformer_result *r, struct dl_prediction *p) {
-    const double z80 = 1.2815515655446004, compute = sqrt(0.5) * r->error_s,
-                 residual = tf->framework->residual_sigma_log;
-    const double relative2 =
-        (compute * compute + r->comm_error_s * r->comm_error_s) / (p->iteration_s * p->iteration_s);
-    const double sigma = sqrt(relative2 + residual * residual);
-    p->iteration_low_s = p->iteration_s * exp(-z80 * sigma);
-    p->iteration_high_s = p->iteration_s * exp(z80 * sigma);
-}
-
-enum { MAX_WARNINGS = 8 };
-
-static void warn(struct dl_prediction *p, const char *text, bool extrapolates) {
-    if (text == NULL || p->warning_count >= MAX_WARNINGS) return;
-    p->warnings[p->warning_count++] = text;
-    p->extrapolated = p->extrapolated || extrapolates;
-}
-
-static enum dl_code diagnose_warnings(const struct dl_transformer_parts *t, struct dl_prediction *p,
-                                      struct dl_err *err) {
-    const struct dl_system *system = t->tf->system;
-    struct dl_arena *arena = t->arena;
-    p->warnings = dl_arena_alloc(arena, MAX_WARNINGS, sizeof *p->warnings);
-    if (p->warnings == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (system->nodes != DL_ABSENT && t->plan->nodes > system->nodes) {
-        warn(p,
-             dl_arena_printf(arena, "%s has %lld nodes; %lld are extrapolated", system->name,
-                             (long long)system->nodes, (long long)t->plan->nodes),
-             true);
-    }
-    const double outside = t->result.outside_s / (t->result.forward_s + t->result.backward_s);
-    if (outside > 0.05) {
-        warn(p,
-             dl_arena_printf(arena,
-                             "%.0f %% of the layers' time lies outside the kernel samples of %s",
-                             100 * outside, system->device->name),
-             true);
-    }
-    if (t->plan->nodes > 1 && system->has_inter && system->inter.assumed) {
-        warn(p,
-             dl_arena_printf(arena,
-                             "links.inter of %s is assumed, not measured; give yours with --set "
-                             "links.inter.bandwidth=...",
-                             system->name),
-             true);
-    }
-    if (t->cell.extrapolated || t->layout.extrapolated || t->border.extrapolated) {
-        warn(p, "messages lie outside what the links were measured for", true);
-    }
-    if (!dl_known(system->device->context_bytes)) {
-        warn(p,
-             dl_arena_printf(arena, "memory leaves out what %s does not give: runtime context",
-                             system->device->name),
-             false);
-    }
-    if (p->fits) return DL_OK;
-    const struct dl_memory *m = &p->memory;
-    warn(p,
-         dl_arena_printf(arena,
-                         "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: more "
-                         "--tp or --pp, sharded "
-                         "states, a smaller --micro-batch or --recompute full",
-                         m->total_bytes / 1073741824, m->capacity_bytes / 1073741824,
-                         (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / 1073741824,
-                         m->activations_bytes / 1073741824),
-         false);
-    return DL_OK;
-}
-
-/* Time of one device alone for the same samples a device, in the same micro-batches. */
+/* One device that computes a device's share of the samples, in the same micro-batches. */
 static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, struct dl_err *err) {
     struct dl_transformer_split one = {
         .tp = 1, .sp = 1, .ep = 1, .pp = 1, .dp = 1, .nodes = 1, .devices_per_node = 1};
+    struct dl_transformer tf = *t->tf;
     struct dl_transformer_micro_batch cell;
     struct dl_transformer_mapping layout;
     struct dl_transformer_result result;
     const struct dl_collective_time none = {0};
-    const struct dl_transformer_choice choice = {
-        .micro_batches = t->plan->batch_per_device_samples / t->micro_samples,
-        .recompute = t->choice.recompute,
-        .virtual_stages = 1};
-    DL_TRY(dl_transformer_micro_batch_make(t->tf, &one, t->micro_samples, &cell, err));
-    DL_TRY(dl_transformer_mapping_make(t->tf, &one, 0, &layout, err));
-    dl_transformer_evaluate(t->tf, &layout, &cell, &none, &choice, &result);
-    *out = result.iteration_s;
+    const double samples = t->plan->batch_per_device_samples;
+    const struct dl_transformer_choice choice = {.micro_batches = samples / t->micro_samples,
+                                                 .recompute = t->choice.recompute,
+                                                 .virtual_stages = 1};
+    tf.input.global_batch_samples = samples;
+    DL_TRY(dl_transformer_micro_batch_make(&tf, &one, t->micro_samples, &cell, err));
+    DL_TRY(dl_transformer_mapping_make(&tf, &one, 0, &layout, err));
+    dl_transformer_evaluate(&tf, &layout, &cell, &none, &choice, &result);
+    *out = result.iteration.iteration_s;
     return DL_OK;
 }
 
@@ -315,7 +214,7 @@ static double max_batch(const struct dl_transformer_parts *t, const struct dl_pr
 
 static void describe_comm(const struct dl_transformer_parts *t, struct dl_prediction *p) {
     const struct dl_collective_time *all[] = {&t->cell.reduce, &t->cell.gather, &t->layout.reduce,
-                                              &t->layout.unit_gather, &t->border};
+                                              &t->layout.unit_gather, &t->boundary};
     double longest_s = -1;
     for (int i = 0; i < 5; i++) {
         if (all[i]->time_s <= 0 || all[i]->time_s <= longest_s) continue;
@@ -326,64 +225,71 @@ static void describe_comm(const struct dl_transformer_parts *t, struct dl_predic
     p->comm_bytes = t->result.sent_bytes;
 }
 
-enum dl_code dl_transformer_finish(const struct dl_transformer_parts *t,
-                                   const struct dl_predict_options *options,
-                                   struct dl_prediction *out, struct dl_err *err) {
+static const char *advice_of(const struct dl_transformer_parts *t) {
+    const struct dl_memory *m = &t->result.memory;
+    const double gib = 1073741824;
+    if (t->result.fits) return NULL;
+    return dl_arena_printf(
+        t->arena,
+        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: more --tp or --pp, "
+        "sharded states, a smaller --micro-batch or --recompute full",
+        m->total_bytes / gib, m->capacity_bytes / gib,
+        (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
+        m->activations_bytes / gib);
+}
+
+/* One device alone updates all parameters. */
+static const char *superlinear(const struct dl_transformer_parts *t) {
+    const struct dl_transformer_mapping *layout = &t->layout;
+    const bool sharded = layout->shard > 0 && layout->shard_ranks > 1;
+    if (!sharded && t->plan->tp * t->plan->pp * t->plan->ep <= 1) return NULL;
+    return dl_arena_printf(t->arena, "the update is sharded, a rank updates %.3g parameters",
+                           layout->updated_elements);
+}
+
+static enum dl_code finish(const struct dl_transformer_parts *t,
+                           const struct dl_predict_options *options, struct dl_prediction *out,
+                           struct dl_err *err) {
     const struct dl_transformer_result *r = &t->result;
-    struct dl_prediction p = {
-        .iteration_s = r->iteration_s,
-        .forward_s = r->forward_s,
-        .backward_s = r->backward_s,
-        .update_s = r->update_s,
-        .compute_s = r->compute_s,
-        .comm_s = r->comm_s,
-        .exposed_comm_s = r->exposed_comm_s,
-        .input_s = r->input_s,
-        .exposed_input_s = r->exposed_input_s,
-        .bubble_s = r->bubble_s,
-        .overhead_s = r->overhead_s,
-        .straggler_s = r->straggler_s,
-        .memory = r->memory,
-        .fits = r->fits,
-    };
+    const struct dl_system *system = t->tf->system;
+    struct dl_prediction p = {.memory = r->memory, .fits = r->fits};
     double single_s;
     DL_TRY(alone_s(t, &single_s, err));
-    p.scaling_efficiency = single_s / r->iteration_s;
-    p.throughput_samples_per_s = t->plan->global_batch_samples / r->iteration_s;
-    p.epoch_s = t->tf->workload->epoch_samples / p.throughput_samples_per_s;
+    dl_compose(&r->evidence, t->tf->workload, t->plan, single_s, &p);
     p.max_batch_samples = max_batch(t, &p);
     describe_comm(t, &p);
-    diagnose_bottleneck(r, &p);
-    diagnose_interval(t->tf, r, &p);
-    DL_TRY(diagnose_warnings(t, &p, err));
+    const struct dl_diagnosis diagnosis = {
+        .system = system,
+        .framework = t->tf->framework,
+        .plan = t->plan,
+        .evidence = &r->evidence,
+        .messages_extrapolated =
+            t->cell.extrapolated || t->layout.extrapolated || t->boundary.extrapolated,
+        .superlinear = superlinear(t),
+        .unknown_memory = dl_known(system->device->context_bytes) ? NULL : "runtime context",
+        .advice = advice_of(t),
+        .arena = t->arena};
+    DL_TRY(dl_diagnose(&diagnosis, &p, err));
     if (options != NULL && options->terms) DL_TRY(dl_transformer_explain(t, &p, err));
     *out = p;
     return DL_OK;
 }
 
-enum dl_code dl_transformer_predict(const struct dl_strategy_request *request,
+enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
                                     struct dl_prediction *out, struct dl_err *err) {
-    const struct dl_plan *plan = request->plan;
-    const struct dl_transformer_split split = dl_transformer_split_of(plan);
+    struct dl_plan plan = *request->plan;
+    const struct dl_transformer_split split = dl_transformer_split_of(&plan);
     struct dl_transformer tf;
-    struct dl_transformer_parts t = {.tf = &tf, .plan = plan, .arena = request->arena};
-    DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, plan,
+    struct dl_transformer_parts t = {.tf = &tf, .plan = &plan, .arena = request->arena};
+    DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
                                   request->arena, &tf, err));
-    dl_transformer_choice_of(plan, &t.choice, &t.micro_samples);
+    dl_transformer_choice_of(&plan, &t.choice, &t.micro_samples);
+    if (plan.tp * plan.pp * plan.sp * plan.ep == 1)
+        plan.batch_per_device_samples = t.choice.micro_batches * t.micro_samples;
     DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.cell, err));
-    DL_TRY(dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(plan), &t.layout, err));
-    DL_TRY(dl_transformer_boundary(&tf, &t.layout, &t.cell, &t.border, err));
-    dl_transformer_evaluate(&tf, &t.layout, &t.cell, &t.border, &t.choice, &t.result);
-    if (!plan->synthetic_input) { /* reading, decoding and feeding as for data parallelism */
-        struct dl_transformer_result *r = &t.result;
-        const struct dl_input_time input =
-            dl_input_compute(request->system, request->workload, request->framework, plan);
-        const double step_s = r->iteration_s - r->exposed_input_s;
-        r->input_s = input.pipeline_s + input.feed_s;
-        r->exposed_input_s = input.feed_s + (request->framework->input.prefetch_batches > 0
-                                                 ? fmax(0, input.pipeline_s - step_s)
-                                                 : input.pipeline_s);
-        r->iteration_s = step_s + r->exposed_input_s;
-    }
-    return dl_transformer_finish(&t, request->options, out, err);
+    DL_TRY(
+        dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.layout, err));
+    DL_TRY(dl_transformer_boundary(&tf, &t.layout, &t.cell, &t.boundary, err));
+    dl_transformer_evaluate(&tf, &t.layout, &t.cell, &t.boundary, &t.choice, &t.result);
+    return finish(&t, request->options, out, err);
 }

@@ -15,6 +15,7 @@
 #include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
+#include "model/predict/replica.h"
 
 static enum dl_code no_stack(const struct dl_workload *workload, struct dl_err *err) {
     return dl_fail(
@@ -73,6 +74,15 @@ static bool find_stack(const struct dl_workload *workload, struct stack *out) {
     return true;
 }
 
+bool dl_transformer_is_stack(const struct dl_workload *workload) {
+    struct stack stack;
+    if (!dl_known(workload->transformer_layers) || !find_stack(workload, &stack)) return false;
+    for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].kind == &dl_layer_attention) return true;
+    }
+    return false;
+}
+
 static enum dl_transformer_part part_of(const struct stack *stack, int index) {
     if (index < stack->first) return DL_TRANSFORMER_BEFORE;
     return index < stack->first + stack->count * stack->each ? DL_TRANSFORMER_BODY
@@ -80,7 +90,7 @@ static enum dl_transformer_part part_of(const struct stack *stack, int index) {
 }
 
 /* Role and output of one layer from the state of its first input. */
-static void judge(const struct dl_workload *workload, struct dl_transformer_layer *l) {
+static void assign_role(const struct dl_workload *workload, struct dl_transformer_layer *l) {
     const struct dl_layer *layer = &workload->layers[l->index];
     const bool vocabulary = layer->out.channels == workload->vocabulary || layer->tied_to >= 0;
     l->role = DL_TRANSFORMER_SAME;
@@ -116,7 +126,7 @@ static void mark_roles(const struct dl_workload *workload, const struct stack *s
         *l = (struct dl_transformer_layer){.index = i,
                                            .part = part_of(stack, i),
                                            .in = from < 0 ? DL_TRANSFORMER_WHOLE : all[from].out};
-        judge(workload, l);
+        assign_role(workload, l);
         l->gathers = l->role == DL_TRANSFORMER_COLUMN;
         for (int k = 0; k < i && l->gathers; k++) {
             l->gathers =
@@ -220,10 +230,6 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     struct stack stack = {.first = -1};
     const bool stacked = dl_known(workload->transformer_layers) && find_stack(workload, &stack);
     if (!stacked && plan->tp * plan->sp * plan->pp * plan->ep != 1) return no_stack(workload, err);
-    const bool cpu = system->device->kind == DL_DEVICE_CPU;
-    const int library = plan->library != NULL ? dl_library_find(plan->library)
-                        : cpu                 ? framework->sync.cpu_library
-                                              : framework->sync.library;
     struct dl_transformer_layer *all =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *all);
     if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -233,9 +239,9 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                 .precision = plan->precision,
                                 .optimizer = plan->optimizer,
                                 .compute_scale = plan->compute_scale,
+                                .input = *plan,
                                 .stack = stack.count,
-                                .reads_storage = !plan->synthetic_input,
-                                .library = (enum dl_library)(library >= 0 ? library : DL_LIB_NCCL)};
+                                .library = dl_replica_library(system, framework, plan)};
     if (!stacked) {
         DL_TRY(prepare_plain(&tf, arena, err));
         *out = tf;

@@ -17,11 +17,6 @@
 
 #include "model/parallel/transformer.h"
 
-/* F-STRAGGLER: the jitter of a system is relative to the steps it was fitted to, of about this
- * long; over a longer one the jitter of its parts adds as the square root of its length (assumed;
- * Megatron's weak scaling from 8 to 1,024 devices adds 3 % to 1.3 s). */
-static const double STEP_S = 0.2;
-
 struct stage {
     double forward_s, backward_s;
 }; /* of one micro-batch, all of it */
@@ -126,43 +121,28 @@ static void hold(const struct dl_transformer *tf, const struct dl_transformer_ma
                 out->memory.total_bytes <= out->memory.capacity_bytes;
 }
 
-/* Batches come over the host link, from storage unless they are synthetic; with prefetch hidden
- * behind the step. F-INPUT */
-static void bring_input(const struct dl_transformer *tf,
-                        const struct dl_transformer_mapping *layout,
-                        const struct dl_transformer_micro_batch *cell, double micro_batches,
-                        double step_s, struct dl_transformer_result *out) {
-    const struct dl_system *system = tf->system;
-    const struct dl_transformer_split *s = &layout->split;
-    const double samples = micro_batches * cell->micro_samples,
-                 devices = (double)s->devices_per_node;
-    if (system->has_host && dl_known(system->host.copy_bandwidth_bytes_per_s) &&
-        dl_known(tf->workload->input_bytes_per_sample)) {
-        const int64_t shared = system->host.devices_per_copy_link;
-        const double sharing = shared == DL_ABSENT ? 1 : fmin((double)shared, devices);
-        out->input_s = samples * tf->workload->input_bytes_per_sample * sharing /
-                       system->host.copy_bandwidth_bytes_per_s;
-    }
-    if (tf->reads_storage && system->has_storage && dl_known(tf->workload->sample_bytes)) {
-        const double all = samples * (double)(s->dp * s->ep) * tf->workload->sample_bytes,
-                     node = all / (double)s->nodes;
-        if (dl_known(system->storage.read_bytes_per_s))
-            out->input_s = fmax(out->input_s, node / system->storage.read_bytes_per_s);
-        if (dl_known(system->storage.total_read_bytes_per_s))
-            out->input_s = fmax(out->input_s, all / system->storage.total_read_bytes_per_s);
-    }
-    out->exposed_input_s =
-        tf->framework->input.prefetch_batches > 0 ? fmax(0, out->input_s - step_s) : out->input_s;
+/* Exposed communication by cause, and its spread. */
+static void add_limits(const struct dl_collective_time *t, double exposed_s,
+                       struct dl_evidence *e) {
+    if (!(t->time_s > 0)) return;
+    const double share = exposed_s / t->time_s,
+                 inter_s = t->limit != NULL && strcmp(t->limit, "inter") == 0 ? t->bandwidth_s : 0;
+    e->latency_s += share * t->latency_s;
+    e->inter_s += share * inter_s;
+    e->intra_s += exposed_s - share * (t->latency_s + inter_s);
+    e->comm_error_s += exposed_s * t->sigma_log;
 }
 
-static void add_limits(const struct dl_collective_time *t, double shown_s,
-                       struct dl_transformer_result *out) {
-    if (!(t->time_s > 0)) return;
-    const double share = shown_s / t->time_s;
-    out->comm_latency_s += share * t->latency_s;
-    if (t->limit != NULL && strcmp(t->limit, "inter") == 0)
-        out->comm_inter_s += share * t->bandwidth_s;
-    out->comm_error_s += shown_s * t->sigma_log;
+/* Of the gradients' reduction after the last micro-batch. The bound hides it behind the next
+ * forward too (F-FW-IDEAL): what comes before the layers is ready last and wanted first. */
+static double exposed_reduce_s(const struct dl_transformer *tf,
+                               const struct dl_transformer_mapping *layout,
+                               const struct stage *slowest) {
+    const double all_s = layout->reduce.time_s, last_s = all_s / layout->buckets;
+    if (!tf->framework->sync.overlaps_backward) return all_s;
+    if (layout->bound)
+        return fmax(layout->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
+    return last_s + fmax(0, all_s - last_s - slowest->backward_s);
 }
 
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
@@ -182,27 +162,24 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
     const double reduce_s = layout->reduce.time_s, gather_s = layout->gather.time_s;
     out->data_exposed_s = micro_batches * each_exposed_s + layout->tied.time_s;
     out->data_s = layout->tied.time_s;
-    add_limits(&layout->tied, layout->tied.time_s, out);
+    add_limits(&layout->tied, layout->tied.time_s, &out->evidence);
     if (n > 1 && layout->shard <= 1) {
-        const double last_s = reduce_s / layout->buckets;
-        const double shown_s = tf->framework->sync.overlaps_backward
-                                   ? last_s + fmax(0, reduce_s - last_s - slowest->backward_s)
-                                   : reduce_s;
+        const double shown_s = exposed_reduce_s(tf, layout, slowest);
         out->data_s += reduce_s;
         out->data_exposed_s += shown_s;
         out->sent_bytes += (layout->shard == 0 ? 2 * sent : sent + across) * layout->gradient_bytes;
-        add_limits(&layout->reduce, shown_s, out);
+        add_limits(&layout->reduce, shown_s, &out->evidence);
     }
     if (n > 1 && layout->shard == 2) {
         out->data_s += micro_batches * reduce_s;
         out->sent_bytes += micro_batches * (sent + across) * layout->gradient_bytes;
-        add_limits(&layout->reduce, micro_batches * each_exposed_s, out);
+        add_limits(&layout->reduce, micro_batches * each_exposed_s, &out->evidence);
     }
     if (n > 1 && (layout->shard == 1 || layout->shard == 2)) {
         out->data_s += gather_s;
         out->data_exposed_s += gather_s;
         out->sent_bytes += sent * layout->gather_bytes;
-        add_limits(&layout->gather, gather_s, out);
+        add_limits(&layout->gather, gather_s, &out->evidence);
     }
     if (n > 1 && layout->shard == 3) {
         const double layers = layout->stage_layers;
@@ -217,99 +194,121 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
         const double moved =
             part * (elements - layout->expert_parameters) + expert_part * layout->expert_parameters;
         out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);
-        add_limits(&layout->unit_gather, micro_batches * each_exposed_s, out);
+        add_limits(&layout->unit_gather, micro_batches * each_exposed_s, &out->evidence);
     }
+}
+
+/* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
+static void time_stages(const struct dl_transformer_mapping *layout,
+                        const struct dl_transformer_micro_batch *cell, int recompute,
+                        struct stage stages[3]) {
+    const struct dl_transformer_pass *f = cell->forward;
+    for (int i = 0; i < 3; i++) {
+        const bool first = i == 0, last = i == 2 || layout->split.pp <= 1;
+        stages[i].forward_s = layout->stage_layers * f[DL_TRANSFORMER_BODY].step_s +
+                              (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
+                              (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
+        stages[i].backward_s =
+            layout->stage_layers * cell->backward[DL_TRANSFORMER_BODY][recompute].step_s +
+            (first ? cell->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
+            (last ? cell->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
+    }
+}
+
+struct pace { /* of a pipeline: its slowest stage, what a micro-batch exposes there, the bubble */
+    int slowest;
+    double exposed_s, bubble_s;
+};
+
+static struct pace pace_of(const struct dl_transformer *tf,
+                           const struct dl_transformer_mapping *layout,
+                           const struct dl_transformer_choice *choice,
+                           const struct stage stages[3]) {
+    const double pp = (double)layout->split.pp, m = choice->micro_batches;
+    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    struct pace out = {.slowest = 0};
+    double most_forward_s = 0, most_backward_s = 0, sum_s = 0, work_s = -1;
+    for (int i = 0; i < 3; i++) {
+        if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
+        double forward_s, backward_s;
+        shard_exposed(tf, layout, &stages[i], &forward_s, &backward_s);
+        const double all_s = stages[i].forward_s + stages[i].backward_s + forward_s + backward_s;
+        sum_s += (i == 1 ? pp - 2 : 1) * all_s;
+        most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
+        most_backward_s = fmax(most_backward_s, stages[i].backward_s + backward_s);
+        if (all_s <= work_s) continue;
+        work_s = all_s;
+        out.slowest = i;
+        out.exposed_s = forward_s + backward_s;
+    }
+    if (choice->schedule == DL_GPIPE)
+        out.bubble_s = (m - 1) * (most_forward_s + most_backward_s) + sum_s - m * work_s;
+    else if (choice->schedule != DL_ASYNC)
+        out.bubble_s = (sum_s - work_s) / v;
+    if (out.bubble_s < 0 || pp <= 1) out.bubble_s = 0; /* rounding */
+    return out;
+}
+
+/* All micro-batches on the slowest stage. */
+static void run_stage(const struct dl_transformer_mapping *layout,
+                      const struct dl_transformer_micro_batch *cell, double m, int recompute,
+                      struct dl_transformer_result *out) {
+    struct dl_evidence *e = &out->evidence;
+    struct sums one = {0};
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        const bool there =
+            p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
+        const double times = p == DL_TRANSFORMER_BODY ? layout->stage_layers : 1;
+        if (!there) continue;
+        add(&one, &cell->forward[p], times, true);
+        add(&one, &cell->backward[p][recompute], times, false);
+    }
+    e->forward_s = m * one.forward_s;
+    e->backward_s = m * one.backward_s;
+    e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
+    e->latency_s = m * one.latency_s;
+    e->inter_s = m * one.inter_s;
+    e->intra_s = m * (one.comm_s - one.latency_s - one.inter_s);
+    e->comm_error_s = m * one.comm_error_s;
+    for (int i = 0; i < 3; i++)
+        e->by_limit_s[i] = m * one.by_limit_s[i] + layout->update_by_limit_s[i];
+    e->error_s = m * one.error_s + layout->update_error_s;
+    e->outside_s = m * one.outside_s;
+    out->tensor_s = m * one.comm_s;
+    out->sent_bytes = m * one.bytes;
 }
 
 void dl_transformer_evaluate(const struct dl_transformer *tf,
                              const struct dl_transformer_mapping *layout,
                              const struct dl_transformer_micro_batch *cell,
-                             const struct dl_collective_time *border,
+                             const struct dl_collective_time *boundary,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out) {
-    const int r = (int)choice->recompute;
-    const double layers = layout->stage_layers, pp = (double)layout->split.pp,
-                 m = choice->micro_batches;
+    const int recompute = (int)choice->recompute;
+    const double pp = (double)layout->split.pp, m = choice->micro_batches;
     const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
-    const struct dl_transformer_pass *f = cell->forward;
+    struct dl_evidence *e = &out->evidence;
+    struct stage stages[3];
     memset(out, 0, sizeof *out);
-    struct stage stages[3]; /* first, between, last; one stage has all */
-    for (int i = 0; i < 3; i++) {
-        const bool first = i == 0, last = i == 2 || pp <= 1;
-        stages[i].forward_s = layers * f[DL_TRANSFORMER_BODY].step_s +
-                              (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
-                              (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
-        stages[i].backward_s = layers * cell->backward[DL_TRANSFORMER_BODY][r].step_s +
-                               (first ? cell->backward[DL_TRANSFORMER_BEFORE][r].step_s : 0) +
-                               (last ? cell->backward[DL_TRANSFORMER_AFTER][r].step_s : 0);
-    }
-    int slowest = 0;
-    double most_forward_s = 0, most_backward_s = 0, sum_s = 0, exposed[3];
-    for (int i = 0; i < 3; i++) {
-        if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
-        double forward_s, backward_s;
-        shard_exposed(tf, layout, &stages[i], &forward_s, &backward_s);
-        exposed[i] = forward_s + backward_s;
-        const double all_s = stages[i].forward_s + stages[i].backward_s + exposed[i];
-        sum_s += (i == 1 ? pp - 2 : 1) * all_s;
-        most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
-        most_backward_s = fmax(most_backward_s, stages[i].backward_s + backward_s);
-        if (all_s > stages[slowest].forward_s + stages[slowest].backward_s + exposed[slowest])
-            slowest = i;
-    }
-    const double work_s = stages[slowest].forward_s + stages[slowest].backward_s + exposed[slowest];
-    const bool first = slowest == 0, last = slowest == 2 || pp <= 1;
-    out->before = first;
-    out->after = last;
-    struct sums one = {0};
-    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
-        const double times = p == DL_TRANSFORMER_BODY                      ? layers
-                             : (p == DL_TRANSFORMER_BEFORE ? first : last) ? 1
-                                                                           : 0;
-        if (times == 0) continue;
-        add(&one, &f[p], times, true);
-        add(&one, &cell->backward[p][r], times, false);
-    }
-    switch (choice->schedule) {
-    case DL_ASYNC: break;
-    case DL_GPIPE:
-        out->bubble_s = (m - 1) * (most_forward_s + most_backward_s) + sum_s - m * work_s;
-        break;
-    default: out->bubble_s = (sum_s - work_s) / v;
-    }
-    if (out->bubble_s < 0 || pp <= 1) out->bubble_s = 0; /* rounding */
-    out->forward_s = m * one.forward_s;
-    out->backward_s = m * one.backward_s;
-    out->update_s = layout->update_s;
-    out->compute_s = out->forward_s + out->backward_s + out->update_s;
-    out->tensor_s = m * one.comm_s;
-    out->comm_latency_s = m * one.latency_s;
-    out->comm_inter_s = m * one.inter_s;
-    out->comm_error_s = m * one.comm_error_s;
-    out->sent_bytes = m * one.bytes;
+    time_stages(layout, cell, recompute, stages);
+    const struct pace pace = pace_of(tf, layout, choice, stages);
+    out->before = pace.slowest == 0;
+    out->after = pace.slowest == 2 || pp <= 1;
+    run_stage(layout, cell, m, recompute, out);
+    e->update_s = layout->update_s;
+    e->bubble_s = pace.bubble_s;
+    e->host_s += tf->framework->host.iteration_s;
+    e->straggler_frac = layout->straggler_frac;
     if (pp > 1) {
-        const double messages = 2 * (m * v + pp - 2);
-        out->border_s = messages * border->time_s;
-        out->sent_bytes += 2 * m * v * cell->border_bytes;
-        add_limits(border, out->border_s, out);
+        out->boundary_s = 2 * (m * v + pp - 2) * boundary->time_s;
+        out->sent_bytes += 2 * m * v * cell->boundary_bytes;
+        add_limits(boundary, out->boundary_s, e);
     }
-    add_data(tf, layout, &stages[slowest], m, exposed[slowest], out);
-    out->comm_s = out->tensor_s + out->border_s + out->data_s;
-    out->exposed_comm_s = out->tensor_s + out->border_s + out->data_exposed_s;
-    const double slowdown_s =
-        tf->framework->sync.overlap_slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
-    out->backward_s += slowdown_s;
-    out->compute_s += slowdown_s;
-    out->straggler_s =
-        layout->straggle_frac * sqrt(out->compute_s * fmin(out->compute_s, STEP_S));
-    out->overhead_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s) +
-                      tf->framework->host.iteration_s + out->straggler_s;
-    for (int i = 0; i < 3; i++)
-        out->by_limit_s[i] = m * one.by_limit_s[i] + layout->update_by_limit_s[i];
-    out->error_s = m * one.error_s + layout->update_error_s;
-    out->outside_s = m * one.outside_s;
-    const double step_s = out->compute_s + out->exposed_comm_s + out->bubble_s + out->overhead_s;
-    bring_input(tf, layout, cell, m, step_s, out);
-    out->iteration_s = step_s + out->exposed_input_s;
+    add_data(tf, layout, &stages[pace.slowest], m, pace.exposed_s, out);
+    e->comm_s = out->tensor_s + out->boundary_s + out->data_s;
+    e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;
+    e->backward_s += layout->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
+    dl_compose_input(&layout->input, tf->framework, 0, e);
+    dl_compose_iteration(e, &out->iteration);
     hold(tf, layout, cell, choice, out);
 }

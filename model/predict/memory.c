@@ -122,6 +122,10 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     }
 }
 
+bool dl_memory_fits(const struct dl_memory *memory) {
+    return !dl_known(memory->capacity_bytes) || memory->total_bytes <= memory->capacity_bytes;
+}
+
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_framework *framework, const struct dl_plan *plan) {
     if (!dl_known(system->device->memory_bytes)) return NAN;

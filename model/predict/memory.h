@@ -25,6 +25,9 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
                        const struct dl_framework *framework, const struct dl_plan *plan,
                        double batch, struct dl_memory *out, const char **unknown);
 
+/* Within the capacity, or the capacity is unknown. */
+bool dl_memory_fits(const struct dl_memory *memory);
+
 /* Largest whole batch per device that fits, 0 when none does, NAN when the capacity is unknown. */
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_framework *framework, const struct dl_plan *plan);

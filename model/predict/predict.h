@@ -1,5 +1,6 @@
-/* predict.h - the one function that composes the model: system + workload + framework + plan ->
- * prediction. Deterministic, no I/O, no globals; thread-safe.
+/* predict.h - system + workload + framework + plan -> prediction. Deterministic, no I/O, no
+ * globals; thread-safe. What a plan splits decides how it is simulated (../parallel/); every
+ * iteration is composed (compose.h) and diagnosed (diagnose.h) here.
  */
 #ifndef DL_MODEL_PREDICT_PREDICT_H
 #define DL_MODEL_PREDICT_PREDICT_H
@@ -75,6 +76,16 @@ struct dl_prediction {
 
 struct dl_predict_options {
     bool terms;
+};
+
+/* What a prediction is made from. */
+struct dl_predict_request {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;               /* complete */
+    const struct dl_predict_options *options; /* NULL: the defaults */
+    struct dl_arena *arena;
 };
 
 /* Errors: DL_ERR_INPUT/DL_ERR_USAGE with what to change (no rate for this precision, more nodes

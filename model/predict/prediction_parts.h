@@ -1,4 +1,4 @@
-/* prediction_parts.h - what predict.c hands to the files that judge and explain its result. Private
+/* prediction_parts.h - what a replica or a pipeline hands to explain.c. Private
  * to the model. */
 #ifndef DL_MODEL_PREDICT_PREDICTION_PARTS_H
 #define DL_MODEL_PREDICT_PREDICTION_PARTS_H
@@ -16,13 +16,6 @@ struct dl_parts {
     struct dl_arena *arena;
 };
 
-/* Bottleneck and its share of the iteration; F-BOUND. */
-void dl_diagnose_bottleneck(const struct dl_parts *parts, struct dl_prediction *prediction);
-/* 80 % interval of the iteration; F-INTERVAL. */
-void dl_diagnose_interval(const struct dl_parts *parts, struct dl_prediction *prediction);
-/* Warnings and the extrapolated flag. */
-enum dl_code dl_diagnose_warnings(const struct dl_parts *parts, const char *unknown_memory,
-                                  struct dl_prediction *prediction, struct dl_err *err);
 /* Every term; only for explain and trace. */
 enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *prediction,
                               struct dl_err *err);

@@ -1,7 +1,6 @@
-/* replica.c - costs, timeline, input and memory of one replica and its exchange, composed into a
- * prediction. F-ITERATION: iteration = compute + exposed communication + exposed input + bubble +
- * overhead, each measured on the simulated timeline: exposed communication is the difference
- * between the iteration with and without all communication.
+/* replica.c - costs, timeline, input and memory of one replica and its exchange. Each part of the
+ * iteration is measured on the simulated timeline: exposed communication is the difference between
+ * the iteration with and without all communication.
  */
 #include "model/predict/replica.h"
 
@@ -9,24 +8,38 @@
 #include <string.h>
 
 #include "model/framework/input.h"
-#include "model/framework/layer_times.h"
-#include "model/predict/memory.h"
 #include "model/collective/libraries/nccl.h"
-#include "model/predict/prediction_parts.h"
 #include "model/framework/shared_host.h"
-#include "model/base/stats.h"
+#include "model/predict/compose.h"
+#include "model/predict/diagnose.h"
+#include "model/predict/memory.h"
+#include "model/predict/memory_advice.h"
+#include "model/predict/prediction_parts.h"
 
 enum dl_library dl_replica_library(const struct dl_system *system,
                                    const struct dl_framework *framework,
                                    const struct dl_plan *plan) {
     const bool cpu = system->device->kind == DL_DEVICE_CPU;
     const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
-    return (enum dl_library)(plan->library != NULL ? dl_library_find(plan->library) : own);
+    const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
+    /* a framework without CPUs; dl_plan_complete refuses it */
+    return library < 0 ? DL_LIB_NCCL : (enum dl_library)library;
 }
 
-double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan) {
-    if (dl_known(system->jitter_frac) || plan->layer_times == NULL) return system->jitter_frac;
-    return dl_layer_times_jitter_frac(plan->layer_times, plan->batch_per_device_samples);
+struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
+    const struct dl_plan *plan = request->plan;
+    return (struct dl_replica){
+        .request = request,
+        .workload = request->workload,
+        .plan = *plan,
+        /* the fullest device sets the pace */
+        .samples = ceil(plan->batch_per_device_samples - 1e-9),
+        .parts = 1,
+        /* Parameter servers on cores that carry their messages cost one worker as much. */
+        .exchange = plan->nodes * plan->devices_per_node > 1 ||
+                    (request->framework->sync.messages.servers_colocated &&
+                     dl_shared_host_carries(request->system)),
+    };
 }
 
 /* Gradients in backward order: reverse order of registration, tied parameters once. */
@@ -67,23 +80,23 @@ struct run {
     struct dl_replica_profile *profile;
 };
 
-/* Horovod's thread asks the others at every cycle, and MPI's calls poll until they answer. */
-static bool polls(const struct dl_system *system, const struct dl_framework *framework,
-                  const struct dl_plan *plan) {
-    return framework->behaviour->polls && dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
+                      const struct dl_plan *plan) {
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    return behaviour != NULL && behaviour->polls &&
+           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
 }
 
-/* F-SLOWDOWN: the framework's share, or the device's where its few units also run the collectives'
- * kernels. */
-static double slowdown_frac(const struct dl_parts *parts) {
-    const double own = parts->system->device->collective_slowdown_frac;
-    const bool kernels =
-        dl_replica_library(parts->system, parts->framework, parts->plan) == DL_LIB_NCCL;
+double dl_replica_slowdown_frac(const struct dl_system *system,
+                                const struct dl_framework *framework, const struct dl_plan *plan) {
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    const double own = system->device->collective_slowdown_frac;
+    if (behaviour != NULL && behaviour->is_bound) return 0;
+    const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
     /* Whose thread polls has its turns of the core anyway. */
-    const double stop_frac = polls(parts->system, parts->framework, parts->plan)
-                                 ? 0
-                                 : dl_shared_host_stop_frac(parts->system, parts->plan);
-    const double shared = fmax(parts->framework->sync.overlap_slowdown_frac, stop_frac);
+    const double stop_frac =
+        dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
+    const double shared = fmax(framework->sync.overlap_slowdown_frac, stop_frac);
     return kernels && dl_known(own) ? fmax(own, shared) : shared;
 }
 
@@ -113,7 +126,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
             sharing * local,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
-        .slowdown_frac = slowdown_frac(parts),
+        .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
     };
@@ -126,7 +139,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
 
 /* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward without
  * exchange or update. */
-static double steps_of(const struct dl_plan *plan) {
+static double micro_batches_of(const struct dl_plan *plan) {
     return plan->micro_batch_samples > 0
                ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
                : 1;
@@ -135,70 +148,46 @@ static double steps_of(const struct dl_plan *plan) {
 /* Seconds of the micro-batches before the last one, from the period of one step without exchange.
  */
 static double accumulate_s(const struct dl_parts *parts, double period_s) {
-    return (steps_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
+    return (micro_batches_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
 }
 
-static void sum_compute(const struct dl_parts *parts, struct dl_prediction *p) {
+/* What the two runs of the timeline show: exposed communication is their difference. */
+static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
+                            struct dl_evidence *e) {
+    const struct dl_timeline *busy = parts->with_comm, *quiet = parts->without_comm;
+    const struct dl_gradient_sync *x = &busy->sync;
+    const double micro_batches = micro_batches_of(parts->plan),
+                 quiet_s = quiet->period_s + accumulate_s(parts, quiet->period_s);
+    memset(e, 0, sizeof *e);
     for (int i = 0; i < parts->workload->layer_count; i++) {
-        p->forward_s += parts->cost->layers[i].forward.time_s;
-        p->backward_s += parts->cost->layers[i].backward.time_s;
+        e->forward_s += micro_batches * parts->cost->layers[i].forward.time_s;
+        e->backward_s += micro_batches * parts->cost->layers[i].backward.time_s;
     }
-    const double steps = steps_of(parts->plan);
-    p->forward_s *= steps;
-    p->backward_s *= steps;
-    p->backward_s += parts->with_comm->slowdown_s;
-    p->update_s = parts->cost->update.time_s;
-    p->compute_s = p->forward_s + p->backward_s + p->update_s;
+    e->update_s = parts->cost->update.time_s;
+    e->host_s = fmax(0, quiet_s - (e->forward_s + e->backward_s + e->update_s));
+    e->backward_s += busy->slowdown_s;
+    e->exposed_comm_s = fmax(0, busy->period_s - busy->slowdown_s - quiet->period_s);
+    e->comm_s = fmax(busy->comm_s, e->exposed_comm_s);
+    e->straggler_frac = dl_straggler_frac(parts->system, parts->framework, parts->plan);
+    const struct dl_input_time input =
+        dl_input_compute(parts->system, parts->workload, parts->framework, parts->plan);
+    dl_compose_input(&input, parts->framework, replica->input_extra_s, e);
+    dl_evidence_of_cost(parts->cost, parts->workload->layer_count, micro_batches, e);
+    dl_evidence_of_messages(x->messages, x->message_count, x->bound != NULL, e);
 }
 
-/* Mean of the device that all wait for, in standard deviations of a step. F-BACKUP: with spare
- * workers (one a node), the last device of the last node that counts. */
-static double slowest_sigmas(const struct dl_plan *plan) {
-    const double nodes = (double)plan->nodes, each = (double)plan->devices_per_node;
-    if (plan->backup_workers <= 0) return dl_normal_expected_max(nodes * each);
-    return fmax(0, dl_normal_expected_order(nodes - (double)plan->backup_workers, nodes, each));
-}
-
-static void sum_iteration(const struct dl_parts *parts, const struct dl_replica *replica,
-                          double single_s, struct dl_prediction *p) {
-    const struct dl_plan *plan = parts->plan;
-    const double devices = (double)(plan->nodes * plan->devices_per_node);
-    const double quiet_s =
-        parts->without_comm->period_s + accumulate_s(parts, parts->without_comm->period_s);
-    p->exposed_comm_s = fmax(0, parts->with_comm->period_s - parts->with_comm->slowdown_s -
-                                    parts->without_comm->period_s);
-    p->comm_s = fmax(parts->with_comm->comm_s, p->exposed_comm_s);
-    p->overhead_s = fmax(0, quiet_s - (p->compute_s - parts->with_comm->slowdown_s));
-    const bool waits =
-        !parts->framework->sync.asynchronous && !parts->framework->behaviour->is_bound;
-    const double jitter_frac = dl_replica_jitter_frac(parts->system, plan);
-    if (devices > 1 && dl_known(jitter_frac) && waits) { /* all wait for the slowest; F-STRAGGLER */
-        p->straggler_s = jitter_frac * slowest_sigmas(plan) * p->compute_s;
-        p->overhead_s += p->straggler_s;
-    }
-    struct dl_input_time input =
-        dl_input_compute(parts->system, parts->workload, parts->framework, plan);
-    input.feed_s += replica->input_extra_s;
-    const double step_s = p->compute_s + p->exposed_comm_s + p->overhead_s;
-    const bool prefetch = parts->framework->input.prefetch_batches > 0;
-    p->input_s = input.pipeline_s + input.feed_s;
-    p->exposed_input_s =
-        input.feed_s + (prefetch ? fmax(0, input.pipeline_s - step_s) : input.pipeline_s);
-    p->iteration_s = step_s + p->exposed_input_s;
-    struct dl_plan alone = *plan;
-    alone.nodes = alone.devices_per_node = 1;
-    const struct dl_input_time one =
-        dl_input_compute(parts->system, replica->request->workload, parts->framework, &alone);
-    const double single_input_s =
-        one.feed_s +
-        (prefetch ? fmax(0, one.pipeline_s - single_s * replica->parts) : one.pipeline_s);
-    /* gradients of spare workers are dropped */
-    const double used = 1 - (double)plan->backup_workers / (double)plan->nodes;
-    p->scaling_efficiency = used * (single_s + single_input_s / replica->parts) / p->iteration_s;
-    p->throughput_samples_per_s = used * plan->global_batch_samples / p->iteration_s;
-    const double samples =
-        plan->dataset_samples > 0 ? plan->dataset_samples : parts->workload->epoch_samples;
-    p->epoch_s = samples / p->throughput_samples_per_s; /* NAN when unknown */
+/* One device without the others, with its input, for a device's share of the replica's samples.
+ * step_s: without the input. */
+static double alone_s(const struct dl_parts *parts, const struct dl_replica *replica,
+                      double step_s) {
+    struct dl_plan one = *parts->plan;
+    one.nodes = one.devices_per_node = 1;
+    const struct dl_input_time input =
+        dl_input_compute(parts->system, replica->request->workload, parts->framework, &one);
+    return (step_s + dl_compose_exposed_input_s(input.pipeline_s, input.feed_s,
+                                                parts->framework->input.prefetch_batches > 0,
+                                                step_s)) /
+           replica->parts;
 }
 
 static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction *p) {
@@ -276,7 +265,7 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
                                struct dl_cost *out, struct dl_err *err) {
     struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
-    if (polls(system, framework, plan))
+    if (dl_replica_polls(system, framework, plan))
         shared.turns_ratio *=
             dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
@@ -292,31 +281,71 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
     return DL_OK;
 }
 
-/* Seconds that one device alone would take for the samples of the replica, / the devices that share
- * them. */
+/* Seconds that one device alone would take for all samples of the replica, without its input. */
 static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts,
                                     const struct dl_cost *own, double *out, struct dl_err *err) {
     const struct run alone = {.one_device = true};
     struct dl_timeline single;
-    if (replica->parts <= 1) {
-        DL_TRY(run_timeline(parts, own, &alone, &single, err));
-        *out = single.period_s;
-        return DL_OK;
-    }
     struct dl_parts whole = *parts;
     struct dl_cost cost;
-    whole.workload = replica->request->workload;
-    whole.cost = &cost;
-    DL_TRY(dl_cost_compute(parts->system->device, whole.workload, parts->framework, parts->plan,
-                           replica->samples, parts->arena, &cost, err));
-    DL_TRY(run_timeline(&whole, &cost, &alone, &single, err));
-    *out = single.period_s / replica->parts;
+    if (replica->parts > 1) {
+        whole.workload = replica->request->workload;
+        whole.cost = &cost;
+        DL_TRY(dl_cost_compute(parts->system->device, whole.workload, parts->framework, parts->plan,
+                               replica->samples, parts->arena, &cost, err));
+    }
+    DL_TRY(run_timeline(&whole, replica->parts > 1 ? &cost : own, &alone, &single, err));
+    *out = single.period_s + accumulate_s(parts, single.period_s);
     return DL_OK;
+}
+
+/* Both runs of the timeline. *alone: costs of a device that shares its host with nobody. */
+static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
+                             struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
+                             struct dl_timeline *quiet, struct dl_err *err) {
+    double *after_forward_s, *before_backward_s, layer_comm_s = 0;
+    DL_TRY(blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
+    const struct run run = {.exchange = replica->exchange,
+                            .after_forward_s = after_forward_s,
+                            .before_backward_s = before_backward_s},
+                     silent = {.exchange = false};
+    DL_TRY(run_timeline(parts, cost, &run, busy, err));
+    busy->comm_s += layer_comm_s;
+    DL_TRY(join_messages(replica, cost, busy, err));
+    /* Who updates on servers does so with one device too: the reference for the efficiency leaves
+     * the update out as well. */
+    if (busy->sync.update_remote)
+        memset(&cost->update, 0, sizeof cost->update), alone->update = cost->update;
+    return run_timeline(parts, cost, &silent, quiet, err);
+}
+
+static bool any_extrapolated(const struct dl_gradient_sync *x) {
+    for (int m = 0; m < x->message_count; m++) {
+        if (x->messages[m].extrapolated) return true;
+    }
+    return false;
+}
+
+/* Memory, and what is wrong with it. */
+static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
+                 struct dl_diagnosis *d, struct dl_prediction *p) {
+    const struct dl_plan *plan = parts->plan;
+    dl_memory_compute(parts->system, parts->workload, parts->framework, plan, at_once, &p->memory,
+                      &d->unknown_memory);
+    add_memory(replica, p);
+    p->max_batch_samples =
+        dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
+        replica->parts;
+    p->fits = dl_memory_fits(&p->memory);
+    if (!p->fits && plan->tp * plan->pp * plan->sp * plan->ep == 1) {
+        d->advice = dl_memory_advice(parts->system, parts->workload, parts->framework, plan,
+                                     at_once, parts->arena);
+    }
 }
 
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
                                 struct dl_err *err) {
-    const struct dl_strategy_request *request = replica->request;
+    const struct dl_predict_request *request = replica->request;
     const struct dl_system *system = request->system;
     const struct dl_workload *workload = replica->workload;
     const struct dl_framework *framework = request->framework;
@@ -329,43 +358,36 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     DL_TRY(
         dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &alone, err));
     DL_TRY(share_host(system, framework, &plan, workload, &alone, arena, &cost, err));
-    struct dl_timeline with_comm, without_comm;
-    struct dl_parts parts = {.system = system,
-                             .workload = workload,
-                             .framework = framework,
-                             .plan = &plan,
-                             .cost = &cost,
-                             .with_comm = &with_comm,
-                             .without_comm = &without_comm,
-                             .arena = arena};
-    double *after_forward_s, *before_backward_s, layer_comm_s = 0, single_s = 0;
-    DL_TRY(blocking_s(replica, &cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
-    const struct run busy = {.exchange = replica->exchange,
-                             .after_forward_s = after_forward_s,
-                             .before_backward_s = before_backward_s},
-                     quiet = {.exchange = false};
-    DL_TRY(run_timeline(&parts, &cost, &busy, &with_comm, err));
-    with_comm.comm_s += layer_comm_s;
-    DL_TRY(join_messages(replica, &cost, &with_comm, err));
-    /* Who updates on servers does so with one device too: the reference for the efficiency leaves
-     * the update out as well. */
-    if (with_comm.sync.update_remote)
-        memset(&cost.update, 0, sizeof cost.update), alone.update = cost.update;
+    struct dl_timeline busy, quiet;
+    const struct dl_parts parts = {.system = system,
+                                   .workload = workload,
+                                   .framework = framework,
+                                   .plan = &plan,
+                                   .cost = &cost,
+                                   .with_comm = &busy,
+                                   .without_comm = &quiet,
+                                   .arena = arena};
+    DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
+    double single_s;
     DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
-    DL_TRY(run_timeline(&parts, &cost, &quiet, &without_comm, err));
 
+    struct dl_evidence evidence;
     struct dl_prediction p = {0};
-    sum_compute(&parts, &p);
-    sum_iteration(&parts, replica, single_s + accumulate_s(&parts, single_s), &p);
-    describe_comm(&with_comm.sync, &p);
-    const char *unknown_memory;
-    dl_memory_compute(system, workload, framework, &plan, at_once, &p.memory, &unknown_memory);
-    add_memory(replica, &p);
-    p.max_batch_samples = dl_memory_max_batch(system, workload, framework, &plan) / replica->parts;
-    p.fits = !dl_known(p.memory.capacity_bytes) || p.memory.total_bytes <= p.memory.capacity_bytes;
-    dl_diagnose_bottleneck(&parts, &p);
-    dl_diagnose_interval(&parts, &p);
-    DL_TRY(dl_diagnose_warnings(&parts, unknown_memory, &p, err));
+    gather_evidence(&parts, replica, &evidence);
+    dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
+    describe_comm(&busy.sync, &p);
+    struct dl_diagnosis diagnosis = {
+        .system = system,
+        .framework = framework,
+        .plan = &plan,
+        .evidence = &evidence,
+        .messages_extrapolated = any_extrapolated(&busy.sync),
+        .superlinear = replica->parts > 1 ? "kernels of a split layer and the update of its "
+                                            "part take less than their share of the whole"
+                                          : NULL,
+        .arena = arena};
+    hold(replica, &parts, at_once, &diagnosis, &p);
+    DL_TRY(dl_diagnose(&diagnosis, &p, err));
     if (request->options != NULL && request->options->terms)
         DL_TRY(dl_explain_terms(&parts, &p, err));
     *out = p;
@@ -374,7 +396,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
 
 enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out,
                                 struct dl_err *err) {
-    const struct dl_strategy_request *request = replica->request;
+    const struct dl_predict_request *request = replica->request;
     struct dl_plan plan = replica->plan;
     struct dl_cost cost;
     struct dl_timeline with_comm, alone, quiet;

@@ -1,12 +1,12 @@
 /* replica.h - one copy of the network, on one device or split over a few, and the exchange of its
  * gradients with the other copies: what data parallelism and every split within layers have in
- * common. F-ITERATION.
+ * common.
  */
 #ifndef DL_MODEL_PREDICT_REPLICA_H
 #define DL_MODEL_PREDICT_REPLICA_H
 
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
+#include "model/predict/predict.h"
 
 /* One message inside a replica that its devices wait for. */
 struct dl_layer_message {
@@ -18,7 +18,7 @@ struct dl_layer_message {
 };
 
 struct dl_replica {
-    const struct dl_strategy_request *request;
+    const struct dl_predict_request *request;
     /* as one device computes it; layers as in the request's, shapes may be smaller */
     const struct dl_workload *workload;
     /* as the exchange sees it: dp counts the devices that sum a gradient */
@@ -38,9 +38,18 @@ enum dl_library dl_replica_library(const struct dl_system *system,
                                    const struct dl_framework *framework,
                                    const struct dl_plan *plan);
 
-/* Standard deviation of a step / its mean: between the system's devices, else between iterations,
- * where they were profiled; NAN: unknown. F-STRAGGLER */
-double dl_replica_jitter_frac(const struct dl_system *system, const struct dl_plan *plan);
+/* Whether the framework's own thread polls in MPI's calls next to the computing ones: Horovod's
+ * asks the others at every cycle. */
+bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
+                      const struct dl_plan *plan);
+
+/* F-SLOWDOWN: compute is slower by this while a collective runs: the framework's share, or the
+ * device's where its few units also run the collectives' kernels. */
+double dl_replica_slowdown_frac(const struct dl_system *system,
+                                const struct dl_framework *framework, const struct dl_plan *plan);
+
+/* Every device a copy of its own: data parallelism. */
+struct dl_replica dl_replica_of_device(const struct dl_predict_request *request);
 
 /* What a replica's iteration is made of, for tables of many plans (plan_tables.h). Seconds since
  * the iteration began; the exchange is that of the replica's plan when it has one, with ready_s of

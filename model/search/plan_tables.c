@@ -14,11 +14,13 @@
 
 #include "model/framework/cost.h"
 #include "model/framework/input.h"
-#include "model/parallel/split_replica.h"
 #include "model/framework/shared_host.h"
-#include "model/base/stats.h"
+#include "model/parallel/canonical.h"
+#include "model/parallel/split_replica.h"
+#include "model/predict/compose.h"
+#include "model/predict/memory.h"
 
-enum { NO_SPLIT = -1, FIRST_SLOTS = 1024 };
+enum { NO_SPLIT = -1, STAGES = -2, NOT_SERVED = -3, FIRST_SLOTS = 1024 };
 
 struct key {
     int64_t kind, parts, nodes, devices_per_node;
@@ -44,7 +46,7 @@ struct group {
     struct sent *messages;
     int message_count;
     double device_copy_s, host_s, prologue_s;
-    double straggler; /* jitter x expected maximum over the devices */
+    double straggler_frac; /* F-STRAGGLER */
 };
 
 struct entry {
@@ -63,24 +65,28 @@ struct dl_plan_tables {
     const struct dl_framework *framework;
     struct dl_plan base;
     struct dl_arena *arena;
-    bool whole; /* plans are kept as a whole */
+    double slowdown_frac; /* F-SLOWDOWN */
+    bool whole;           /* plans are kept as a whole */
     struct map splits, groups, plans;
 };
 
+/* How a plan splits its layers: enum dl_split_kind, NO_SPLIT, or one that tables do not split. */
 static int kind_of(const struct dl_plan *plan) {
     static const struct {
         const char *name;
-        int kind;
-    } kinds[] = {{"data", NO_SPLIT},
-                 {"filter", DL_SPLIT_FILTER},
-                 {"channel", DL_SPLIT_CHANNEL},
-                 {"spatial", DL_SPLIT_SPATIAL}};
-    const char *name = plan->strategy->name;
-    if (strncmp(name, "data+", 5) == 0) name += 5;
+        enum dl_split_kind kind;
+    } kinds[] = {
+        {"filter", DL_SPLIT_FILTER}, {"channel", DL_SPLIT_CHANNEL}, {"spatial", DL_SPLIT_SPATIAL}};
+    const struct dl_strategy *strategy = plan->strategy;
+    if (strategy->way == DL_WAY_DATA) return NO_SPLIT;
+    if (strategy->way == DL_WAY_STAGES) return STAGES;
+    if (strategy->way == DL_WAY_TRANSFORMER) return NOT_SERVED;
+    const char *plus = strchr(strategy->name, '+'),
+               *name = plus != NULL ? plus + 1 : strategy->name;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, name) == 0) return kinds[i].kind;
     }
-    return strcmp(name, "pipeline") == 0 ? -2 : -3;
+    return NOT_SERVED;
 }
 
 static int64_t parts_of(const struct dl_plan *plan, int kind) {
@@ -90,7 +96,7 @@ static int64_t parts_of(const struct dl_plan *plan, int kind) {
 }
 
 bool dl_plan_tables_serve(const struct dl_plan *plan) {
-    return plan->strategy != NULL && kind_of(plan) >= -2;
+    return plan->strategy != NULL && kind_of(plan) != NOT_SERVED;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
@@ -147,12 +153,18 @@ static enum dl_code insert(struct dl_plan_tables *tables, struct map *map, const
     return DL_OK;
 }
 
+/* Through each device's kernels: the fullest device sets the pace of data parallelism. */
+static double samples_of(const struct dl_plan *plan, int64_t parts) {
+    return parts > 1 ? plan->batch_per_device_samples * (double)parts
+                     : ceil(plan->batch_per_device_samples - 1e-9);
+}
+
 static struct key split_key(const struct dl_plan *plan, int kind, int64_t parts) {
     return (struct key){.kind = parts > 1 ? kind : NO_SPLIT,
                         .parts = parts,
                         .devices_per_node = plan->devices_per_node,
                         .nodes = plan->nodes * plan->devices_per_node > 1,
-                        .samples = plan->batch_per_device_samples * (double)parts};
+                        .samples = samples_of(plan, parts)};
 }
 
 static struct key group_key(const struct dl_plan *plan, int kind, int64_t parts) {
@@ -165,12 +177,12 @@ static struct key group_key(const struct dl_plan *plan, int kind, int64_t parts)
 static struct key plan_key(const struct dl_plan *plan) {
     const int kind = kind_of(plan);
     struct key key = {.kind = kind,
-                      .parts = kind == -2 ? plan->pp : parts_of(plan, kind),
+                      .parts = kind == STAGES ? plan->pp : parts_of(plan, kind),
                       .nodes = plan->nodes,
                       .devices_per_node = plan->devices_per_node,
                       .samples = plan->batch_per_device_samples};
     key.micro_batch = plan->micro_batch_samples;
-    if (kind != -2) return key;
+    if (kind != STAGES) return key;
     key.schedule = plan->schedule;
     key.virtual_stages = plan->virtual_stages;
     return key;
@@ -186,11 +198,15 @@ enum dl_code dl_plan_tables_build(const struct dl_system *system,
     if (tables == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     /* has rates */
     DL_TRY(dl_cost_compute(system->device, workload, framework, base, 1, arena, &cost, err));
-    *tables = (struct dl_plan_tables){.system = system,
-                                      .workload = workload,
-                                      .framework = framework,
-                                      .base = *base,
-                                      .arena = arena};
+    *tables = (struct dl_plan_tables){
+        .system = system,
+        .workload = workload,
+        .framework = framework,
+        .base = *base,
+        .slowdown_frac = dl_replica_slowdown_frac(system, framework, base),
+        .whole = framework->host.single_process || dl_shared_host_matters(system) ||
+                 dl_plan_stacks(workload, framework),
+        .arena = arena};
     *out = tables;
     return DL_OK;
 }
@@ -246,7 +262,7 @@ static enum dl_code keep_split(struct dl_plan_tables *tables, const struct key *
 }
 
 static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *key,
-                               const struct dl_replica_profile *m, double jitter_frac,
+                               const struct dl_replica_profile *m, const struct dl_plan *plan,
                                struct dl_err *err) {
     const struct dl_gradient_sync *x = &m->exchange;
     struct group *group = dl_arena_alloc(tables->arena, 1, sizeof *group);
@@ -261,23 +277,28 @@ static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *
         sent[i] = (struct sent){after ? -1 : last, message->ready_s - ready_s - x->prologue_s,
                                 message->duration_s};
     }
-    const double devices = (double)(key->nodes * key->devices_per_node);
-    const bool waits =
-        !tables->framework->sync.asynchronous && !tables->framework->behaviour->is_bound;
-    const double jitter = devices > 1 && waits && dl_known(jitter_frac) ? jitter_frac : 0;
     *group = (struct group){.messages = sent,
                             .message_count = x->message_count,
                             .device_copy_s = x->device_copy_s,
                             .host_s = x->host_s,
                             .prologue_s = x->prologue_s,
-                            .straggler = jitter > 0 ? jitter * dl_normal_expected_max(devices) : 0};
+                            .straggler_frac =
+                                dl_straggler_frac(tables->system, tables->framework, plan)};
     return insert(tables, &tables->groups, key, group, err);
 }
 
 /* True when the messages' number, sizes and order follow from the gradients alone, and the update
  * waits for all of them. */
 static bool is_plain(const struct dl_framework *framework, const struct dl_gradient_sync *x) {
-    return !framework->behaviour->timing_dependent && !x->wait_each && !x->update_remote;
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    return !behaviour->timing_dependent && !x->wait_each && !x->update_remote;
+}
+
+/* Pipelines, micro-batches, hosts that devices share, and jitter that depends on the batch: plans
+ * that share too little. */
+static bool is_whole(const struct dl_plan_tables *tables, const struct dl_plan *plan, int kind) {
+    return kind == STAGES || tables->whole || plan->micro_batch_samples > 0 ||
+           plan->layer_times != NULL;
 }
 
 enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *plan,
@@ -288,25 +309,24 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     }
     DL_TRY(dl_plan_complete(tables->system, tables->workload, tables->framework, plan, err));
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || dl_shared_host_matters(tables->system) ||
-        tables->framework->host.single_process || plan->micro_batch_samples > 0)
-        return keep_whole(tables, plan, err);
+    if (is_whole(tables, plan, kind)) return keep_whole(tables, plan, err);
     const int64_t parts = parts_of(plan, kind);
     const struct key split = split_key(plan, kind, parts), group = group_key(plan, kind, parts);
     if (find(&tables->splits, &split) != NULL && find(&tables->groups, &group) != NULL)
         return DL_OK;
     struct dl_arena scratch = {0};
-    const struct dl_strategy_request request = {.system = tables->system,
-                                                .workload = tables->workload,
-                                                .framework = tables->framework,
-                                                .plan = plan,
-                                                .arena = &scratch};
+    const struct dl_predict_request request = {.system = tables->system,
+                                               .workload = tables->workload,
+                                               .framework = tables->framework,
+                                               .plan = plan,
+                                               .arena = &scratch};
     struct dl_replica replica;
     struct dl_replica_profile profile;
-    enum dl_code code = dl_split_replica_replica(
-        &request, kind == NO_SPLIT ? DL_SPLIT_FILTER : (enum dl_split_kind)kind, parts, &replica,
-        err);
-    if (kind == NO_SPLIT) replica.exchange = plan->nodes * plan->devices_per_node > 1;
+    enum dl_code code = DL_OK;
+    if (parts > 1)
+        code = dl_split_replica_replica(&request, (enum dl_split_kind)kind, parts, &replica, err);
+    else
+        replica = dl_replica_of_device(&request);
     if (code == DL_OK) code = dl_replica_measure(&replica, &profile, err);
     if (code == DL_OK && !is_plain(tables->framework, &profile.exchange)) {
         tables->whole = true; /* for this framework */
@@ -316,8 +336,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     if (code == DL_OK && find(&tables->splits, &split) == NULL)
         code = keep_split(tables, &split, &replica, &profile, err);
     if (code == DL_OK && find(&tables->groups, &group) == NULL)
-        code =
-            keep_group(tables, &group, &profile, dl_replica_jitter_frac(tables->system, plan), err);
+        code = keep_group(tables, &group, &profile, plan, err);
     dl_arena_free(&scratch);
     return code;
 }
@@ -348,47 +367,50 @@ static double exchange_end_s(const struct split *split, const struct group *grou
 static void compose(const struct dl_plan_tables *tables, const struct dl_plan *plan, int64_t parts,
                     const struct split *split, const struct group *group,
                     struct dl_plan_value *out) {
-    struct dl_plan_value v = {.forward_s = split->forward_s,
-                              .update_s = split->update_s,
-                              .comm_s = split->layer_comm_s,
-                              .memory = split->memory};
+    struct dl_evidence e = {.forward_s = split->forward_s,
+                            .update_s = split->update_s,
+                            .comm_s = split->layer_comm_s,
+                            .straggler_frac = group->straggler_frac};
     double slowdown_s;
-    const double end_s =
-        exchange_end_s(split, group, group->prologue_s,
-                       tables->framework->sync.overlap_slowdown_frac, &v.comm_s, &slowdown_s);
+    const double end_s = exchange_end_s(split, group, group->prologue_s, tables->slowdown_frac,
+                                        &e.comm_s, &slowdown_s);
     /* the host may be later than the exchange */
     const double update_s = split->update_end_s - split->update_start_s;
     const double period_s =
         (end_s > split->update_start_s ? end_s : split->update_start_s) + update_s;
-    v.backward_s = split->backward_s + slowdown_s;
-    v.compute_s = v.forward_s + v.backward_s + v.update_s;
-    v.exposed_comm_s = fmax(0, period_s - slowdown_s - split->quiet_s);
-    v.comm_s = fmax(v.comm_s, v.exposed_comm_s);
-    v.overhead_s =
-        fmax(0, split->quiet_s - (v.compute_s - slowdown_s)) + group->straggler * v.compute_s;
+    e.backward_s = split->backward_s + slowdown_s;
+    e.exposed_comm_s = fmax(0, period_s - slowdown_s - split->quiet_s);
+    e.comm_s = fmax(e.comm_s, e.exposed_comm_s);
+    e.host_s = fmax(0, split->quiet_s - (split->forward_s + split->backward_s + split->update_s));
     struct dl_plan local = *plan;
-    local.batch_per_device_samples = plan->batch_per_device_samples * (double)parts;
+    local.batch_per_device_samples = samples_of(plan, parts);
     struct dl_workload seen = *tables->workload;
     if (kind_of(plan) == DL_SPLIT_SPATIAL) seen.input_bytes_per_sample /= (double)parts;
     const struct dl_input_time input =
         dl_input_compute(tables->system, &seen, tables->framework, &local);
-    const double feed_s = input.feed_s + split->input_extra_s;
-    const double step_s = v.compute_s + v.exposed_comm_s + v.overhead_s;
-    v.input_s = input.pipeline_s + feed_s;
-    v.exposed_input_s =
-        feed_s + (tables->framework->input.prefetch_batches > 0 ? fmax(0, input.pipeline_s - step_s)
-                                                                : input.pipeline_s);
-    v.iteration_s = step_s + v.exposed_input_s;
-    v.throughput_samples_per_s = plan->global_batch_samples / v.iteration_s;
-    v.fits = !dl_known(v.memory.capacity_bytes) || v.memory.total_bytes <= v.memory.capacity_bytes;
-    *out = v;
+    dl_compose_input(&input, tables->framework, split->input_extra_s, &e);
+    struct dl_iteration i;
+    dl_compose_iteration(&e, &i);
+    *out = (struct dl_plan_value){.iteration_s = i.iteration_s,
+                                  .throughput_samples_per_s =
+                                      plan->global_batch_samples / i.iteration_s,
+                                  .forward_s = e.forward_s,
+                                  .backward_s = e.backward_s,
+                                  .update_s = e.update_s,
+                                  .compute_s = i.compute_s,
+                                  .comm_s = e.comm_s,
+                                  .exposed_comm_s = e.exposed_comm_s,
+                                  .input_s = e.load_s + e.feed_s,
+                                  .exposed_input_s = i.exposed_input_s,
+                                  .overhead_s = i.overhead_s,
+                                  .memory = split->memory,
+                                  .fits = dl_memory_fits(&split->memory)};
 }
 
 bool dl_plan_tables_evaluate(const struct dl_plan_tables *tables, const struct dl_plan *plan,
                              struct dl_plan_value *out) {
     const int kind = kind_of(plan);
-    if (kind == -2 || tables->whole || tables->framework->host.single_process ||
-        plan->micro_batch_samples > 0) {
+    if (is_whole(tables, plan, kind)) {
         const struct key key = plan_key(plan);
         const struct dl_plan_value *value = find(&tables->plans, &key);
         if (value != NULL) *out = *value;

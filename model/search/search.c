@@ -1,236 +1,10 @@
-/* search.c - enumerates and evaluates plans of a transformer. See search.h. */
+/* search.c - evaluates the plans of a transformer that search_list.c lists. See search.h. */
 #include "model/search/search_parts.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "model/parallel/strategy.h"
-
-void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {
-    out->count = 0;
-    for (int64_t d = 1; d <= whole && d <= 1000000; d++) {
-        if (whole % d == 0 && (only <= 0 || d == only) && out->count < DL_SEARCH_DIVISORS)
-            out->value[out->count++] = d;
-    }
-}
-
-static int index_of(const struct dl_search_divisors *d, int64_t value) {
-    for (int i = 0; i < d->count; i++) {
-        if (d->value[i] == value) return i;
-    }
-    return -1;
-}
-
-/* Key of a cell: size of the system, tp, sp, ep, micro-batch, sequence parallelism. */
-static int64_t cell_key(const struct dl_search *s, int size,
-                        const struct dl_transformer_split *split, int micro) {
-    int64_t key = size;
-    key = key * s->tp.count + index_of(&s->tp, split->tp);
-    key = key * s->sp.count + index_of(&s->sp, split->sp);
-    key = key * s->ep.count + index_of(&s->ep, split->ep);
-    key = key * s->batches.count + micro;
-    return key * 2 + (split->sequence_parallel ? 1 : 0);
-}
-
-static int size_of(const struct dl_search *s, int64_t nodes) {
-    for (int i = 0; i < s->request.node_count; i++) {
-        if (s->request.nodes[i] == nodes) return i;
-    }
-    return 0;
-}
-
-enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
-                                const struct dl_strategy *strategy, struct dl_err *err) {
-    if (s->task_count == s->task_capacity) {
-        const int64_t capacity = s->task_capacity > 0 ? 2 * s->task_capacity : 256;
-        struct dl_search_task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
-        if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        if (s->task_count > 0) memcpy(more, s->tasks, (size_t)s->task_count * sizeof *more);
-        s->tasks = more;
-        s->task_capacity = capacity;
-    }
-    s->tasks[s->task_count] = (struct dl_search_task){*split, s->task_count, strategy};
-    s->task_count++;
-    return DL_OK;
-}
-
-/* All arrangements of one number of devices. */
-static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err) {
-    const struct dl_search_request *r = &s->request;
-    const struct dl_plan *fixed = &r->fixed;
-    const int64_t each = fixed->devices_per_node, devices = nodes * each,
-                  batch = (int64_t)fixed->global_batch_samples;
-    const bool splits = r->framework->splits_layers && !s->tf.plain;
-    struct dl_search_divisors ranks;
-    dl_search_list_divisors(devices, 0, &ranks);
-    for (int t = 0; t < ranks.count; t++) {
-        const int64_t tp = ranks.value[t];
-        if ((!splits && tp > 1) || (fixed->tp > 0 && tp != fixed->tp)) continue;
-        if (index_of(&s->tp, tp) < 0) {
-            s->rejected_count[DL_NOT_HEADS]++;
-            continue;
-        }
-        for (int c = 0; c < s->sp.count; c++) {
-            for (int e = 0; e < s->ep.count; e++) {
-                const int64_t inner = tp * s->sp.value[c] * s->ep.value[e];
-                if (devices % inner != 0) continue;
-                for (int p = 0; p < ranks.count; p++) {
-                    const int64_t pp = ranks.value[p];
-                    if ((!splits && pp > 1) || (fixed->pp > 0 && pp != fixed->pp) ||
-                        (devices / inner) % pp != 0)
-                        continue;
-                    const int64_t dp = devices / inner / pp;
-                    struct dl_transformer_split split = {.tp = tp,
-                                                         .sp = s->sp.value[c],
-                                                         .ep = s->ep.value[e],
-                                                         .pp = pp,
-                                                         .dp = dp,
-                                                         .nodes = nodes,
-                                                         .devices_per_node = each,
-                                                         .mapping = fixed->mapping,
-                                                         .shard_group = fixed->shard_group};
-                    if (fixed->dp > 0 && dp != fixed->dp) continue;
-                    if (fmod(s->tf.stack, (double)pp) != 0)
-                        s->rejected_count[DL_NOT_LAYERS]++;
-                    else if (batch % (dp * split.ep) != 0)
-                        s->rejected_count[DL_NOT_BATCH]++;
-                    else {
-                        DL_TRY(dl_search_add_task(s, &split, NULL, err));
-                        if (!r->any_mapping || pp == 1 || dp * split.ep == 1) continue;
-                        split.mapping = fixed->mapping == DL_MAP_DATA_INSIDE
-                                            ? DL_MAP_PIPELINE_INSIDE
-                                            : DL_MAP_DATA_INSIDE;
-                        DL_TRY(dl_search_add_task(s, &split, NULL, err));
-                    }
-                }
-            }
-        }
-    }
-    return DL_OK;
-}
-
-/* Micro-batches [first, end) of a task: divisors of what a data rank gets. */
-static bool takes(const struct dl_search *s, const struct dl_search_task *task, int micro) {
-    const int64_t share =
-        (int64_t)s->request.fixed.global_batch_samples / (task->split.dp * task->split.ep);
-    const int64_t b = s->batches.value[micro];
-    return share % b == 0 && (s->request.fixed.micro_batch_samples <= 0 ||
-                              (double)b == s->request.fixed.micro_batch_samples);
-}
-
-static bool sequence_allowed(const struct dl_search *s, const struct dl_transformer_split *split,
-                             bool on) {
-    if (!on)
-        return s->request.any_sequence_parallel || !s->request.fixed.sequence_parallel ||
-               split->tp == 1;
-    if (!s->request.any_sequence_parallel && !s->request.fixed.sequence_parallel) return false;
-    return split->tp > 1 && fmod(s->tf.tokens / (double)split->sp, (double)split->tp) == 0;
-}
-
-bool dl_search_mine(const struct dl_search *s, int64_t index) {
-    return s->request.shard_count <= 1 || index % s->request.shard_count == s->request.shard_index;
-}
-
-static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
-    const int64_t keys = (int64_t)s->request.node_count * s->tp.count * s->sp.count * s->ep.count *
-                         s->batches.count * 2;
-    s->cells = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->cells);
-    s->wanted = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->wanted);
-    bool *seen = dl_arena_alloc(s->arena, (size_t)keys, sizeof *seen);
-    if (s->cells == NULL || s->wanted == NULL || seen == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int64_t i = 0; i < s->task_count; i++) {
-        struct dl_transformer_split split = s->tasks[i].split;
-        const int size = size_of(s, split.nodes);
-        if (!dl_search_mine(s, i) || s->tasks[i].strategy != NULL) continue;
-        for (int m = 0; m < s->batches.count; m++) {
-            if (!takes(s, &s->tasks[i], m)) continue;
-            for (int on = 0; on < 2; on++) {
-                split.sequence_parallel = on;
-                if (!sequence_allowed(s, &s->tasks[i].split, on)) continue;
-                const int64_t key = cell_key(s, size, &split, m);
-                if (seen[key]) continue;
-                seen[key] = true;
-                s->cells[key] = dl_arena_alloc(s->arena, 1, sizeof **s->cells);
-                if (s->cells[key] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-                s->cells[key]->split = split;
-                s->cells[key]->micro_samples = (double)s->batches.value[m];
-                s->wanted[s->cell_count++] = key;
-            }
-        }
-    }
-    return DL_OK;
-}
-
-/* A network that is no stack: data parallelism with sharded states is left to this file, the rest
- * to search_network.c. */
-static bool shards_network(const struct dl_search_request *r) {
-    const struct dl_plan *fixed = &r->fixed;
-    if (fixed->tp > 1 || fixed->sp > 1 || fixed->pp > 1 || fixed->ep > 1 ||
-        dl_search_serves_network(fixed->strategy))
-        return false;
-    return r->any_shard ? r->framework->shards : fixed->shard > 0;
-}
-
-enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
-                               struct dl_search **out, struct dl_err *err) {
-    struct dl_search *s = dl_arena_alloc(arena, 1, sizeof *s);
-    if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    s->request = *request;
-    s->arena = arena;
-    struct dl_plan plan = request->fixed; /* whether there is a stack */
-    plan.tp = plan.sp = plan.pp = plan.ep = 1;
-    DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
-                                  arena, &s->tf, err));
-    s->capacity_bytes =
-        request->memory_bytes > 0 ? request->memory_bytes : request->system->device->memory_bytes;
-    const bool splits = request->framework->splits_layers && !s->tf.plain;
-    const int64_t tp = s->tf.plain ? 0 : request->fixed.tp,
-                  sp = s->tf.plain ? 0 : request->fixed.sp,
-                  ep = s->tf.plain ? 0 : request->fixed.ep;
-    dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
-    dl_search_list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, sp, &s->sp);
-    dl_search_list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, ep, &s->ep);
-    dl_search_list_divisors((int64_t)request->fixed.global_batch_samples, 0, &s->batches);
-    if (s->tp.count == 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--tp %lld does not divide the %.0f heads of %s, or %s does not split layers",
-            (long long)request->fixed.tp, s->tf.heads, request->workload->name,
-            request->framework->name);
-    }
-    if (s->sp.count == 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--cp %lld does not divide the %.0f tokens of %s",
-                       (long long)request->fixed.sp, s->tf.tokens, request->workload->name);
-    }
-    if (s->ep.count == 0)
-        return dl_fail(err, DL_ERR_USAGE, "--ep %lld: %s has %.0f experts",
-                       (long long)request->fixed.ep, request->workload->name, s->tf.experts);
-    for (int i = 0; i < request->node_count; i++) {
-        if (s->tf.plain) DL_TRY(dl_search_network_tasks(s, request->nodes[i], err));
-        if (!s->tf.plain || shards_network(request)) DL_TRY(list_tasks(s, request->nodes[i], err));
-    }
-    if (s->task_count == 0 && s->tf.plain) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "no arrangement of ranks is possible: a global batch of %.0f does not divide among "
-            "data ranks as asked; "
-            "change --global-batch or --nodes, or leave --strategy, --tp, --cp, --pp, --dp open",
-            request->fixed.global_batch_samples);
-    }
-    if (s->task_count == 0) {
-        return dl_fail(err, DL_ERR_USAGE,
-                       "no arrangement of ranks is possible: of the devices' factors none divides "
-                       "%.0f heads, %.0f layers "
-                       "and a global batch of %.0f as asked; change --global-batch or --nodes, or "
-                       "leave --tp, --pp, --dp open",
-                       s->tf.heads, s->tf.stack, request->fixed.global_batch_samples);
-    }
-    DL_TRY(list_cells(s, err));
-    DL_TRY(dl_search_network_pipes(s, err));
-    *out = s;
-    return DL_OK;
-}
 
 int64_t dl_search_cells(const struct dl_search *search) {
     return search->cell_count + dl_search_pipes_cells(search);
@@ -299,16 +73,16 @@ void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
 
 static void try_plan(struct combination *c, const struct dl_transformer_mapping *layout,
                      const struct dl_transformer_micro_batch *cell,
-                     const struct dl_collective_time *border,
+                     const struct dl_collective_time *boundary,
                      const struct dl_transformer_choice *choice) {
     struct dl_transformer_result result;
     c->order++;
-    dl_transformer_evaluate(&c->s->tf, layout, cell, border, choice, &result);
+    dl_transformer_evaluate(&c->s->tf, layout, cell, boundary, choice, &result);
     struct dl_found found = {.split = layout->split,
                              .choice = *choice,
                              .micro_samples = cell->micro_samples,
                              .shard = layout->shard,
-                             .iteration_s = result.iteration_s,
+                             .iteration_s = result.iteration.iteration_s,
                              .memory_bytes = result.memory.total_bytes,
                              .order = c->task->order * 1000000 + c->order};
     found.split.sequence_parallel = cell->split.sequence_parallel;
@@ -319,7 +93,7 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
  * trying. */
 static int64_t each_schedule(struct combination *c, const struct dl_transformer_mapping *layout,
                              const struct dl_transformer_micro_batch *cell,
-                             const struct dl_collective_time *border,
+                             const struct dl_collective_time *boundary,
                              struct dl_transformer_choice choice, bool only) {
     const struct dl_search_request *r = &c->s->request;
     const int64_t layers = (int64_t)layout->stage_layers, pp = layout->split.pp;
@@ -336,7 +110,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
                 continue;
             choice.virtual_stages = v;
             count++;
-            if (!only) try_plan(c, layout, cell, border, &choice);
+            if (!only) try_plan(c, layout, cell, boundary, &choice);
         }
     }
     return count;
@@ -344,7 +118,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
 
 static int64_t each_recompute(struct combination *c, const struct dl_transformer_mapping *layout,
                               const struct dl_transformer_micro_batch *cell,
-                              const struct dl_collective_time *border, double micro_batches,
+                              const struct dl_collective_time *boundary, double micro_batches,
                               bool only) {
     int64_t count = 0;
     for (int recompute = 0; recompute < DL_TRANSFORMER_RECOMPUTES; recompute++) {
@@ -358,7 +132,7 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
             continue; /* nothing to recompute */
         const struct dl_transformer_choice choice = {.micro_batches = micro_batches,
                                                      .recompute = (enum dl_recompute)recompute};
-        count += each_schedule(c, layout, cell, border, choice, only);
+        count += each_schedule(c, layout, cell, boundary, choice, only);
     }
     return count;
 }
@@ -391,12 +165,52 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_transformer
 static bool tries_shard(const struct dl_search *s, const struct dl_transformer_split *split,
                         int shard) {
     const struct dl_search_request *r = &s->request;
-    const int64_t group = r->fixed.shard_group;
+    const int64_t group = r->fixed.shard_group, ranks = split->dp * split->ep * split->sp;
+    if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;
     if (!r->any_shard) return shard == (int)r->fixed.shard;
-    if (shard == 0) return !s->tf.plain; /* search_network.c has it */
-    return r->framework->shards && split->dp * split->ep * split->sp > 1;
+    return shard == 0 ? !s->by_network : r->framework->shards;
+}
+
+struct sharding { /* a task's layouts by ZeRO stage */
+    struct dl_transformer_mapping layouts[4];
+    bool tries[4], fits[4];
+};
+
+static enum dl_code make_layouts(const struct dl_search *s, const struct dl_search_task *task,
+                                 struct sharding *out, struct dl_err *err) {
+    for (int shard = 0; shard <= 3; shard++) {
+        out->tries[shard] = tries_shard(s, &task->split, shard);
+        if (!out->tries[shard]) continue;
+        DL_TRY(dl_transformer_mapping_make(&s->tf, &task->split, shard, &out->layouts[shard], err));
+        out->fits[shard] = states_fit(s, &out->layouts[shard]);
+    }
+    return DL_OK;
+}
+
+/* All plans of one cell, in every sharding that may fit and be faster. */
+static enum dl_code run_cell(struct combination *c, const struct sharding *sharding,
+                             const struct dl_transformer_micro_batch *cell, double micro_batches,
+                             struct dl_err *err) {
+    struct dl_collective_time boundary = {0};
+    bool timed = false;
+    for (int shard = 0; shard <= 3; shard++) {
+        const struct dl_transformer_mapping *layout = &sharding->layouts[shard];
+        if (!sharding->tries[shard]) continue;
+        const bool small = sharding->fits[shard] && cell->micro_samples > 0,
+                   fast = small && may_be_faster(c->s, layout, cell, micro_batches, c->w);
+        if (!small || !fast) {
+            const int64_t skipped = each_recompute(c, layout, cell, &boundary, micro_batches, true);
+            c->w->rejected_count[small ? DL_NOT_FASTER : DL_NOT_MEMORY] += skipped;
+            c->order += skipped;
+            continue;
+        }
+        if (!timed) DL_TRY(dl_transformer_boundary(&c->s->tf, layout, cell, &boundary, err));
+        timed = true;
+        each_recompute(c, layout, cell, &boundary, micro_batches, false);
+    }
+    return DL_OK;
 }
 
 enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
@@ -405,45 +219,19 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
     struct combination c = {.s = s, .task = task, .w = w};
     if (!dl_search_mine(s, index)) return DL_OK;
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
-    const int size = size_of(s, task->split.nodes);
-    struct dl_transformer_mapping layouts[4];
-    bool tries[4], fits[4];
-    for (int shard = 0; shard <= 3; shard++) {
-        tries[shard] = tries_shard(s, &task->split, shard);
-        if (!tries[shard]) continue;
-        DL_TRY(dl_transformer_mapping_make(&s->tf, &task->split, shard, &layouts[shard], err));
-        fits[shard] = states_fit(s, &layouts[shard]);
-    }
+    const int size = dl_search_size_of(s, task->split.nodes);
+    struct sharding sharding;
+    DL_TRY(make_layouts(s, task, &sharding, err));
     const double share =
         s->request.fixed.global_batch_samples / (double)(task->split.dp * task->split.ep);
     for (int m = 0; m < s->batches.count; m++) {
-        if (!takes(s, task, m)) continue;
-        const double micro_batches = share / (double)s->batches.value[m];
+        if (!dl_search_takes(s, task, m)) continue;
         for (int on = 0; on < 2; on++) {
             struct dl_transformer_split split = task->split;
             split.sequence_parallel = on;
-            if (!sequence_allowed(s, &task->split, on)) continue;
-            const struct dl_transformer_micro_batch *cell = s->cells[cell_key(s, size, &split, m)];
-            struct dl_collective_time border = {0};
-            bool bordered = false;
-            for (int shard = 0; shard <= 3; shard++) {
-                if (!tries[shard]) continue;
-                const bool made = cell->micro_samples > 0;
-                const bool small = fits[shard] && made,
-                           fast =
-                               small && may_be_faster(s, &layouts[shard], cell, micro_batches, w);
-                if (!small || !fast) {
-                    const int64_t skipped =
-                        each_recompute(&c, &layouts[shard], cell, &border, micro_batches, true);
-                    w->rejected_count[small ? DL_NOT_FASTER : DL_NOT_MEMORY] += skipped;
-                    c.order += skipped;
-                    continue;
-                }
-                if (!bordered)
-                    DL_TRY(dl_transformer_boundary(&s->tf, &layouts[shard], cell, &border, err));
-                bordered = true;
-                each_recompute(&c, &layouts[shard], cell, &border, micro_batches, false);
-            }
+            if (!dl_search_sequence_allowed(s, &task->split, on)) continue;
+            DL_TRY(run_cell(&c, &sharding, s->cells[dl_search_cell_key(s, size, &split, m)],
+                            share / (double)s->batches.value[m], err));
         }
     }
     return DL_OK;

@@ -59,11 +59,14 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
                   batch = (int64_t)fixed->global_batch_samples;
     struct dl_search_divisors ranks;
     if ((fixed->strategy != NULL && kind_of(fixed->strategy) < 0) ||
-        (!s->request.any_shard && fixed->shard > 0) || fixed->shard_group > 0) {
+        (devices > 1 && ((!s->request.any_shard && fixed->shard > 0) || fixed->shard_group > 0))) {
         return DL_OK;
     }
     dl_search_list_divisors(devices, 0, &ranks);
-    for (int kind = DATA; kind < KINDS; kind++) {
+    /* A framework that splits no stack replicates one, unless another strategy is asked for. */
+    const bool replicates =
+        fixed->strategy == NULL && fixed->pp <= 1 && dl_transformer_is_stack(s->request.workload);
+    for (int kind = DATA; kind < (replicates ? DATA + 1 : KINDS); kind++) {
         for (int i = 0; i < ranks.count; i++) {
             const int64_t parts = ranks.value[i], replicas = devices / parts;
             const struct dl_transformer_split split =
@@ -84,14 +87,12 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
 }
 
 /* One plan: refused, or evaluated. */
-static enum dl_code try_plan(const struct dl_search *s, const struct dl_search_task *task,
-                             const struct dl_found *wanted, struct dl_search_worker *w,
-                             struct dl_err *err) {
+static enum dl_code try_plan(const struct dl_search *s, const struct dl_found *wanted,
+                             struct dl_search_worker *w, struct dl_err *err) {
     struct dl_arena scratch = {0};
     struct dl_prediction p;
     struct dl_found found = *wanted;
     struct dl_plan plan = dl_search_plan(s, &found);
-    (void)task;
     enum dl_code code =
         dl_plan_complete(s->request.system, s->request.workload, s->request.framework, &plan, err);
     if (code == DL_OK)
@@ -226,7 +227,7 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
     struct dl_found found = first_of(s, task);
     if (kind != DATA && kind != PIPELINE) {
         found.order++;
-        return r->fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, task, &found, w, err);
+        return r->fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, &found, w, err);
     }
     for (int m = 0; m < s->batches.count; m++) {
         const int64_t b = s->batches.value[m];
@@ -235,11 +236,17 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
         found.micro_samples = whole ? 0 : (double)b;
         const int64_t micro_batches = share / b; /* divides */
         found.choice.micro_batches = (double)micro_batches;
-        found.order++;
-        if (kind == DATA)
-            DL_TRY(try_plan(s, task, &found, w, err));
-        else
+        if (kind == PIPELINE) {
+            found.order++;
             DL_TRY(each_schedule(NULL, s, m, &found, try_pipeline, w, err));
+            continue;
+        }
+        const bool open = r->fixed.recompute_open && dl_known(r->workload->transformer_layers);
+        for (int mode = DL_RECOMPUTE_NONE; mode <= (open ? DL_RECOMPUTE_FULL : 0); mode++) {
+            found.order++;
+            if (open) found.choice.recompute = (enum dl_recompute)mode;
+            DL_TRY(try_plan(s, &found, w, err));
+        }
     }
     return DL_OK;
 }

@@ -22,6 +22,8 @@ struct dl_search_task {
 struct dl_search {
     struct dl_search_request request;
     struct dl_transformer tf;
+    /* no stack, or a framework that neither splits nor shards one: search_network.c */
+    bool by_network;
     struct dl_search_divisors batches; /* of the global batch: the micro-batches there can be */
     struct dl_search_task *tasks;
     int64_t task_count, task_capacity;
@@ -40,6 +42,16 @@ struct dl_search {
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
 enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
                                 const struct dl_strategy *strategy, struct dl_err *err);
+/* Place of a number of nodes among those that are searched, and of a cell by it, tp, sp, ep,
+ * micro-batch and sequence parallelism. */
+int dl_search_size_of(const struct dl_search *s, int64_t nodes);
+int64_t dl_search_cell_key(const struct dl_search *s, int size,
+                           const struct dl_transformer_split *split, int micro);
+/* Whether a micro-batch divides what a data rank of the task gets, and sequence parallelism may be
+ * on (or off) in a split. */
+bool dl_search_takes(const struct dl_search *s, const struct dl_search_task *task, int micro);
+bool dl_search_sequence_allowed(const struct dl_search *s, const struct dl_transformer_split *split,
+                                bool on);
 /* Is task `index` in the part that this search does? */
 bool dl_search_mine(const struct dl_search *s, int64_t index);
 /* Counts an evaluated plan, and keeps it where it belongs. found: all but fits and score. */

@@ -115,7 +115,7 @@ int64_t dl_search_pipes_cells(const struct dl_search *s) {
 }
 
 /* The memory of all schedules on a split. */
-static void fill(struct split *split, const struct dl_strategy_request *request,
+static void fill(struct split *split, const struct dl_predict_request *request,
                  struct dl_layer *layers) {
     struct dl_pipe *pipe = &split->pipe;
     pipe->request = request;
@@ -142,11 +142,11 @@ enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_
     struct dl_plan plan = r->fixed;
     plan.micro_batch_samples = cell->micro_samples;
     if (plan.recompute_open) plan.recompute = DL_RECOMPUTE_NONE;
-    const struct dl_strategy_request request = {.system = r->system,
-                                                .workload = r->workload,
-                                                .framework = r->framework,
-                                                .plan = &plan,
-                                                .arena = &scratch};
+    const struct dl_predict_request request = {.system = r->system,
+                                               .workload = r->workload,
+                                               .framework = r->framework,
+                                               .plan = &plan,
+                                               .arena = &scratch};
     int most = 1;
     for (int i = 0; i < cell->split_count; i++)
         most = cell->splits[i].pipe.parts > most ? cell->splits[i].pipe.parts : most;
@@ -189,15 +189,17 @@ enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro,
     const struct filled *filled = split != NULL ? find_filled(split, plan, micro_batches) : NULL;
     if (filled == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "search: a pipeline that was not prepared");
-    const struct dl_strategy_request request = {
+    const struct dl_predict_request request = {
         .system = r->system, .workload = r->workload, .framework = r->framework, .plan = plan};
     struct dl_pipe pipe = split->pipe;
-    struct dl_prediction p = {0};
+    struct dl_evidence evidence;
+    struct dl_iteration iteration;
     pipe.request = &request;
     pipe.plan = *plan;
     pipe.micro_batches = micro_batches;
-    DL_TRY(dl_pipe_compose(&pipe, &p, err));
-    *iteration_s = p.iteration_s;
+    DL_TRY(dl_pipe_evidence(&pipe, &evidence, err));
+    dl_compose_iteration(&evidence, &iteration);
+    *iteration_s = iteration.iteration_s;
     *memory_bytes = filled->total_bytes;
     return DL_OK;
 }

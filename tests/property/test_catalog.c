@@ -18,65 +18,17 @@
 #include "model/search/limits.h"
 #include "model/predict/memory_advice.h"
 #include "model/parallel/strategy.h"
+#include "tests/catalog.h"
 #include "tests/check.h"
 
-enum { CASES = 3000, MOST = 128 };
+enum { CASES = 3000 };
 
-static struct {
-    struct dl_arena arena;
-    const struct dl_system *systems[MOST];
-    const struct dl_workload *workloads[MOST];
-    const struct dl_framework *frameworks[MOST];
-    int system_count, workload_count, framework_count;
-} all;
 static uint64_t seed;
 
 static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }
 static bool once_in(int count) { return upto(count) == 0; }
 static double log_between(double low, double high) {
     return low * pow(high / low, check_uniform(&seed));
-}
-
-static int load_all(void **state) {
-    (void)state;
-    char directory[4096];
-    const char *directories[] = {directory}, **names;
-    struct dl_err err = {0};
-    snprintf(directory, sizeof directory, "%s/data", check_root());
-    const struct dl_data data = {.directories = directories, .directory_count = 1};
-    if (dl_data_names(&data, DL_DATA_SYSTEM, &all.arena, &names, &err) != DL_OK) return -1;
-    for (int i = 0; names[i] != NULL && i < MOST; i++) {
-        if (dl_data_system(&data, names[i], &all.arena, &all.systems[all.system_count++], &err) !=
-            DL_OK)
-            return -1;
-    }
-    if (dl_data_names(&data, DL_DATA_FRAMEWORK, &all.arena, &names, &err) != DL_OK) return -1;
-    for (int i = 0; names[i] != NULL && i < MOST; i++) {
-        if (dl_data_framework(&data, names[i], &all.arena, &all.frameworks[all.framework_count++],
-                              &err) != DL_OK)
-            return -1;
-    }
-    if (dl_data_names(&data, DL_DATA_WORKLOAD, &all.arena, &names, &err) != DL_OK) return -1;
-    for (int i = 0; names[i] != NULL && i < MOST; i++) {
-        if (dl_data_workload(&data, names[i], &all.arena, &all.workloads[all.workload_count++],
-                             &err) != DL_OK)
-            return -1;
-    }
-    static const char *const small[] = {
-        "gpt:layers=4,hidden=512,heads=8,seq=256,vocab=1000",
-        "gpt:layers=8,hidden=256,heads=4,seq=128,vocab=1024,experts=4"};
-    for (int i = 0; i < 2 && all.workload_count < MOST; i++) {
-        if (dl_data_workload(&data, small[i], &all.arena, &all.workloads[all.workload_count++],
-                             &err) != DL_OK)
-            return -1;
-    }
-    return all.system_count > 0 && all.framework_count > 0 ? 0 : -1;
-}
-
-static int free_all(void **state) {
-    (void)state;
-    dl_arena_free(&all.arena);
-    return 0;
 }
 
 struct a_case {
@@ -327,5 +279,5 @@ static void any_plan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_plan)};
-    return cmocka_run_group_tests(tests, load_all, free_all);
+    return cmocka_run_group_tests(tests, catalog_load, catalog_free);
 }

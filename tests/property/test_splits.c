@@ -112,11 +112,11 @@ static double volume(struct world *w, enum dl_split_kind kind, double skip_eleme
     struct dl_plan plan = plan_of(kind == DL_SPLIT_FILTER ? "filter" : "channel", 1, 8);
     struct dl_err err = {0};
     assert_int_equal(dl_plan_complete(w->system, w->workload, w->framework, &plan, &err), DL_OK);
-    const struct dl_strategy_request request = {.system = w->system,
-                                                .workload = w->workload,
-                                                .framework = w->framework,
-                                                .plan = &plan,
-                                                .arena = &w->arena};
+    const struct dl_predict_request request = {.system = w->system,
+                                               .workload = w->workload,
+                                               .framework = w->framework,
+                                               .plan = &plan,
+                                               .arena = &w->arena};
     struct dl_replica replica;
     double sum = 0;
     assert_int_equal(dl_split_replica_replica(&request, kind, 4, &replica, &err), DL_OK);
@@ -169,11 +169,11 @@ static void channel_sums(void **state) {
     struct dl_plan plan = plan_of("channel", 2, 4);
     struct dl_err err = {0};
     assert_int_equal(dl_plan_complete(w.system, w.workload, &framework, &plan, &err), DL_OK);
-    const struct dl_strategy_request request = {.system = w.system,
-                                                .workload = w.workload,
-                                                .framework = &framework,
-                                                .plan = &plan,
-                                                .arena = &w.arena};
+    const struct dl_predict_request request = {.system = w.system,
+                                               .workload = w.workload,
+                                               .framework = &framework,
+                                               .plan = &plan,
+                                               .arena = &w.arena};
     for (int detached = 0; detached < 2; detached++) {
         struct dl_replica replica;
         struct dl_replica_profile profile;

@@ -1,4 +1,5 @@
-/* Interval, bottleneck and small costs of exchanges against values worked by hand. */
+/* Iteration, stragglers, interval, bottleneck and small costs of exchanges against values worked by
+ * hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/prediction_parts.h"
-#include "model/framework/timeline.h"
+#include "model/predict/diagnose.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -17,8 +17,7 @@ struct bench {
     struct dl_layer_cost layers[2];
     struct dl_cost cost;
     struct dl_message message;
-    struct dl_timeline timeline;
-    struct dl_parts parts;
+    struct dl_evidence evidence;
     struct dl_prediction p;
 };
 
@@ -29,23 +28,67 @@ static void make(struct bench *b) {
     fake_layers(&b->fake, 2, features);
     b->layers[0].forward = (struct dl_pass_cost){
         .time_s = 3, .by_limit_s = {2, 1, 0}, .error_s = 0.3, .error_square_s2 = 0.09};
-    b->layers[1].backward = (struct dl_pass_cost){
-        .time_s = 4, .by_limit_s = {0.5, 3, 0.5}, .error_s = 0.4, .error_square_s2 = 0.16};
+    b->layers[1].backward = (struct dl_pass_cost){.time_s = 4,
+                                                  .by_limit_s = {0.5, 3, 0.5},
+                                                  .error_s = 0.4,
+                                                  .error_square_s2 = 0.16,
+                                                  .extrapolated = true};
     b->cost.layers = b->layers;
     b->message = (struct dl_message){
         .duration_s = 2, .latency_s = 0.1, .bandwidth_s = 1.9, .sigma_log = 0.25, .limit = "inter"};
-    b->timeline.sync.messages = &b->message;
-    b->timeline.sync.message_count = 1;
-    b->parts = (struct dl_parts){.system = &b->fake.system,
-                                 .workload = &b->fake.workload,
-                                 .framework = &b->fake.framework,
-                                 .plan = &b->fake.plan,
-                                 .cost = &b->cost,
-                                 .with_comm = &b->timeline,
-                                 .without_comm = &b->timeline,
-                                 .arena = &b->fake.arena};
-    b->p = (struct dl_prediction){
-        .iteration_s = 10, .compute_s = 7, .exposed_comm_s = 1, .overhead_s = 2, .fits = true};
+    b->evidence = (struct dl_evidence){
+        .forward_s = 3, .backward_s = 4, .comm_s = 2, .exposed_comm_s = 1, .host_s = 2};
+    dl_evidence_of_cost(&b->cost, 2, 1, &b->evidence);
+    dl_evidence_of_messages(&b->message, 1, false, &b->evidence);
+    b->p.fits = true;
+    b->fake.plan.nodes = b->fake.plan.devices_per_node = 1;
+    b->fake.plan.global_batch_samples = 5;
+    dl_compose(&b->evidence, &b->fake.workload, &b->fake.plan, 9, &b->p);
+}
+
+/* F-ITERATION: 3 + 4 of compute, 1 exposed, 2 of the host; 5 samples in 10 s, 1000 an epoch; one
+ * device would take 9 s. With input of 12 s: prefetched, what the step does not hide and the feed;
+ * else all. */
+static void iteration_by_hand(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b);
+    check_close(b.p.iteration_s, 10, 1e-12);
+    check_close(b.p.throughput_samples_per_s, 0.5, 1e-12);
+    check_close(b.p.epoch_s, 2000, 1e-12);
+    check_close(b.p.scaling_efficiency, 0.9, 1e-12);
+    b.evidence.load_s = 12, b.evidence.feed_s = 0.5, b.evidence.prefetches = true;
+    dl_compose(&b.evidence, &b.fake.workload, &b.fake.plan, 9, &b.p);
+    check_close(b.p.exposed_input_s, 2.5, 1e-12);
+    check_close(b.p.iteration_s, 12.5, 1e-12);
+    b.evidence.prefetches = false;
+    dl_compose(&b.evidence, &b.fake.workload, &b.fake.plan, 9, &b.p);
+    check_close(b.p.iteration_s, 22.5, 1e-12);
+    b.evidence.straggler_frac = 0.1; /* of 7 s of compute */
+    dl_compose(&b.evidence, &b.fake.workload, &b.fake.plan, 9, &b.p);
+    check_close(b.p.straggler_s, 0.7, 1e-12);
+    check_close(b.p.overhead_s, 2.7, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* F-STRAGGLER: jitter x E[max]: of 2 normal variables 1/sqrt(pi) = 0.56419. Nobody waits where one
+ * device is alone, where servers do not wait, and in the bound. */
+static void stragglers_by_hand(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b);
+    b.fake.system.jitter_frac = 0.1;
+    b.fake.plan.nodes = 2;
+    check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0.056419, 2e-3);
+    b.fake.framework.sync.asynchronous = true;
+    check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0, 0);
+    b.fake.framework.sync.asynchronous = false;
+    b.fake.framework.behaviour = dl_framework_behaviour_find("ideal");
+    check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0, 0);
+    b.fake.framework.behaviour = dl_framework_behaviour_find("bucketed");
+    b.fake.plan.nodes = 1;
+    check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0, 0);
+    dl_arena_free(&b.fake.arena);
 }
 
 /* F-INTERVAL: compute variance (0.7^2 + 0.25) / 2 = 0.37, of communication (1 s x 0.25)^2 = 0.0625;
@@ -54,35 +97,52 @@ static void interval_by_hand(void **state) {
     (void)state;
     struct bench b;
     make(&b);
-    dl_diagnose_interval(&b.parts, &b.p);
+    dl_diagnose_interval(&b.evidence, 0.1, &b.p);
     check_close(b.p.iteration_low_s, 8.57799, 1e-5);
     check_close(b.p.iteration_high_s, 11.65774, 1e-5);
-    b.fake.framework.residual_sigma_log = 0;
-    b.p.exposed_comm_s = 0; /* sigma = sqrt(0.0037) = 0.0608276 */
-    dl_diagnose_interval(&b.parts, &b.p);
+    b.evidence.comm_error_s = 0; /* sigma = sqrt(0.0037) = 0.0608276 */
+    dl_diagnose_interval(&b.evidence, 0, &b.p);
     check_close(b.p.iteration_high_s / b.p.iteration_s, 1.081068, 1e-5);
     dl_arena_free(&b.fake.arena);
 }
 
 /* F-BOUND: compute is the largest part, and 4 of its 7 s wait for memory; then communication, over
- * the network; then capacity. */
+ * the network, the servers' links, or in messages; then capacity. */
 static void bottleneck_by_hand(void **state) {
     (void)state;
     struct bench b;
     make(&b);
-    dl_diagnose_bottleneck(&b.parts, &b.p);
+    dl_diagnose_bottleneck(&b.evidence, &b.p);
     assert_int_equal(b.p.bottleneck, DL_BOUND_MEMORY_BANDWIDTH);
     check_close(b.p.bottleneck_share, 0.7, 1e-12);
     b.p.exposed_comm_s = 8;
-    dl_diagnose_bottleneck(&b.parts, &b.p);
+    dl_diagnose_bottleneck(&b.evidence, &b.p);
     assert_int_equal(b.p.bottleneck, DL_BOUND_INTER);
-    b.message.latency_s = 1.5, b.message.bandwidth_s = 0.5;
-    dl_diagnose_bottleneck(&b.parts, &b.p);
+    struct dl_evidence servers = {.exposed_comm_s = 8};
+    dl_evidence_of_messages(&b.message, 1, true, &servers);
+    dl_diagnose_bottleneck(&servers, &b.p);
+    assert_int_equal(b.p.bottleneck, DL_BOUND_PS);
+    b.evidence.latency_s = 1.5, b.evidence.inter_s = 0.5;
+    dl_diagnose_bottleneck(&b.evidence, &b.p);
     assert_int_equal(b.p.bottleneck, DL_BOUND_LATENCY);
     b.p.fits = false;
-    dl_diagnose_bottleneck(&b.parts, &b.p);
+    dl_diagnose_bottleneck(&b.evidence, &b.p);
     assert_int_equal(b.p.bottleneck, DL_BOUND_CAPACITY);
     check_close(b.p.bottleneck_share, 1, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Two micro-batches: kernels, their spread and what lies outside the samples count twice. */
+static void evidence_by_hand(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_evidence e = {0};
+    make(&b);
+    dl_evidence_of_cost(&b.cost, 2, 2, &e);
+    check_close(e.by_limit_s[1], 8, 1e-12);
+    check_close(e.error_s, 1.4, 1e-12);
+    check_close(e.error_square_s2, 1.0, 1e-12);
+    check_close(e.outside_s, 8, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -119,8 +179,9 @@ static void sums_and_passes_by_hand(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(interval_by_hand),
-                                       cmocka_unit_test(bottleneck_by_hand),
-                                       cmocka_unit_test(sums_and_passes_by_hand)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(iteration_by_hand),  cmocka_unit_test(stragglers_by_hand),
+        cmocka_unit_test(evidence_by_hand),   cmocka_unit_test(interval_by_hand),
+        cmocka_unit_test(bottleneck_by_hand), cmocka_unit_test(sums_and_passes_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ enum { A = 4096, B = 8192, C = 4096, FC = 8, INPUT = 2048, BATCH = 32 };
 struct bench {
     struct dl_fake f;
     struct dl_workload workload;
-    struct dl_strategy_request request;
+    struct dl_predict_request request;
 };
 
 static void make(struct bench *b, const char *strategy) {
@@ -50,11 +50,11 @@ static void make(struct bench *b, const char *strategy) {
                                  .optimizer = DL_SGD,
                                  .synthetic_input = true};
     b->f.system.inter.adapters_per_node = 1;
-    b->request = (struct dl_strategy_request){.system = &b->f.system,
-                                              .workload = &b->workload,
-                                              .framework = &b->f.framework,
-                                              .plan = &b->f.plan,
-                                              .arena = &b->f.arena};
+    b->request = (struct dl_predict_request){.system = &b->f.system,
+                                             .workload = &b->workload,
+                                             .framework = &b->f.framework,
+                                             .plan = &b->f.plan,
+                                             .arena = &b->f.arena};
 }
 
 static struct dl_prediction predict(struct bench *b) {

@@ -233,7 +233,7 @@ static void schedules(void **state) {
     cell.backward[DL_TRANSFORMER_BODY][0].device_s = cell.backward[DL_TRANSFORMER_BODY][0].step_s =
         2;
     cell.kept_bytes[DL_TRANSFORMER_BODY][0] = 100;
-    const struct dl_collective_time border = {.time_s = 0.001};
+    const struct dl_collective_time boundary = {.time_s = 0.001};
     const struct {
         enum dl_schedule schedule;
         int64_t v;
@@ -248,13 +248,14 @@ static void schedules(void **state) {
         const struct dl_transformer_choice choice = {
             .micro_batches = 8, .schedule = cases[i].schedule, .virtual_stages = cases[i].v};
         struct dl_transformer_result r;
-        dl_transformer_evaluate(&g.tf, &layout, &cell, &border, &choice, &r);
-        check_close(r.compute_s + r.bubble_s, cases[i].seconds, 1e-12);
-        check_close(r.border_s, cases[i].messages * 0.001, 1e-12);
+        dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+        check_close(r.iteration.compute_s + r.evidence.bubble_s, cases[i].seconds, 1e-12);
+        check_close(r.boundary_s, cases[i].messages * 0.001, 1e-12);
         check_close(dl_transformer_in_flight(&layout, &choice, 0), cases[i].flight, 1e-12);
         check_close(r.memory.activations_bytes, cases[i].flight * 200, 1e-12);
-        check_close(r.iteration_s,
-                    r.compute_s + r.exposed_comm_s + r.bubble_s + r.exposed_input_s + r.overhead_s,
+        check_close(r.iteration.iteration_s,
+                    cases[i].seconds + r.evidence.exposed_comm_s + r.iteration.exposed_input_s +
+                        r.iteration.overhead_s,
                     1e-12);
     }
     dl_arena_free(&g.f.arena);
@@ -297,9 +298,11 @@ static void one_rank_is_data(void **state) {
     plan.dp = 1;
     plan.batch_per_device_samples = 4;
     const struct dl_predict_options options = {.terms = true};
-    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options,
-                                &g.f.arena, &data, &err),
-                     DL_OK);
+    struct dl_framework replicates = g.f.framework; /* its plans are never of the stack */
+    replicates.splits_layers = replicates.shards = false;
+    assert_int_equal(
+        dl_predict(&g.f.system, &g.workload, &replicates, &plan, &options, &g.f.arena, &data, &err),
+        DL_OK);
     plan.strategy = dl_strategy_find("3d");
     assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options,
                                 &g.f.arena, &tensor, &err),

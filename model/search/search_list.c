@@ -1,0 +1,255 @@
+/* search_list.c - what there is to search: arrangements of ranks as tasks, micro-batches as cells.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/parallel/canonical.h"
+#include "model/search/search_parts.h"
+
+void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {
+    out->count = 0;
+    for (int64_t d = 1; d <= whole && d <= 1000000; d++) {
+        if (whole % d == 0 && (only <= 0 || d == only) && out->count < DL_SEARCH_DIVISORS)
+            out->value[out->count++] = d;
+    }
+}
+
+static int index_of(const struct dl_search_divisors *d, int64_t value) {
+    for (int i = 0; i < d->count; i++) {
+        if (d->value[i] == value) return i;
+    }
+    return -1;
+}
+
+int64_t dl_search_cell_key(const struct dl_search *s, int size,
+                           const struct dl_transformer_split *split, int micro) {
+    int64_t key = size;
+    key = key * s->tp.count + index_of(&s->tp, split->tp);
+    key = key * s->sp.count + index_of(&s->sp, split->sp);
+    key = key * s->ep.count + index_of(&s->ep, split->ep);
+    key = key * s->batches.count + micro;
+    return key * 2 + (split->sequence_parallel ? 1 : 0);
+}
+
+int dl_search_size_of(const struct dl_search *s, int64_t nodes) {
+    for (int i = 0; i < s->request.node_count; i++) {
+        if (s->request.nodes[i] == nodes) return i;
+    }
+    return 0;
+}
+
+enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
+                                const struct dl_strategy *strategy, struct dl_err *err) {
+    if (s->task_count == s->task_capacity) {
+        const int64_t capacity = s->task_capacity > 0 ? 2 * s->task_capacity : 256;
+        struct dl_search_task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
+        if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (s->task_count > 0) memcpy(more, s->tasks, (size_t)s->task_count * sizeof *more);
+        s->tasks = more;
+        s->task_capacity = capacity;
+    }
+    s->tasks[s->task_count] = (struct dl_search_task){*split, s->task_count, strategy};
+    s->task_count++;
+    return DL_OK;
+}
+
+/* One arrangement, in both mappings where they differ; or why it cannot be. */
+static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_split *given,
+                               struct dl_err *err) {
+    const struct dl_plan *fixed = &s->request.fixed;
+    const int64_t batch = (int64_t)fixed->global_batch_samples, data = given->dp * given->ep;
+    struct dl_transformer_split split = *given;
+    if (fixed->dp > 0 && split.dp != fixed->dp) return DL_OK;
+    if (fmod(s->tf.stack, (double)split.pp) != 0) {
+        s->rejected_count[DL_NOT_LAYERS]++;
+        return DL_OK;
+    }
+    if (batch % data != 0) {
+        s->rejected_count[DL_NOT_BATCH]++;
+        return DL_OK;
+    }
+    DL_TRY(dl_search_add_task(s, &split, NULL, err));
+    if (!s->request.any_mapping || split.pp == 1 || data == 1) return DL_OK;
+    split.mapping =
+        split.mapping == DL_MAP_DATA_INSIDE ? DL_MAP_PIPELINE_INSIDE : DL_MAP_DATA_INSIDE;
+    return dl_search_add_task(s, &split, NULL, err);
+}
+
+/* All numbers of stages for `inner` ranks of tensor, sequence and expert parallelism. */
+static enum dl_code list_stages(struct dl_search *s, const struct dl_search_divisors *ranks,
+                                struct dl_transformer_split split, struct dl_err *err) {
+    const bool splits = s->request.framework->splits_layers && !s->tf.plain;
+    const int64_t devices = split.nodes * split.devices_per_node,
+                  inner = split.tp * split.sp * split.ep, fixed_pp = s->request.fixed.pp;
+    if (devices % inner != 0) return DL_OK;
+    for (int p = 0; p < ranks->count; p++) {
+        split.pp = ranks->value[p];
+        if ((!splits && split.pp > 1) || (fixed_pp > 0 && split.pp != fixed_pp) ||
+            (devices / inner) % split.pp != 0)
+            continue;
+        split.dp = devices / inner / split.pp;
+        DL_TRY(list_split(s, &split, err));
+    }
+    return DL_OK;
+}
+
+/* All arrangements of one number of devices. */
+static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err) {
+    const struct dl_plan *fixed = &s->request.fixed;
+    const bool splits = s->request.framework->splits_layers && !s->tf.plain;
+    struct dl_search_divisors ranks;
+    dl_search_list_divisors(nodes * fixed->devices_per_node, 0, &ranks);
+    for (int t = 0; t < ranks.count; t++) {
+        const int64_t tp = ranks.value[t];
+        if ((!splits && tp > 1) || (fixed->tp > 0 && tp != fixed->tp)) continue;
+        if (index_of(&s->tp, tp) < 0) {
+            s->rejected_count[DL_NOT_HEADS]++;
+            continue;
+        }
+        for (int c = 0; c < s->sp.count; c++) {
+            for (int e = 0; e < s->ep.count; e++) {
+                const struct dl_transformer_split split = {.tp = tp,
+                                                           .sp = s->sp.value[c],
+                                                           .ep = s->ep.value[e],
+                                                           .nodes = nodes,
+                                                           .devices_per_node =
+                                                               fixed->devices_per_node,
+                                                           .mapping = fixed->mapping,
+                                                           .shard_group = fixed->shard_group};
+                DL_TRY(list_stages(s, &ranks, split, err));
+            }
+        }
+    }
+    return DL_OK;
+}
+
+bool dl_search_takes(const struct dl_search *s, const struct dl_search_task *task, int micro) {
+    const int64_t share =
+        (int64_t)s->request.fixed.global_batch_samples / (task->split.dp * task->split.ep);
+    const int64_t b = s->batches.value[micro];
+    return share % b == 0 && (s->request.fixed.micro_batch_samples <= 0 ||
+                              (double)b == s->request.fixed.micro_batch_samples);
+}
+
+bool dl_search_sequence_allowed(const struct dl_search *s, const struct dl_transformer_split *split,
+                                bool on) {
+    if (!on)
+        return s->request.any_sequence_parallel || !s->request.fixed.sequence_parallel ||
+               split->tp == 1;
+    if (!s->request.any_sequence_parallel && !s->request.fixed.sequence_parallel) return false;
+    return split->tp > 1 && fmod(s->tf.tokens / (double)split->sp, (double)split->tp) == 0;
+}
+
+bool dl_search_mine(const struct dl_search *s, int64_t index) {
+    return s->request.shard_count <= 1 || index % s->request.shard_count == s->request.shard_index;
+}
+
+static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
+    const int64_t keys = (int64_t)s->request.node_count * s->tp.count * s->sp.count * s->ep.count *
+                         s->batches.count * 2;
+    s->cells = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->cells);
+    s->wanted = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->wanted);
+    bool *seen = dl_arena_alloc(s->arena, (size_t)keys, sizeof *seen);
+    if (s->cells == NULL || s->wanted == NULL || seen == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int64_t i = 0; i < s->task_count; i++) {
+        struct dl_transformer_split split = s->tasks[i].split;
+        const int size = dl_search_size_of(s, split.nodes);
+        if (!dl_search_mine(s, i) || s->tasks[i].strategy != NULL) continue;
+        for (int m = 0; m < s->batches.count; m++) {
+            if (!dl_search_takes(s, &s->tasks[i], m)) continue;
+            for (int on = 0; on < 2; on++) {
+                split.sequence_parallel = on;
+                if (!dl_search_sequence_allowed(s, &s->tasks[i].split, on)) continue;
+                const int64_t key = dl_search_cell_key(s, size, &split, m);
+                if (seen[key]) continue;
+                seen[key] = true;
+                s->cells[key] = dl_arena_alloc(s->arena, 1, sizeof **s->cells);
+                if (s->cells[key] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+                s->cells[key]->split = split;
+                s->cells[key]->micro_samples = (double)s->batches.value[m];
+                s->wanted[s->cell_count++] = key;
+            }
+        }
+    }
+    return DL_OK;
+}
+
+/* Whether data parallelism with sharded states, which is left to this file, is wanted of a network
+ * whose other plans are search_network.c's. */
+static bool shards_network(const struct dl_search_request *r) {
+    const struct dl_plan *fixed = &r->fixed;
+    if (fixed->tp > 1 || fixed->sp > 1 || fixed->pp > 1 || fixed->ep > 1 ||
+        dl_search_serves_network(fixed->strategy))
+        return false;
+    return r->any_shard ? r->framework->shards : fixed->shard > 0;
+}
+
+/* The ranks that there can be, as far as they are not given. */
+static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    const bool splits = r->framework->splits_layers && !s->tf.plain;
+    const int64_t tp = s->by_network ? 0 : r->fixed.tp, sp = s->by_network ? 0 : r->fixed.sp,
+                  ep = s->by_network ? 0 : r->fixed.ep;
+    dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
+    dl_search_list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, sp, &s->sp);
+    dl_search_list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, ep, &s->ep);
+    dl_search_list_divisors((int64_t)r->fixed.global_batch_samples, 0, &s->batches);
+    if (s->tp.count == 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--tp %lld does not divide the %.0f heads of %s, or %s does not split layers",
+            (long long)r->fixed.tp, s->tf.heads, r->workload->name, r->framework->name);
+    }
+    if (s->sp.count == 0) {
+        return dl_fail(err, DL_ERR_USAGE, "--sp %lld does not divide the %.0f tokens of %s",
+                       (long long)r->fixed.sp, s->tf.tokens, r->workload->name);
+    }
+    if (s->ep.count > 0) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--ep %lld: %s has %.0f experts", (long long)r->fixed.ep,
+                   r->workload->name, s->tf.experts);
+}
+
+static enum dl_code no_task(const struct dl_search *s, struct dl_err *err) {
+    const double batch = s->request.fixed.global_batch_samples;
+    if (s->by_network) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "no arrangement of ranks is possible: a global batch of %.0f does not divide among "
+            "data ranks as asked; "
+            "change --global-batch or --nodes, or leave --strategy, --tp, --sp, --pp, --dp open",
+            batch);
+    }
+    return dl_fail(err, DL_ERR_USAGE,
+                   "no arrangement of ranks is possible: of the devices' factors none divides "
+                   "%.0f heads, %.0f layers "
+                   "and a global batch of %.0f as asked; change --global-batch or --nodes, or "
+                   "leave --tp, --pp, --dp open",
+                   s->tf.heads, s->tf.stack, batch);
+}
+
+enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
+                               struct dl_search **out, struct dl_err *err) {
+    struct dl_search *s = dl_arena_alloc(arena, 1, sizeof *s);
+    if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    s->request = *request;
+    s->arena = arena;
+    struct dl_plan plan = request->fixed; /* whether there is a stack */
+    plan.tp = plan.sp = plan.pp = plan.ep = 1;
+    DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
+                                  arena, &s->tf, err));
+    s->by_network = !dl_plan_stacks(request->workload, request->framework);
+    s->capacity_bytes =
+        request->memory_bytes > 0 ? request->memory_bytes : request->system->device->memory_bytes;
+    DL_TRY(list_ranks(s, err));
+    for (int i = 0; i < request->node_count; i++) {
+        if (s->by_network) DL_TRY(dl_search_network_tasks(s, request->nodes[i], err));
+        if (!s->by_network || shards_network(request))
+            DL_TRY(list_tasks(s, request->nodes[i], err));
+    }
+    if (s->task_count == 0) return no_task(s, err);
+    DL_TRY(list_cells(s, err));
+    DL_TRY(dl_search_network_pipes(s, err));
+    *out = s;
+    return DL_OK;
+}

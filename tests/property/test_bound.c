@@ -1,0 +1,199 @@
+/* `ideal` is the bound that its file says it is: no framework whose devices wait for each other and
+ * that sends whole gradients beats it, in any cell of all systems, twelve networks, 1 to 64 nodes
+ * and every precision. Scaling efficiency stays below 1 but for what the output names. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
+#include "tests/catalog.h"
+
+static const char *const networks[] = {
+    "alexnet",      "vgg16",     "googlenet", "resnet50", "mobilenet_v2",  "squeezenet1_1",
+    "inception_v3", "bert_base", "vit_b_32",  "gnmt",     "cosmoflow_256", "dlrm",
+};
+enum { NETWORKS = sizeof networks / sizeof networks[0] };
+
+static const struct dl_workload *workload_named(const char *name) {
+    for (int i = 0; i < all.workload_count; i++) {
+        if (strcmp(all.workloads[i]->name, name) == 0) return all.workloads[i];
+    }
+    fail_msg("no workload %s", name);
+    return NULL;
+}
+
+static const struct dl_framework *framework_named(const char *name) {
+    for (int i = 0; i < all.framework_count; i++) {
+        if (strcmp(all.frameworks[i]->name, name) == 0) return all.frameworks[i];
+    }
+    fail_msg("no framework %s", name);
+    return NULL;
+}
+
+/* Whose steps are of one set of weights and of whole gradients: those that the bound is for. */
+static bool is_bounded(const struct dl_framework *f) {
+    const struct dl_framework_behaviour *b = f->behaviour;
+    return !f->sync.asynchronous && !b->lossy && !b->is_bound;
+}
+
+struct cell {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    enum dl_precision precision;
+    int64_t nodes;
+    const char *strategy;
+};
+
+static bool predict(const struct cell *c, const struct dl_framework *framework,
+                    struct dl_arena *arena, struct dl_prediction *out) {
+    struct dl_err err = {0};
+    const struct dl_plan plan = {.strategy = dl_strategy_find(c->strategy),
+                                 .nodes = c->nodes,
+                                 .precision = c->precision,
+                                 .optimizer = DL_MOMENTUM,
+                                 .batch_per_device_samples = 16,
+                                 .synthetic_input = true};
+    return dl_predict(c->system, c->workload, framework, &plan, NULL, arena, out, &err) == DL_OK;
+}
+
+/* Servers that update for the workers take the update off them, and a sharded update most of it:
+ * against those the rest of the bound counts. */
+static double least_s(const struct dl_prediction *bound, const struct dl_prediction *p) {
+    return bound->iteration_s - fmax(0, bound->update_s - p->update_s);
+}
+
+/* Returns how many frameworks were compared. */
+static int check_cell(const struct cell *c, const struct dl_framework *ideal) {
+    struct dl_arena arena = {0};
+    struct dl_prediction bound, p;
+    int compared = 0;
+    if (predict(c, ideal, &arena, &bound)) {
+        for (int f = 0; f < all.framework_count; f++) {
+            const struct dl_framework *framework = all.frameworks[f];
+            if (!is_bounded(framework) || !predict(c, framework, &arena, &p)) continue;
+            compared++;
+            if (p.iteration_s >= least_s(&bound, &p) * (1 - 1e-9)) continue;
+            fail_msg("%s on %s, %s, %s, %lld nodes, %s: %.9g s, the bound is %.9g s",
+                     framework->name, c->system->name, c->workload->name,
+                     dl_precision_names[c->precision], (long long)c->nodes, c->strategy,
+                     p.iteration_s, bound.iteration_s);
+        }
+    }
+    dl_arena_free(&arena);
+    return compared;
+}
+
+/* A sanitized build takes every eighth system. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { EVERY = 8 };
+#else
+enum { EVERY = 1 };
+#endif
+
+static void nothing_beats_the_bound(void **state) {
+    (void)state;
+    const struct dl_framework *ideal = framework_named("ideal");
+    int compared = 0;
+    for (int s = 0; s < all.system_count; s += EVERY) {
+        const struct dl_device *device = all.systems[s]->device;
+        for (int w = 0; w < NETWORKS; w++) {
+            const struct dl_workload *workload = workload_named(networks[w]);
+            for (int precision = 0; precision < DL_PRECISIONS; precision++) {
+                if (!dl_known(dl_device_peak(device, (enum dl_precision)precision))) continue;
+                for (int64_t nodes = 1; nodes <= 64; nodes *= 2) {
+                    const struct cell c = {all.systems[s], workload, (enum dl_precision)precision,
+                                           nodes, "data"};
+                    compared += check_cell(&c, ideal);
+                }
+            }
+        }
+    }
+    assert_true(compared > 70000 / EVERY);
+}
+
+/* The kernels of the bound are the best that any framework or release is known to have. */
+static void best_kernels(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        size_t offset;
+    } factors[] = {
+#define FACTOR(member) {#member, offsetof(struct dl_framework, kernels.member)}
+        FACTOR(conv_scale),          FACTOR(grouped_scale),      FACTOR(stream_scale),
+        FACTOR(composed_scale),      FACTOR(unequal_scale),      FACTOR(mixed_conv_scale),
+        FACTOR(mixed_grouped_scale), FACTOR(mixed_stream_scale), FACTOR(mixed_composed_scale),
+        FACTOR(norm_scale),          FACTOR(loss_scale),
+    };
+    const struct dl_framework *ideal = framework_named("ideal");
+    for (size_t k = 0; k < sizeof factors / sizeof factors[0]; k++) {
+        double best = *(const double *)(const void *)((const char *)ideal + factors[k].offset);
+        if (!dl_known(best)) best = 1;
+        for (int f = 0; f < all.framework_count; f++) {
+            const struct dl_framework *one = all.frameworks[f];
+            const double own =
+                *(const double *)(const void *)((const char *)one + factors[k].offset);
+            if (own < best)
+                fail_msg("%s: %s %g, the bound's %g", one->name, factors[k].key, own, best);
+            for (int r = 0; r < one->release_count; r++) {
+                for (int i = 0; i < one->releases[r].set_count; i++) {
+                    const struct dl_map_entry *set = &one->releases[r].set[i];
+                    if (strcmp(set->key, factors[k].key) != 0 || !(atof(set->text) < best))
+                        continue;
+                    fail_msg("%s %s: %s %s, the bound's %g", one->name, one->releases[r].name,
+                             set->key, set->text, best);
+                }
+            }
+        }
+    }
+}
+
+/* Scaling efficiency is above 1 only where the output says why. */
+static void efficiency_is_named(void **state) {
+    (void)state;
+    static const char *const strategies[] = {"data",          "zero1",        "zero3",
+                                             "data+filter",   "data+channel", "data+spatial",
+                                             "data+pipeline", "data+tensor",  "3d"};
+    uint64_t seed = 20261122;
+    int above = 0, cases = 0;
+    for (int i = 0; i < 6000 / EVERY; i++) {
+        struct dl_arena arena = {0};
+        struct dl_prediction p;
+        struct cell c = {
+            .system = all.systems[check_random(&seed) % (uint64_t)all.system_count],
+            .workload = workload_named(networks[check_random(&seed) % NETWORKS]),
+            .precision = (enum dl_precision)(check_random(&seed) % DL_PRECISIONS),
+            .nodes = (int64_t)1 << (check_random(&seed) % 7),
+            .strategy =
+                strategies[check_random(&seed) % (sizeof strategies / sizeof strategies[0])]};
+        const struct dl_framework *framework =
+            all.frameworks[check_random(&seed) % (uint64_t)all.framework_count];
+        bool named = false;
+        if (predict(&c, framework, &arena, &p)) {
+            cases++;
+            for (int w = 0; w < p.warning_count; w++)
+                named = named || strstr(p.warnings[w], "scaling efficiency above 1") != NULL;
+            const bool over = p.scaling_efficiency > 1 + 1e-9;
+            above += over;
+            if (over && !named)
+                fail_msg("%s on %s, %s, %s, %lld nodes, %s: efficiency %.6f", framework->name,
+                         c.system->name, c.workload->name, dl_precision_names[c.precision],
+                         (long long)c.nodes, c.strategy, p.scaling_efficiency);
+        }
+        dl_arena_free(&arena);
+    }
+    assert_true(cases > 1000 / EVERY && above > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_beats_the_bound),
+                                       cmocka_unit_test(best_kernels),
+                                       cmocka_unit_test(efficiency_is_named)};
+    return cmocka_run_group_tests(tests, catalog_load, catalog_free);
+}
