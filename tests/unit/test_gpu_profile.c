@@ -403,7 +403,7 @@ static void topology_and_collectives(void **state) {
 
 /* F-KERNEL-WORK. Streams at 400 GB/s, rows of layer normalisation three times as slow,
  * attention 1.5 times what its parts are predicted to take: the factors say so, predictions for
- * such layers take them, and others keep the surface. */
+ * such layers take them, and others keep the model. */
 static void kinds_of_work_have_their_own_factor(void **state) {
     (void)state;
     struct replay r;

@@ -128,9 +128,9 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     dl_arena_free(&arena);
 }
 
-/* The samples themselves, through the fitted surfaces: half of them within 5 %, nine of ten within
+/* The samples themselves, through the fitted models: half of them within 5 %, nine of ten within
  * 25 %. */
-static void surfaces_give_the_samples_back(void **state) {
+static void models_give_the_samples_back(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
@@ -262,7 +262,7 @@ static void one_library_is_enough(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recorded_run_becomes_a_profile_that_loads),
-        cmocka_unit_test(surfaces_give_the_samples_back),
+        cmocka_unit_test(models_give_the_samples_back),
         cmocka_unit_test(links_and_collectives_follow_their_samples),
         cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(one_library_is_enough),
