@@ -19,7 +19,7 @@ void dl_sort(double *x, size_t n) {
 }
 
 double dl_mean(const double *x, size_t n) {
-    /* Neumaier's sum: samples of 1 us beside one of 1000 s keep their share */
+    /* Neumaier's sum: samples of 1 us count even next to one of 1000 s */
     double sum = 0, lost = 0;
 
     if (n == 0) return (double)NAN;

@@ -98,7 +98,7 @@ static enum dl_code take_kernel_models(struct dl_kernel_model *models, int count
                                        const struct dl_json *doc, const char *prefix,
                                        struct dl_arena *arena, struct dl_err *err) {
     for (int i = 0; i < count; i++) {
-        const char *where = dl_arena_printf(arena, "%ssurfaces[%d]", prefix, i);
+        const char *where = dl_arena_printf(arena, "%skernel_models[%d]", prefix, i);
         if (where == NULL) return no_memory(err);
         DL_TRY(dl_kernel_model_check(&models[i], doc, where, err));
         DL_TRY(dl_kernel_model_pack(&models[i], arena, err));

@@ -51,7 +51,7 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
 enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
                            struct dl_arena *arena, const char ***names_out, struct dl_err *err);
 
-/* A device with its kernel-time surfaces: its own, else those of kernels/NAME.json in the data
+/* A device with its kernel-time models: its own, else those of kernels/NAME.json in the data
  * directory of its file, and those of the device named in kernel_models_from (one step only: what
  * that one borrows is not followed). */
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,

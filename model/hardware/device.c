@@ -173,7 +173,7 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
     snprintf(prefix, sizeof prefix, "%s%s", path, *path != '\0' ? "." : "");
     if (device->kernel_models_from != NULL &&
         strcmp(device->kernel_models_from, device->name) == 0) {
-        snprintf(where, sizeof where, "%ssurfaces_from", prefix);
+        snprintf(where, sizeof where, "%skernel_models_from", prefix);
         return dl_json_fail(doc, where, err,
                             "expected another device: a device cannot borrow from itself");
     }

@@ -81,9 +81,9 @@ DL_INLINE double compute_time(const struct dl_kernel_model *model,
 
 /* Whole tiles of the best size, of `more` times the rows, and `partial_waves`, over the points of
  * the result; by the half-rate summed side. */
-DL_INLINE double product_in_tiles(const struct dl_kernel_model *model,
-                                  const struct dl_kernel_model_scale *scale, double units, double m,
-                                  double n, double k, double count, double more) {
+DL_INLINE double gemm_in_tiles(const struct dl_kernel_model *model,
+                               const struct dl_kernel_model_scale *scale, double units, double m,
+                               double n, double k, double count, double more) {
     const double partial = model->partial_waves * scale->half * units,
                  rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
     const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) *
@@ -113,21 +113,21 @@ DL_INLINE double algorithm_time(const struct dl_kernel_model *model,
         const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
         const double padded =
             dl_exp2_near(model->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]);
-        const double product = product_in_tiles(model, scale, units, s->winograd_tiles, s->n,
-                                                s->k / s->taps, TRANSFORMED, padded);
+        const double gemm = gemm_in_tiles(model, scale, units, s->winograd_tiles, s->n,
+                                          s->k / s->taps, TRANSFORMED, padded);
         const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
-        return flop * product / (rate * model->winograd_gain) +
+        return flop * gemm / (rate * model->winograd_gain) +
                moved / (model->transform_bytes_per_s * scale->bandwidth);
     }
     const double plain_s = s->flop / (rate * gain_of(model, s)),
-                 whole_s = plain_s *
-                           product_in_tiles(model, scale, units, s->m, s->n, s->k, s->count, 1.0);
+                 whole_s =
+                     plain_s * gemm_in_tiles(model, scale, units, s->m, s->n, s->k, s->count, 1.0);
     if (model->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
         const double columns = s->channels * s->taps;
         const double gathered_s =
             plain_s / model->gather_gain *
-                product_in_tiles(model, scale, units, s->out_positions, columns, s->filters,
-                                 s->count, 1.0) +
+                gemm_in_tiles(model, scale, units, s->out_positions, columns, s->filters, s->count,
+                              1.0) +
             (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) /
                 (model->gather_bytes_per_s * scale->bandwidth);
         return better(whole_s * s->stride_area / model->spread_gain, gathered_s);

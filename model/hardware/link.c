@@ -155,7 +155,7 @@ enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const st
                             link->distance);
     snprintf(where, sizeof where, "%s.cross_bandwidth_bytes_per_s", path);
     if (dl_known(link->cross_bandwidth_bytes_per_s) && link->peer_group == DL_ABSENT)
-        return dl_json_fail(doc, where, err, "needs peer_group beside it");
+        return dl_json_fail(doc, where, err, "needs peer_group as well");
     snprintf(where, sizeof where, "%s.peer_group", path);
     if (link->peer_group != DL_ABSENT && link->peer_group > devices)
         return dl_json_fail(doc, where, err, "expected at most devices_per_node = %lld",

@@ -94,8 +94,7 @@ static enum dl_code resolve(struct dl_build *b, const struct dl_frame *frame, co
     int number = frame->block == NULL ? -1 : input_number(name);
     if (number >= 0) {
         if (number >= frame->input_count) {
-            return dl_fail(b->err, DL_ERR_INPUT,
-                           "expected one of the %d input(s) of the block, found '%.80s'",
+            return dl_fail(b->err, DL_ERR_INPUT, "the block has %d input(s), there is no '%.80s'",
                            frame->input_count, name);
         }
         *out = frame->inputs[number];

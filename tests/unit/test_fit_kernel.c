@@ -48,12 +48,12 @@ static void recovers_what_it_was_given(void **state) {
     struct dl_kernel_sample samples[80];
     struct dl_device device = plain_device();
     struct dl_arena arena = {0};
-    struct dl_kernel_model surface;
+    struct dl_kernel_model model;
     struct dl_fit_quality quality;
     struct dl_err err = {0};
     size_t n = made_up(samples, 80);
     assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
-                                         &arena, &surface, &quality, &err),
+                                         &arena, &model, &quality, &err),
                      DL_OK);
     assert_int_equal(quality.samples, 80);
     assert_int_equal(quality.folds, 5);
@@ -62,8 +62,8 @@ static void recovers_what_it_was_given(void **state) {
     assert_true(quality.p90_ape < 0.10);
     assert_true(fabs(quality.bias) < 0.02);
     assert_true(quality.one_factor_median_ape > 2 * quality.median_ape);
-    assert_true(surface.sigma_log < 0.06);
-    device.kernel_models = &surface;
+    assert_true(model.sigma_log < 0.06);
+    device.kernel_models = &model;
     device.kernel_model_count = 1;
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 2000, 500, 700, 1);
     struct dl_kernel_time time;
@@ -79,19 +79,19 @@ static void few_samples_are_enough(void **state) {
     struct dl_kernel_sample samples[6];
     struct dl_device device = plain_device();
     struct dl_arena arena = {0};
-    struct dl_kernel_model surface;
+    struct dl_kernel_model model;
     struct dl_fit_quality quality;
     struct dl_err err = {0};
     made_up(samples, 6);
     for (size_t n = 1; n <= 6; n += 5) {
         assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
-                                             &arena, &surface, &quality, &err),
+                                             &arena, &model, &quality, &err),
                          DL_OK);
         assert_true(quality.base_only);
         assert_int_equal(quality.folds, 0);
-        assert_int_equal(surface.weight_count, 0);
-        assert_true(surface.sigma_log > 0.02);
-        device.kernel_models = &surface;
+        assert_int_equal(model.weight_count, 0);
+        assert_true(model.sigma_log > 0.02);
+        device.kernel_models = &model;
         device.kernel_model_count = 1;
         for (size_t i = 0; i < n; i++) {
             struct dl_kernel_time time;
@@ -100,7 +100,7 @@ static void few_samples_are_enough(void **state) {
         }
     }
     assert_int_equal(dl_fit_kernel_model(samples, 6, &device, DL_OP_CONV, DL_FORWARD, DL_FP32,
-                                         &arena, &surface, NULL, &err),
+                                         &arena, &model, NULL, &err),
                      DL_ERR_INPUT);
     check_contains(err.message, "conv fp32 fwd");
     dl_arena_free(&arena);
@@ -120,13 +120,13 @@ static void streams_without_datasheet(void **state) {
         samples[i].time_s = 2e-6 + 8 * elements / 12e9;
     }
     struct dl_arena arena = {0};
-    struct dl_kernel_model surface;
+    struct dl_kernel_model model;
     struct dl_err err = {0};
     assert_int_equal(dl_fit_kernel_model(samples, 8, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
-                                         &arena, &surface, NULL, &err),
+                                         &arena, &model, NULL, &err),
                      DL_OK);
-    check_close(surface.bandwidth_bytes_per_s, 12e9, 0.05);
-    check_close(surface.latency_s, 2e-6, 0.1);
+    check_close(model.bandwidth_bytes_per_s, 12e9, 0.05);
+    check_close(model.latency_s, 2e-6, 0.1);
     dl_arena_free(&arena);
 }
 

@@ -1,4 +1,4 @@
-/* Kernels: work from shapes, the base of a surface, what is chosen when there is no surface. */
+/* Kernels: work from shapes, the base of a model, what is chosen when there is no model. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static struct dl_device plain_device(void) {
                               .rate_count = 2};
 }
 
-static struct dl_kernel_model plain_surface(enum dl_op op, enum dl_precision precision) {
+static struct dl_kernel_model plain_model(enum dl_op op, enum dl_precision precision) {
     return (struct dl_kernel_model){.op = (int)op,
                                     .pass = DL_FORWARD,
                                     .precision = (int)precision,
@@ -121,9 +121,9 @@ static void names_and_sizes(void **state) {
 
 static const struct dl_kernel_model_scale OWN = {1, 1, 1, 1};
 
-static void base_of_a_surface(void **state) {
+static void base_of_a_model(void **state) {
     (void)state;
-    struct dl_kernel_model surface = plain_surface(DL_OP_GEMM, DL_FP32);
+    struct dl_kernel_model model = plain_model(DL_OP_GEMM, DL_FP32);
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 1024, 1024, 1024, 1);
     struct dl_kernel_model_shape shape;
     dl_kernel_model_shape_of(&gemm, 4, 64, &shape);
@@ -131,41 +131,41 @@ static void base_of_a_surface(void **state) {
     /* C = 2 x 1024^3 / 10e12 = 214.7484 us, B = 3 x 1024^2 x 4 / 500e9 = 25.1658 us,
      * t = 10 us + 214.7484 us x (1 + (25.1658 / 214.7484)^3)^(1/3) = 10 + 214.7484 x 1.0005359 =
      * 224.8634 us */
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, &limit), 224.8634e-6, 1e-5);
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, &limit), 224.8634e-6, 1e-5);
     assert_int_equal(limit, DL_LIMIT_COMPUTE);
     /* A side of half_m runs at half rate: C = 429.4967 us, (25.1658 / 429.4967)^3 = 2.0117e-4,
      * t = 10 + 429.4967 x 1.0000670 = 439.5255 us */
-    surface.half_m = 1024;
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 439.5255e-6, 1e-5);
+    model.half_m = 1024;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 439.5255e-6, 1e-5);
     /* waves = 1024 x 1024 / (128 x 64 x 64) = 2: half_waves 4 makes 1/e = 2 + 4/2 = 4: C = 858.9935
      * us */
     check_close(shape.waves, 2, 0);
-    surface.half_waves = 4;
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
+    model.half_waves = 4;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
 }
 
 /* Worked by hand; tiles of 128 x 64 at 0.9 are the best in all three products, half_k doubles each.
  */
-static void algorithms_of_a_surface(void **state) {
+static void algorithms_of_a_model(void **state) {
     (void)state;
-    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
+    struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
     struct dl_kernel_model_shape shape;
-    surface.latency_s = 1e-9;
-    surface.bandwidth_bytes_per_s = 1e15;
-    surface.partial_waves = 0.5; /* 32 tiles of 64 units */
-    surface.tile_64_gain = 0.9;
-    surface.tile_32_gain = 0.75;
-    surface.winograd_gain = surface.gather_gain = 0.5;
-    surface.spread_gain = 1;
-    surface.transform_bytes_per_s = surface.gather_bytes_per_s = 5e11;
+    model.latency_s = 1e-9;
+    model.bandwidth_bytes_per_s = 1e15;
+    model.partial_waves = 0.5; /* 32 tiles of 64 units */
+    model.tile_64_gain = 0.9;
+    model.tile_32_gain = 0.75;
+    model.winograd_gain = model.gather_gain = 0.5;
+    model.spread_gain = 1;
+    model.transform_bytes_per_s = model.gather_bytes_per_s = 5e11;
     /* Winograd: 16 x 14 x 14 = 3136 tiles; 36 products 3136 x 64 x 64 = 924.844 Mflop in 36 x 25 +
      * 32 = 932 tiles, 932 x 8192 / 0.9 / (3136 x 64 x 36) = 1.174099; 92.4844 us / 0.5 x 1.174099 x
      * 2 = 434.343 us; 5.5 x 25,690,112 B / 5e11 = 282.591 us */
     struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1);
-    surface.half_k = 64;
+    model.half_k = 64;
     dl_kernel_model_shape_of(&square, 4, 64, &shape);
     check_close(shape.winograd_tiles, 3136, 0);
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 716.934e-6, 1e-5);
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 716.934e-6, 1e-5);
     /* Weights' gradients and few channels: no Winograd. */
     square = conv_of(DL_BACKWARD_WEIGHTS, 16, 64, 64, 1, 56, 3, 1);
     dl_kernel_model_shape_of(&square, 4, 64, &shape);
@@ -175,36 +175,35 @@ static void algorithms_of_a_surface(void **state) {
      * 32) 8192 / 0.9 / (12544 x 64) = 121.169 us and (3,211,264 + 12,845,056) B / 5e11 = 32.1126
      * us, 153.281 us together. (1 + (153.281 / 197.598)^4)^(1/4) = 1.080320 */
     struct dl_kernel strided = conv_of(DL_BACKWARD_DATA, 16, 64, 128, 1, 56, 1, 2);
-    surface.pass = DL_BACKWARD_DATA;
-    surface.half_k = 128;
+    model.pass = DL_BACKWARD_DATA;
+    model.half_k = 128;
     dl_kernel_model_shape_of(&strided, 4, 64, &shape);
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), 141.885e-6, 2e-5);
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 141.885e-6, 2e-5);
 }
 
-static void gains_of_a_surface(void **state) {
+static void gains_of_a_model(void **state) {
     (void)state;
-    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
-    surface.latency_s = 1e-9;
-    surface.bandwidth_bytes_per_s = 1e15; /* so that only the rate counts */
+    struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
+    model.latency_s = 1e-9;
+    model.bandwidth_bytes_per_s = 1e15; /* so that only the rate counts */
     struct dl_kernel square = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 1);
     struct dl_kernel strided = conv_of(DL_FORWARD, 16, 64, 64, 1, 56, 3, 2);
     struct dl_kernel_model_shape shape, shape_strided;
     dl_kernel_model_shape_of(&square, 4, 64, &shape);
     dl_kernel_model_shape_of(&strided, 4, 64, &shape_strided);
-    double plain = dl_kernel_model_base(&surface, &OWN, &shape, NULL);
-    double plain_strided = dl_kernel_model_base(&surface, &OWN, &shape_strided, NULL);
-    surface.gain_3x3 = 2;
-    surface.stride_exponent = 0.5;
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain / 2, 1e-3);
+    double plain = dl_kernel_model_base(&model, &OWN, &shape, NULL);
+    double plain_strided = dl_kernel_model_base(&model, &OWN, &shape_strided, NULL);
+    model.gain_3x3 = 2;
+    model.stride_exponent = 0.5;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain / 2, 1e-3);
     /* stride 2 x 2: area 4, rate x 4^-0.5 = 1/2; no Winograd */
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape_strided, NULL), plain_strided * 2,
-                1e-3);
+    check_close(dl_kernel_model_base(&model, &OWN, &shape_strided, NULL), plain_strided * 2, 1e-3);
     /* Matrix units work on 3 channels as on 8. */
     struct dl_kernel first = conv_of(DL_FORWARD, 16, 3, 64, 1, 224, 7, 2);
     dl_kernel_model_shape_of(&first, 2, 64, &shape);
-    plain = dl_kernel_model_base(&surface, &OWN, &shape, NULL);
-    surface.channel_multiple = 8;
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * 8 / 3, 1e-3);
+    plain = dl_kernel_model_base(&model, &OWN, &shape, NULL);
+    model.channel_multiple = 8;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * 8 / 3, 1e-3);
 }
 
 static void whole_tiles(void **state) {
@@ -213,21 +212,21 @@ static void whole_tiles(void **state) {
      * wave: excess 80 x 16384 / 802816 = 1.632653. 128 x 64: 100, two waves: 1.632653 too, at 0.9
      * of the rate 1.814. 128 x 32: 200, three waves: 1.224490, at 0.7 1.749271. So q = 1.632653;
      * all of the loss (exponent 1) makes C q times that of the rate alone. */
-    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
-    surface.latency_s = 1e-9;
-    surface.bandwidth_bytes_per_s = 1e15;
+    struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
+    model.latency_s = 1e-9;
+    model.bandwidth_bytes_per_s = 1e15;
     struct dl_kernel conv = conv_of(DL_FORWARD, 16, 64, 256, 1, 14, 1, 1);
     struct dl_kernel_model_shape shape;
     dl_kernel_model_shape_of(&conv, 4, 80, &shape);
-    double plain = dl_kernel_model_base(&surface, &OWN, &shape, NULL);
-    surface.tile_exponent = 1;
-    surface.tile_64_gain = 0.9;
-    surface.tile_32_gain = 0.7;
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * 1.632653, 1e-3);
-    surface.tile_32_gain = 0.9; /* 1.360544: now the best */
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * 1.360544, 1e-3);
-    surface.tile_exponent = 0.5;
-    check_close(dl_kernel_model_base(&surface, &OWN, &shape, NULL), plain * sqrt(1.360544), 1e-3);
+    double plain = dl_kernel_model_base(&model, &OWN, &shape, NULL);
+    model.tile_exponent = 1;
+    model.tile_64_gain = 0.9;
+    model.tile_32_gain = 0.7;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * 1.632653, 1e-3);
+    model.tile_32_gain = 0.9; /* 1.360544: now the best */
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * 1.360544, 1e-3);
+    model.tile_exponent = 0.5;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * sqrt(1.360544), 1e-3);
 }
 
 static void transposed_product_is_the_same(void **state) {
@@ -248,20 +247,20 @@ static void transposed_product_is_the_same(void **state) {
     assert_true(b.m_trans);
 }
 
-static void correction_of_a_surface(void **state) {
+static void correction_of_a_model(void **state) {
     (void)state;
     /* Two samples one length apart on one axis: x = 10 and 12 octaves, length 2, weights 0.2 and
      * -0.1. At x = 11: distances^2 0.25 and 0.25, k = 0.8: log ratio = 0.05 + 0.8 x 0.1 = 0.13. */
     double lengths[] = {2}, points[] = {5, 6}, weights[] = {0.2, -0.1}, low[] = {10}, high[] = {12};
-    struct dl_kernel_model surface = plain_surface(DL_OP_STREAM, DL_FP32);
-    surface.offset = 0.05;
-    surface.lengths = lengths;
-    surface.points = points;
-    surface.weights = weights;
-    surface.domain_low = low;
-    surface.domain_high = high;
-    surface.length_count = surface.domain_low_count = surface.domain_high_count = 1;
-    surface.point_count = surface.weight_count = 2;
+    struct dl_kernel_model model = plain_model(DL_OP_STREAM, DL_FP32);
+    model.offset = 0.05;
+    model.lengths = lengths;
+    model.points = points;
+    model.weights = weights;
+    model.domain_low = low;
+    model.domain_high = high;
+    model.length_count = model.domain_low_count = model.domain_high_count = 1;
+    model.point_count = model.weight_count = 2;
     /* 2048 bytes: 11 octaves */
     struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 256, 256);
     struct dl_kernel_model_shape shape;
@@ -270,11 +269,11 @@ static void correction_of_a_surface(void **state) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     /* before it is packed: the base, and said so */
-    dl_kernel_model_eval(&surface, &OWN, &shape, &time);
+    dl_kernel_model_eval(&model, &OWN, &shape, &time);
     check_close(time.time_s, 10.004096e-6 * exp(0.05), 1e-9);
     assert_true(time.extrapolated);
-    assert_int_equal(dl_kernel_model_pack(&surface, &arena, &err), DL_OK);
-    dl_kernel_model_eval(&surface, &OWN, &shape, &time);
+    assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
+    dl_kernel_model_eval(&model, &OWN, &shape, &time);
     /* base = 10 us + 2048 / 500e9 = 10.004096 us; the sum is taken in single precision */
     check_close(time.time_s, 10.004096e-6 * exp(0.13), 1e-7);
     assert_false(time.extrapolated);
@@ -283,7 +282,7 @@ static void correction_of_a_surface(void **state) {
     /* Far away: the base alone (times the mean), marked, with both deviations. */
     stream = dl_kernel_stream(DL_FORWARD, 0, 0, 1099511627776.0); /* 2^42 bytes */
     dl_kernel_model_shape_of(&stream, 4, 64, &shape);
-    dl_kernel_model_eval(&surface, &OWN, &shape, &time);
+    dl_kernel_model_eval(&model, &OWN, &shape, &time);
     check_close(time.time_s, (10e-6 + 4398046511104.0 / 500e9) * exp(0.05), 5e-3);
     check_close(time.sigma_log, sqrt(0.01 + 0.04), 2e-2);
     assert_true(time.extrapolated);
@@ -292,7 +291,7 @@ static void correction_of_a_surface(void **state) {
 
 static void features_by_name(void **state) {
     (void)state;
-    /* The same surface over features in another order, with a flag that both samples share, gives
+    /* The same model over features in another order, with a flag that both samples share, gives
      * the same time. */
     double lengths[] = {3, 2}, turned_lengths[] = {2, 3};
     double points[] = {5, 6, 1, 2}, turned_points[] = {1, 2, 5, 6}, weights[] = {0.2, -0.1},
@@ -303,31 +302,29 @@ static void features_by_name(void **state) {
     struct dl_kernel_time a, b;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_kernel_model surface = plain_surface(DL_OP_CONV, DL_FP32);
-    surface.features = names;
-    surface.lengths = lengths;
-    surface.points = points;
-    surface.weights = weights;
-    surface.domain_low = low;
-    surface.domain_high = high;
-    surface.feature_count = surface.length_count = surface.domain_low_count =
-        surface.domain_high_count = 2;
-    surface.point_count = 4;
-    surface.weight_count = 2;
-    struct dl_kernel_model turned = surface;
+    struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
+    model.features = names;
+    model.lengths = lengths;
+    model.points = points;
+    model.weights = weights;
+    model.domain_low = low;
+    model.domain_high = high;
+    model.feature_count = model.length_count = model.domain_low_count = model.domain_high_count = 2;
+    model.point_count = 4;
+    model.weight_count = 2;
+    struct dl_kernel_model turned = model;
     turned.features = turned_names;
     turned.lengths = turned_lengths;
     turned.points = turned_points;
-    assert_int_equal(dl_kernel_model_pack(&surface, &arena, &err), DL_OK);
+    assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
     assert_int_equal(dl_kernel_model_pack(&turned, &arena, &err), DL_OK);
     dl_kernel_model_shape_of(&conv, 4, 64, &shape);
-    dl_kernel_model_eval(&surface, &OWN, &shape, &a);
+    dl_kernel_model_eval(&model, &OWN, &shape, &a);
     dl_kernel_model_eval(&turned, &OWN, &shape, &b);
     check_close(a.time_s, b.time_s, 1e-6);
     /* x = (log2 100 / 3, log2 9 / 2) = (2.214619, 1.584963): squares of distances 7.758347 +
      * 0.342181, 14.329109 + 0.172256; sum = 0.2 / 9.100528 - 0.1 / 15.501365 = 0.0155257 */
-    check_close(a.time_s, dl_kernel_model_base(&surface, &OWN, &shape, NULL) * exp(0.0155257),
-                1e-6);
+    check_close(a.time_s, dl_kernel_model_base(&model, &OWN, &shape, NULL) * exp(0.0155257), 1e-6);
     dl_arena_free(&arena);
 }
 
@@ -399,7 +396,7 @@ static void streams(void **state) {
     check_nan(time.time_s);
 }
 
-static void without_surface(void **state) {
+static void without_model(void **state) {
     (void)state;
     struct dl_device device = plain_device();
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8192, 8192, 8192, 1);
@@ -429,11 +426,11 @@ static void depthwise(void **state) {
 
 static void borrowed(void **state) {
     (void)state;
-    struct dl_kernel_model surfaces[] = {plain_surface(DL_OP_GEMM, DL_FP32)};
+    struct dl_kernel_model models[] = {plain_model(DL_OP_GEMM, DL_FP32)};
     struct dl_device owner = plain_device(), device = plain_device();
     struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL}};
     owner.name = "owner";
-    owner.kernel_models = surfaces;
+    owner.kernel_models = models;
     owner.kernel_model_count = 1;
     device.borrowed = &owner;
     device.rates = faster;
@@ -477,17 +474,17 @@ int main(void) {
         cmocka_unit_test(work_of_gemm),
         cmocka_unit_test(work_of_convolution),
         cmocka_unit_test(names_and_sizes),
-        cmocka_unit_test(base_of_a_surface),
-        cmocka_unit_test(algorithms_of_a_surface),
-        cmocka_unit_test(gains_of_a_surface),
+        cmocka_unit_test(base_of_a_model),
+        cmocka_unit_test(algorithms_of_a_model),
+        cmocka_unit_test(gains_of_a_model),
         cmocka_unit_test(transposed_product_is_the_same),
-        cmocka_unit_test(correction_of_a_surface),
+        cmocka_unit_test(correction_of_a_model),
         cmocka_unit_test(features_by_name),
         cmocka_unit_test(fast_arithmetic),
         cmocka_unit_test(whole_tiles),
         cmocka_unit_test(skipped_rows),
         cmocka_unit_test(streams),
-        cmocka_unit_test(without_surface),
+        cmocka_unit_test(without_model),
         cmocka_unit_test(depthwise),
         cmocka_unit_test(borrowed),
         cmocka_unit_test(empty_kernels),

@@ -1,4 +1,4 @@
-/* Memory per device against formulas.md section 3, worked by hand. */
+/* Memory per device against docs/theory.md, worked by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

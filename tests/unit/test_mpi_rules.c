@@ -159,7 +159,12 @@ static void costs_by_hand(void **state) {
                          dl_mpi_other_names[cases[c].algorithm], p[i], s, cases[c].s[i]);
         }
     }
-    /* 2 nodes of 2, inside alpha .01, beta .001: a chain of 2 hops inside, 1 between; pairwise: 1
+}
+
+/* Ranks of a node share its adapter; inside a node the links of the node count. */
+static void two_nodes_of_two(void **state) {
+    (void)state;
+    /* inside alpha .01, beta .001: a chain of 2 hops inside, 1 between; pairwise: 1
      * block inside, 2 of both ranks out */
     check_close(cost_s(DL_COLL_BROADCAST, DL_MPI_PIPELINE, 0, 2, 2, 24), 25 + 2 * .034, 1e-9);
     check_close(cost_s(DL_COLL_ALL_TO_ALL, DL_MPI_PAIRWISE, 0, 2, 2, 24),
@@ -167,8 +172,8 @@ static void costs_by_hand(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(open_mpi_from_4_1_on),
-                                       cmocka_unit_test(open_mpi_before_4_1),
-                                       cmocka_unit_test(costs_by_hand)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(open_mpi_from_4_1_on), cmocka_unit_test(open_mpi_before_4_1),
+        cmocka_unit_test(costs_by_hand), cmocka_unit_test(two_nodes_of_two)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

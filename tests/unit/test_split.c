@@ -84,7 +84,7 @@ static void halos(void **state) {
     /* a row up, a row down */
     assert_true(dl_split_halo_elements(conv, &rows, 1, false) == 2 * 64 * 56);
     assert_true(dl_split_halo_elements(conv, &rows, 2, false) == 0);
-    /* In two dimensions the second carries the corners of the first: formulas.md section 7. */
+    /* In two dimensions the second carries the corners of the first: docs/theory.md. */
     const double two = dl_split_halo_elements(conv, &both, 1, false) +
                        dl_split_halo_elements(conv, &both, 2, false);
     assert_true(two == 2 * 64 * (28 + 28) + 4 * 64);

@@ -1,5 +1,5 @@
 /* Messages inside a replica: MLSL's hybrid (F-MLSL-ACTIVATION), the leader that hands its input out
- * (F-INPUT-LEADER), and the laws of formulas.md section 18 for splits, on a small network worked by
+ * (F-INPUT-LEADER), and the laws of docs/theory.md for splits, on a small network worked by
  * hand. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Transformers split over ranks: activations against Korthikanti et al. (formulas.md section 3),
+/* Transformers split over ranks: activations against Korthikanti et al. (docs/theory.md),
  * states of ZeRO, volumes, pipeline schedules, groups; each worked by hand. */
 #include <math.h>
 #include <setjmp.h>

@@ -9,152 +9,154 @@
 #include "model/base/units.h"
 #include "tests/check.h"
 
+static const struct {
+    const char *text;
+    enum dl_unit unit;
+    double value;
+} quantities[] = {
+    /* bare numbers are SI */
+    {"12", DL_UNIT_S, 12},
+    {"1e12", DL_UNIT_FLOP_PER_S, 1e12},
+    {"-3.5e-2", DL_UNIT_NONE, -0.035},
+    {"+.5", DL_UNIT_NONE, 0.5},
+    {"5.", DL_UNIT_BYTE, 5},
+    {" 7 ", DL_UNIT_W, 7},
+    {"1E3", DL_UNIT_J, 1000},
+    /* times: results are the doubles nearest to the decimal value */
+    {"1.5us", DL_UNIT_S, 1.5e-6},
+    {"1.5 us", DL_UNIT_S, 1.5e-6},
+    {"3\xc2\xb5s", DL_UNIT_S, 3e-6},
+    {"3\xce\xbcs", DL_UNIT_S, 3e-6},
+    {"20ms", DL_UNIT_S, 0.02},
+    {"7ns", DL_UNIT_S, 7e-9},
+    {"2s", DL_UNIT_S, 2},
+    {"4ps", DL_UNIT_S, 4e-12},
+    {"2min", DL_UNIT_S, 120},
+    {"1.5h", DL_UNIT_S, 5400},
+    /* sizes: k is 10^3, Ki 2^10; b is a bit */
+    {"1B", DL_UNIT_BYTE, 1},
+    {"1kB", DL_UNIT_BYTE, 1e3},
+    {"1KB", DL_UNIT_BYTE, 1e3},
+    {"1MB", DL_UNIT_BYTE, 1e6},
+    {"1GB", DL_UNIT_BYTE, 1e9},
+    {"1TB", DL_UNIT_BYTE, 1e12},
+    {"1PB", DL_UNIT_BYTE, 1e15},
+    {"1EB", DL_UNIT_BYTE, 1e18},
+    {"1KiB", DL_UNIT_BYTE, 1024},
+    {"1MiB", DL_UNIT_BYTE, 1048576},
+    {"1GiB", DL_UNIT_BYTE, 1073741824},
+    {"1TiB", DL_UNIT_BYTE, 1099511627776},
+    {"1PiB", DL_UNIT_BYTE, 1125899906842624},
+    {"16b", DL_UNIT_BYTE, 2},
+    {"1kbit", DL_UNIT_BYTE, 125},
+    {"8bits", DL_UNIT_BYTE, 1},
+    {"3byte", DL_UNIT_BYTE, 3},
+    {"3kbytes", DL_UNIT_BYTE, 3000},
+    /* bandwidths: 100e9 / 8 */
+    {"25GB/s", DL_UNIT_BYTE_PER_S, 25e9},
+    {"25GiB/s", DL_UNIT_BYTE_PER_S, 25.0 * 1073741824},
+    {"100Gb/s", DL_UNIT_BYTE_PER_S, 12.5e9},
+    {"100Gbit/s", DL_UNIT_BYTE_PER_S, 12.5e9},
+    {"100Gbits/s", DL_UNIT_BYTE_PER_S, 12.5e9},
+    {"100Gbps", DL_UNIT_BYTE_PER_S, 12.5e9},
+    {"3Mbyte/s", DL_UNIT_BYTE_PER_S, 3e6},
+    {"3Mbytes/s", DL_UNIT_BYTE_PER_S, 3e6},
+    {"40ps/B", DL_UNIT_S_PER_BYTE, 4e-11},
+    {"1ns/byte", DL_UNIT_S_PER_BYTE, 1e-9},
+    /* work and rates */
+    {"4.1GFLOP", DL_UNIT_FLOP, 4.1e9},
+    {"4.1Gflop", DL_UNIT_FLOP, 4.1e9},
+    {"15.7TFLOP/s", DL_UNIT_FLOP_PER_S, 15.7e12},
+    {"15.7Tflop/s", DL_UNIT_FLOP_PER_S, 15.7e12},
+    {"1PFLOPS", DL_UNIT_FLOP_PER_S, 1e15},
+    {"1.53GHz", DL_UNIT_HZ, 1.53e9},
+    {"300W", DL_UNIT_W, 300},
+    {"5mW", DL_UNIT_W, 0.005},
+    {"2kW", DL_UNIT_W, 2000},
+    {"5kJ", DL_UNIT_J, 5000},
+    {"3mJ", DL_UNIT_J, 0.003},
+    /* counts */
+    {"64k", DL_UNIT_COUNT, 64000},
+    {"64Ki", DL_UNIT_COUNT, 65536},
+    {"1.5k", DL_UNIT_COUNT, 1500},
+    {"50%", DL_UNIT_NONE, 0.5},
+    {"2M", DL_UNIT_NONE, 2e6},
+    {"1.28M", DL_UNIT_SAMPLE, 1.28e6},
+    {"3 samples", DL_UNIT_SAMPLE, 3},
+    {"1sample", DL_UNIT_SAMPLE, 1},
+    {"1200samples/s", DL_UNIT_SAMPLE_PER_S, 1200},
+    {"9 sample/s", DL_UNIT_SAMPLE_PER_S, 9},
+};
+
 static void test_parse(void **state) {
-    static const struct {
-        const char *text;
-        enum dl_unit unit;
-        double value;
-    } cases[] = {
-        /* bare numbers are SI */
-        {"12", DL_UNIT_S, 12},
-        {"1e12", DL_UNIT_FLOP_PER_S, 1e12},
-        {"-3.5e-2", DL_UNIT_NONE, -0.035},
-        {"+.5", DL_UNIT_NONE, 0.5},
-        {"5.", DL_UNIT_BYTE, 5},
-        {" 7 ", DL_UNIT_W, 7},
-        {"1E3", DL_UNIT_J, 1000},
-        /* times: results are the doubles nearest to the decimal value */
-        {"1.5us", DL_UNIT_S, 1.5e-6},
-        {"1.5 us", DL_UNIT_S, 1.5e-6},
-        {"3\xc2\xb5s", DL_UNIT_S, 3e-6},
-        {"3\xce\xbcs", DL_UNIT_S, 3e-6},
-        {"20ms", DL_UNIT_S, 0.02},
-        {"7ns", DL_UNIT_S, 7e-9},
-        {"2s", DL_UNIT_S, 2},
-        {"4ps", DL_UNIT_S, 4e-12},
-        {"2min", DL_UNIT_S, 120},
-        {"1.5h", DL_UNIT_S, 5400},
-        /* sizes: k is 10^3, Ki 2^10; b is a bit */
-        {"1B", DL_UNIT_BYTE, 1},
-        {"1kB", DL_UNIT_BYTE, 1e3},
-        {"1KB", DL_UNIT_BYTE, 1e3},
-        {"1MB", DL_UNIT_BYTE, 1e6},
-        {"1GB", DL_UNIT_BYTE, 1e9},
-        {"1TB", DL_UNIT_BYTE, 1e12},
-        {"1PB", DL_UNIT_BYTE, 1e15},
-        {"1EB", DL_UNIT_BYTE, 1e18},
-        {"1KiB", DL_UNIT_BYTE, 1024},
-        {"1MiB", DL_UNIT_BYTE, 1048576},
-        {"1GiB", DL_UNIT_BYTE, 1073741824},
-        {"1TiB", DL_UNIT_BYTE, 1099511627776},
-        {"1PiB", DL_UNIT_BYTE, 1125899906842624},
-        {"16b", DL_UNIT_BYTE, 2},
-        {"1kbit", DL_UNIT_BYTE, 125},
-        {"8bits", DL_UNIT_BYTE, 1},
-        {"3byte", DL_UNIT_BYTE, 3},
-        {"3kbytes", DL_UNIT_BYTE, 3000},
-        /* bandwidths: 100e9 / 8 */
-        {"25GB/s", DL_UNIT_BYTE_PER_S, 25e9},
-        {"25GiB/s", DL_UNIT_BYTE_PER_S, 25.0 * 1073741824},
-        {"100Gb/s", DL_UNIT_BYTE_PER_S, 12.5e9},
-        {"100Gbit/s", DL_UNIT_BYTE_PER_S, 12.5e9},
-        {"100Gbits/s", DL_UNIT_BYTE_PER_S, 12.5e9},
-        {"100Gbps", DL_UNIT_BYTE_PER_S, 12.5e9},
-        {"3Mbyte/s", DL_UNIT_BYTE_PER_S, 3e6},
-        {"3Mbytes/s", DL_UNIT_BYTE_PER_S, 3e6},
-        {"40ps/B", DL_UNIT_S_PER_BYTE, 4e-11},
-        {"1ns/byte", DL_UNIT_S_PER_BYTE, 1e-9},
-        /* work and rates */
-        {"4.1GFLOP", DL_UNIT_FLOP, 4.1e9},
-        {"4.1Gflop", DL_UNIT_FLOP, 4.1e9},
-        {"15.7TFLOP/s", DL_UNIT_FLOP_PER_S, 15.7e12},
-        {"15.7Tflop/s", DL_UNIT_FLOP_PER_S, 15.7e12},
-        {"1PFLOPS", DL_UNIT_FLOP_PER_S, 1e15},
-        {"1.53GHz", DL_UNIT_HZ, 1.53e9},
-        {"300W", DL_UNIT_W, 300},
-        {"5mW", DL_UNIT_W, 0.005},
-        {"2kW", DL_UNIT_W, 2000},
-        {"5kJ", DL_UNIT_J, 5000},
-        {"3mJ", DL_UNIT_J, 0.003},
-        /* counts */
-        {"64k", DL_UNIT_COUNT, 64000},
-        {"64Ki", DL_UNIT_COUNT, 65536},
-        {"1.5k", DL_UNIT_COUNT, 1500},
-        {"50%", DL_UNIT_NONE, 0.5},
-        {"2M", DL_UNIT_NONE, 2e6},
-        {"1.28M", DL_UNIT_SAMPLE, 1.28e6},
-        {"3 samples", DL_UNIT_SAMPLE, 3},
-        {"1sample", DL_UNIT_SAMPLE, 1},
-        {"1200samples/s", DL_UNIT_SAMPLE_PER_S, 1200},
-        {"9 sample/s", DL_UNIT_SAMPLE_PER_S, 9},
-    };
     struct dl_err err;
 
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof quantities / sizeof quantities[0]; i++) {
         double value = -1;
 
-        if (dl_units_parse(cases[i].text, cases[i].unit, &value, &err) != DL_OK)
-            fail_msg("%s: %s", cases[i].text, err.message);
-        if (value != cases[i].value)
-            fail_msg("%s is %.17g, expected %.17g", cases[i].text, value, cases[i].value);
+        if (dl_units_parse(quantities[i].text, quantities[i].unit, &value, &err) != DL_OK)
+            fail_msg("%s: %s", quantities[i].text, err.message);
+        if (value != quantities[i].value)
+            fail_msg("%s is %.17g, expected %.17g", quantities[i].text, value, quantities[i].value);
     }
 }
 
+static const struct {
+    const char *text;
+    enum dl_unit unit;
+} refused[] = {
+    {"", DL_UNIT_S},
+    {" ", DL_UNIT_S},
+    {"x", DL_UNIT_S},
+    {"s", DL_UNIT_S},
+    {"1x", DL_UNIT_S},
+    {"1ss", DL_UNIT_S},
+    {"1 s s", DL_UNIT_S},
+    {"1S", DL_UNIT_S},
+    {"1us/", DL_UNIT_S},
+    {"1ks", DL_UNIT_S},
+    {"1B", DL_UNIT_S},
+    {"1s", DL_UNIT_BYTE},
+    {"1GB/s", DL_UNIT_BYTE},
+    {"1GB", DL_UNIT_BYTE_PER_S},
+    {"64M", DL_UNIT_BYTE},
+    {"1mB", DL_UNIT_BYTE},
+    {"1gB", DL_UNIT_BYTE},
+    {"1TFLOP", DL_UNIT_FLOP_PER_S},
+    {"1TFLOPS", DL_UNIT_FLOP},
+    {"1Mi", DL_UNIT_SAMPLE},
+    {"1.5", DL_UNIT_COUNT},
+    {"1e300", DL_UNIT_COUNT},
+    {"0x10", DL_UNIT_NONE},
+    {"0x1p3", DL_UNIT_NONE},
+    {"inf", DL_UNIT_NONE},
+    {"nan", DL_UNIT_NONE},
+    {"-inf", DL_UNIT_S},
+    {"infs", DL_UNIT_S},
+    {"1e999", DL_UNIT_NONE},
+    {"1e300EB", DL_UNIT_BYTE},
+    {"1,5", DL_UNIT_NONE},
+    {"--1", DL_UNIT_NONE},
+    {".", DL_UNIT_NONE},
+    {"1e", DL_UNIT_NONE},
+    {"1 2", DL_UNIT_NONE},
+    {"\t1", DL_UNIT_NONE},
+    {"1_000", DL_UNIT_NONE},
+    {"1111111111111111111111111111111111111111111111111111111111111111111", DL_UNIT_NONE},
+    {NULL, DL_UNIT_S},
+};
+
 static void test_refusals(void **state) {
-    static const struct {
-        const char *text;
-        enum dl_unit unit;
-    } cases[] = {
-        {"", DL_UNIT_S},
-        {" ", DL_UNIT_S},
-        {"x", DL_UNIT_S},
-        {"s", DL_UNIT_S},
-        {"1x", DL_UNIT_S},
-        {"1ss", DL_UNIT_S},
-        {"1 s s", DL_UNIT_S},
-        {"1S", DL_UNIT_S},
-        {"1us/", DL_UNIT_S},
-        {"1ks", DL_UNIT_S},
-        {"1B", DL_UNIT_S},
-        {"1s", DL_UNIT_BYTE},
-        {"1GB/s", DL_UNIT_BYTE},
-        {"1GB", DL_UNIT_BYTE_PER_S},
-        {"64M", DL_UNIT_BYTE},
-        {"1mB", DL_UNIT_BYTE},
-        {"1gB", DL_UNIT_BYTE},
-        {"1TFLOP", DL_UNIT_FLOP_PER_S},
-        {"1TFLOPS", DL_UNIT_FLOP},
-        {"1Mi", DL_UNIT_SAMPLE},
-        {"1.5", DL_UNIT_COUNT},
-        {"1e300", DL_UNIT_COUNT},
-        {"0x10", DL_UNIT_NONE},
-        {"0x1p3", DL_UNIT_NONE},
-        {"inf", DL_UNIT_NONE},
-        {"nan", DL_UNIT_NONE},
-        {"-inf", DL_UNIT_S},
-        {"infs", DL_UNIT_S},
-        {"1e999", DL_UNIT_NONE},
-        {"1e300EB", DL_UNIT_BYTE},
-        {"1,5", DL_UNIT_NONE},
-        {"--1", DL_UNIT_NONE},
-        {".", DL_UNIT_NONE},
-        {"1e", DL_UNIT_NONE},
-        {"1 2", DL_UNIT_NONE},
-        {"\t1", DL_UNIT_NONE},
-        {"1_000", DL_UNIT_NONE},
-        {"1111111111111111111111111111111111111111111111111111111111111111111", DL_UNIT_NONE},
-        {NULL, DL_UNIT_S},
-    };
     struct dl_err err;
 
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         double value = 42;
 
-        if (dl_units_parse(cases[i].text, cases[i].unit, &value, &err) != DL_ERR_USAGE)
-            fail_msg("\"%s\" was taken as %g %s", cases[i].text, value,
-                     dl_unit_name(cases[i].unit));
+        if (dl_units_parse(refused[i].text, refused[i].unit, &value, &err) != DL_ERR_USAGE)
+            fail_msg("\"%s\" was taken as %g %s", refused[i].text, value,
+                     dl_unit_name(refused[i].unit));
         assert_true(value == 42); /* nothing is written on failure */
         check_contains(err.message, "expected a");
     }

@@ -74,10 +74,10 @@ INLINE struct way heap(const struct dl_coll_links *links) {
 INLINE double latency_s(const struct dl_coll_links *links, const struct way *way) {
     const double next_s =
         dl_least(NEXT_MESSAGE_S, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
-    const double beside =
+    const double concurrent =
         dl_most(0.0, way->messages.in + way->messages.out - way->hops.in - way->hops.out);
     return way->hops.in * links->intra.alpha_s + way->hops.out * links->inter.alpha_s +
-           beside * next_s;
+           concurrent * next_s;
 }
 
 /* Whole messages along the path; sums: each is added to what the receiver holds. */

@@ -44,7 +44,8 @@ struct span {
 #define NO DL_MPI_REDUCE_SCATTER
 /* clang-format off */
 static const struct span broadcast[] = {
-    {3, {{32, PI}, {256, BI}, {512, PI}, {1024, KN}, {32768, LI}, {131072, BI}, {262144, PI}, {524288, LI}, {1048576, BN}, {0, BI}}},
+    {3, {{32, PI}, {256, BI}, {512, PI}, {1024, KN}, {32768, LI}, {131072, BI},
+     {262144, PI}, {524288, LI}, {1048576, BN}, {0, BI}}},
     {7, {{64, BI}, {128, BN}, {2048, BI}, {8192, BN}, {1048576, LI}, {0, PI}}},
     {15, {{8, KN}, {64, BI}, {4096, KN}, {16384, BI}, {32768, BN}, {0, LI}}},
     {31, {{4096, KN}, {1048576, BN}, {0, SD}}},

@@ -1,9 +1,9 @@
 /* layer_act.c - elementwise activations, softmax, dropout and the loss.
  *
  * F-LAYER-STREAM: an activation moves 1R + 1W forward and 2R + 1W backward.
- * What is kept differs: relu, relu6, sigmoid, tanh and softmax read their output in the backward
- * pass, gelu and swish their input. Working in place saves memory for the input, which is then
- * never counted, but moves the same bytes.
+ * relu, relu6, sigmoid, tanh and softmax keep their output for backward, gelu and swish their
+ * input. In place an activation saves the memory of its input, which then does not count, but moves
+ * the same bytes.
  */
 #include "model/workload/layer.h"
 

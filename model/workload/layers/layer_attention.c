@@ -1,20 +1,19 @@
-/* layer_attention.c - scores, softmax and context of attention; the projections around it are dense
- * layers.
+/* layer_attention.c - scores, softmax and context of attention; its projections are dense layers.
  *
- * One input: queries, keys and values of one projection, side by side in the channels. Three
+ * One input: queries, keys and values of one projection, concatenated in the channels. Three
  * inputs: queries, keys, values. F-LAYER-ATTENTION: with q queries and k keys of h = heads * d
  * channels, forward does 2 * q * k * h multiply-adds and backward 4 * q * k * h (dV, dP, dQ, dK).
- * `causal` does not change the count of the workload (as model cards count), but a flash kernel
- * skips the masked half. Unfused, the scores go through memory: softmax 1R + 1W (scaling and mask
- * fused into it), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R + 1W. Kept (formulas
- * section 3): inputs, softmax output, and with dropout its output and a mask byte each: 5 * a * s^2
- * bytes in 16 bit. Flash keeps its output and 4 bytes for each query and head instead, and computes
- * the scores again. Not modelled: copies that bring heads together.
+ * `causal` does not change the multiply-adds of the workload (model cards count that way), but a
+ * flash kernel skips the masked half. Unfused, the scores go through memory: softmax 1R + 1W (with
+ * scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R + 1W. Kept:
+ * inputs, softmax output and, with dropout, its output and a mask byte each: 5 * a * s^2 bytes in
+ * 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per query and head instead,
+ * and recomputes the scores. Not modelled: copies that reorder heads.
  */
 #include "model/workload/layer.h"
 
-/* What the shapes of `layer` mean; computed again wherever needed, for the layer stores no derived
- * numbers. */
+/* The shapes of a layer in the terms of attention; recomputed where needed, because the layer
+ * stores no derived numbers. */
 struct geometry {
     double queries, keys, head_dim, kv_channels;
 };
@@ -99,18 +98,18 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
     return DL_OK;
 }
 
-/* The matrix products of flash attention leave the scores on chip: their traffic is that of
- * queries, keys, values and output alone, and all of them are one launch. */
-static void emit_flash(struct dl_emit *emit, const struct geometry *g, int products) {
+/* The GEMMs of flash attention keep the scores on chip: only queries, keys, values and output move,
+ * and all GEMMs are one launch. */
+static void emit_flash(struct dl_emit *emit, const struct geometry *g, int gemms) {
     const struct dl_layer *layer = emit->layer;
     double share = layer->causal ? 0.5 * (1.0 + 1.0 / g->keys) : 1.0;
     double tokens = g->queries * layer->hidden + 2.0 * g->keys * g->kv_channels; /* Q, K, V */
-    for (int i = 0; i < products; i++) {
+    for (int i = 0; i < gemms; i++) {
         bool scores = i == 0; /* Q K^T has the long side as m, the others the head's */
         struct dl_kernel kernel =
             dl_kernel_gemm(emit->pass, scores ? g->keys : g->head_dim, g->queries,
                            scores ? g->head_dim : g->keys, emit->batch * layer->heads * share);
-        bool last = i == products - 1;
+        bool last = i == gemms - 1;
         double writes = emit->pass == DL_FORWARD ? emit->out_elements : emit->batch * tokens;
         double reads =
             emit->batch * tokens + (emit->pass == DL_FORWARD ? 0.0 : 2.0 * emit->out_elements);
@@ -151,7 +150,7 @@ static int attention_kernels(const struct dl_layer *layer, enum dl_pass pass, do
         if (pass == DL_FORWARD) emit_flash(&emit, &g, 2);
         if (pass == DL_BACKWARD_DATA) emit_flash(&emit, &g, 5);
     } else {
-        const int joins = emit.count; /* additions of gradients, before its own */
+        const int joins = emit.count; /* additions of gradients come before its own kernels */
         emit_unfused(&emit, &g);
         for (int i = joins; i < emit.count; i++) out[i].work = DL_WORK_ATTENTION;
     }
