@@ -13,18 +13,12 @@
 
 const char dl_version_text[] = "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")";
 
-struct output {
-    int format;
-    bool format_given, json, csv;
-};
-#define OUTPUT(member) struct output, member
 static const char *const format_names[] = {"table", "csv", "json", NULL};
 
 const struct dl_option dl_output_options[] = {
-    {"format", 0, "table|csv|json", "Output", "format of the result; default table",
-     DL_CHOICE(OUTPUT(format), .choices = format_names, DL_GIVEN(OUTPUT(format_given)))},
-    {"json", 0, NULL, "Output", "same as --format json", DL_FLAG(OUTPUT(json))},
-    {"csv", 0, NULL, "Output", "same as --format csv", DL_FLAG(OUTPUT(csv))},
+    {"format", 0, "table|csv|json", "Output", "format of the result; default table", NULL},
+    {"json", 0, NULL, "Output", "same as --format json", NULL},
+    {"csv", 0, NULL, "Output", "same as --format csv", NULL},
     {"output", 'o', "FILE", "Output",
      "write to FILE instead of stdout; FILE is replaced only when the result is complete", NULL},
     {"help", 'h', NULL, "Output", "print this text", NULL},
@@ -52,16 +46,19 @@ enum dl_code dl_command_find(const struct dl_command *const *commands, const cha
     return dl_fail(err, DL_ERR_USAGE, "no command '%.60s'; there are %s", name, all);
 }
 
+/* By name, not by row: calibrate and slurm describe these options in tables of their own. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
                               struct dl_err *err) {
-    struct output o = {.format = DL_FORMAT_TEXT};
-    DL_TRY(dl_options_bind(options, dl_output_options, &o, err));
-    if ((o.json && o.csv) || (o.format_given && ((o.json && o.format != DL_FORMAT_JSON) ||
-                                                 (o.csv && o.format != DL_FORMAT_CSV)))) {
+    int format = DL_FORMAT_TEXT;
+    DL_TRY(dl_option_choice(options, "format", format_names, &format, err));
+    const bool json = dl_option_given(options, "json"), csv = dl_option_given(options, "csv"),
+               given = dl_option_given(options, "format");
+    if ((json && csv) ||
+        (given && ((json && format != DL_FORMAT_JSON) || (csv && format != DL_FORMAT_CSV)))) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--format, --json and --csv contradict each other; give one");
     }
-    *out = o.json ? DL_FORMAT_JSON : o.csv ? DL_FORMAT_CSV : (enum dl_format)o.format;
+    *out = json ? DL_FORMAT_JSON : csv ? DL_FORMAT_CSV : (enum dl_format)format;
     return DL_OK;
 }
 

@@ -53,9 +53,9 @@ check 'oversubscribed cores' 0 '4 devices of 1 cores on a host of 2: oversubscri
 with predict --system local --nodes 2 --devices-per-node 1 --strict $lenet
 if grep -q oversubscribed "$SCRATCH/err"; then bad 'two fit' 'oversubscribed'; else echo 'ok two fit'; fi
 # shellcheck disable=SC2086
-with explain --system local --nodes 2 --devices-per-node 1 --set device.together_ratio=1.5 $lenet
+with explain --system local --nodes 2 --devices-per-node 1 --set device.together_ratio=1.5 $lenet --csv
 check 'explain on a shared host' 0
-has 'it says so' 'conv1 forward .*on a shared host'
+has 'it says so' '^conv1 forward,.*on a shared host'
 
 # Traces of one batch are repeats; what of a CPU's iteration lies in no layer is the update's.
 trace() { # trace FILE FORWARD BACKWARD STEP: microseconds of conv1, and of the whole iteration
