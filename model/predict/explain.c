@@ -223,7 +223,7 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
                  t->backward_start_s[i]);
     }
     if (t->slowdown_s > 0) {
-        put_plain(&s, "slower beside collectives", "backward", "F-SLOWDOWN",
+        put_plain(&s, "slowdown while a collective runs", "backward", "F-SLOWDOWN",
                   "overlap_slowdown_frac x overlapped time", "framework file", t->slowdown_s);
     }
     put_pass(&s, "optimizer", "update", &parts->cost->update, t->update_start_s);
