@@ -195,7 +195,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        "strategy %s is not in this version; see 'dlmodel list strategies'",
                        plan->strategy->name);
     }
-    if (strcmp(plan->strategy->name, "expert") == 0 && experts_of(workload) <= 1) {
+    if ((plan->strategy->axes & DL_AXIS_EP) != 0 && experts_of(workload) <= 1) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--strategy expert: %s has no mixture of experts; give one, e.g. --workload "
                        "gpt:layers=24,hidden=1024,experts=8,topk=2, or take --strategy %s",

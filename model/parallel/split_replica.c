@@ -109,13 +109,13 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
 }
 
 static enum dl_code add_message(struct walk *w, const struct talk *talk, int layer, bool backward,
-                                double beside_frac, struct dl_err *err) {
+                                double hidden_frac, struct dl_err *err) {
     struct dl_replica *replica = w->replica;
     if (!(talk->bytes > 0) || replica->message_count == w->capacity) return DL_OK;
     struct dl_layer_message *own = &replica->messages[replica->message_count];
     own->layer = layer;
     own->backward = backward;
-    own->beside_frac = beside_frac;
+    own->hidden_frac = hidden_frac;
     DL_TRY(time_message(w, talk, &own->message, err));
     const char *name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
                                        w->whole->layers[layer].name, backward ? " backward" : "");

@@ -3,8 +3,8 @@
  *
  * A network is a stack of equal layers (the body) between an embedding (before) and a head (after);
  * all three are found in the workload's own layers, and the kernels of each layer are those of its
- * kind at the split shape. The work is done once for each split and micro-batch (a cell) and once
- * for each arrangement of ranks (a layout); a plan then costs additions.
+ * kind at the split shape. The work is done once for each split and micro-batch (the micro-batch
+ * cost) and once for each arrangement of ranks (the rank mapping); a plan then costs additions.
  *
  *   dl_transformer_prepare   which layers are what transformer_split.c dl_transformer_micro_batch
  * kernels, collectives and kept bytes of one micro-batch          transformer_micro_batch.c

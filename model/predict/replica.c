@@ -73,7 +73,7 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
     return DL_OK;
 }
 
-/* What goes on beside the layers' kernels in a run of the timeline. */
+/* What runs concurrently with the layers' kernels in a run of the timeline. */
 struct run {
     bool exchange, one_device;
     const double *after_forward_s, *before_backward_s;
@@ -202,11 +202,11 @@ static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction
     }
 }
 
-/* What is left of a layer's message beside what it can hide behind. */
+/* The part of a layer's message that its own pass does not hide. */
 static double wait_s(const struct dl_layer_message *own, const struct dl_cost *cost) {
     const struct dl_layer_cost *layer = &cost->layers[own->layer];
     const double pass_s = own->backward ? layer->backward.time_s : layer->forward.time_s;
-    return fmax(0, own->message.duration_s - own->beside_frac * pass_s);
+    return fmax(0, own->message.duration_s - own->hidden_frac * pass_s);
 }
 
 /* Seconds that the devices wait in each layer, from the messages. */
@@ -228,7 +228,7 @@ static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl
     return DL_OK;
 }
 
-/* The exchange's messages after those of the layers, for the judge, `explain` and totals. */
+/* The exchange's messages after those of the layers, for the diagnosis, `explain` and totals. */
 static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
                                   struct dl_timeline *t, struct dl_err *err) {
     struct dl_gradient_sync *x = &t->sync;

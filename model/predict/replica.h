@@ -14,7 +14,7 @@ struct dl_layer_message {
     int layer;     /* index in the workload */
     bool backward; /* before the layer's backward pass, else after its forward pass */
     /* of that pass of the layer, what can be computed while the message travels */
-    double beside_frac;
+    double hidden_frac;
 };
 
 struct dl_replica {

@@ -244,7 +244,7 @@ static void find_active(struct asker *a) {
                                                 p->exposed_input_s, NAN});
     add_active(a->out, (struct dl_limit_active){"host and stragglers", "framework", NULL,
                                                 p->overhead_s, NAN});
-    if (replicas > 1 && plan->shard == 0 && strncmp(plan->strategy->name, "zero", 4) != 0) {
+    if (replicas > 1 && plan->shard == 0 && plan->strategy->shard == 0) {
         add_active(a->out,
                    (struct dl_limit_active){"states held by every data rank", "memory",
                                             "redundancy", NAN, states * (replicas - 1) / replicas});
