@@ -303,7 +303,8 @@ static enum dl_code make_split(const struct dl_workload *workload,
                          ? (int)framework->activations.spatial_dims
                          : DL_DIMS;
     if (dl_split_grid(workload, (double)parts, dims, out->grid)) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE, "--sp %lld: no grid of as many parts fits the layers of %s",
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--spatial %lld: no grid of as many parts fits the layers of %s",
                    (long long)parts, workload->name);
 }
 
@@ -342,9 +343,9 @@ enum dl_code dl_split_replica_predict(const struct dl_predict_request *request,
 enum dl_code dl_split_replica_check(const struct dl_workload *workload,
                                     const struct dl_framework *framework, enum dl_split_kind kind,
                                     int64_t parts, const struct dl_plan *plan, struct dl_err *err) {
-    static const char *const options[] = {"tp", "tp", "sp"}, *const things[] = {"filters",
-                                                                                "input channels",
-                                                                                "positions"};
+    static const char *const options[] = {"tp", "tp", "spatial"}, *const things[] = {
+                                                                      "filters", "input channels",
+                                                                      "positions"};
     if (plan->sequence_parallel)
         return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
     if (plan->micro_batch_samples > 0) {

@@ -156,10 +156,10 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
     DL_TRY(code);
     DL_TRY(check_divides("tp", plan->tp, tf.heads, "attention heads", workload->name, err));
     if (plan->sp > 1 && !tf.by_tokens) {
-        return dl_fail(err, DL_ERR_USAGE, "--sp: the input of %s is no sequence of tokens",
+        return dl_fail(err, DL_ERR_USAGE, "--cp: the input of %s is no sequence of tokens",
                        workload->name);
     }
-    DL_TRY(check_divides("sp", plan->sp, tf.tokens, "tokens", workload->name, err));
+    DL_TRY(check_divides("cp", plan->sp, tf.tokens, "tokens", workload->name, err));
     if (plan->ep > 1 && tf.experts < 1) {
         return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
                        workload->name);

@@ -202,7 +202,7 @@ static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
             (long long)r->fixed.tp, s->tf.heads, r->workload->name, r->framework->name);
     }
     if (s->sp.count == 0) {
-        return dl_fail(err, DL_ERR_USAGE, "--sp %lld does not divide the %.0f tokens of %s",
+        return dl_fail(err, DL_ERR_USAGE, "--cp %lld does not divide the %.0f tokens of %s",
                        (long long)r->fixed.sp, s->tf.tokens, r->workload->name);
     }
     if (s->ep.count > 0) return DL_OK;
@@ -217,7 +217,7 @@ static enum dl_code no_task(const struct dl_search *s, struct dl_err *err) {
             err, DL_ERR_USAGE,
             "no arrangement of ranks is possible: a global batch of %.0f does not divide among "
             "data ranks as asked; "
-            "change --global-batch or --nodes, or leave --strategy, --tp, --sp, --pp, --dp open",
+            "change --global-batch or --nodes, or leave --strategy, --tp, --cp, --pp, --dp open",
             batch);
     }
     return dl_fail(err, DL_ERR_USAGE,

@@ -53,7 +53,7 @@ struct dl_frame {
     int entry_count;
     const char *prefix; /* "layer1.0." */
     const char *const *argument_names;
-    const double *arguments;
+    const double *numbers;
     int argument_count;
     double index; /* of the repetition that this frame is */
     const int *inputs;

@@ -215,7 +215,7 @@ static enum dl_code add_block(struct dl_build *b, const struct dl_frame *frame, 
     scope.in_channels = dl_build_shape(b, inputs[0])->channels;
     if (pass_arguments(&scope, e, inner.block, values) != DL_OK)
         return dl_build_fault(b, frame, at, "with");
-    inner.arguments = values;
+    inner.numbers = values;
     inner.argument_names = inner.block->arguments;
     inner.argument_count = inner.block->argument_count;
     inner.entries = inner.block->layers;

@@ -23,7 +23,7 @@ static enum dl_code find_name(void *context, const char *name, double *value_out
     }
     for (int i = 0; i < scope->frame->argument_count; i++) {
         if (strcmp(scope->frame->argument_names[i], name) == 0) {
-            *value_out = scope->frame->arguments[i];
+            *value_out = scope->frame->numbers[i];
             return DL_OK;
         }
     }

@@ -117,7 +117,7 @@ enum dl_code dl_compare_fit(const struct dl_data *data, const struct dl_csv *csv
     struct problem p = {
         .data = data, .csvs = csvs, .csv_count = csv_count, .anchor = anchor, .fit = fit};
     const size_t n = (size_t)fit->count;
-    for (int i = 0; i < fit->count; i++) fit->values[i].value = fit->values[i].start;
+    for (int i = 0; i < fit->count; i++) fit->values[i].value = fit->values[i].start_value;
     DL_TRY(dl_compare_fit_error(data, csvs, csv_count, anchor, fit, &fit->error_before_pct,
                                 &fit->rows, err));
     if (fit->rows == 0) return dl_fail(err, DL_ERR_INPUT, "--fit: no row can be predicted");
@@ -130,7 +130,7 @@ enum dl_code dl_compare_fit(const struct dl_data *data, const struct dl_csv *csv
     if (code == DL_OK) {
         gsl_multimin_function function = {.f = objective, .n = n, .params = &p};
         for (int i = 0; i < fit->count; i++)
-            gsl_vector_set(x, (size_t)i, log(fit->values[i].start));
+            gsl_vector_set(x, (size_t)i, log(fit->values[i].start_value));
         gsl_vector_set_all(step, FIRST_STEP);
         gsl_multimin_fminimizer_set(minimizer, &function, x, step);
         for (int i = 0; i < MOST_STEPS && p.code == DL_OK; i++) {

@@ -8,7 +8,7 @@ enum { DL_FIT_KEYS = 8 };
 
 struct dl_fit_value {
     const char *key;
-    double start, value;
+    double start_value, value;
 };
 
 struct dl_fit {

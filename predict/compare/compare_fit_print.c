@@ -38,7 +38,7 @@ static enum dl_code read_fit(const struct dl_options *options, struct dl_arena *
             return dl_fail(err, DL_ERR_USAGE, "--fit: at most %d keys", DL_FIT_KEYS);
         const char *key = dl_arena_strndup(arena, text, (size_t)(equals - text));
         if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        fit->values[fit->count++] = (struct dl_fit_value){.key = key, .start = start};
+        fit->values[fit->count++] = (struct dl_fit_value){.key = key, .start_value = start};
     }
     return DL_OK;
 }
@@ -50,7 +50,7 @@ static enum dl_code add_rows(struct dl_table *table, const char *name, const str
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = name;
         cells[1].string = fit->values[i].key;
-        cells[2].number = fit->values[i].start;
+        cells[2].number = fit->values[i].start_value;
         cells[3].number = fit->values[i].value;
         cells[4].integer = fit->rows;
         cells[5].number = fit->error_before_pct;
