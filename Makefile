@@ -49,7 +49,7 @@ ifneq ($(SANITIZE),)
 endif
 # What changes with PREFIX, commit or features is told to the few files that ask; they alone are compiled again.
 ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"' \
-  -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_PLOTDIR='"$(PREFIX)/share/dlmodel/plots"' \
+  -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_SHAREDIR='"$(PREFIX)/share/dlmodel"' \
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
@@ -104,6 +104,7 @@ API_OBJECTS := $(filter $(BUILD)/model/%.o $(BUILD)/predict/%.o,$(LIBRARY_OBJECT
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(LIBRARIES) ## build dlmodel, the probes and libdlmodel
+	$(Q)ln -sfn $(CURDIR) $(BUILD)/source
 ifeq ($(BUILD),build)
 	$(Q)ln -sfn build/dlmodel dlmodel
 endif

@@ -24,6 +24,9 @@
 #ifndef DLMODEL_DATADIR
 #define DLMODEL_DATADIR "/usr/local/share/dlmodel/data"
 #endif
+#ifndef DLMODEL_SHAREDIR
+#define DLMODEL_SHAREDIR "/usr/local/share/dlmodel"
+#endif
 #ifndef DL_FEATURES
 #define DL_FEATURES "unknown"
 #endif
@@ -129,6 +132,24 @@ static enum dl_code find_data(struct dl_context *context, const char *given, str
     return DL_OK;
 }
 
+/* Folders of scripts, next to the executable (build tree, build elsewhere, moved installation) and
+ * installed. */
+static void find_scripts(struct dl_context *context) {
+    static const char *const relative[] = {"..", "source", "../share/dlmodel", NULL};
+    static const char *found[4];
+    int count = 0;
+    const char *slash = strrchr(context->program, '/');
+    for (int i = 0; slash != NULL && relative[i] != NULL; i++) {
+        const char *root =
+            dl_arena_printf(context->arena, "%.*s/%s", (int)(slash - context->program),
+                            context->program, relative[i]);
+        if (is_directory(dl_arena_printf(context->arena, "%s/plots", root))) found[count++] = root;
+    }
+    if (is_directory(DLMODEL_SHAREDIR "/plots")) found[count++] = DLMODEL_SHAREDIR;
+    context->script_roots = found;
+    context->script_root_count = count;
+}
+
 /* $DLMODEL_LOCAL, else $XDG_DATA_HOME/dlmodel/local.json, else ~/.local/share/dlmodel/local.json.
  */
 static void find_profile(struct dl_context *context) {
@@ -216,6 +237,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
         return globals.help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
+    find_scripts(context);
     return command->run(context, &after, err);
 }
 

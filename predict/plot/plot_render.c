@@ -19,10 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef DLMODEL_PLOTDIR
-#define DLMODEL_PLOTDIR "/usr/local/share/dlmodel/plots"
-#endif
-
 extern char **environ;
 
 const char *const dl_plot_formats[] = {"png", "svg", "pdf", "terminal", NULL};
@@ -130,14 +126,11 @@ static enum dl_code read_back(FILE *file, struct dl_arena *arena, char **bytes, 
     return *length == size ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
 }
 
-/* plots/NAME beside a data directory, else where it was installed. */
+/* gnuplot runs what it reads, so a data folder provides no scripts. */
 static const char *script_path(struct dl_context *context, const char *name) {
-    for (int i = 0; i <= context->data.directory_count; i++) {
-        const bool installed = i == context->data.directory_count;
-        const char *path = installed
-                               ? dl_arena_printf(context->arena, "%s/%s.gp", DLMODEL_PLOTDIR, name)
-                               : dl_arena_printf(context->arena, "%s/../plots/%s.gp",
-                                                 context->data.directories[i], name);
+    for (int i = 0; i < context->script_root_count; i++) {
+        const char *path =
+            dl_arena_printf(context->arena, "%s/plots/%s.gp", context->script_roots[i], name);
         /* gnuplot takes "-..." for an option and "<..." for a command to run */
         if (path != NULL && path[0] != '/') path = dl_arena_printf(context->arena, "./%s", path);
         if (path != NULL && access(path, R_OK) == 0) return path;
@@ -268,8 +261,10 @@ enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *
                             size_t *length_out, struct dl_err *err) {
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
-        return dl_fail(err, DL_ERR_SYSTEM, "no plots/%s.gp next to the data directory or in %s",
-                       style == NULL ? "style" : script, DLMODEL_PLOTDIR);
+        return dl_fail(
+            err, DL_ERR_SYSTEM,
+            "plots/%s.gp is neither next to the program nor installed; reinstall dlmodel",
+            style == NULL ? "style" : script);
     }
     struct arguments a = {.count = 0};
     add(&a, "gnuplot");

@@ -152,15 +152,16 @@ static bool is_path(const char *name) {
     return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
 }
 
-/* The folder slurm/ is next to data/, in the source tree and where installed. */
-static const char *next_to_data(struct dl_context *context, int i, const char *rest) {
-    return dl_arena_printf(context->arena, "%s/../slurm/%s", context->data.directories[i], rest);
+/* Jobs run what is there, and sites name what jobs run: neither comes from next to a data folder.
+ */
+static const char *shipped(struct dl_context *context, int i, const char *rest) {
+    return dl_arena_printf(context->arena, "%s/slurm/%s", context->script_roots[i], rest);
 }
 
 static const char *site_names(struct dl_context *context) {
     const char *names = "";
-    for (int i = 0; i < context->data.directory_count; i++) {
-        DIR *folder = opendir(next_to_data(context, i, "sites"));
+    for (int i = 0; i < context->script_root_count; i++) {
+        DIR *folder = opendir(shipped(context, i, "sites"));
         if (folder == NULL) continue;
         for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
             const char *dot = strstr(entry->d_name, ".json");
@@ -198,8 +199,8 @@ static enum dl_code site_path(struct dl_context *context, const char *name, cons
         *out = name;
         return DL_OK;
     }
-    for (int i = 0; i < context->data.directory_count; i++) {
-        *out = next_to_data(context, i, dl_arena_printf(context->arena, "sites/%s.json", name));
+    for (int i = 0; i < context->script_root_count; i++) {
+        *out = shipped(context, i, dl_arena_printf(context->arena, "sites/%s.json", name));
         if (*out != NULL && access(*out, F_OK) == 0) return DL_OK;
     }
     return dl_fail(err, DL_ERR_USAGE, "--site: unknown site '%.60s'; expected a file or one of %s",
@@ -236,13 +237,14 @@ const struct dl_site_framework *dl_site_framework_find(const struct dl_site *sit
 
 enum dl_code dl_site_programs(struct dl_context *context, const char **out, struct dl_err *err) {
     char resolved[PATH_MAX];
-    for (int i = 0; i < context->data.directory_count; i++) {
-        const char *path = next_to_data(context, i, "frameworks");
+    for (int i = 0; i < context->script_root_count; i++) {
+        const char *path = shipped(context, i, "frameworks");
         if (path == NULL || access(path, R_OK) != 0 || realpath(path, resolved) == NULL) continue;
         *out = dl_arena_strdup(context->arena, resolved);
         return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
     }
-    return dl_fail(err, DL_ERR_SYSTEM,
-                   "the benchmark programs (slurm/frameworks next to the data folder) are missing; "
-                   "reinstall dlmodel");
+    return dl_fail(
+        err, DL_ERR_SYSTEM,
+        "the benchmark programs (slurm/frameworks next to the program or installed) are missing; "
+        "reinstall dlmodel");
 }
