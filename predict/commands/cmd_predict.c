@@ -198,7 +198,7 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
         results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
         best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
         100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck], faster,
-        dl_inputs_command(context, options, "explain", best->framework->name, best->plan.nodes),
+        dl_inputs_command(context, options, "explain", best->framework, best->plan.nodes),
         results->every_strategy ? " --strategy " : "",
         results->every_strategy ? best->plan.strategy->name : "");
 }

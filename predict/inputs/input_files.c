@@ -6,6 +6,8 @@
 
 #include "model/base/file.h"
 #include "model/parallel/strategy.h"
+#include "model/base/text.h"
+#include "model/cli/data_parts.h"
 #include "predict/inputs/inputs.h"
 
 static uint64_t fnv1a(const char *text, size_t length) {
@@ -110,31 +112,50 @@ void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *in
 
 /* Quoted for a shell where it needs to be. */
 static const char *quoted(struct dl_arena *arena, const char *word) {
-    const bool plain =
-        word[0] != 0 &&
-        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@*") ==
-            strlen(word) &&
-        strchr(word, '*') == NULL;
-    return plain || strchr(word, '\'') != NULL ? word : dl_arena_printf(arena, "'%s'", word);
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
+    return word[0] != 0 && word[strspn(word, plain)] == 0 ? word : dl_shell_quote(arena, word);
+}
+
+static bool takes(const struct dl_command *command, const char *option) {
+    for (int t = 0; command->options[t] != NULL; t++) {
+        for (const struct dl_option *o = command->options[t]; o->name != NULL; o++) {
+            if (strcmp(o->name, option) == 0) return true;
+        }
+    }
+    return false;
+}
+
+const char *dl_inputs_framework_word(const struct dl_options *options,
+                                     const struct dl_framework *framework) {
+    const char *given = dl_option_text(options, "framework");
+    return given != NULL && dl_data_is_path(given) && strchr(given, ',') == NULL ? given
+                                                                                 : framework->name;
 }
 
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
-                              const char *command, const char *framework, int64_t nodes) {
-    static const char *const replaced[] = {"framework", "nodes",  "format", "json",    "csv",
-                                           "output",    "strict", "quiet",  "verbose", "color",
-                                           "data",      "trace",  NULL};
-    const char *line = dl_arena_printf(context->arena, "dlmodel %s", command);
+                              const char *command, const struct dl_framework *framework,
+                              int64_t nodes) {
+    static const char *const replaced[] = {
+        "framework", "nodes",   "format", "json",     "csv",   "output", "help", "strict",
+        "quiet",     "verbose", "color",  "markdown", "trace", "title",  "top",  NULL};
+    const struct dl_command *target = NULL;
+    struct dl_err err = {0};
+    if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
+    struct dl_text line = {.arena = context->arena};
+    dl_text_printf(&line, "dlmodel %s", command);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
-        bool keep = true;
+        bool keep = strcmp(o->name, "data") == 0 || takes(target, o->name);
         for (int k = 0; replaced[k] != NULL; k++) keep = keep && strcmp(replaced[k], o->name) != 0;
         if (!keep) continue;
-        line = dl_arena_printf(
-            context->arena, "%s --%s%s%s", line, o->name, o->argument != NULL ? " " : "",
-            o->argument != NULL ? quoted(context->arena, options->given[i].value) : "");
+        dl_text_printf(&line, " --%s", o->name);
+        if (o->argument != NULL)
+            dl_text_printf(&line, " %s", quoted(context->arena, options->given[i].value));
     }
-    line = dl_arena_printf(context->arena, "%s --framework %s", line, framework);
-    return dl_option_given(options, "heterogeneous")
-               ? line
-               : dl_arena_printf(context->arena, "%s --nodes %" PRId64, line, nodes);
+    dl_text_printf(&line, " --framework %s",
+                   quoted(context->arena, dl_inputs_framework_word(options, framework)));
+    if (!dl_option_given(options, "heterogeneous"))
+        dl_text_printf(&line, " --nodes %" PRId64, nodes);
+    return dl_text_string(&line);
 }

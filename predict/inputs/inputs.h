@@ -89,8 +89,14 @@ void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *in
 enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct dl_data *data,
                                       struct dl_err *err);
 
-/* A command line with the inputs that were given, for one framework and number of nodes. */
+/* The framework as the user named it: the file given with --framework, else its name. */
+const char *dl_inputs_framework_word(const struct dl_options *options,
+                                     const struct dl_framework *framework);
+
+/* The command line, quoted for a shell, that gives the same prediction again: the inputs that were
+ * given and that `command` takes, one framework and one number of nodes. */
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
-                              const char *command, const char *framework, int64_t nodes);
+                              const char *command, const struct dl_framework *framework,
+                              int64_t nodes);
 
 #endif

@@ -156,7 +156,8 @@ static enum dl_code pictures(struct dl_report *r, const struct answer *a,
     const struct dl_plan *plan = &a->best->plan;
     /* a device has parts of layers */
     const bool split = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 || plan->ep > 1;
-    const struct dl_options best = dl_report_with(options, "framework", name);
+    const struct dl_options best =
+        dl_report_with(options, "framework", dl_inputs_framework_word(options, a->best->framework));
     const struct dl_options last =
         dl_report_with(&best, "nodes", dl_arena_printf(arena, "%" PRId64, a->best->plan.nodes));
     const struct dl_options every =
@@ -331,8 +332,8 @@ static enum dl_code method(struct dl_report *r, const struct answer *a,
                                    files[i].hash);
     DL_TRY(dl_report_method(r, &terms, lines, count, err));
     dl_document_paragraph(&r->page, "Every term of the answer:");
-    dl_document_code(&r->page, dl_inputs_command(r->context, options, "explain",
-                                                 a->best->framework->name, a->best->plan.nodes));
+    dl_document_code(&r->page, dl_inputs_command(r->context, options, "explain", a->best->framework,
+                                                 a->best->plan.nodes));
     return DL_OK;
 }
 
