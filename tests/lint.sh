@@ -67,7 +67,7 @@ unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain
 partial_waves winograd_gain spread_gain gather_gain winograd_tiles out_positions taps
 batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'
 #   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
-generic='number min max fallback value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
+generic='number min max fallback value start_value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured numbers list score node_price_per_hour'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
 statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'

@@ -12,17 +12,17 @@ struct dl_command;
 struct dl_context;
 
 struct dl_context {
-    struct dl_data data;      /* search path; overrides are added by each command */
-    const char *program;      /* path of this executable, for probes next to it; "" when unknown */
-    /* Folders that hold plots/ and slurm/, whose scripts this program runs: next to the executable or
-     * installed. Never next to a data folder: data come from anybody, programs from whoever
+    struct dl_data data; /* search path; overrides are added by each command */
+    const char *program; /* path of this executable, for probes next to it; "" when unknown */
+    /* Folders that hold plots/ and slurm/, whose scripts this program runs: next to the executable
+     * or installed. Never next to a data folder: data come from anybody, programs from whoever
      * installed this one. */
     const char *const *script_roots;
     int script_root_count;
-    const char *profile_path; /* where the profile "local" is or will be */
-    int verbosity;            /* -1 quiet, 0, 1 verbose */
-    bool color;               /* stdout may be coloured */
-    bool progress;            /* stderr is a terminal */
+    const char *profile_path;                 /* where the profile "local" is or will be */
+    int verbosity;                            /* -1 quiet, 0, 1 verbose */
+    bool color;                               /* stdout may be coloured */
+    bool progress;                            /* stderr is a terminal */
     const struct dl_command *const *commands; /* for help */
     struct dl_arena *arena;                   /* of the whole process */
     /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is

@@ -123,7 +123,7 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
 struct dl_plot_bar {
     int group;
     const char *label;
-    double at_index;
+    double index; /* of the bar on the axis */
 };
 enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions,
                           struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err);

@@ -34,7 +34,7 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_predict
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[GROUP].integer = bar->group;
     cells[LABEL].string = bar->label;
-    cells[POSITION].number = bar->at_index;
+    cells[POSITION].number = bar->index;
     /* rounding below 0 */
     for (int i = 0; i < 9; i++) cells[PIECES + i].number = values[i] > 0 ? values[i] : 0;
     cells[FRAMEWORK].string = r->framework->name;

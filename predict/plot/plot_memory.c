@@ -42,7 +42,7 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_predict
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].integer = bar->group;
     cells[1].string = bar->label;
-    cells[2].number = bar->at_index;
+    cells[2].number = bar->index;
     for (int i = 0; i < 9; i++) cells[PARTS + i].number = values[i];
     cells[FRAMEWORK].string = r->framework->name;
     cells[NODES].integer = r->plan.nodes;
