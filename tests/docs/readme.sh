@@ -49,6 +49,7 @@ for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/RE
         esac
         first=${path%%/*}
         case $path in
+        build/*) continue ;; # made by make
         ./* | ../*) ;;
         */*) [ -e "$first" ] || [ -e "$folder/$first" ] || continue ;; # a path of another project
         *.md) ;;
