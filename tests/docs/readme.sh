@@ -50,6 +50,7 @@ for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/RE
         first=${path%%/*}
         case $path in
         ./* | ../*) ;;
+        build/*) continue ;; # a run makes it
         */*) [ -e "$first" ] || [ -e "$folder/$first" ] || continue ;; # a path of another project
         *.md) ;;
         *) continue ;;
