@@ -118,8 +118,9 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
     const struct dl_plan *plan = d->plan;
     if (system->nodes != DL_ABSENT && plan->nodes > system->nodes) {
         warn(p,
-             dl_arena_printf(d->arena, "%s has %lld nodes; %lld are extrapolated", system->name,
-                             (long long)system->nodes, (long long)plan->nodes),
+             dl_arena_printf(d->arena, "%s has %lld node%s; %lld are extrapolated", system->name,
+                             (long long)system->nodes, system->nodes == 1 ? "" : "s",
+                             (long long)plan->nodes),
              true);
     }
     const struct dl_shared_host shared = dl_shared_host(system, plan);
@@ -139,7 +140,7 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
         warn(p,
              dl_arena_printf(
                  d->arena,
-                 "%s's own thread polls in MPI beside %lld computing: compute takes "
+                 "%s's own thread polls in MPI next to %lld computing: compute takes "
                  "%.3g times as long",
                  d->framework->name, (long long)system->device->unit_count,
                  dl_shared_host_poll_ratio(system, plan, d->framework->sync.fusion.cycle_s)),
@@ -169,15 +170,19 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
                              100 * (double)plan->backup_workers / (double)plan->nodes),
              false);
     }
+    /* the plan of a split replica holds the samples of all its devices */
+    const bool split = d->parts > 1;
     const double devices = (double)(plan->nodes * plan->devices_per_node),
-                 room = plan->batch_per_device_samples * devices;
-    const bool data_alone = (double)plan->dp == devices;
-    if (data_alone && plan->dp > 1 && room > plan->global_batch_samples * (1 + 1e-9)) {
+                 replicas = devices / (split ? d->parts : 1);
+    const bool data_alone = split || (double)plan->dp == devices;
+    if (data_alone && replicas > 1 &&
+        plan->batch_per_device_samples * replicas > plan->global_batch_samples * (1 + 1e-9)) {
         warn(p,
              dl_arena_printf(
                  d->arena,
-                 "%.0f samples do not go evenly into %lld devices: those with %.0f set the pace",
-                 plan->global_batch_samples, (long long)plan->dp, plan->batch_per_device_samples),
+                 "%.0f samples do not go evenly into %.0f %s: those with %.0f set the pace",
+                 plan->global_batch_samples, replicas, split ? "replicas" : "devices",
+                 plan->batch_per_device_samples),
              false);
     }
     if (d->superlinear != NULL && p->scaling_efficiency > 1) {

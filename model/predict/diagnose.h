@@ -16,6 +16,7 @@ struct dl_diagnosis {
     const struct dl_framework *framework;
     const struct dl_plan *plan;
     const struct dl_evidence *evidence;
+    double parts;               /* devices that share the samples of one replica; 0: one */
     bool messages_extrapolated; /* outside what the links were measured for */
     /* what may lift the scaling efficiency above 1: a clause; NULL: nothing can */
     const char *superlinear;

@@ -103,6 +103,15 @@ static const char *narrower_than_adapter(const struct dl_parts *parts,
                      .limit];
 }
 
+/* latency_s (with collective_launch_s) + bandwidth_s: what the formula adds up. "" when a behaviour
+ * gives the sum alone. */
+static const char *two_parts(struct dl_arena *arena, const struct dl_message *message) {
+    if (!(message->latency_s > 0) && !(message->bandwidth_s > 0)) return "";
+    const char *text = dl_arena_printf(arena, ", launch and latency %.4g us + transfer %.4g ms",
+                                       message->latency_s * 1e6, message->bandwidth_s * 1e3);
+    return text != NULL ? text : "";
+}
+
 static void put_messages(struct sink *s) {
     struct dl_arena *arena = s->parts->arena;
     const struct dl_gradient_sync *x = &s->parts->with_comm->sync;
@@ -123,13 +132,13 @@ static void put_messages(struct sink *s) {
                    .group = "communication",
                    .formula = message->formula,
                    .inputs = dl_arena_printf(
-                       arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s, limited by %s link%s",
+                       arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s%s, limited by %s link%s",
                        (long long)plan->nodes, (long long)plan->devices_per_node,
                        message->bytes / 1e6, message->algorithm != NULL ? message->algorithm : "",
                        message->protocol != NULL ? "/" : "",
                        message->protocol != NULL ? message->protocol : "",
                        channels != NULL ? channels : "", steps != NULL ? steps : "",
-                       message->limit != NULL ? message->limit : "no",
+                       two_parts(arena, message), message->limit != NULL ? message->limit : "no",
                        narrower_than_adapter(s->parts, message)),
                    .origin = message->origin,
                    .start_s = message->start_s,

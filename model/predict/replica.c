@@ -381,6 +381,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         .framework = framework,
         .plan = &plan,
         .evidence = &evidence,
+        .parts = replica->parts,
         .messages_extrapolated = any_extrapolated(&busy.sync),
         .superlinear = replica->parts > 1 ? "kernels of a split layer and the update of its "
                                             "part take less than their share of the whole"

@@ -440,7 +440,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_compare = {
     .name = "compare",
-    .summary = "predictions beside measured runs, collectives or kernels; errors by source",
+    .summary = "predictions next to measured runs, collectives or kernels; errors by source",
     .usage = "FILE.csv... [options]",
     .purpose = "Predicts every row of tables of measurements and prints mean, median, 90th "
                "percentile, worst and signed mean of "

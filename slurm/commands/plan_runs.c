@@ -259,6 +259,19 @@ static enum dl_code adapt_site(struct dl_context *context, const struct dl_optio
     return DL_OK;
 }
 
+/* A job would wait in the queue to find that its program is missing. */
+static enum dl_code note_missing_program(struct dl_context *context,
+                                         const struct dl_slurm_plan *plan,
+                                         const struct dl_launch *launch, struct dl_err *err) {
+    if (launch->program == NULL) return DL_OK;
+    const char *path = dl_arena_printf(context->arena, "%s/%s", plan->programs, launch->program);
+    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (access(path, R_OK) != 0)
+        context->note(context, "warning: %s: launch.program: no readable file %s",
+                      launch->framework, path);
+    return DL_OK;
+}
+
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *o,
                                 struct dl_slurm_plan *plan, struct dl_err *err) {
     static struct wanted w; /* too large for the stack; a process runs one command */
@@ -275,6 +288,7 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     for (int f = 0; f < w.framework_count; f++) {
         const struct dl_launch *launch = NULL;
         DL_TRY(dl_launch_find(context, w.frameworks[f], &launch, err));
+        DL_TRY(note_missing_program(context, plan, launch, err));
         for (int i = 0; i < w.workload_count; i++)
             DL_TRY(add_runs(context, plan, &w, launch, w.workloads[i], err));
     }

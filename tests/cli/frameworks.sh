@@ -88,6 +88,8 @@ run search -n 2 -s iris-v100 -w resnet50 -B 64 --backup-workers 1
 check 'search does not look at spare workers' 2 'use predict'
 run predict -n 1-8*8 -s iris-v100 -f pytorch-ddp -B 100
 check 'samples that do not go evenly' 0 '100 samples do not go evenly into 32 devices: those with 4 set the pace'
+run predict --system iris-v100 --framework chainermn --strategy data+spatial --spatial 2 --nodes 2
+if grep -q 'go evenly' "$SCRATCH/err"; then bad 'replicas of two devices share 256 samples' 'no warning'; else echo 'ok replicas of two devices share 256 samples'; fi
 
 run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --json -q
 check 'nodes of two kinds' 0

@@ -8,6 +8,9 @@
 #
 # $DLMODEL is the program, $SCRATCH an empty folder of the test's own. Lines "ok NAME" and "not ok NAME" are counted.
 
+# A profile of this machine would become the default system; tests/run hides it too.
+: "${DLMODEL_LOCAL:=/dev/null/local.json}"
+export DLMODEL_LOCAL
 : "${DLMODEL:?set DLMODEL to the program}"
 : "${SCRATCH:?set SCRATCH to an empty folder}"
 

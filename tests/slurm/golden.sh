@@ -9,14 +9,8 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 programs=$(cd slurm/frameworks && pwd)
 
-# The command lines: for all frameworks one job, and one for each thing that a site or option changes.
-frameworks='tensorflow-ps tensorflow-mirrored tensorflow-multiworker keras-multi-gpu keras-mirrored pytorch-dp pytorch-ddp pytorch-fsdp
-mxnet-device mxnet-dist-sync mxnet-dist-device-sync mxnet-dist-async horovod-tensorflow horovod-pytorch horovod-mxnet horovod-keras
-chainermn caffe-nccl caffe-mlsl cntk-1bit megatron deepspeed-zero1 deepspeed-zero2 deepspeed-zero3'
-known=$(grep -l '"launch": {' data/frameworks/*.json | sed 's|.*/||; s|[.]json$||' | tr '\n' ' ')
-for f in $known; do
-    case " $(echo $frameworks) " in *" $f "*) ;; *) echo "not ok a golden script for $f" ;; esac
-done
+# The command lines: for all frameworks that have a `launch` one job, and one for each thing that a site or option changes.
+frameworks=$(grep -l '"launch": {' data/frameworks/*.json | sed 's|.*/||; s|[.]json$||')
 
 make_script() { # make_script NAME ARGS...
     name=$1

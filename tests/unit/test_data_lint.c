@@ -28,7 +28,7 @@ static const char *const systems[] = {"iris-v100",        "dgx1-v100",         "
                                       "stampede2-skx",    "aws-c5-18xlarge",   "cartesius-knl",
                                       "das5-titanx",      "twcc-v100",         NULL};
 
-/* The contract's frameworks. */
+/* The contract's frameworks; a new one needs no row here. */
 static const char *const frameworks[] = {"tensorflow-ps",
                                          "tensorflow-mirrored",
                                          "tensorflow-multiworker",
@@ -55,12 +55,6 @@ static const char *const frameworks[] = {"tensorflow-ps",
                                          "deepspeed-zero3",
                                          "ideal",
                                          NULL};
-
-static bool is_one_of(const char *name, const char *const *list) {
-    for (; *list != NULL; list++)
-        if (strcmp(name, *list) == 0) return true;
-    return false;
-}
 
 struct shipped {
     char root[512];
@@ -264,10 +258,14 @@ static void frameworks_and_workloads(void **state) {
         if (dl_data_framework(&s->data, *names, &s->arena, &framework, &s->err) != DL_OK)
             fail_loading(s);
         assert_string_equal(framework->name, *names);
-        assert_true(is_one_of(*names, frameworks));
         check_numbers(s, *names, &dl_framework_schema, framework, framework->source,
                       framework->sources, framework->source_count);
         check_keys(s, *names, "source", framework->source);
+    }
+    for (int i = 0; frameworks[i] != NULL; i++) {
+        const struct dl_framework *framework;
+        if (dl_data_framework(&s->data, frameworks[i], &s->arena, &framework, &s->err) != DL_OK)
+            fail_loading(s);
     }
     assert_int_equal(dl_data_names(&s->data, DL_DATA_WORKLOAD, &s->arena, &names, &s->err), DL_OK);
     for (; *names != NULL; names++) {
