@@ -16,7 +16,7 @@ struct walk {
     int capacity;
 };
 
-/* One message between `group` devices that stand `stride` apart. */
+/* One collective or halo exchange among `group` devices, every `stride`-th one. */
 struct talk {
     enum dl_collective_op op;
     int library; /* enum dl_library; -1: the replica's */
@@ -160,7 +160,7 @@ static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, dou
         .host_s = framework->activations.activation_s +
                   framework->activations.activation_peer_s * w->split->parts,
     };
-    /* Gathered copies stand beside the layers' own until backward. */
+    /* Gathered copies stay in memory, next to the layers' own, until backward. */
     if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
     return add_message(w, &talk, layer, backward, 0, err);
 }
@@ -269,7 +269,7 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
     replica->input_extra_s = t.time_s;
     if (r->framework->sync.messages.message_copy_bytes_per_s > 0) {
-        /* packed and unpacked */
+        /* copied into the message and out of it */
         replica->input_extra_s += 2 * bytes / r->framework->sync.messages.message_copy_bytes_per_s;
     }
     return DL_OK;
@@ -339,14 +339,14 @@ enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
         .plan = *plan,
         .samples = plan->batch_per_device_samples * (double)parts,
         .parts = (double)parts,
-        .exchange = plan->dp > 1,
+        .synchronizes = plan->dp > 1,
     };
     struct dl_split split;
     DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
     if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
         out->plan.dp *= parts;
         out->plan.sp = 1;
-        out->exchange = true;
+        out->synchronizes = true;
     }
     return dl_split_replica_split(out, &split, err);
 }

@@ -183,8 +183,8 @@ static enum dl_code search_everything(const struct dl_search_request *request,
     struct dl_search *search;
     DL_TRY(dl_search_prepare(request, arena, &search, err));
     const double cells_s = cpu_s();
-    for (int64_t i = 0; i < dl_search_cells(search); i++)
-        DL_TRY(dl_search_make_cell(search, i, err));
+    for (int64_t i = 0; i < dl_search_cost_count(search); i++)
+        DL_TRY(dl_search_make_cost(search, i, err));
     const double start_s = cpu_s();
     for (int64_t i = 0; i < dl_search_tasks(search); i++)
         DL_TRY(dl_search_run_task(search, i, &found, err));
@@ -193,7 +193,7 @@ static enum dl_code search_everything(const struct dl_search_request *request,
            "million a second (%lld cells before: %.3f s)\n",
            (long long)found.evaluated_count, end_s - start_s,
            1e-6 * (double)found.evaluated_count / (end_s - start_s),
-           (long long)dl_search_cells(search), start_s - cells_s);
+           (long long)dl_search_cost_count(search), start_s - cells_s);
     return DL_OK;
 }
 
@@ -312,8 +312,8 @@ static void networks(const struct dl_data *data, const struct dl_system *system)
         request.fixed.strategy = pipelines == 1 ? dl_strategy_find("data+pipeline") : NULL;
         const double start_s = now_s();
         if (dl_search_prepare(&request, &arena, &search, &err) != DL_OK) return;
-        for (int64_t i = 0; i < dl_search_cells(search); i++) {
-            if (dl_search_make_cell(search, i, &err) != DL_OK) return;
+        for (int64_t i = 0; i < dl_search_cost_count(search); i++) {
+            if (dl_search_make_cost(search, i, &err) != DL_OK) return;
         }
         const double filled_s = now_s();
         for (int64_t i = 0; i < dl_search_tasks(search); i++) {
