@@ -36,6 +36,20 @@ struct scene {
     struct dl_search_request request;
 };
 
+/* Searches whatever `fixed` leaves open. */
+static struct dl_search_request everything_around(const struct scene *s, struct dl_plan fixed) {
+    return (struct dl_search_request){.system = &s->f.system,
+                                      .workload = &s->workload,
+                                      .framework = &s->f.framework,
+                                      .fixed = fixed,
+                                      .any_schedule = true,
+                                      .any_shard = true,
+                                      .any_mapping = true,
+                                      .any_sequence_parallel = true,
+                                      .node_count = 1,
+                                      .keep = 1};
+}
+
 static void random_scene(struct scene *s) {
     static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64},
                          nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
@@ -69,16 +83,7 @@ static void random_scene(struct scene *s) {
     fixed.batch_per_device_samples = 0;
     fixed.global_batch_samples = (double)pick(batches, 4) * (double)(1 + (int)(random_unit() * 2));
     fixed.recompute_open = true;
-    s->request = (struct dl_search_request){.system = &s->f.system,
-                                            .workload = &s->workload,
-                                            .framework = f,
-                                            .fixed = fixed,
-                                            .any_schedule = true,
-                                            .any_shard = true,
-                                            .any_mapping = true,
-                                            .any_sequence_parallel = true,
-                                            .node_count = 1,
-                                            .keep = 1};
+    s->request = everything_around(s, fixed);
     s->request.nodes[0] = pick(nodes, 4);
     s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
 }
@@ -238,16 +243,7 @@ static void random_network(struct scene *s) {
     fixed.devices_per_node = 4;
     fixed.batch_per_device_samples = 0;
     fixed.global_batch_samples = (double)pick(batches, 5);
-    s->request = (struct dl_search_request){.system = &s->f.system,
-                                            .workload = &s->workload,
-                                            .framework = f,
-                                            .fixed = fixed,
-                                            .any_schedule = true,
-                                            .any_shard = true,
-                                            .any_mapping = true,
-                                            .any_sequence_parallel = true,
-                                            .node_count = 1,
-                                            .keep = 1};
+    s->request = everything_around(s, fixed);
     s->request.nodes[0] = random_unit() < 0.5 ? 1 : 2;
     s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
 }
