@@ -11,6 +11,7 @@
 
 #include "calibrate/report/cal_compare.h"
 #include "calibrate/fits/cal_kernels.h"
+#include "calibrate/probes/common/load_average.h"
 #include "calibrate/profile/cal_profile.h"
 #include "calibrate/report/cal_report.h"
 #include "calibrate/run/cal_run.h"
@@ -18,62 +19,69 @@
 #include "model/cli/command.h"
 #include "model/base/file.h"
 
+#define CHOICE(member) struct dl_cal_choice, member
+
 static const struct dl_option calibrate_options[] = {
     {"quick", 0, NULL, "Measuring",
-     "measure fewer shapes and smaller messages; takes at most a minute", false},
+     "measure fewer shapes and smaller messages; takes at most a minute", DL_FLAG(CHOICE(quick))},
     {"budget", 0, "SECONDS", "Measuring",
      "time for all samples, 0.1 to 1e6 s; default 200, 20 with --quick; twice that with --nodes",
-     false},
+     DL_NUMBER(CHOICE(budget_s), .unit = DL_UNIT_S, .min = 0.1, .max = 1e6)},
     {"only", 0, "PROBE,...", "Measuring",
      "measure these probes only (plus memory bandwidth and one GEMM, which every profile needs);\n"
      "reuse the other samples of this machine's current profile",
-     false},
+     DL_TEXT(CHOICE(only))},
     {"nodes", 0, "N", "Measuring",
      "also measure the network between N nodes of this allocation, one MPI rank per node; default "
      "1",
-     false},
+     DL_INTEGER(CHOICE(nodes), .min = 1, .max = 100000)},
     {"hostfile", 0, "FILE", "Measuring",
-     "file with one node name per line; default: the nodes of the Slurm or PBS allocation", false},
+     "file with one node name per line; default: the nodes of the Slurm or PBS allocation",
+     DL_TEXT(CHOICE(hostfile))},
     {"launcher", 0, "CMD", "Measuring",
      "command that starts one rank per node; {hosts} and {ranks} are substituted;\n"
      "default: srun in a Slurm allocation, else mpirun",
-     false},
+     DL_TEXT(CHOICE(launcher))},
     {"cores", 0, "N", "Measuring",
      "treat N cores as one device, and measure how such devices slow each other down when all\n"
      "compute; default: all cores that this process may use (taskset, Slurm's binding)",
-     false},
+     NULL},
     {"virtual-nodes", 0, "N", "Measuring",
-     "let this host stand in for N nodes with one device each (a Slurm test bed)", false},
+     "let this host stand in for N nodes with one device each (a Slurm test bed)",
+     DL_INTEGER(CHOICE(virtual_nodes), .min = 1, .max = 10000)},
     {"gpus", 0, "N", "Measuring",
-     "number of GPUs to measure on this node; default: all visible ones; 0: none", false},
+     "number of GPUs to measure on this node; default: all visible ones; 0: none",
+     DL_INTEGER(CHOICE(gpus), .min = 0, .max = 64)},
     {"workload", 0, "NAME", "Measuring",
-     "on GPUs, also measure the exact layers of this workload, with a batch of 32", false},
+     "on GPUs, also measure the exact layers of this workload, with a batch of 32",
+     DL_TEXT(CHOICE(workload_name))},
     {"submit", 0, NULL, "Measuring",
      "submit the calibration as a Slurm job of --nodes nodes; with --dry-run, print its script",
-     false},
-    {"ranks", 0, "N", "Measuring", "number of MPI ranks on this node, 2 to 1024; default 2", false},
+     NULL},
+    {"ranks", 0, "N", "Measuring", "number of MPI ranks on this node, 2 to 1024; default 2",
+     DL_INTEGER(CHOICE(ranks), .min = 2, .max = 1024)},
     {"file-dir", 0, "DIR", "Measuring",
-     "directory for the file probes; default: that of the profile", false},
+     "directory for the file probes; default: that of the profile", DL_TEXT(CHOICE(file_dir))},
     {"resume", 0, NULL, "Measuring", "continue an unfinished calibration, with the same options",
-     false},
+     NULL},
     {"compare", 0, "FILE", "Measuring",
-     "measure nothing; list what changed from FILE, an older profile, to the current one", false},
+     "measure nothing; list what changed from FILE, an older profile, to the current one", NULL},
     {"dry-run", 0, NULL, "Measuring", "print the plan and the expected time; measure nothing",
-     false},
-    {"list", 0, NULL, "Measuring", "list the probes and whether they can run here", false},
+     NULL},
+    {"list", 0, NULL, "Measuring", "list the probes and whether they can run here", NULL},
     {"kernels", 0, "CSV", "Kernels",
-     "fit the kernel-time models of --device to published samples in CSV (and in FILE...)", false},
+     "fit the kernel-time models of --device to published samples in CSV (and in FILE...)", NULL},
     {"device", 0, "NAME", "Kernels",
-     "device whose samples are fitted; 'dlmodel list devices' shows the names", false},
+     "device whose samples are fitted; 'dlmodel list devices' shows the names", NULL},
     {"format", 0, "table|csv|json", "Output",
-     "table: a summary; csv: the samples; json: the profile", false},
-    {"json", 0, NULL, "Output", "same as --format json", false},
-    {"csv", 0, NULL, "Output", "same as --format csv", false},
+     "table: a summary; csv: the samples; json: the profile", NULL},
+    {"json", 0, NULL, "Output", "same as --format json", NULL},
+    {"csv", 0, NULL, "Output", "same as --format csv", NULL},
     {"output", 'o', "FILE", "Output",
      "write the profile (with --kernels: the kernel-time models) to FILE; default: the profile "
      "'local'",
-     false},
-    {"help", 'h', NULL, "Output", "show this help", false},
+     NULL},
+    {"help", 'h', NULL, "Output", "show this help", NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {calibrate_options, NULL};
@@ -132,24 +140,13 @@ static int64_t gpus_here(const struct job *job) {
 
 static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, struct dl_err *err) {
     const struct dl_options *o = job->options;
-    *choice = (struct dl_cal_choice){.quick = dl_option_given(o, "quick"),
-                                     .budget_s = NAN,
-                                     .only = dl_option_text(o, "only"),
-                                     .ranks = 2};
-    DL_TRY(dl_option_number(o, "budget", DL_UNIT_S, 0.1, 1e6, &choice->budget_s, err));
-    DL_TRY(dl_option_integer(o, "ranks", 2, 1024, &choice->ranks, err));
-    choice->nodes = 1;
-    DL_TRY(dl_option_integer(o, "nodes", 1, 100000, &choice->nodes, err));
+    const char *no_gpu = dl_cal_unavailable_probe(&job->tools, "gpu-gemm");
+    *choice = (struct dl_cal_choice){
+        .budget_s = NAN, .ranks = 2, .nodes = 1, .gpus = no_gpu == NULL ? gpus_here(job) : 0};
+    DL_TRY(dl_options_bind(o, calibrate_options, choice, err));
     DL_TRY(dl_option_integer(o, "cores", 1, job->run.host.allowed, &choice->cores, err));
-    DL_TRY(dl_option_integer(o, "virtual-nodes", 1, 10000, &choice->virtual_nodes, err));
-    choice->hostfile = dl_option_text(o, "hostfile");
-    choice->launcher = dl_option_text(o, "launcher");
-    choice->gpus = dl_cal_unavailable_probe(&job->tools, "gpu-gemm") == NULL ? gpus_here(job) : 0;
-    DL_TRY(dl_option_integer(o, "gpus", 0, 64, &choice->gpus, err));
     const double capability = dl_cal_tool_fact(&job->tools, "gpu_capability");
     choice->capability = choice->gpus > 0 && dl_known(capability) ? (int64_t)capability : 0;
-    choice->workload_name = dl_option_text(o, "workload");
-    const char *no_gpu = dl_cal_unavailable_probe(&job->tools, "gpu-gemm");
     if (choice->gpus > 0 && no_gpu != NULL)
         return dl_fail(err, DL_ERR_BACKEND, "--gpus %lld: %s", (long long)choice->gpus, no_gpu);
     if (choice->gpus > gpus_here(job))
@@ -159,7 +156,6 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
         !dl_option_given(o, "resume"))
         return dl_fail(err, DL_ERR_USAGE,
                        "--hostfile and --launcher go with --nodes N, where N is at least 2");
-    choice->file_dir = dl_option_text(o, "file-dir");
     if (choice->file_dir == NULL)
         choice->file_dir = directory_of(job->journal_path, job->context->arena);
     if (choice->file_dir == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -244,7 +240,7 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
     struct dl_arena *arena = job->context->arena;
     if (go_on) return dl_cal_journal_continue(&job->journal, err);
     DL_TRY(dl_file_mkdirs(directory_of(job->journal_path, arena), err));
-    const double load = dl_cal_load();
+    const double load = dl_load_average();
     const struct dl_cal_header header = {
         .plan = hash_text(job),
         .host = job->identity,
@@ -317,7 +313,7 @@ static enum dl_code finish(struct job *job, struct dl_err *err) {
     char *text;
     DL_TRY(add_old_samples(job, err));
     job->run.finished = dl_cal_time_text(arena);
-    job->run.load_after = dl_cal_load();
+    job->run.load_after = dl_load_average();
     DL_TRY(dl_cal_profile(&job->journal, &job->run, arena, &profile, err));
     DL_TRY(dl_cal_profile_text(&profile, job->profile_path, arena, &text, err));
     DL_TRY(dl_file_write(job->profile_path, text, strlen(text), err));
@@ -444,7 +440,11 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
         return context->output(NULL, dl_cal_probe_list(&job.tools, job.format, context->arena),
                                err);
     }
-    if (dl_option_given(options, "submit")) return dl_cal_submit(context, options, err);
+    if (dl_option_given(options, "submit")) {
+        struct dl_cal_choice choice = {.budget_s = NAN, .nodes = 1};
+        DL_TRY(dl_options_bind(options, calibrate_options, &choice, err));
+        return dl_cal_submit(context, options, &choice, err);
+    }
     DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
     DL_TRY(prepare(&job, &go_on, err));
     note_gpus(&job);

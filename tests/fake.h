@@ -67,10 +67,8 @@ static inline void fake_layers(struct dl_fake *f, int count, const double *featu
     }
 }
 
-/* A GPU of 10 TFLOP/s and 500 GB/s, 4 in a node by NVLink, 16 nodes by 12 GB/s: round numbers, no
- * real machine. */
-static inline void fake_make(struct dl_fake *f) {
-    memset(f, 0, sizeof *f);
+/* 10 TFLOP/s and 500 GB/s. */
+static inline void fake_device(struct dl_fake *f) {
     f->rate = (struct dl_rate){.precision = DL_FP32, .unit = 0, .peak_flop_per_s = 1e13};
     f->device = (struct dl_device){.name = "fake-gpu",
                                    .kind = DL_DEVICE_GPU,
@@ -90,6 +88,10 @@ static inline void fake_make(struct dl_fake *f) {
                                    .workspace_bytes = 1e8,
                                    .rates = &f->rate,
                                    .rate_count = 1};
+}
+
+/* Nodes of four devices, joined by NVLink inside and by 12 GB/s between them. */
+static inline void fake_system(struct dl_fake *f) {
     const struct dl_link blank = {.bandwidth_bytes_per_s = NAN,
                                   .latency_s = NAN,
                                   .channels = DL_ABSENT,
@@ -134,6 +136,10 @@ static inline void fake_make(struct dl_fake *f) {
     f->system.fabric.oversubscription = NAN;
     f->system.fabric.hop_latency_s = NAN;
     f->system.fabric.nodes_per_leaf = DL_ABSENT;
+}
+
+/* Overlapped buckets as in PyTorch DDP; nothing that is particular to one framework. */
+static inline void fake_framework(struct dl_fake *f) {
     f->framework = (struct dl_framework){
         .name = "fake",
         .behaviour = dl_framework_behaviour_find("bucketed"),
@@ -156,6 +162,14 @@ static inline void fake_make(struct dl_fake *f) {
                         .filter_backward = DL_FILTER_ALL_REDUCE},
         .default_for = -1,
         .residual_sigma_log = 0.1};
+}
+
+/* Round numbers, no real machine. */
+static inline void fake_make(struct dl_fake *f) {
+    memset(f, 0, sizeof *f);
+    fake_device(f);
+    fake_system(f);
+    fake_framework(f);
     const double features[] = {1000, 4000, 4000, 2000, 500};
     fake_layers(f, 4, features);
     f->plan = (struct dl_plan){.strategy = dl_strategy_find("data"),

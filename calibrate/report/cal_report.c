@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/collective/collective.h"
+
 static const struct dl_column probe_columns[] = {
     {"name", "probe", "", DL_COLUMN_STRING, 0, 0},
     {"available", "available", "", DL_COLUMN_BOOL, 0, 0},
@@ -121,8 +123,9 @@ static const char *collective_text(const struct dl_system *p, struct dl_arena *a
     /* on GPUs that of NCCL over the most ranks, else the first */
     for (int i = 1; i < p->collective_count; i++) {
         const struct dl_coll_measured *other = &p->collectives[i];
-        if (strcmp(other->library, "nccl") == 0 && strcmp(other->operation, "all_reduce") == 0 &&
-            (strcmp(c->library, "nccl") != 0 || other->ranks > c->ranks))
+        const char *nccl = dl_library_names[DL_LIB_NCCL];
+        if (strcmp(other->library, nccl) == 0 && strcmp(other->operation, "all_reduce") == 0 &&
+            (strcmp(c->library, nccl) != 0 || other->ranks > c->ranks))
             c = other;
     }
     const struct dl_coll_sample *last = &c->samples[c->sample_count - 1];

@@ -87,15 +87,6 @@ double dl_cal_now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double dl_cal_load(void) {
-    FILE *file = fopen("/proc/loadavg", "r");
-    double load = NAN;
-    if (file == NULL) return NAN;
-    if (fscanf(file, "%lf", &load) != 1) load = NAN;
-    fclose(file);
-    return load;
-}
-
 const char *dl_cal_time_text(struct dl_arena *arena) {
     char text[32] = "unknown";
     const time_t now = time(NULL);

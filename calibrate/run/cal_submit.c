@@ -49,27 +49,25 @@ static enum dl_code command_text(const struct dl_context *context, const struct 
 }
 
 static enum dl_code script_text(const struct dl_context *context, const struct dl_options *options,
-                                const char *profile, const char **out, struct dl_err *err) {
+                                const struct dl_cal_choice *choice, const char *profile,
+                                const char **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
     const char *command;
-    int64_t nodes = 1, gpus = -1;
-    double budget_s = NAN;
-    DL_TRY(dl_option_integer(options, "nodes", 1, 100000, &nodes, err));
-    DL_TRY(dl_option_integer(options, "gpus", 0, 64, &gpus, err));
-    DL_TRY(dl_option_number(options, "budget", DL_UNIT_S, 0.1, 1e6, &budget_s, err));
     DL_TRY(command_text(context, options, profile, &command, err));
-    double limit_s =
-        (dl_option_given(options, "quick") ? QUICK_S : FULL_S) * (nodes > 1 ? NODES_FACTOR : 1);
-    if (dl_known(budget_s)) limit_s = fmax(limit_s, BUDGET_FACTOR * budget_s + QUICK_S);
+    double limit_s = (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
+    if (dl_known(choice->budget_s))
+        limit_s = fmax(limit_s, BUDGET_FACTOR * choice->budget_s + QUICK_S);
     const char *devices =
-        gpus > 0 ? dl_arena_printf(arena, "#SBATCH --gpus-per-node=%lld\n", (long long)gpus) : "";
+        choice->gpus > 0
+            ? dl_arena_printf(arena, "#SBATCH --gpus-per-node=%lld\n", (long long)choice->gpus)
+            : "";
     *out = dl_arena_printf(arena,
                            "#!/bin/sh\n#SBATCH --job-name=dlmodel-calibrate\n#SBATCH "
                            "--nodes=%lld\n#SBATCH --ntasks-per-node=1\n"
                            "#SBATCH --exclusive\n%s#SBATCH --time=%.0f\n#SBATCH "
                            "--output=dlmodel-calibrate-%%j.log\nexec %s\n",
-                           (long long)nodes, devices != NULL ? devices : "", ceil(limit_s / 60),
-                           command);
+                           (long long)choice->nodes, devices != NULL ? devices : "",
+                           ceil(limit_s / 60), command);
     return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
@@ -81,7 +79,7 @@ static enum dl_code hear(void *context, const char *line, size_t length, struct 
 }
 
 enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *options,
-                           struct dl_err *err) {
+                           const struct dl_cal_choice *choice, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
     struct dl_cal_ending ending;
     char answer[256] = "";
@@ -91,7 +89,7 @@ enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *
         return dl_fail(err, DL_ERR_USAGE, "--submit needs -o FILE for the profile");
     if (!printable(profile))
         return dl_fail(err, DL_ERR_USAGE, "-o: expected a file name without control characters");
-    DL_TRY(script_text(context, options, profile, &script, err));
+    DL_TRY(script_text(context, options, choice, profile, &script, err));
     if (dl_option_given(options, "dry-run")) return context->output(NULL, script, err);
     const char *sbatch = dl_cal_find_program("sbatch", arena);
     if (sbatch == NULL)

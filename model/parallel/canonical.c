@@ -46,7 +46,7 @@ struct dl_plan dl_plan_canonical(const struct dl_workload *workload,
     const enum dl_split_way way = given->strategy->way;
     const int64_t parts = plan.tp * plan.sp;
     drop_idle(&plan);
-    if (way == DL_WAY_IMAGE && parts > 1) return plan;
+    if (dl_way_splits_layers(way) && parts > 1) return plan;
     const bool splits = parts * plan.pp * plan.ep > 1;
     if ((way == DL_WAY_TRANSFORMER && (splits || plan.shard > 0)) ||
         stack_serves(workload, framework, &plan))

@@ -120,7 +120,7 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
         const double held = dl_pipeline_in_flight(plan.schedule, s, p->stages, p->micro_batches,
                                                   dl_pipe_virtual_stages(&plan));
         const double versions = dl_pipeline_weight_versions(plan.schedule, s, p->stages) - 1;
-        /* buffers of the exchange only where there is one */
+        /* buffers for gradient synchronization only where there is any */
         plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
         struct dl_memory m;
         dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, &m,
@@ -174,7 +174,7 @@ static enum dl_code put_message(struct dl_pipe *p, const char *name,
 }
 
 /* Activations between stages (the largest boundary sets the pace), and gradients of each stage
- * among its replicas. Returns the seconds that nothing hides: filling and draining the pipeline,
+ * among its replicas. Returns the exposed seconds: filling and draining the pipeline,
  * and what an all-reduce takes beyond the cool-down. */
 static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *exposed_s,
                                 struct dl_err *err) {

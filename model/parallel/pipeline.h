@@ -3,9 +3,8 @@
  *
  * With m micro-batches over p stages, v parts of the network on each device, and a slowest stage
  * that takes t_f + t_b for one: flush (GPipe, 1F1B)  T = (m + p - 1) (t_f + t_b) F-PIPE-GPIPE,
- * F-PIPE-BUBBLE: (p - 1) / (m + p - 1) of it idle interleaved          T = (m + (p - 1) / v) (t_f +
- * t_b) asynchronous         T = m (t_f + t_b)                      no flush; old versions of
- * weights are kept Source: formulas.md section 8.
+ * (p - 1) / (m + p - 1) of it idle (F-PIPE-BUBBLE); interleaved T = (m + (p - 1) / v) (t_f + t_b);
+ * asynchronous T = m (t_f + t_b), which keeps old versions of the weights in place of a flush.
  */
 #ifndef DL_MODEL_PARALLEL_PIPELINE_H
 #define DL_MODEL_PARALLEL_PIPELINE_H

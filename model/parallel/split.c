@@ -18,7 +18,7 @@ static bool has_filters(const struct dl_layer *layer) {
     return is_kind(layer, kinds) && layer->tied_to < 0;
 }
 
-/* Layers that a part of an image can pass with its neighbours' borders alone. */
+/* Layers that a part of an image can pass with no more than its neighbours' halos. */
 static bool is_local(const struct dl_layer *layer) {
     static const char *const kinds[] = {"conv",    "conv_transpose", "batchnorm", "lrn",
                                         "relu",    "relu6",          "sigmoid",   "tanh",
@@ -28,7 +28,7 @@ static bool is_local(const struct dl_layer *layer) {
     return is_kind(layer, kinds) && layer->in.dims > 0 && layer->out.dims > 0;
 }
 
-/* F-GROUPS: groups of channels are shared out first; with more parts than groups each device has
+/* F-GROUPS: groups of channels are partitioned first; with more parts than groups each device has
  * filters of one group. */
 static bool split_channels(const struct dl_layer *whole, const struct dl_split *split,
                            struct dl_layer *local) {

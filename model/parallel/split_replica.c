@@ -16,7 +16,7 @@ struct walk {
     int capacity;
 };
 
-/* One message between `group` devices that stand `stride` apart. */
+/* One collective or halo exchange among `group` devices, every `stride`-th one. */
 struct talk {
     enum dl_collective_op op;
     int library; /* enum dl_library; -1: the replica's */
@@ -46,51 +46,72 @@ static double host_passes(enum dl_collective_op op) {
     return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER ? 1 : 2;
 }
 
+/* How a message of activations gets from the device's memory to its library. */
+struct route {
+    enum dl_library library;
+    bool direct;               /* a library of the host sends from and to the device's memory */
+    bool host;                 /* through buffers of the host */
+    double staged_bytes_per_s; /* in pieces through a staging buffer; 0: not so */
+};
+
+static struct route find_route(const struct walk *w, const struct talk *talk) {
+    const struct dl_predict_request *r = w->replica->request;
+    const struct dl_activation_policy *a = &r->framework->activations;
+    const enum dl_library library = find_library(w, talk->library);
+    const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
+    const bool collective = gpu && talk->op != DL_COLL_HALO;
+    const bool direct = collective && is_host_library(library) && a->activation_direct;
+    const bool summed = sums(talk->op) && a->staged_sum_bytes_per_s > 0;
+    const double rate = summed ? a->staged_sum_bytes_per_s : a->staged_bytes_per_s;
+    const bool staged =
+        collective && a->staged_above_bytes > 0 && rate > 0 && talk->bytes > a->staged_above_bytes;
+    return (struct route){.library = library,
+                          .direct = direct,
+                          .host = gpu && !direct && is_host_library(library),
+                          .staged_bytes_per_s = staged ? rate : 0};
+}
+
+/* Time of the copies between the device's memory and the host's. */
+static enum dl_code time_copies(const struct walk *w, const struct talk *talk,
+                                const struct route *route, double *copies_s, struct dl_err *err) {
+    const struct dl_predict_request *r = w->replica->request;
+    *copies_s = 0;
+    if (route->staged_bytes_per_s > 0) {
+        *copies_s = host_passes(talk->op) * talk->bytes / route->staged_bytes_per_s;
+    } else if (route->host) {
+        const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
+        *copies_s = 2 * dl_gradient_sync_host_copy_s(&x, talk->bytes, true);
+    }
+    if (dl_known(*copies_s)) return DL_OK;
+    return dl_fail(err, DL_ERR_INPUT,
+                   "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
+                   r->system->name, dl_library_names[route->library]);
+}
+
 static enum dl_code time_message(const struct walk *w, const struct talk *talk,
                                  struct dl_message *out, struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
-    const struct dl_framework *framework = r->framework;
     const struct dl_plan *plan = r->plan;
-    const enum dl_library library = find_library(w, talk->library);
-    const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
-    const bool direct = gpu && talk->op != DL_COLL_HALO && is_host_library(library) &&
-                        framework->activations.activation_direct;
-    const bool host = gpu && !direct && is_host_library(library);
+    const struct route route = find_route(w, talk);
     const int64_t devices = plan->nodes * plan->devices_per_node;
     const struct dl_collective_request wanted = {
         .op = talk->op,
-        .library = library,
+        .library = route.library,
         .bytes = talk->bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
         .flows_per_adapter = 1,
-        .device_buffers = host,
-        .device_direct = direct,
+        .device_buffers = route.host,
+        .device_direct = route.direct,
         .group_size = talk->group < devices ? talk->group : 0,
         .group_stride = talk->stride,
         .concurrent = devices / talk->group,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    const bool summed = sums(talk->op) && framework->activations.staged_sum_bytes_per_s > 0;
-    const double staged_bytes_per_s = summed ? framework->activations.staged_sum_bytes_per_s
-                                             : framework->activations.staged_bytes_per_s;
-    const bool staged = gpu && talk->op != DL_COLL_HALO &&
-                        framework->activations.staged_above_bytes > 0 && staged_bytes_per_s > 0 &&
-                        talk->bytes > framework->activations.staged_above_bytes;
-    double copies_s = 0;
-    if (staged) {
-        copies_s = host_passes(talk->op) * talk->bytes / staged_bytes_per_s;
-    } else if (host) {
-        const struct dl_gradient_sync_request x = {.system = r->system, .plan = plan};
-        copies_s = 2 * dl_gradient_sync_host_copy_s(&x, talk->bytes, true);
-        if (!dl_known(copies_s)) {
-            return dl_fail(err, DL_ERR_INPUT,
-                           "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
-                           r->system->name, dl_library_names[library]);
-        }
-    }
-    const double host_s = talk->host_s + framework->sync.collective_launch_s;
+    double copies_s;
+    DL_TRY(time_copies(w, talk, &route, &copies_s, err));
+    const double host_s = talk->host_s + r->framework->sync.collective_launch_s;
     *out = (struct dl_message){
         .name = dl_collective_op_names[talk->op],
         .bytes = talk->bytes,
@@ -101,7 +122,7 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
         .algorithm = t.algorithm,
         .protocol = t.protocol,
         .formula = t.formula,
-        .limit = staged ? "intra" : t.limit,
+        .limit = route.staged_bytes_per_s > 0 ? "intra" : t.limit,
         .origin = t.origin,
         .extrapolated = t.extrapolated,
     };
@@ -139,7 +160,7 @@ static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, dou
         .host_s = framework->activations.activation_s +
                   framework->activations.activation_peer_s * w->split->parts,
     };
-    /* Gathered copies stand beside the layers' own until backward. */
+    /* Gathered copies stay in memory, next to the layers' own, until backward. */
     if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
     return add_message(w, &talk, layer, backward, 0, err);
 }
@@ -248,7 +269,7 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
     replica->input_extra_s = t.time_s;
     if (r->framework->sync.messages.message_copy_bytes_per_s > 0) {
-        /* packed and unpacked */
+        /* copied into the message and out of it */
         replica->input_extra_s += 2 * bytes / r->framework->sync.messages.message_copy_bytes_per_s;
     }
     return DL_OK;
@@ -318,14 +339,14 @@ enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
         .plan = *plan,
         .samples = plan->batch_per_device_samples * (double)parts,
         .parts = (double)parts,
-        .exchange = plan->dp > 1,
+        .synchronizes = plan->dp > 1,
     };
     struct dl_split split;
     DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
     if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
         out->plan.dp *= parts;
         out->plan.sp = 1;
-        out->exchange = true;
+        out->synchronizes = true;
     }
     return dl_split_replica_split(out, &split, err);
 }

@@ -7,7 +7,7 @@
  * summed after the layer, gradients of the input gathered after its backward pass, but for layers
  * that read the workload's input. Where a framework's sums end the graph (channel_detached) nothing
  * before the last summed convolution is trained spatial (F-SPATIAL): every device has a part of
- * each image: borders of the input go to the neighbours before a layer with a window (F-HALO),
+ * each image: halos of the input go to the neighbours before a layer with a window (F-HALO),
  * those of the gradient back; where a layer cannot be split its input is gathered, and from there
  * on every device computes all Devices wait for these messages, but for halos where the framework
  * computes inner positions meanwhile. The devices of a replica are neighbours: they fill nodes

@@ -7,10 +7,8 @@
  * forward, all-gather backward: case 1 and 3, the volume of a filter-parallel gather and
  * reduce-scatter), before a layer that is not split they are reduced in full (case 2), and a layer
  * that is not split hands its output to a split one without a message (all devices have it).
- * Source: frameworks.md section 7 (mlsl-source).
+ * Source: key "mlsl-source".
  */
-#include <string.h>
-
 #include "model/parallel/split_replica.h"
 
 static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
@@ -35,7 +33,7 @@ static enum dl_code predict(const struct dl_predict_request *request, struct dl_
 
 const struct dl_strategy dl_st_mlsl_hybrid = {
     .name = "mlsl-hybrid",
-    .way = DL_WAY_IMAGE,
+    .way = DL_WAY_MLSL,
     .summary = "model parallel inside a node, data parallel across nodes, on CPUs",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,

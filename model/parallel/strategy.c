@@ -23,3 +23,8 @@ const struct dl_strategy *dl_strategy_find(const char *name) {
     }
     return NULL;
 }
+
+bool dl_way_splits_layers(enum dl_split_way way) {
+    return way == DL_WAY_SPATIAL || way == DL_WAY_FILTER || way == DL_WAY_CHANNEL ||
+           way == DL_WAY_MLSL;
+}

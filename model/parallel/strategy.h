@@ -15,7 +15,10 @@ enum dl_axis { DL_AXIS_DP = 1, DL_AXIS_TP = 2, DL_AXIS_PP = 4, DL_AXIS_SP = 8, D
 /* By which means a strategy splits, which decides how its plans are simulated (canonical.h). */
 enum dl_split_way {
     DL_WAY_DATA,        /* nothing but the batch */
-    DL_WAY_IMAGE,       /* images, filters or channels within layers: split_replica.h */
+    DL_WAY_SPATIAL,     /* images, within layers: split_replica.h; so are the next three */
+    DL_WAY_FILTER,      /* filters */
+    DL_WAY_CHANNEL,     /* input channels */
+    DL_WAY_MLSL,        /* filters, with the messages of MLSL */
     DL_WAY_STAGES,      /* consecutive layers: pipe.h */
     DL_WAY_TRANSFORMER, /* a stack of equal layers, states: transformer.h */
 };
@@ -40,5 +43,7 @@ struct dl_strategy {
 
 extern const struct dl_strategy *const dl_strategies[]; /* NULL-terminated */
 const struct dl_strategy *dl_strategy_find(const char *name);
+/* Whether each layer's work is split over the devices of a replica. */
+bool dl_way_splits_layers(enum dl_split_way way);
 
 #endif

@@ -51,7 +51,7 @@ struct dl_transformer_layer {
     enum dl_transformer_part part;
     enum dl_transformer_role role;
     enum dl_transformer_state in, out;
-    /* column: the first reader of its input, which exchanges for all readers */
+    /* column: the first reader of its input, which runs the collective for all readers */
     bool gathers;
 };
 
@@ -115,7 +115,7 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                                  const struct dl_transformer_split *split,
                                  enum dl_recompute recompute);
 
-/* What softmax costs besides, where a fused kernel does not take the scores of `samples`; the
+/* Extra cost of softmax where a fused kernel does not take the scores of `samples`; the
  * number of kernels, 0 or all. F-TRANSFORMER-SOFTMAX */
 enum { DL_TRANSFORMER_SOFTMAX_KERNELS = 4 };
 int dl_transformer_softmax_kernels(const struct dl_framework *framework,
@@ -123,7 +123,7 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
                                    enum dl_pass pass, double samples,
                                    struct dl_kernel out[DL_TRANSFORMER_SOFTMAX_KERNELS]);
 
-/* Where a group of ranks lies: every `stride`-th device from one on. */
+/* The devices of a group of ranks: every `stride`-th device from one on. */
 struct dl_transformer_group {
     int64_t ranks, stride;
 };
@@ -144,7 +144,7 @@ struct dl_transformer_pass {
     double device_s, by_limit_s[3]; /* kernels, split by enum dl_limit */
     /* error_s: sum time x sigma; outside_s: beyond the samples */
     double launches, error_s, outside_s, flop, moved_bytes;
-    /* collectives that nothing hides; parts of comm_s */
+    /* exposed collectives; parts of comm_s */
     double comm_s, comm_latency_s, comm_inter_s;
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
     /* all of it: device, gaps and communication, or the host when that takes longer */
@@ -161,7 +161,7 @@ struct dl_transformer_micro_batch {
     double boundary_bytes; /* between stages, of one rank */
     /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     struct dl_collective_time reduce, gather, scatter;
-    double exchange_bytes;           /* their size */
+    double collective_bytes;         /* their size */
     struct dl_collective_time route; /* of expert parallelism: tokens to their experts, and back */
     double route_bytes;
     bool extrapolated; /* a collective outside what was measured */
@@ -185,7 +185,7 @@ struct dl_transformer_mapping {
     struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
     struct dl_collective_time tied; /* gradient of the embedding between first and last stage */
     double gradient_bytes, gather_bytes;
-    /* that states are shared out among: replicas, or those of a group (hybrid sharding) */
+    /* over which states are sharded: all replicas, or a group of them (hybrid sharding) */
     double shard_ranks;
     /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
     double expert_parameters, expert_replicas;
@@ -211,8 +211,8 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
 /* One message between neighbouring stages of a micro-batch; zero for one stage.
  * F-TRANSFORMER-BOUNDARY */
 enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
-                                     const struct dl_transformer_mapping *layout,
-                                     const struct dl_transformer_micro_batch *cell,
+                                     const struct dl_transformer_mapping *mapping,
+                                     const struct dl_transformer_micro_batch *micro_batch,
                                      struct dl_collective_time *out, struct dl_err *err);
 
 struct dl_transformer_choice {
@@ -237,15 +237,15 @@ struct dl_transformer_result {
 /* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. No
  * allocation, no search: sums alone. */
 void dl_transformer_evaluate(const struct dl_transformer *tf,
-                             const struct dl_transformer_mapping *layout,
-                             const struct dl_transformer_micro_batch *cell,
+                             const struct dl_transformer_mapping *mapping,
+                             const struct dl_transformer_micro_batch *micro_batch,
                              const struct dl_collective_time *boundary,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out);
 
 /* Of the stage (0: first, 1: last) how many micro-batches' activations it holds at most.
  * F-TRANSFORMER-IN-FLIGHT */
-double dl_transformer_in_flight(const struct dl_transformer_mapping *layout,
+double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
                                 const struct dl_transformer_choice *choice, int last);
 
 /* Everything that makes a plan impossible, with the nearest that is possible. */

@@ -32,14 +32,15 @@ static void put(struct sink *s, const char *name, const char *group, const char 
 static const char *const part_names[] = {"embedding", "layer", "head"};
 
 static double times_of(const struct dl_transformer_parts *t, int part) {
-    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->layout.stage_layers : 1);
+    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->mapping.stage_layers : 1);
 }
 
 static void put_pass(struct sink *s, int part, bool forward) {
     const struct dl_transformer_parts *t = s->t;
     struct dl_arena *arena = t->arena;
     const struct dl_transformer_pass *pass =
-        forward ? &t->cell.forward[part] : &t->cell.backward[part][t->choice.recompute];
+        forward ? &t->micro_batch.forward[part]
+                : &t->micro_batch.backward[part][t->choice.recompute];
     const double times = times_of(t, part);
     if (pass->device_s <= 0 || (part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
         (part == DL_TRANSFORMER_AFTER && !t->result.after))
@@ -48,7 +49,7 @@ static void put_pass(struct sink *s, int part, bool forward) {
         forward ? "forward" : "backward", "F-TRANSFORMER-LAYER",
         dl_arena_printf(
             arena, "%g samples, tp=%lld cp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
-            t->micro_samples, (long long)t->layout.split.tp, (long long)t->layout.split.sp,
+            t->micro_samples, (long long)t->mapping.split.tp, (long long)t->mapping.split.sp,
             pass->flop / 1e9, pass->moved_bytes / 1e6, pass->launches, 1e3 * pass->device_s,
             forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", with recomputation"),
         t->tf->system->device->name, times * pass->device_s, pass->error_s / pass->device_s,
@@ -70,54 +71,55 @@ static void put_collective(struct sink *s, const char *name, const struct dl_col
 
 static void put_communication(struct sink *s) {
     const struct dl_transformer_parts *t = s->t;
-    const struct dl_transformer_micro_batch *cell = &t->cell;
-    const struct dl_transformer_mapping *layout = &t->layout;
-    const double m = t->choice.micro_batches, each = layout->shard >= 2 ? m : 1,
-                 pp = (double)layout->split.pp;
+    const struct dl_transformer_micro_batch *micro_batch = &t->micro_batch;
+    const struct dl_transformer_mapping *mapping = &t->mapping;
+    const double m = t->choice.micro_batches, each = mapping->shard >= 2 ? m : 1,
+                 pp = (double)mapping->split.pp;
     const double routings =
-        2 * m * layout->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
+        2 * m * mapping->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
     /* but the experts' */
-    struct dl_collective_time reduce = layout->reduce, gather = layout->gather;
-    reduce.time_s -= layout->expert_reduce.time_s;
-    gather.time_s -= layout->expert_gather.time_s;
+    struct dl_collective_time reduce = mapping->reduce, gather = mapping->gather;
+    reduce.time_s -= mapping->expert_reduce.time_s;
+    gather.time_s -= mapping->expert_gather.time_s;
     put(s, "inside layers", "communication", "F-TRANSFORMER-TENSOR",
         dl_arena_printf(t->arena,
                         "%g micro-batches x %g layers, %.4g MB each, all-reduce %.4g ms, "
                         "all-gather %.4g ms, reduce-scatter %.4g ms",
-                        m, layout->stage_layers, cell->exchange_bytes / 1e6,
-                        1e3 * cell->reduce.time_s, 1e3 * cell->gather.time_s,
-                        1e3 * cell->scatter.time_s),
-        "model", t->result.tensor_s - (layout->split.ep > 1 ? routings * cell->route.time_s : 0),
+                        m, mapping->stage_layers, micro_batch->collective_bytes / 1e6,
+                        1e3 * micro_batch->reduce.time_s, 1e3 * micro_batch->gather.time_s,
+                        1e3 * micro_batch->scatter.time_s),
+        "model",
+        t->result.tensor_s - (mapping->split.ep > 1 ? routings * micro_batch->route.time_s : 0),
         NAN, "communication");
-    if (layout->split.ep > 1) {
-        put_collective(s, "expert all-to-all", &cell->route, cell->route_bytes, routings,
-                       "F-TRANSFORMER-EXPERT");
+    if (mapping->split.ep > 1) {
+        put_collective(s, "expert all-to-all", &micro_batch->route, micro_batch->route_bytes,
+                       routings, "F-TRANSFORMER-EXPERT");
     }
-    put_collective(s, "between stages", &t->boundary, cell->boundary_bytes,
+    put_collective(s, "between stages", &t->boundary, micro_batch->boundary_bytes,
                    2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
-    put_collective(s, layout->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
-                   &reduce, layout->gradient_bytes - layout->expert_gradient_bytes, each,
+    put_collective(s, mapping->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
+                   &reduce, mapping->gradient_bytes - mapping->expert_gradient_bytes, each,
                    "F-TRANSFORMER-DATA");
     put_collective(s, "parameters, all-gather", &gather,
-                   layout->gather_bytes - layout->expert_gather_bytes,
-                   layout->shard == 3 ? 2 * m : 1, "F-TRANSFORMER-DATA");
-    put_collective(s, "expert gradients", &layout->expert_reduce, layout->expert_gradient_bytes,
+                   mapping->gather_bytes - mapping->expert_gather_bytes,
+                   mapping->shard == 3 ? 2 * m : 1, "F-TRANSFORMER-DATA");
+    put_collective(s, "expert gradients", &mapping->expert_reduce, mapping->expert_gradient_bytes,
                    each, "F-TRANSFORMER-DATA");
-    put_collective(s, "expert all-gather", &layout->expert_gather, layout->expert_gather_bytes, 1,
+    put_collective(s, "expert all-gather", &mapping->expert_gather, mapping->expert_gather_bytes, 1,
                    "F-TRANSFORMER-DATA");
-    put_collective(s, "layer all-gather", &layout->unit_gather, 0, 2 * m * layout->stage_layers,
+    put_collective(s, "layer all-gather", &mapping->unit_gather, 0, 2 * m * mapping->stage_layers,
                    "F-TRANSFORMER-SHARD");
-    put_collective(s, "layer reduce-scatter", &layout->unit_reduce, 0, m * layout->stage_layers,
+    put_collective(s, "layer reduce-scatter", &mapping->unit_reduce, 0, m * mapping->stage_layers,
                    "F-TRANSFORMER-SHARD");
-    put_collective(s, "tied embedding", &layout->tied, 0, 1, "F-TRANSFORMER-DATA");
+    put_collective(s, "tied embedding", &mapping->tied, 0, 1, "F-TRANSFORMER-DATA");
 }
 
 static void put_memory(struct sink *s, const struct dl_memory *m) {
     const struct dl_transformer_parts *t = s->t;
     struct dl_arena *arena = t->arena;
-    const double parameters = fmax(t->layout.parameters[0], t->layout.parameters[1]);
+    const double parameters = fmax(t->mapping.parameters[0], t->mapping.parameters[1]);
     const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g",
-                                         parameters, t->layout.shard, t->layout.shard_ranks);
+                                         parameters, t->mapping.shard, t->mapping.shard_ranks);
     put(s, "weights", "memory", "F-TRANSFORMER-STATES", inputs, "workload file", m->weights_bytes,
         NAN, NULL);
     put(s, "gradients", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
@@ -128,8 +130,9 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
         dl_arena_printf(arena,
                         "%.4g micro-batches in flight (F-TRANSFORMER-IN-FLIGHT) x %g layers x %.4g "
                         "MB (F-TRANSFORMER-ACTIVATIONS)",
-                        dl_transformer_in_flight(&t->layout, &t->choice, 0), t->layout.stage_layers,
-                        t->cell.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
+                        dl_transformer_in_flight(&t->mapping, &t->choice, 0),
+                        t->mapping.stage_layers,
+                        t->micro_batch.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
         "workload file", m->activations_bytes, NAN, NULL);
     put(s, "workspace", "memory", "F-MEM-WORKSPACE",
         dl_arena_printf(arena, "libraries keep %.4g MB", m->workspace_bytes / 1e6), "device file",
@@ -162,9 +165,9 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
         if ((part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
             (part == DL_TRANSFORMER_AFTER && !t->result.after))
             continue;
-        in.kernel_count +=
-            times_of(t, part) / t->choice.micro_batches *
-            (t->cell.forward[part].launches + t->cell.backward[part][t->choice.recompute].launches);
+        in.kernel_count += times_of(t, part) / t->choice.micro_batches *
+                           (t->micro_batch.forward[part].launches +
+                            t->micro_batch.backward[part][t->choice.recompute].launches);
     }
     struct dl_term terms[DL_OVERHEAD_TERMS];
     const int count = dl_explain_overhead(&in, p, t->arena, terms);
@@ -179,8 +182,8 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
     put(&s, "optimizer", "update", "F-UPDATE-BYTES",
-        dl_arena_printf(t->arena, "%.4g parameters%s", t->layout.updated_elements,
-                        t->layout.shard > 0 ? ", the rank's shard" : ""),
+        dl_arena_printf(t->arena, "%.4g parameters%s", t->mapping.updated_elements,
+                        t->mapping.shard > 0 ? ", the rank's shard" : ""),
         t->tf->system->device->name, p->update_s, NAN, "compute");
     put_communication(&s);
     put(&s, "exposed communication", "exposed", "F-TRANSFORMER-SHARD",
@@ -194,7 +197,7 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
         "system file", p->input_s, NAN, NULL);
     put(&s, "pipeline bubble", "overhead", "F-TRANSFORMER-BUBBLE",
         dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
-                        (long long)t->layout.split.pp, t->choice.micro_batches,
+                        (long long)t->mapping.split.pp, t->choice.micro_batches,
                         dl_schedule_names[t->choice.schedule]),
         "model", p->bubble_s, NAN, NULL);
     put_overhead(&s, p);

@@ -1,12 +1,12 @@
-/* transformer_mapping.c - where groups of ranks lie, and what of a plan does not depend on the
- * micro-batch: the exchange of gradients and parameters, the update, the states.
+/* transformer_mapping.c - the devices of each group of ranks, and what does not depend on the
+ * micro-batch: synchronization of gradients and parameters, the update, the states.
  *
  * F-TRANSFORMER-GROUPS: devices are numbered with tensor ranks fastest, then sequence ranks, then
  * data and pipeline ranks as the mapping says. A group of R ranks at stride S has min(R, g/S) of
  * them on a node of g devices; all like groups communicate at once and share the adapters
  * (F-COLL-CONCURRENT). A message between stages crosses nodes when their ranks do. Experts of e
  * expert ranks are held by every e-th data rank: N/e ranks add up their gradients and share their
- * states. Hybrid sharding shares states out among g neighbouring data ranks: N above is g;
+ * states. Hybrid sharding partitions states over g neighbouring data ranks: N above is g;
  * gradients are reduce-scattered among g, and the shares of S/g all-reduced among the N/g ranks
  * that hold the same (F-TRANSFORMER-HYBRID). F-TRANSFORMER-BOUNDARY: a stage sends b s h / t
  * elements of each micro-batch to the next, and gets as many gradients back. F-TRANSFORMER-STATES:
@@ -133,10 +133,10 @@ static void time_update(const struct dl_transformer *tf, double elements, double
 
 static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
 
-/* What a rank has of p parameters that are shared out among those that hold them. */
-static double shared_out(const struct dl_transformer_mapping *layout, double p) {
-    return (p - layout->expert_parameters) / layout->shard_ranks +
-           layout->expert_parameters / layout->expert_replicas;
+/* Of p parameters, those whose states a rank holds. */
+static double sharded_elements(const struct dl_transformer_mapping *mapping, double p) {
+    return (p - mapping->expert_parameters) / mapping->shard_ranks +
+           mapping->expert_parameters / mapping->expert_replicas;
 }
 
 static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
@@ -146,7 +146,7 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
     const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used;
     for (int i = 0; i < 2; i++) {
         struct dl_memory *m = &out->states[i];
-        const double p = out->parameters[i], mine = shared_out(out, p),
+        const double p = out->parameters[i], mine = sharded_elements(out, p),
                      gradients = p * gradient_width(tf);
         memset(m, 0, sizeof *m);
         m->weights_bytes =
@@ -247,8 +247,8 @@ static enum dl_code gather_parameters(const struct dl_transformer *tf,
     return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_GATHER, bytes, out, err);
 }
 
-/* The experts' share of the exchange, after that of all others. */
-static enum dl_code exchange_experts(const struct dl_transformer *tf,
+/* Synchronizes the experts' parameters after all others. */
+static enum dl_code time_expert_sync(const struct dl_transformer *tf,
                                      struct dl_transformer_mapping *out, double width,
                                      struct dl_err *err) {
     const struct dl_transformer_split *s = &out->split;
@@ -276,8 +276,8 @@ static enum dl_code exchange_experts(const struct dl_transformer *tf,
 
 /* F-TRANSFORMER-DATA: gradients of the fullest stage, all-reduced, or reduce-scattered with the
  * parameters gathered afterwards. */
-static enum dl_code exchange(const struct dl_transformer *tf, struct dl_transformer_mapping *out,
-                             struct dl_err *err) {
+static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transformer_mapping *out,
+                              struct dl_err *err) {
     const struct dl_transformer_split *s = &out->split;
     const double width =
         dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
@@ -296,7 +296,7 @@ static enum dl_code exchange(const struct dl_transformer *tf, struct dl_transfor
         if (out->shard > 0)
             DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }
-    DL_TRY(exchange_experts(tf, out, width, err));
+    DL_TRY(time_expert_sync(tf, out, width, err));
     if (s->pp > 1 && tf->tied_elements > 0) {
         const struct dl_transformer_group pipe = dl_transformer_group_of(s, DL_AXIS_PP),
                                           ends = {2, pipe.stride * (s->pp - 1)};
@@ -311,12 +311,12 @@ static enum dl_code exchange(const struct dl_transformer *tf, struct dl_transfor
 }
 
 static double bucket_count(const struct dl_transformer *tf,
-                           const struct dl_transformer_mapping *layout) {
+                           const struct dl_transformer_mapping *mapping) {
     if (!tf->framework->sync.overlaps_backward) return 1;
     const double bytes = tf->framework->sync.bucketed.bucket_bytes;
     const double count =
-        dl_known(bytes) ? ceil(layout->gradient_bytes / bytes) : layout->stage_layers;
-    return fmax(1, fmin(count, layout->stage_layers + 2));
+        dl_known(bytes) ? ceil(mapping->gradient_bytes / bytes) : mapping->stage_layers;
+    return fmax(1, fmin(count, mapping->stage_layers + 2));
 }
 
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
@@ -333,13 +333,13 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     const struct dl_framework_behaviour *behaviour = tf->framework->behaviour;
     out->bound = behaviour != NULL && behaviour->is_bound;
     out->before_frac = part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0];
-    DL_TRY(exchange(tf, out, err));
+    DL_TRY(time_sync(tf, out, err));
     out->buckets = bucket_count(tf, out);
     const double fullest = fmax(out->parameters[0], out->parameters[1]);
     const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
                            tf->tensor_count[DL_TRANSFORMER_AFTER] +
                            out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
-    out->updated_elements = shard > 0 ? shared_out(out, fullest) : fullest;
+    out->updated_elements = shard > 0 ? sharded_elements(out, fullest) : fullest;
     time_update(tf, out->updated_elements, tensors, out);
     struct dl_plan plan = tf->input;
     plan.nodes = split->nodes;
@@ -354,17 +354,18 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
 }
 
 enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
-                                     const struct dl_transformer_mapping *layout,
-                                     const struct dl_transformer_micro_batch *cell,
+                                     const struct dl_transformer_mapping *mapping,
+                                     const struct dl_transformer_micro_batch *micro_batch,
                                      struct dl_collective_time *out, struct dl_err *err) {
-    const struct dl_transformer_split *s = &layout->split;
+    const struct dl_transformer_split *s = &mapping->split;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
-                                     cell->boundary_bytes, out, err));
-    if (s->pp <= 1 || s->tp <= 1 || cell->split.sequence_parallel) return DL_OK;
+                                     micro_batch->boundary_bytes, out, err));
+    if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel) return DL_OK;
     /* every rank sends its share; the receivers put them together */
     struct dl_collective_time gather;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_TP),
-                                     DL_COLL_ALL_GATHER, cell->exchange_bytes, &gather, err));
+                                     DL_COLL_ALL_GATHER, micro_batch->collective_bytes, &gather,
+                                     err));
     out->time_s += gather.time_s;
     out->latency_s += gather.latency_s;
     out->bandwidth_s += gather.bandwidth_s;

@@ -1,8 +1,8 @@
 /* transformer_micro_batch.c - one micro-batch in one split: kernels at their real shapes, the
  * collectives inside layers, what is kept.
  *
- * F-TRANSFORMER-LAYER: a pass takes its kernels, the gaps between them, and its collectives, which
- * nothing hides; or what the host needs to issue them all, when that is longer
+ * F-TRANSFORMER-LAYER: a pass takes its kernels, the gaps between them, and its exposed
+ * collectives; or what the host needs to issue them all, when that is longer
  * (F-TRANSFORMER-HIDE). F-TRANSFORMER-TENSOR: with tensor parallelism t, a micro-batch of b samples
  * and m = b s h bytes(element): one all-reduce of m forward for each layer split by rows, one
  * backward for each input of layers split by columns. Sequence parallelism makes all-gather +
@@ -30,7 +30,7 @@ static const double HIDING = 8;
 struct maker {
     const struct dl_transformer *tf;
     const struct dl_transformer_split *split;
-    struct dl_transformer_micro_batch *cell;
+    struct dl_transformer_micro_batch *micro_batch;
     double micro_samples;
     struct dl_collective_time ring; /* of context parallelism: keys and values of one share */
 };
@@ -96,11 +96,12 @@ static void add_comm(const struct dl_collective_time *t, double times, double se
     pass->collective_count += times;
 }
 
-/* What tensor parallelism exchanges for one layer, forward and backward. */
+/* Collectives of tensor parallelism for one layer, forward and backward. */
 static void add_tensor(const struct maker *m, const struct dl_transformer_layer *l,
                        struct dl_transformer_pass *forward, struct dl_transformer_pass *backward) {
-    const struct dl_transformer_micro_batch *cell = m->cell;
-    const double ranks = (double)m->split->tp, half = (ranks - 1) / ranks * cell->exchange_bytes;
+    const struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
+    const double ranks = (double)m->split->tp,
+                 half = (ranks - 1) / ranks * micro_batch->collective_bytes;
     if (m->split->tp <= 1) return;
     /* by columns and then by rows inside each */
     const bool experts = l->role == DL_TRANSFORMER_EXPERTS;
@@ -108,16 +109,16 @@ static void add_tensor(const struct maker *m, const struct dl_transformer_layer 
         l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY || experts;
     if (!rows && !l->gathers) return;
     if (!m->split->sequence_parallel) {
-        if (rows) add_comm(&cell->reduce, 1, 2 * half, forward);
-        if (l->gathers || experts) add_comm(&cell->reduce, 1, 2 * half, backward);
+        if (rows) add_comm(&micro_batch->reduce, 1, 2 * half, forward);
+        if (l->gathers || experts) add_comm(&micro_batch->reduce, 1, 2 * half, backward);
         return;
     }
     if (experts) {
-        add_comm(&cell->gather, 1, half, forward);
-        add_comm(&cell->scatter, 1, half, backward);
+        add_comm(&micro_batch->gather, 1, half, forward);
+        add_comm(&micro_batch->scatter, 1, half, backward);
     }
-    add_comm(rows ? &cell->scatter : &cell->gather, 1, half, forward);
-    add_comm(rows ? &cell->gather : &cell->scatter, 1, half, backward);
+    add_comm(rows ? &micro_batch->scatter : &micro_batch->gather, 1, half, forward);
+    add_comm(rows ? &micro_batch->gather : &micro_batch->scatter, 1, half, backward);
 }
 
 /* F-TRANSFORMER-EXPERT: tokens to their experts and back, forward; gradients the same ways,
@@ -125,10 +126,10 @@ static void add_tensor(const struct maker *m, const struct dl_transformer_layer 
 static void add_experts(const struct maker *m, const struct dl_transformer_layer *l,
                         struct dl_transformer_pass *forward, struct dl_transformer_pass *backward) {
     const double ranks = (double)m->split->ep,
-                 sent_bytes = m->cell->route_bytes * (ranks - 1) / ranks;
+                 sent_bytes = m->micro_batch->route_bytes * (ranks - 1) / ranks;
     if (l->role != DL_TRANSFORMER_EXPERTS || m->split->ep <= 1) return;
-    add_comm(&m->cell->route, 2, sent_bytes, forward);
-    add_comm(&m->cell->route, 2, sent_bytes, backward);
+    add_comm(&m->micro_batch->route, 2, sent_bytes, forward);
+    add_comm(&m->micro_batch->route, 2, sent_bytes, backward);
 }
 
 static void add_context(const struct maker *m, struct dl_transformer_pass *forward,
@@ -150,11 +151,11 @@ static void add_context(const struct maker *m, struct dl_transformer_pass *forwa
 static void add_layer(struct maker *m, const struct dl_transformer_layer *l) {
     static const enum dl_pass forward[] = {DL_FORWARD},
                               backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
-    struct dl_transformer_micro_batch *cell = m->cell;
+    struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
     const struct dl_transformer *tf = m->tf;
     const struct dl_layer layer = dl_transformer_layer_at(tf, l, m->split);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
-        cell->kept_bytes[l->part][r] +=
+        micro_batch->kept_bytes[l->part][r] +=
             m->micro_samples * dl_transformer_kept_bytes(tf, l, m->split, (enum dl_recompute)r);
     }
     if (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index))
@@ -168,9 +169,9 @@ static void add_layer(struct maker *m, const struct dl_transformer_layer *l) {
     if (l->role == DL_TRANSFORMER_HEADS || layer.kind == &dl_layer_attention) {
         add_context(m, &ahead, &back, ahead.device_s, back.device_s);
     }
-    add_pass(&cell->forward[l->part], &ahead);
+    add_pass(&micro_batch->forward[l->part], &ahead);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
-        struct dl_transformer_pass *to = &cell->backward[l->part][r];
+        struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
         add_pass(to, &back);
         if (r == DL_RECOMPUTE_SELECTIVE && tf->workload->layers[l->index].recomputable)
             add_pass(to, &again);
@@ -198,7 +199,7 @@ static void add_difference(struct maker *m) {
     layer.consumers = tf->workload->layers[last].consumers;
     add_passes(m, &layer, data, 1, 1, &difference);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
-        add_pass(&m->cell->backward[DL_TRANSFORMER_AFTER][r], &difference);
+        add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference);
 }
 
 /* One unit of a network that is no stack. */
@@ -212,11 +213,12 @@ static void divide_pass(struct dl_transformer_pass *pass, double by) {
     *pass = part;
 }
 
-static void divide_cell(const struct dl_transformer *tf, struct dl_transformer_micro_batch *cell) {
-    divide_pass(&cell->forward[DL_TRANSFORMER_BODY], tf->stack);
+static void divide_micro_batch(const struct dl_transformer *tf,
+                               struct dl_transformer_micro_batch *micro_batch) {
+    divide_pass(&micro_batch->forward[DL_TRANSFORMER_BODY], tf->stack);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
-        divide_pass(&cell->backward[DL_TRANSFORMER_BODY][r], tf->stack);
-        cell->kept_bytes[DL_TRANSFORMER_BODY][r] /= tf->stack;
+        divide_pass(&micro_batch->backward[DL_TRANSFORMER_BODY][r], tf->stack);
+        micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r] /= tf->stack;
     }
 }
 
@@ -239,22 +241,23 @@ static void finish_pass(const struct dl_transformer *tf, struct dl_transformer_p
 
 static enum dl_code make_collectives(struct maker *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
-    struct dl_transformer_micro_batch *cell = m->cell;
+    struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
     const struct dl_transformer_split *split = m->split;
     const double width = dl_precision_bytes(tf->precision), tokens = tf->tokens / (double)split->sp;
     const struct dl_transformer_group tensor = dl_transformer_group_of(split, DL_AXIS_TP),
                                       context = dl_transformer_group_of(split, DL_AXIS_SP);
-    cell->exchange_bytes = m->micro_samples * tokens * tf->hidden * width;
-    cell->boundary_bytes = cell->exchange_bytes / (double)split->tp;
+    micro_batch->collective_bytes = m->micro_samples * tokens * tf->hidden * width;
+    micro_batch->boundary_bytes = micro_batch->collective_bytes / (double)split->tp;
     if (split->tp > 1 && !split->sequence_parallel) {
         DL_TRY(dl_transformer_collective(tf, split, tensor, DL_COLL_ALL_REDUCE,
-                                         cell->exchange_bytes, &cell->reduce, err));
+                                         micro_batch->collective_bytes, &micro_batch->reduce, err));
     }
     if (split->tp > 1 && split->sequence_parallel) {
         DL_TRY(dl_transformer_collective(tf, split, tensor, DL_COLL_ALL_GATHER,
-                                         cell->exchange_bytes, &cell->gather, err));
+                                         micro_batch->collective_bytes, &micro_batch->gather, err));
         DL_TRY(dl_transformer_collective(tf, split, tensor, DL_COLL_REDUCE_SCATTER,
-                                         cell->exchange_bytes, &cell->scatter, err));
+                                         micro_batch->collective_bytes, &micro_batch->scatter,
+                                         err));
     }
     if (split->sp > 1) {
         const double kv = tf->hidden * tf->kv_heads / tf->heads / (double)split->tp;
@@ -263,14 +266,16 @@ static enum dl_code make_collectives(struct maker *m, struct dl_err *err) {
                                          err));
     }
     if (split->ep > 1) {
-        cell->route_bytes =
-            cell->exchange_bytes * tf->routed / (split->sequence_parallel ? (double)split->tp : 1);
+        micro_batch->route_bytes = micro_batch->collective_bytes * tf->routed /
+                                   (split->sequence_parallel ? (double)split->tp : 1);
         DL_TRY(dl_transformer_collective(tf, split, dl_transformer_group_of(split, DL_AXIS_EP),
-                                         DL_COLL_ALL_TO_ALL, cell->route_bytes, &cell->route, err));
+                                         DL_COLL_ALL_TO_ALL, micro_batch->route_bytes,
+                                         &micro_batch->route, err));
     }
-    cell->extrapolated = cell->reduce.extrapolated || cell->route.extrapolated ||
-                         cell->gather.extrapolated || cell->scatter.extrapolated ||
-                         m->ring.extrapolated;
+    micro_batch->extrapolated = micro_batch->reduce.extrapolated ||
+                                micro_batch->route.extrapolated ||
+                                micro_batch->gather.extrapolated ||
+                                micro_batch->scatter.extrapolated || m->ring.extrapolated;
     return DL_OK;
 }
 
@@ -279,14 +284,14 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                                              double micro_samples,
                                              struct dl_transformer_micro_batch *out,
                                              struct dl_err *err) {
-    struct maker m = {.tf = tf, .split = split, .cell = out, .micro_samples = micro_samples};
+    struct maker m = {.tf = tf, .split = split, .micro_batch = out, .micro_samples = micro_samples};
     memset(out, 0, sizeof *out);
     out->split = *split;
     out->micro_samples = micro_samples;
     DL_TRY(make_collectives(&m, err));
     for (int i = 0; i < tf->layer_count; i++) add_layer(&m, &tf->layers[i]);
     if (tf->plain)
-        divide_cell(tf, out);
+        divide_micro_batch(tf, out);
     else
         add_difference(&m);
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
@@ -301,6 +306,6 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
     }
     /* Full recomputation keeps the input of each body layer alone. */
     const double share = split->sequence_parallel ? (double)split->tp : 1;
-    out->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL] = out->exchange_bytes / share;
+    out->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL] = out->collective_bytes / share;
     return DL_OK;
 }

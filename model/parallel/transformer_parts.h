@@ -9,8 +9,8 @@
 struct dl_transformer_parts {
     const struct dl_transformer *tf;
     const struct dl_plan *plan;
-    struct dl_transformer_micro_batch cell;
-    struct dl_transformer_mapping layout;
+    struct dl_transformer_micro_batch micro_batch;
+    struct dl_transformer_mapping mapping;
     struct dl_collective_time boundary;
     struct dl_transformer_choice choice;
     struct dl_transformer_result result;

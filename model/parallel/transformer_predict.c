@@ -1,5 +1,5 @@
 /* transformer_predict.c - a transformer's plan as a prediction: what is impossible and what is
- * nearest, then cell, layout, evaluation, and what the result means.
+ * nearest, then the cost of a micro-batch, the rank mapping, the evaluation and its diagnosis.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -183,8 +183,8 @@ static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, s
     struct dl_transformer_split one = {
         .tp = 1, .sp = 1, .ep = 1, .pp = 1, .dp = 1, .nodes = 1, .devices_per_node = 1};
     struct dl_transformer tf = *t->tf;
-    struct dl_transformer_micro_batch cell;
-    struct dl_transformer_mapping layout;
+    struct dl_transformer_micro_batch micro_batch;
+    struct dl_transformer_mapping mapping;
     struct dl_transformer_result result;
     const struct dl_collective_time none = {0};
     const double samples = t->plan->batch_per_device_samples;
@@ -192,9 +192,9 @@ static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, s
                                                  .recompute = t->choice.recompute,
                                                  .virtual_stages = 1};
     tf.input.global_batch_samples = samples;
-    DL_TRY(dl_transformer_micro_batch_make(&tf, &one, t->micro_samples, &cell, err));
-    DL_TRY(dl_transformer_mapping_make(&tf, &one, 0, &layout, err));
-    dl_transformer_evaluate(&tf, &layout, &cell, &none, &choice, &result);
+    DL_TRY(dl_transformer_micro_batch_make(&tf, &one, t->micro_samples, &micro_batch, err));
+    DL_TRY(dl_transformer_mapping_make(&tf, &one, 0, &mapping, err));
+    dl_transformer_evaluate(&tf, &mapping, &micro_batch, &none, &choice, &result);
     *out = result.iteration.iteration_s;
     return DL_OK;
 }
@@ -213,8 +213,9 @@ static double max_batch(const struct dl_transformer_parts *t, const struct dl_pr
 }
 
 static void describe_comm(const struct dl_transformer_parts *t, struct dl_prediction *p) {
-    const struct dl_collective_time *all[] = {&t->cell.reduce, &t->cell.gather, &t->layout.reduce,
-                                              &t->layout.unit_gather, &t->boundary};
+    const struct dl_collective_time *all[] = {&t->micro_batch.reduce, &t->micro_batch.gather,
+                                              &t->mapping.reduce, &t->mapping.unit_gather,
+                                              &t->boundary};
     double longest_s = -1;
     for (int i = 0; i < 5; i++) {
         if (all[i]->time_s <= 0 || all[i]->time_s <= longest_s) continue;
@@ -240,11 +241,11 @@ static const char *advice_of(const struct dl_transformer_parts *t) {
 
 /* One device alone updates all parameters. */
 static const char *superlinear(const struct dl_transformer_parts *t) {
-    const struct dl_transformer_mapping *layout = &t->layout;
-    const bool sharded = layout->shard > 0 && layout->shard_ranks > 1;
+    const struct dl_transformer_mapping *mapping = &t->mapping;
+    const bool sharded = mapping->shard > 0 && mapping->shard_ranks > 1;
     if (!sharded && t->plan->tp * t->plan->pp * t->plan->ep <= 1) return NULL;
     return dl_arena_printf(t->arena, "the update is sharded, a rank updates %.3g parameters",
-                           layout->updated_elements);
+                           mapping->updated_elements);
 }
 
 static enum dl_code finish(const struct dl_transformer_parts *t,
@@ -264,7 +265,7 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
         .plan = t->plan,
         .evidence = &r->evidence,
         .messages_extrapolated =
-            t->cell.extrapolated || t->layout.extrapolated || t->boundary.extrapolated,
+            t->micro_batch.extrapolated || t->mapping.extrapolated || t->boundary.extrapolated,
         .superlinear = superlinear(t),
         .unknown_memory = dl_known(system->device->context_bytes) ? NULL : "runtime context",
         .advice = advice_of(t),
@@ -286,10 +287,10 @@ enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
     dl_transformer_choice_of(&plan, &t.choice, &t.micro_samples);
     if (plan.tp * plan.pp * plan.sp * plan.ep == 1)
         plan.batch_per_device_samples = t.choice.micro_batches * t.micro_samples;
-    DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.cell, err));
+    DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.micro_batch, err));
     DL_TRY(
-        dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.layout, err));
-    DL_TRY(dl_transformer_boundary(&tf, &t.layout, &t.cell, &t.boundary, err));
-    dl_transformer_evaluate(&tf, &t.layout, &t.cell, &t.boundary, &t.choice, &t.result);
+        dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.mapping, err));
+    DL_TRY(dl_transformer_boundary(&tf, &t.mapping, &t.micro_batch, &t.boundary, err));
+    dl_transformer_evaluate(&tf, &t.mapping, &t.micro_batch, &t.boundary, &t.choice, &t.result);
     return finish(&t, request->options, out, err);
 }

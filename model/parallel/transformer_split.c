@@ -3,7 +3,7 @@
  *
  * F-TRANSFORMER-SPLIT, after Megatron: inside the stack a dense layer that reads whole channels is
  * split by its columns (its output channels), the next one by its rows, attention by its heads;
- * embedding and logits by the vocabulary; what lies between works on split channels, the rest on
+ * embedding and logits by the vocabulary; the layers between work on split channels, the rest on
  * whole ones, or with sequence parallelism on a share of the tokens. Context parallelism splits the
  * tokens of everything; queries meet the keys of all ranks.
  */
@@ -156,8 +156,8 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
     tf->tensor_count[l->part] += sign * layer->parameter_count;
 }
 
-/* Keeps what stands for the rest: everything before, the second layer of the body, its last one,
- * everything after. */
+/* Keeps the layers that represent the others: everything before, the second layer of the body, its
+ * last one, everything after. */
 static enum dl_code choose_layers(struct dl_transformer *tf, const struct stack *stack,
                                   const struct dl_transformer_layer *all, struct dl_arena *arena,
                                   struct dl_err *err) {

@@ -1,16 +1,16 @@
-/* transformer_time.c - the prediction of one plan of a transformer from its cell and its layout:
- * sums and maxima alone.
+/* transformer_time.c - the prediction of one plan of a transformer: adds the cost of a
+ * micro-batch and the collectives of a rank mapping.
  *
  * F-TRANSFORMER-ITERATION: m micro-batches on the slowest stage (kernels, gaps, communication
- * inside layers), the bubble, messages between stages, what of the data exchange nothing hides, the
- * update, fixed host time, waiting for the slowest device. F-TRANSFORMER-BUBBLE: stages of W_i
- * each, the slowest W: 1F1B takes m W + sum of the other W_i; interleaved with v parts on each
- * device m W + that sum / v; GPipe (m - 1)(max F + max B) + sum W_i. With equal stages the bubble
- * is (p - 1)/m, or (p - 1)/(v m), of the work. Asynchronous (PipeDream) has none.
- * F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k buckets behind B seconds
- * of backward: R/k + max(0, R - R/k - B). Stages 2 and 3 reduce after every micro-batch; stage 3
- * gathers each layer before its forward and its backward: exposed forward g + max(0, G - g - F),
- * backward r + max(0, G + R - r - B), with g, r of one layer.
+ * inside layers), the bubble, messages between stages, exposed gradient
+ * synchronization, the update, fixed host time, waiting for the slowest device.
+ * F-TRANSFORMER-BUBBLE: stages of W_i each, the slowest W: 1F1B takes m W + sum of the other W_i;
+ * interleaved with v parts on each device m W + that sum / v; GPipe (m - 1)(max F + max B) + sum
+ * W_i. With equal stages the bubble is (p - 1)/m, or (p - 1)/(v m), of the work. Asynchronous
+ * (PipeDream) has none. F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k
+ * buckets behind B seconds of backward: R/k + max(0, R - R/k - B). Stages 2 and 3 reduce after
+ * every micro-batch; stage 3 gathers each layer before its forward and its backward: exposed
+ * forward g + max(0, G - g - F), backward r + max(0, G + R - r - B), with g, r of one layer.
  */
 #include <math.h>
 #include <string.h>
@@ -43,23 +43,23 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     s->step_s += times * pass->step_s;
 }
 
-/* What stands out of sharded exchange in one micro-batch: forward, backward. */
+/* Exposed communication of sharded states in one micro-batch: forward, backward. */
 static void shard_exposed(const struct dl_transformer *tf,
-                          const struct dl_transformer_mapping *layout, const struct stage *compute,
+                          const struct dl_transformer_mapping *mapping, const struct stage *compute,
                           double *forward_s, double *backward_s) {
-    const double gather_s = layout->unit_gather.time_s, reduce_s = layout->unit_reduce.time_s,
-                 ends = layout->stage_layers;
-    const double all_gather_s = ends * gather_s + layout->gather.time_s,
-                 all_reduce_s = ends * reduce_s + layout->reduce.time_s;
+    const double gather_s = mapping->unit_gather.time_s, reduce_s = mapping->unit_reduce.time_s,
+                 ends = mapping->stage_layers;
+    const double all_gather_s = ends * gather_s + mapping->gather.time_s,
+                 all_reduce_s = ends * reduce_s + mapping->reduce.time_s;
     *forward_s = *backward_s = 0;
-    if (layout->replicas <= 1) return;
-    if (layout->shard == 2) {
-        const double last_s = all_reduce_s / layout->buckets;
+    if (mapping->replicas <= 1) return;
+    if (mapping->shard == 2) {
+        const double last_s = all_reduce_s / mapping->buckets;
         *backward_s = tf->framework->sync.overlaps_backward
                           ? last_s + fmax(0, all_reduce_s - last_s - compute->backward_s)
                           : all_reduce_s;
     }
-    if (layout->shard != 3) return;
+    if (mapping->shard != 3) return;
     if (!tf->framework->sync.overlaps_backward) {
         *forward_s = all_gather_s;
         *backward_s = all_gather_s + all_reduce_s;
@@ -69,9 +69,9 @@ static void shard_exposed(const struct dl_transformer *tf,
     *backward_s = reduce_s + fmax(0, all_gather_s + all_reduce_s - reduce_s - compute->backward_s);
 }
 
-double dl_transformer_in_flight(const struct dl_transformer_mapping *layout,
+double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
                                 const struct dl_transformer_choice *choice, int last) {
-    const double pp = (double)layout->split.pp, m = choice->micro_batches,
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches,
                  v = (double)choice->virtual_stages;
     if (pp <= 1) return 1;
     switch (choice->schedule) {
@@ -88,31 +88,32 @@ static double total_of(const struct dl_memory *m) {
 }
 
 /* F-TRANSFORMER-MEMORY: the fuller of the first and the last stage. */
-static void hold(const struct dl_transformer *tf, const struct dl_transformer_mapping *layout,
-                 const struct dl_transformer_micro_batch *cell,
+static void hold(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
+                 const struct dl_transformer_micro_batch *micro_batch,
                  const struct dl_transformer_choice *choice, struct dl_transformer_result *out) {
     const int r = (int)choice->recompute;
-    const bool one = layout->split.pp == 1;
+    const bool one = mapping->split.pp == 1;
     const double input = dl_known(tf->workload->input_bytes_per_sample)
-                             ? cell->micro_samples * tf->workload->input_bytes_per_sample
+                             ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
                              : 0;
     for (int last = 0; last < 2 && !(one && last); last++) {
-        struct dl_memory m = layout->states[last];
-        const double flight = dl_transformer_in_flight(layout, choice, last);
+        struct dl_memory m = mapping->states[last];
+        const double flight = dl_transformer_in_flight(mapping, choice, last);
         m.activations_bytes =
-            flight * layout->stage_layers * cell->kept_bytes[DL_TRANSFORMER_BODY][r];
+            flight * mapping->stage_layers * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
         if (choice->recompute == DL_RECOMPUTE_FULL)
-            m.activations_bytes += cell->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE];
+            m.activations_bytes += micro_batch->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE];
         if (!last)
-            m.activations_bytes += flight * (cell->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
+            m.activations_bytes +=
+                flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
         /* GPipe goes back only when all micro-batches are through; the others at once where the
          * loss is. */
         if (last || one)
             m.activations_bytes += (choice->schedule == DL_GPIPE && !one ? flight : 1) *
-                                   cell->kept_bytes[DL_TRANSFORMER_AFTER][r];
+                                   micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
         if (choice->schedule == DL_ASYNC && !last) { /* weights of every micro-batch in flight */
             m.weights_bytes +=
-                layout->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
+                mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
         }
         m.total_bytes = total_of(&m) / (1 - tf->framework->memory.fragmentation_frac);
         if (last == 0 || m.total_bytes > out->memory.total_bytes) out->memory = m;
@@ -136,82 +137,83 @@ static void add_limits(const struct dl_collective_time *t, double exposed_s,
 /* Of the gradients' reduction after the last micro-batch. The bound hides it behind the next
  * forward too (F-FW-IDEAL): what comes before the layers is ready last and wanted first. */
 static double exposed_reduce_s(const struct dl_transformer *tf,
-                               const struct dl_transformer_mapping *layout,
+                               const struct dl_transformer_mapping *mapping,
                                const struct stage *slowest) {
-    const double all_s = layout->reduce.time_s, last_s = all_s / layout->buckets;
+    const double all_s = mapping->reduce.time_s, last_s = all_s / mapping->buckets;
     if (!tf->framework->sync.overlaps_backward) return all_s;
-    if (layout->bound)
-        return fmax(layout->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
+    if (mapping->bound)
+        return fmax(mapping->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
     return last_s + fmax(0, all_s - last_s - slowest->backward_s);
 }
 
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
  * micro-batch is given. */
-static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *layout,
+static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
                      const struct stage *slowest, double micro_batches, double each_exposed_s,
                      struct dl_transformer_result *out) {
-    const double n = layout->replicas, g = layout->shard_ranks,
-                 n_e = fmax(1, layout->expert_replicas);
+    const double n = mapping->replicas, g = mapping->shard_ranks,
+                 n_e = fmax(1, mapping->expert_replicas);
     const double expert_frac =
-        layout->gradient_bytes > 0 ? layout->expert_gradient_bytes / layout->gradient_bytes : 0;
+        mapping->gradient_bytes > 0 ? mapping->expert_gradient_bytes / mapping->gradient_bytes : 0;
     /* of the bytes gathered or scattered, that a rank sends */
     const double part = (g - 1) / g, expert_part = (n_e - 1) / n_e;
     /* hybrid sharding: all-reduce of a share among n/g */
     const double across = g < n ? 2 * (1 - g / n) / g : 0;
     const double sent = part + expert_frac * (expert_part - part);
-    const double reduce_s = layout->reduce.time_s, gather_s = layout->gather.time_s;
-    out->data_exposed_s = micro_batches * each_exposed_s + layout->tied.time_s;
-    out->data_s = layout->tied.time_s;
-    add_limits(&layout->tied, layout->tied.time_s, &out->evidence);
-    if (n > 1 && layout->shard <= 1) {
-        const double shown_s = exposed_reduce_s(tf, layout, slowest);
+    const double reduce_s = mapping->reduce.time_s, gather_s = mapping->gather.time_s;
+    out->data_exposed_s = micro_batches * each_exposed_s + mapping->tied.time_s;
+    out->data_s = mapping->tied.time_s;
+    add_limits(&mapping->tied, mapping->tied.time_s, &out->evidence);
+    if (n > 1 && mapping->shard <= 1) {
+        const double shown_s = exposed_reduce_s(tf, mapping, slowest);
         out->data_s += reduce_s;
         out->data_exposed_s += shown_s;
-        out->sent_bytes += (layout->shard == 0 ? 2 * sent : sent + across) * layout->gradient_bytes;
-        add_limits(&layout->reduce, shown_s, &out->evidence);
+        out->sent_bytes +=
+            (mapping->shard == 0 ? 2 * sent : sent + across) * mapping->gradient_bytes;
+        add_limits(&mapping->reduce, shown_s, &out->evidence);
     }
-    if (n > 1 && layout->shard == 2) {
+    if (n > 1 && mapping->shard == 2) {
         out->data_s += micro_batches * reduce_s;
-        out->sent_bytes += micro_batches * (sent + across) * layout->gradient_bytes;
-        add_limits(&layout->reduce, micro_batches * each_exposed_s, &out->evidence);
+        out->sent_bytes += micro_batches * (sent + across) * mapping->gradient_bytes;
+        add_limits(&mapping->reduce, micro_batches * each_exposed_s, &out->evidence);
     }
-    if (n > 1 && (layout->shard == 1 || layout->shard == 2)) {
+    if (n > 1 && (mapping->shard == 1 || mapping->shard == 2)) {
         out->data_s += gather_s;
         out->data_exposed_s += gather_s;
-        out->sent_bytes += sent * layout->gather_bytes;
-        add_limits(&layout->gather, gather_s, &out->evidence);
+        out->sent_bytes += sent * mapping->gather_bytes;
+        add_limits(&mapping->gather, gather_s, &out->evidence);
     }
-    if (n > 1 && layout->shard == 3) {
-        const double layers = layout->stage_layers;
-        const double all_s = 2 * (layers * layout->unit_gather.time_s + gather_s) +
-                             layers * layout->unit_reduce.time_s + reduce_s;
+    if (n > 1 && mapping->shard == 3) {
+        const double layers = mapping->stage_layers;
+        const double all_s = 2 * (layers * mapping->unit_gather.time_s + gather_s) +
+                             layers * mapping->unit_reduce.time_s + reduce_s;
         out->data_s += micro_batches * all_s;
-        const double elements = fmax(layout->parameters[0], layout->parameters[1]);
+        const double elements = fmax(mapping->parameters[0], mapping->parameters[1]);
         const double rest =
-            layout->gather_bytes > 0 ? layout->gradient_bytes / layout->gather_bytes : 1;
+            mapping->gather_bytes > 0 ? mapping->gradient_bytes / mapping->gather_bytes : 1;
         const double width =
             dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
-        const double moved =
-            part * (elements - layout->expert_parameters) + expert_part * layout->expert_parameters;
+        const double moved = part * (elements - mapping->expert_parameters) +
+                             expert_part * mapping->expert_parameters;
         out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);
-        add_limits(&layout->unit_gather, micro_batches * each_exposed_s, &out->evidence);
+        add_limits(&mapping->unit_gather, micro_batches * each_exposed_s, &out->evidence);
     }
 }
 
 /* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
-static void time_stages(const struct dl_transformer_mapping *layout,
-                        const struct dl_transformer_micro_batch *cell, int recompute,
+static void time_stages(const struct dl_transformer_mapping *mapping,
+                        const struct dl_transformer_micro_batch *micro_batch, int recompute,
                         struct stage stages[3]) {
-    const struct dl_transformer_pass *f = cell->forward;
+    const struct dl_transformer_pass *f = micro_batch->forward;
     for (int i = 0; i < 3; i++) {
-        const bool first = i == 0, last = i == 2 || layout->split.pp <= 1;
-        stages[i].forward_s = layout->stage_layers * f[DL_TRANSFORMER_BODY].step_s +
+        const bool first = i == 0, last = i == 2 || mapping->split.pp <= 1;
+        stages[i].forward_s = mapping->stage_layers * f[DL_TRANSFORMER_BODY].step_s +
                               (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
                               (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
         stages[i].backward_s =
-            layout->stage_layers * cell->backward[DL_TRANSFORMER_BODY][recompute].step_s +
-            (first ? cell->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
-            (last ? cell->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
+            mapping->stage_layers * micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
+            (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
+            (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
     }
 }
 
@@ -221,17 +223,17 @@ struct pace { /* of a pipeline: its slowest stage, what a micro-batch exposes th
 };
 
 static struct pace pace_of(const struct dl_transformer *tf,
-                           const struct dl_transformer_mapping *layout,
+                           const struct dl_transformer_mapping *mapping,
                            const struct dl_transformer_choice *choice,
                            const struct stage stages[3]) {
-    const double pp = (double)layout->split.pp, m = choice->micro_batches;
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
     const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
     struct pace out = {.slowest = 0};
     double most_forward_s = 0, most_backward_s = 0, sum_s = 0, work_s = -1;
     for (int i = 0; i < 3; i++) {
         if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
         double forward_s, backward_s;
-        shard_exposed(tf, layout, &stages[i], &forward_s, &backward_s);
+        shard_exposed(tf, mapping, &stages[i], &forward_s, &backward_s);
         const double all_s = stages[i].forward_s + stages[i].backward_s + forward_s + backward_s;
         sum_s += (i == 1 ? pp - 2 : 1) * all_s;
         most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
@@ -250,18 +252,18 @@ static struct pace pace_of(const struct dl_transformer *tf,
 }
 
 /* All micro-batches on the slowest stage. */
-static void run_stage(const struct dl_transformer_mapping *layout,
-                      const struct dl_transformer_micro_batch *cell, double m, int recompute,
+static void run_stage(const struct dl_transformer_mapping *mapping,
+                      const struct dl_transformer_micro_batch *micro_batch, double m, int recompute,
                       struct dl_transformer_result *out) {
     struct dl_evidence *e = &out->evidence;
     struct sums one = {0};
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const bool there =
             p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
-        const double times = p == DL_TRANSFORMER_BODY ? layout->stage_layers : 1;
+        const double times = p == DL_TRANSFORMER_BODY ? mapping->stage_layers : 1;
         if (!there) continue;
-        add(&one, &cell->forward[p], times, true);
-        add(&one, &cell->backward[p][recompute], times, false);
+        add(&one, &micro_batch->forward[p], times, true);
+        add(&one, &micro_batch->backward[p][recompute], times, false);
     }
     e->forward_s = m * one.forward_s;
     e->backward_s = m * one.backward_s;
@@ -271,44 +273,44 @@ static void run_stage(const struct dl_transformer_mapping *layout,
     e->intra_s = m * (one.comm_s - one.latency_s - one.inter_s);
     e->comm_error_s = m * one.comm_error_s;
     for (int i = 0; i < 3; i++)
-        e->by_limit_s[i] = m * one.by_limit_s[i] + layout->update_by_limit_s[i];
-    e->error_s = m * one.error_s + layout->update_error_s;
+        e->by_limit_s[i] = m * one.by_limit_s[i] + mapping->update_by_limit_s[i];
+    e->error_s = m * one.error_s + mapping->update_error_s;
     e->outside_s = m * one.outside_s;
     out->tensor_s = m * one.comm_s;
     out->sent_bytes = m * one.bytes;
 }
 
 void dl_transformer_evaluate(const struct dl_transformer *tf,
-                             const struct dl_transformer_mapping *layout,
-                             const struct dl_transformer_micro_batch *cell,
+                             const struct dl_transformer_mapping *mapping,
+                             const struct dl_transformer_micro_batch *micro_batch,
                              const struct dl_collective_time *boundary,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out) {
     const int recompute = (int)choice->recompute;
-    const double pp = (double)layout->split.pp, m = choice->micro_batches;
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
     const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
     struct dl_evidence *e = &out->evidence;
     struct stage stages[3];
     memset(out, 0, sizeof *out);
-    time_stages(layout, cell, recompute, stages);
-    const struct pace pace = pace_of(tf, layout, choice, stages);
+    time_stages(mapping, micro_batch, recompute, stages);
+    const struct pace pace = pace_of(tf, mapping, choice, stages);
     out->before = pace.slowest == 0;
     out->after = pace.slowest == 2 || pp <= 1;
-    run_stage(layout, cell, m, recompute, out);
-    e->update_s = layout->update_s;
+    run_stage(mapping, micro_batch, m, recompute, out);
+    e->update_s = mapping->update_s;
     e->bubble_s = pace.bubble_s;
     e->host_s += tf->framework->host.iteration_s;
-    e->straggler_frac = layout->straggler_frac;
+    e->straggler_frac = mapping->straggler_frac;
     if (pp > 1) {
         out->boundary_s = 2 * (m * v + pp - 2) * boundary->time_s;
-        out->sent_bytes += 2 * m * v * cell->boundary_bytes;
+        out->sent_bytes += 2 * m * v * micro_batch->boundary_bytes;
         add_limits(boundary, out->boundary_s, e);
     }
-    add_data(tf, layout, &stages[pace.slowest], m, pace.exposed_s, out);
+    add_data(tf, mapping, &stages[pace.slowest], m, pace.exposed_s, out);
     e->comm_s = out->tensor_s + out->boundary_s + out->data_s;
     e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;
-    e->backward_s += layout->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
-    dl_compose_input(&layout->input, tf->framework, 0, e);
+    e->backward_s += mapping->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
+    dl_compose_input(&mapping->input, tf->framework, 0, e);
     dl_compose_iteration(e, &out->iteration);
-    hold(tf, layout, cell, choice, out);
+    hold(tf, mapping, micro_batch, choice, out);
 }

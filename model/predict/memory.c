@@ -33,9 +33,9 @@ double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
 
 static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
 
-/* What the framework keeps for the exchange of gradients (frameworks.md sections 1.2 and 2.2). */
-static double exchange_bytes(const struct dl_workload *workload,
-                             const struct dl_framework *framework, const struct dl_plan *plan) {
+/* F-MEM-BUFFERS: memory that the framework keeps for gradient synchronization. */
+static double sync_buffer_bytes(const struct dl_workload *workload,
+                                const struct dl_framework *framework, const struct dl_plan *plan) {
     if (plan->nodes * plan->devices_per_node <= 1) return 0;
     const double width = plan->precision == DL_MIXED ? framework->sync.mixed_gradient_bytes
                                                      : framework->sync.gradient_bytes;
@@ -107,7 +107,7 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
             ? device->workspace_bytes
             : dl_workspace_bytes(device, workload, framework, plan->precision, batch);
     out->workspace_bytes = known_or_zero(workspace_bytes);
-    out->buffers_bytes = exchange_bytes(workload, framework, plan);
+    out->buffers_bytes = sync_buffer_bytes(workload, framework, plan);
     out->context_bytes = known_or_zero(device->context_bytes) + framework->memory.context_bytes;
     const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes +
                        out->activations_bytes + out->workspace_bytes + out->buffers_bytes +

@@ -1,5 +1,4 @@
-/* memory.h - bytes on one device while training. formulas.md section 3; F-MEM-*.
- */
+/* memory.h - bytes on one device while training. F-MEM-*. */
 #ifndef DL_MODEL_PREDICT_MEMORY_H
 #define DL_MODEL_PREDICT_MEMORY_H
 

@@ -1,4 +1,5 @@
-/* replica.c - costs, timeline, input and memory of one replica and its exchange. Each part of the
+/* replica.c - costs, timeline, input and memory of one replica and its
+ * gradient synchronization. Each part of the
  * iteration is measured on the simulated timeline: exposed communication is the difference between
  * the iteration with and without all communication.
  */
@@ -36,9 +37,9 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
         .samples = ceil(plan->batch_per_device_samples - 1e-9),
         .parts = 1,
         /* Parameter servers on cores that carry their messages cost one worker as much. */
-        .exchange = plan->nodes * plan->devices_per_node > 1 ||
-                    (request->framework->sync.messages.servers_colocated &&
-                     dl_shared_host_carries(request->system)),
+        .synchronizes = plan->nodes * plan->devices_per_node > 1 ||
+                        (request->framework->sync.messages.servers_colocated &&
+                         dl_shared_host_carries(request->system)),
     };
 }
 
@@ -75,7 +76,7 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
 
 /* What runs concurrently with the layers' kernels in a run of the timeline. */
 struct run {
-    bool exchange, one_device;
+    bool synchronizes, one_device;
     const double *after_forward_s, *before_backward_s;
     struct dl_replica_profile *profile;
 };
@@ -113,7 +114,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
-        .behaviour = run->exchange ? framework->behaviour : NULL,
+        .behaviour = run->synchronizes ? framework->behaviour : NULL,
         .sync = {.system = parts->system,
                  .workload = parts->workload,
                  .framework = framework,
@@ -138,14 +139,15 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
 }
 
 /* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward without
- * exchange or update. */
+ * synchronization or update. */
 static double micro_batches_of(const struct dl_plan *plan) {
     return plan->micro_batch_samples > 0
                ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
                : 1;
 }
 
-/* Seconds of the micro-batches before the last one, from the period of one step without exchange.
+/* Seconds of the micro-batches before the last one, from the period of one step without
+ * synchronization.
  */
 static double accumulate_s(const struct dl_parts *parts, double period_s) {
     return (micro_batches_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
@@ -228,7 +230,7 @@ static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl
     return DL_OK;
 }
 
-/* The exchange's messages after those of the layers, for the diagnosis, `explain` and totals. */
+/* Gradient messages after those of the layers, for the diagnosis, `explain` and totals. */
 static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
                                   struct dl_timeline *t, struct dl_err *err) {
     struct dl_gradient_sync *x = &t->sync;
@@ -305,10 +307,10 @@ static enum dl_code simulate(const struct dl_replica *replica, const struct dl_p
                              struct dl_timeline *quiet, struct dl_err *err) {
     double *after_forward_s, *before_backward_s, layer_comm_s = 0;
     DL_TRY(blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
-    const struct run run = {.exchange = replica->exchange,
+    const struct run run = {.synchronizes = replica->synchronizes,
                             .after_forward_s = after_forward_s,
                             .before_backward_s = before_backward_s},
-                     silent = {.exchange = false};
+                     silent = {.synchronizes = false};
     DL_TRY(run_timeline(parts, cost, &run, busy, err));
     busy->comm_s += layer_comm_s;
     DL_TRY(join_messages(replica, cost, busy, err));
@@ -414,16 +416,16 @@ enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_repl
                                    .with_comm = &with_comm,
                                    .arena = request->arena};
     DL_TRY(blocking_s(replica, &cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
-    struct run run = {.exchange = replica->exchange,
+    struct run run = {.synchronizes = replica->synchronizes,
                       .after_forward_s = after_forward_s,
                       .before_backward_s = before_backward_s};
     DL_TRY(run_timeline(&parts, &cost, &run, &with_comm, err));
-    out->exchange = with_comm.sync;
-    if (out->exchange.update_remote) memset(&cost.update, 0, sizeof cost.update);
-    run.exchange = false;
+    out->sync = with_comm.sync;
+    if (out->sync.update_remote) memset(&cost.update, 0, sizeof cost.update);
+    run.synchronizes = false;
     run.profile = out;
     DL_TRY(run_timeline(&parts, &cost, &run, &alone, err));
-    run = (struct run){.exchange = false};
+    run = (struct run){.synchronizes = false};
     DL_TRY(run_timeline(&parts, &cost, &run, &quiet, err));
     for (int i = 0; i < replica->workload->layer_count; i++) {
         out->forward_s += cost.layers[i].forward.time_s;

@@ -1,6 +1,6 @@
-/* replica.h - one copy of the network, on one device or split over a few, and the exchange of its
- * gradients with the other copies: what data parallelism and every split within layers have in
- * common.
+/* replica.h - one copy of the network, on one device or split over a few, and the synchronization
+ * of its gradients with the other copies: what data parallelism and every split within layers have
+ * in common.
  */
 #ifndef DL_MODEL_PREDICT_REPLICA_H
 #define DL_MODEL_PREDICT_REPLICA_H
@@ -21,13 +21,13 @@ struct dl_replica {
     const struct dl_predict_request *request;
     /* as one device computes it; layers as in the request's, shapes may be smaller */
     const struct dl_workload *workload;
-    /* as the exchange sees it: dp counts the devices that sum a gradient */
+    /* as gradient synchronization sees it: dp counts the devices that sum a gradient */
     struct dl_plan plan;
     double samples; /* through each device's kernels in an iteration */
     double parts;   /* devices that share these samples' work */
     /* a leader reads and hands out: seconds on top of a device's own input */
     double input_extra_s;
-    bool exchange; /* there is somebody to exchange gradients with */
+    bool synchronizes; /* there is somebody to synchronize gradients with */
     struct dl_layer_message *messages;
     int message_count;   /* in execution order */
     double buffer_bytes; /* of memory, for these messages */
@@ -52,16 +52,16 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request);
 
 /* What a replica's iteration is made of, for tables of many plans (plan_tables.h). Seconds since
- * the iteration began; the exchange is that of the replica's plan when it has one, with ready_s of
- * its messages as this replica's gradients set it. */
+ * the iteration began; synchronization is that of the replica's plan when it has one, with ready_s
+ * of its messages as this replica's gradients set it. */
 struct dl_replica_profile {
     /* quiet: the iteration without any communication */
     double forward_s, backward_s, update_s, quiet_s;
-    /* with the layers' own communication, without exchange */
+    /* with the layers' own communication, without that of gradients */
     double layer_comm_s, backward_end_s, update_start_s, update_end_s;
     const struct dl_gradient *gradients;
     int gradient_count;
-    struct dl_gradient_sync exchange;
+    struct dl_gradient_sync sync;
     struct dl_memory memory;
 };
 enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out,

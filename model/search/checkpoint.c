@@ -2,7 +2,7 @@
  *
  * F-CKPT-COST. Written are the weights as they are held (in mixed precision both copies), the
  * optimizer's states and batch-norm statistics. Where every device holds all of them, rank 0 writes
- * and the others wait at the next collective; with states or layers shared out every node writes
+ * and the others wait at the next collective; with sharded states or split layers every node writes
  * its part: size / min(rate of the file system, writers x rate of a node), after a copy from the
  * devices. Not modelled: serialisation on the CPU, asynchronous writing, other jobs on the file
  * system.

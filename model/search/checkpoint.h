@@ -11,7 +11,7 @@ struct dl_checkpoint {
     double bytes; /* of one checkpoint: weights as held, optimizer, buffers */
     /* nodes that write it: all with sharded states, else the one of rank 0 */
     int64_t writer_nodes;
-    double write_s;    /* the job stands still: copy from the devices and writing */
+    double write_s;    /* the job waits: copy from the devices and writing */
     double job_mtbf_s; /* mean time between failures of any of its nodes */
     double restart_s;  /* after a failure until training goes on */
     /* best interval of work between two checkpoints, first order and Daly's */

@@ -2,7 +2,6 @@
 #include "model/search/heterogeneous.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/parallel/strategy.h"
 
@@ -180,8 +179,9 @@ static void share_out(struct mix *m) {
 static enum dl_code check(const struct dl_heterogeneous_job *job,
                           const struct dl_framework *framework, const struct dl_plan *plan,
                           struct dl_err *err) {
-    const char *own = framework->strategy != NULL ? framework->strategy : "data";
-    const char *strategy = plan->strategy != NULL ? plan->strategy->name : own;
+    const struct dl_strategy *own =
+        dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    const struct dl_strategy *strategy = plan->strategy != NULL ? plan->strategy : own;
     if (job->group_count < 1 || job->group_count > DL_MIXED_GROUPS) {
         return dl_fail(err, DL_ERR_USAGE, "expected 1 to %d kinds of nodes, got %d",
                        DL_MIXED_GROUPS, job->group_count);
@@ -192,11 +192,11 @@ static enum dl_code check(const struct dl_heterogeneous_job *job,
                        "node by itself",
                        framework->name);
     }
-    if (strcmp(strategy, "data") != 0 || plan->tp > 1 || plan->pp > 1 || plan->sp > 1 ||
-        plan->ep > 1) {
+    const bool splits = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 || plan->ep > 1;
+    if (splits || strategy->way != DL_WAY_DATA) {
         return dl_fail(err, DL_ERR_USAGE,
                        "%s: nodes of different kinds go with data parallelism, not with %s",
-                       framework->name, strategy);
+                       framework->name, strategy->name);
     }
     return DL_OK;
 }

@@ -2,9 +2,9 @@
  *
  * All devices finish a step together: the slowest group sets the pace, T = max T_i(b_i). T_i is the
  * step of a job of as many nodes all of kind i, over the slowest of the groups' networks: what an
- * all-reduce over all of them waits for. With equal batches b_i is the same; balanced, the samples
- * are shared out such that all T_i meet as closely as whole samples allow. Source: formulas.md
- * section 13. Not modelled: rings whose nodes differ inside.
+ * all-reduce over all of them waits for. With equal batches b_i is the same; balanced, the
+ * samples are distributed such that the T_i differ as little as whole samples allow. Not modelled:
+ * rings whose nodes differ inside.
  */
 #ifndef DL_MODEL_SEARCH_HETEROGENEOUS_H
 #define DL_MODEL_SEARCH_HETEROGENEOUS_H

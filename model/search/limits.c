@@ -1,5 +1,5 @@
 /* limits.c - limits of a plan by predicting it again with more of each resource, and with
- * neighbouring plans. Works for every strategy: dl_predict is all that it asks.
+ * neighbouring plans. Works for every strategy: dl_predict is all that it needs.
  */
 #include "model/search/limits.h"
 
@@ -39,8 +39,8 @@ static void scale(double *value, double by) {
     if (dl_known(*value)) *value *= by;
 }
 
-static enum dl_code scale_surfaces(struct dl_device *device, double rate, double bandwidth,
-                                   struct dl_arena *arena, struct dl_err *err) {
+static enum dl_code scale_kernel_models(struct dl_device *device, double rate, double bandwidth,
+                                        struct dl_arena *arena, struct dl_err *err) {
     if (device->kernel_model_count == 0) return DL_OK;
     struct dl_kernel_model *copy =
         dl_arena_alloc(arena, (size_t)device->kernel_model_count, sizeof *copy);
@@ -75,7 +75,7 @@ static enum dl_code scale_device(struct variant *v, double rate, double bandwidt
     }
     v->device.rates = rates;
     v->device.memory_bandwidth_bytes_per_s *= bandwidth;
-    return scale_surfaces(&v->device, rate, bandwidth, arena, err);
+    return scale_kernel_models(&v->device, rate, bandwidth, arena, err);
 }
 
 static enum dl_code make_variant(const struct dl_system *system, enum resource what, double by,

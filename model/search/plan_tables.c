@@ -2,10 +2,10 @@
  *
  * A plan of data, spatial, filter or channel parallelism is
  *   a split: (kind, parts, samples of a replica, devices per node): sums over the layers, ready
- * times of the gradients, memory a group: (kind, parts, nodes, devices per node): the exchange's
- * messages with their durations, stragglers so S splits and G groups make S x G plans. Frameworks
- * whose messages depend on when gradients are ready (Horovod's cycles) or that wait for each
- * layer's message, and pipelines, keep the finished terms of each plan instead.
+ * times of the gradients, memory; and a group: (kind, parts, nodes, devices per node): the
+ * gradient messages with their durations, stragglers. So S splits and G groups make S x G plans.
+ * Frameworks whose messages depend on when gradients are ready (Horovod's cycles) or that wait for
+ * each layer's message, and pipelines, keep the finished terms of each plan instead.
  */
 #include "model/search/plan_tables.h"
 
@@ -28,7 +28,7 @@ struct key {
     int64_t schedule, virtual_stages;
 };
 
-struct split { /* a replica without exchange */
+struct split { /* a replica without gradient synchronization */
     double forward_s, backward_s, update_s, quiet_s, layer_comm_s, backward_end_s, update_start_s,
         update_end_s;
     const double *ready_s; /* of each gradient */
@@ -72,19 +72,14 @@ struct dl_plan_tables {
 
 /* How a plan splits its layers: enum dl_split_kind, NO_SPLIT, or one that tables do not split. */
 static int kind_of(const struct dl_plan *plan) {
-    static const struct {
-        const char *name;
-        enum dl_split_kind kind;
-    } kinds[] = {
-        {"filter", DL_SPLIT_FILTER}, {"channel", DL_SPLIT_CHANNEL}, {"spatial", DL_SPLIT_SPATIAL}};
-    const struct dl_strategy *strategy = plan->strategy;
-    if (strategy->way == DL_WAY_DATA) return NO_SPLIT;
-    if (strategy->way == DL_WAY_STAGES) return STAGES;
-    if (strategy->way == DL_WAY_TRANSFORMER) return NOT_SERVED;
-    const char *plus = strchr(strategy->name, '+'),
-               *name = plus != NULL ? plus + 1 : strategy->name;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (strcmp(kinds[i].name, name) == 0) return kinds[i].kind;
+    switch (plan->strategy->way) {
+    case DL_WAY_DATA: return NO_SPLIT;
+    case DL_WAY_STAGES: return STAGES;
+    case DL_WAY_SPATIAL: return DL_SPLIT_SPATIAL;
+    case DL_WAY_FILTER: return DL_SPLIT_FILTER;
+    case DL_WAY_CHANNEL: return DL_SPLIT_CHANNEL;
+    case DL_WAY_MLSL:
+    case DL_WAY_TRANSFORMER: break;
     }
     return NOT_SERVED;
 }
@@ -264,7 +259,7 @@ static enum dl_code keep_split(struct dl_plan_tables *tables, const struct key *
 static enum dl_code keep_group(struct dl_plan_tables *tables, const struct key *key,
                                const struct dl_replica_profile *m, const struct dl_plan *plan,
                                struct dl_err *err) {
-    const struct dl_gradient_sync *x = &m->exchange;
+    const struct dl_gradient_sync *x = &m->sync;
     struct group *group = dl_arena_alloc(tables->arena, 1, sizeof *group);
     struct sent *sent = dl_arena_alloc(tables->arena, (size_t)x->message_count + 1, sizeof *sent);
     if (group == NULL || sent == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -328,7 +323,7 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
     else
         replica = dl_replica_of_device(&request);
     if (code == DL_OK) code = dl_replica_measure(&replica, &profile, err);
-    if (code == DL_OK && !is_plain(tables->framework, &profile.exchange)) {
+    if (code == DL_OK && !is_plain(tables->framework, &profile.sync)) {
         tables->whole = true; /* for this framework */
         dl_arena_free(&scratch);
         return keep_whole(tables, plan, err);
@@ -343,8 +338,8 @@ enum dl_code dl_plan_tables_add(struct dl_plan_tables *tables, struct dl_plan *p
 
 /* The lane of timeline.c, once: every message begins when its gradients are ready and the one
  * before is through. */
-static double exchange_end_s(const struct split *split, const struct group *group, double begin_s,
-                             double slowdown_frac, double *comm_s, double *slowdown_s) {
+static double sync_end_s(const struct split *split, const struct group *group, double begin_s,
+                         double slowdown_frac, double *comm_s, double *slowdown_s) {
     const double backward_end_s = begin_s + split->backward_end_s;
     double free_s = 0, busy_s = 0;
     for (int m = 0; m < group->message_count; m++) {
@@ -372,9 +367,9 @@ static void compose(const struct dl_plan_tables *tables, const struct dl_plan *p
                             .comm_s = split->layer_comm_s,
                             .straggler_frac = group->straggler_frac};
     double slowdown_s;
-    const double end_s = exchange_end_s(split, group, group->prologue_s, tables->slowdown_frac,
-                                        &e.comm_s, &slowdown_s);
-    /* the host may be later than the exchange */
+    const double end_s =
+        sync_end_s(split, group, group->prologue_s, tables->slowdown_frac, &e.comm_s, &slowdown_s);
+    /* the host may end after gradient synchronization */
     const double update_s = split->update_end_s - split->update_start_s;
     const double period_s =
         (end_s > split->update_start_s ? end_s : split->update_start_s) + update_s;

@@ -11,9 +11,10 @@
  *
  *   struct dl_plan_tables *tables;
  *   DL_TRY(dl_plan_tables_build(system, workload, framework, &base, arena, &tables, err));
- *   for each plan: code = dl_plan_tables_add(tables, &plan, err);      one thread; completes and
- * checks the plan for each plan: dl_plan_tables_evaluate(tables, &plan, &value);     const: any
- * number of threads
+ *   for each plan, in one thread: DL_TRY(dl_plan_tables_add(tables, &plan, err));
+ *   for each plan, in any number of threads: dl_plan_tables_evaluate(tables, &plan, &value);
+ *
+ * dl_plan_tables_add() completes and checks the plan; tables stay constant afterwards.
  */
 #ifndef DL_MODEL_SEARCH_PLAN_TABLES_H
 #define DL_MODEL_SEARCH_PLAN_TABLES_H

@@ -6,12 +6,12 @@
 
 #include "model/parallel/strategy.h"
 
-int64_t dl_search_cells(const struct dl_search *search) {
-    return search->cell_count + dl_search_pipes_cells(search);
+int64_t dl_search_cost_count(const struct dl_search *search) {
+    return search->cost_count + dl_search_pipes_count(search);
 }
 int64_t dl_search_tasks(const struct dl_search *search) { return search->task_count; }
 
-/* Activations of one layer with full recomputation: no plan with this cell keeps less. */
+/* Activations of one layer with full recomputation: no plan with this micro-batch keeps less. */
 static double least_kept_bytes(const struct dl_search *s, const struct dl_transformer_split *split,
                                double micro) {
     const double share = split->sequence_parallel ? (double)split->tp : 1;
@@ -19,17 +19,17 @@ static double least_kept_bytes(const struct dl_search *s, const struct dl_transf
            dl_precision_bytes(s->tf.precision) / share;
 }
 
-enum dl_code dl_search_make_cell(struct dl_search *s, int64_t index, struct dl_err *err) {
-    if (index >= s->cell_count) return dl_search_pipes_make(s, index - s->cell_count, err);
-    struct dl_transformer_micro_batch *cell = s->cells[s->wanted[index]];
-    const struct dl_transformer_split split = cell->split;
-    const double micro = cell->micro_samples;
+enum dl_code dl_search_make_cost(struct dl_search *s, int64_t index, struct dl_err *err) {
+    if (index >= s->cost_count) return dl_search_pipes_make(s, index - s->cost_count, err);
+    struct dl_transformer_micro_batch *micro_batch = s->costs[s->wanted[index]];
+    const struct dl_transformer_split split = micro_batch->split;
+    const double micro = micro_batch->micro_samples;
     if (!s->request.every && dl_known(s->capacity_bytes) &&
         least_kept_bytes(s, &split, micro) > s->capacity_bytes) {
-        cell->micro_samples = 0; /* never needed */
+        micro_batch->micro_samples = 0; /* never needed */
         return DL_OK;
     }
-    return dl_transformer_micro_batch_make(&s->tf, &split, micro, cell, err);
+    return dl_transformer_micro_batch_make(&s->tf, &split, micro, micro_batch, err);
 }
 
 double dl_search_score(const struct dl_search_request *r, const struct dl_found *f) {
@@ -71,32 +71,32 @@ void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
     dl_search_keep(r, w, found);
 }
 
-static void try_plan(struct combination *c, const struct dl_transformer_mapping *layout,
-                     const struct dl_transformer_micro_batch *cell,
+static void try_plan(struct combination *c, const struct dl_transformer_mapping *mapping,
+                     const struct dl_transformer_micro_batch *micro_batch,
                      const struct dl_collective_time *boundary,
                      const struct dl_transformer_choice *choice) {
     struct dl_transformer_result result;
     c->order++;
-    dl_transformer_evaluate(&c->s->tf, layout, cell, boundary, choice, &result);
-    struct dl_found found = {.split = layout->split,
+    dl_transformer_evaluate(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
+    struct dl_found found = {.split = mapping->split,
                              .choice = *choice,
-                             .micro_samples = cell->micro_samples,
-                             .shard = layout->shard,
+                             .micro_samples = micro_batch->micro_samples,
+                             .shard = mapping->shard,
                              .iteration_s = result.iteration.iteration_s,
                              .memory_bytes = result.memory.total_bytes,
                              .order = c->task->order * 1000000 + c->order};
-    found.split.sequence_parallel = cell->split.sequence_parallel;
+    found.split.sequence_parallel = micro_batch->split.sequence_parallel;
     dl_search_consider(c->s, c->w, &found);
 }
 
 /* Schedules of one arrangement, micro-batch, shard and recomputation. `only` counts instead of
  * trying. */
-static int64_t each_schedule(struct combination *c, const struct dl_transformer_mapping *layout,
-                             const struct dl_transformer_micro_batch *cell,
+static int64_t each_schedule(struct combination *c, const struct dl_transformer_mapping *mapping,
+                             const struct dl_transformer_micro_batch *micro_batch,
                              const struct dl_collective_time *boundary,
                              struct dl_transformer_choice choice, bool only) {
     const struct dl_search_request *r = &c->s->request;
-    const int64_t layers = (int64_t)layout->stage_layers, pp = layout->split.pp;
+    const int64_t layers = (int64_t)mapping->stage_layers, pp = mapping->split.pp;
     int64_t count = 0;
     for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
         if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
@@ -110,14 +110,14 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
                 continue;
             choice.virtual_stages = v;
             count++;
-            if (!only) try_plan(c, layout, cell, boundary, &choice);
+            if (!only) try_plan(c, mapping, micro_batch, boundary, &choice);
         }
     }
     return count;
 }
 
-static int64_t each_recompute(struct combination *c, const struct dl_transformer_mapping *layout,
-                              const struct dl_transformer_micro_batch *cell,
+static int64_t each_recompute(struct combination *c, const struct dl_transformer_mapping *mapping,
+                              const struct dl_transformer_micro_batch *micro_batch,
                               const struct dl_collective_time *boundary, double micro_batches,
                               bool only) {
     int64_t count = 0;
@@ -125,23 +125,23 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
         if (!c->s->request.fixed.recompute_open && recompute != (int)c->s->request.fixed.recompute)
             continue;
         if (c->s->tf.plain && recompute == DL_RECOMPUTE_FULL) continue;
-        const double *kept_bytes = cell->kept_bytes[DL_TRANSFORMER_BODY];
+        const double *kept_bytes = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
         if (c->s->tf.plain && recompute == DL_RECOMPUTE_SELECTIVE &&
             kept_bytes[DL_RECOMPUTE_SELECTIVE] == kept_bytes[DL_RECOMPUTE_NONE] &&
             c->s->request.fixed.recompute_open)
             continue; /* nothing to recompute */
         const struct dl_transformer_choice choice = {.micro_batches = micro_batches,
                                                      .recompute = (enum dl_recompute)recompute};
-        count += each_schedule(c, layout, cell, boundary, choice, only);
+        count += each_schedule(c, mapping, micro_batch, boundary, choice, only);
     }
     return count;
 }
 
-/* F-SEARCH-BOUND: what no plan of this layout (or cell) can go below. */
-static bool states_fit(const struct dl_search *s, const struct dl_transformer_mapping *layout) {
+/* F-SEARCH-BOUND: no plan with this mapping (or micro-batch) needs less. */
+static bool states_fit(const struct dl_search *s, const struct dl_transformer_mapping *mapping) {
     if (s->request.every || !dl_known(s->capacity_bytes)) return true;
     for (int i = 0; i < 2; i++) {
-        const struct dl_memory *m = &layout->states[i];
+        const struct dl_memory *m = &mapping->states[i];
         const double sum = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                            m->workspace_bytes + m->buffers_bytes + m->context_bytes;
         if (sum / (1 - s->request.framework->memory.fragmentation_frac) > s->capacity_bytes)
@@ -150,15 +150,15 @@ static bool states_fit(const struct dl_search *s, const struct dl_transformer_ma
     return true;
 }
 
-static bool may_be_faster(const struct dl_search *s, const struct dl_transformer_mapping *layout,
-                          const struct dl_transformer_micro_batch *cell, double micro_batches,
-                          const struct dl_search_worker *w) {
+static bool may_be_faster(const struct dl_search *s, const struct dl_transformer_mapping *mapping,
+                          const struct dl_transformer_micro_batch *micro_batch,
+                          double micro_batches, const struct dl_search_worker *w) {
     const struct dl_search_request *r = &s->request;
     const bool by_time = r->objective == DL_BY_TIME || r->objective == DL_BY_THROUGHPUT;
     if (r->every || r->front || !by_time || w->best_count < r->keep) return true;
-    const double each_s = cell->forward[DL_TRANSFORMER_BODY].step_s +
-                          cell->backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].step_s;
-    return micro_batches * layout->stage_layers * each_s + layout->update_s <
+    const double each_s = micro_batch->forward[DL_TRANSFORMER_BODY].step_s +
+                          micro_batch->backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].step_s;
+    return micro_batches * mapping->stage_layers * each_s + mapping->update_s <
            w->best[w->best_count - 1].iteration_s;
 }
 
@@ -173,42 +173,45 @@ static bool tries_shard(const struct dl_search *s, const struct dl_transformer_s
     return shard == 0 ? !s->by_network : r->framework->shards;
 }
 
-struct sharding { /* a task's layouts by ZeRO stage */
-    struct dl_transformer_mapping layouts[4];
+struct sharding { /* a task's rank mappings by ZeRO stage */
+    struct dl_transformer_mapping mappings[4];
     bool tries[4], fits[4];
 };
 
-static enum dl_code make_layouts(const struct dl_search *s, const struct dl_search_task *task,
-                                 struct sharding *out, struct dl_err *err) {
+static enum dl_code make_mappings(const struct dl_search *s, const struct dl_search_task *task,
+                                  struct sharding *out, struct dl_err *err) {
     for (int shard = 0; shard <= 3; shard++) {
         out->tries[shard] = tries_shard(s, &task->split, shard);
         if (!out->tries[shard]) continue;
-        DL_TRY(dl_transformer_mapping_make(&s->tf, &task->split, shard, &out->layouts[shard], err));
-        out->fits[shard] = states_fit(s, &out->layouts[shard]);
+        DL_TRY(
+            dl_transformer_mapping_make(&s->tf, &task->split, shard, &out->mappings[shard], err));
+        out->fits[shard] = states_fit(s, &out->mappings[shard]);
     }
     return DL_OK;
 }
 
-/* All plans of one cell, in every sharding that may fit and be faster. */
-static enum dl_code run_cell(struct combination *c, const struct sharding *sharding,
-                             const struct dl_transformer_micro_batch *cell, double micro_batches,
-                             struct dl_err *err) {
+/* All plans with one micro-batch, in every sharding that may fit and be faster. */
+static enum dl_code run_cost(struct combination *c, const struct sharding *sharding,
+                             const struct dl_transformer_micro_batch *micro_batch,
+                             double micro_batches, struct dl_err *err) {
     struct dl_collective_time boundary = {0};
     bool timed = false;
     for (int shard = 0; shard <= 3; shard++) {
-        const struct dl_transformer_mapping *layout = &sharding->layouts[shard];
+        const struct dl_transformer_mapping *mapping = &sharding->mappings[shard];
         if (!sharding->tries[shard]) continue;
-        const bool small = sharding->fits[shard] && cell->micro_samples > 0,
-                   fast = small && may_be_faster(c->s, layout, cell, micro_batches, c->w);
+        const bool small = sharding->fits[shard] && micro_batch->micro_samples > 0,
+                   fast = small && may_be_faster(c->s, mapping, micro_batch, micro_batches, c->w);
         if (!small || !fast) {
-            const int64_t skipped = each_recompute(c, layout, cell, &boundary, micro_batches, true);
+            const int64_t skipped =
+                each_recompute(c, mapping, micro_batch, &boundary, micro_batches, true);
             c->w->rejected_count[small ? DL_NOT_FASTER : DL_NOT_MEMORY] += skipped;
             c->order += skipped;
             continue;
         }
-        if (!timed) DL_TRY(dl_transformer_boundary(&c->s->tf, layout, cell, &boundary, err));
+        if (!timed)
+            DL_TRY(dl_transformer_boundary(&c->s->tf, mapping, micro_batch, &boundary, err));
         timed = true;
-        each_recompute(c, layout, cell, &boundary, micro_batches, false);
+        each_recompute(c, mapping, micro_batch, &boundary, micro_batches, false);
     }
     return DL_OK;
 }
@@ -221,7 +224,7 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
     const int size = dl_search_size_of(s, task->split.nodes);
     struct sharding sharding;
-    DL_TRY(make_layouts(s, task, &sharding, err));
+    DL_TRY(make_mappings(s, task, &sharding, err));
     const double share =
         s->request.fixed.global_batch_samples / (double)(task->split.dp * task->split.ep);
     for (int m = 0; m < s->batches.count; m++) {
@@ -230,7 +233,7 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
             struct dl_transformer_split split = task->split;
             split.sequence_parallel = on;
             if (!dl_search_sequence_allowed(s, &task->split, on)) continue;
-            DL_TRY(run_cell(&c, &sharding, s->cells[dl_search_cell_key(s, size, &split, m)],
+            DL_TRY(run_cost(&c, &sharding, s->costs[dl_search_cost_key(s, size, &split, m)],
                             share / (double)s->batches.value[m], err));
         }
     }

@@ -6,9 +6,11 @@
  *
  * Exhaustive: what is left out is impossible or provably no better. Three bounds are used, each
  * sound: states alone larger than the memory; activations of one layer larger than it; the slowest
- * stage's layers, without bubble, recomputation and data exchange, slower than the worst plan that
- * is kept. F-SEARCH-BOUND Work comes in cells and tasks that threads may take in any order: first
- * all cells, then all tasks. Pure.
+ * stage's layers, without bubble, recomputation and gradient synchronization, slower than the worst
+ * plan that is kept (F-SEARCH-BOUND).
+ *
+ * Threads may take the work in any order: first all micro-batch costs, then all tasks, which
+ * combine them with rank mappings. Pure.
  */
 #ifndef DL_MODEL_SEARCH_SEARCH_H
 #define DL_MODEL_SEARCH_SEARCH_H
@@ -75,16 +77,17 @@ struct dl_found { /* one plan */
     int64_t order; /* place in the enumeration: decides between equals */
 };
 
-struct dl_search; /* prepared once; constant but for its cells, which are made once each */
+struct dl_search; /* prepared once; constant but for its micro-batch costs, made once each */
 
-/* Lists all cells and tasks. DL_ERR_USAGE with why and the nearest when nothing can be enumerated.
+/* Lists all micro-batch costs and tasks. DL_ERR_USAGE with why and the nearest when nothing can be
+ * enumerated.
  */
 enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
                                struct dl_search **out, struct dl_err *err);
-int64_t dl_search_cells(const struct dl_search *search);
+int64_t dl_search_cost_count(const struct dl_search *search);
 int64_t dl_search_tasks(const struct dl_search *search);
-/* Different cells may be made by different threads at once. */
-enum dl_code dl_search_make_cell(struct dl_search *search, int64_t index, struct dl_err *err);
+/* Different micro-batch costs may be made by different threads at once. */
+enum dl_code dl_search_make_cost(struct dl_search *search, int64_t index, struct dl_err *err);
 
 struct dl_search_worker { /* one a thread; merged afterwards */
     struct dl_found best[DL_SEARCH_KEPT];

@@ -1,4 +1,4 @@
-/* search_list.c - what there is to search: arrangements of ranks as tasks, micro-batches as cells.
+/* search_list.c - what there is to search: arrangements of ranks (tasks), micro-batch costs.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int index_of(const struct dl_search_divisors *d, int64_t value) {
     return -1;
 }
 
-int64_t dl_search_cell_key(const struct dl_search *s, int size,
+int64_t dl_search_cost_key(const struct dl_search *s, int size,
                            const struct dl_transformer_split *split, int micro) {
     int64_t key = size;
     key = key * s->tp.count + index_of(&s->tp, split->tp);
@@ -144,13 +144,13 @@ bool dl_search_mine(const struct dl_search *s, int64_t index) {
     return s->request.shard_count <= 1 || index % s->request.shard_count == s->request.shard_index;
 }
 
-static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
+static enum dl_code list_costs(struct dl_search *s, struct dl_err *err) {
     const int64_t keys = (int64_t)s->request.node_count * s->tp.count * s->sp.count * s->ep.count *
                          s->batches.count * 2;
-    s->cells = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->cells);
+    s->costs = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->costs);
     s->wanted = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->wanted);
     bool *seen = dl_arena_alloc(s->arena, (size_t)keys, sizeof *seen);
-    if (s->cells == NULL || s->wanted == NULL || seen == NULL)
+    if (s->costs == NULL || s->wanted == NULL || seen == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int64_t i = 0; i < s->task_count; i++) {
         struct dl_transformer_split split = s->tasks[i].split;
@@ -161,14 +161,14 @@ static enum dl_code list_cells(struct dl_search *s, struct dl_err *err) {
             for (int on = 0; on < 2; on++) {
                 split.sequence_parallel = on;
                 if (!dl_search_sequence_allowed(s, &s->tasks[i].split, on)) continue;
-                const int64_t key = dl_search_cell_key(s, size, &split, m);
+                const int64_t key = dl_search_cost_key(s, size, &split, m);
                 if (seen[key]) continue;
                 seen[key] = true;
-                s->cells[key] = dl_arena_alloc(s->arena, 1, sizeof **s->cells);
-                if (s->cells[key] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-                s->cells[key]->split = split;
-                s->cells[key]->micro_samples = (double)s->batches.value[m];
-                s->wanted[s->cell_count++] = key;
+                s->costs[key] = dl_arena_alloc(s->arena, 1, sizeof **s->costs);
+                if (s->costs[key] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+                s->costs[key]->split = split;
+                s->costs[key]->micro_samples = (double)s->batches.value[m];
+                s->wanted[s->cost_count++] = key;
             }
         }
     }
@@ -248,7 +248,7 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
             DL_TRY(list_tasks(s, request->nodes[i], err));
     }
     if (s->task_count == 0) return no_task(s, err);
-    DL_TRY(list_cells(s, err));
+    DL_TRY(list_costs(s, err));
     DL_TRY(dl_search_network_pipes(s, err));
     *out = s;
     return DL_OK;

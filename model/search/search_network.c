@@ -8,29 +8,32 @@
  * with each other, each has shapes of its own: they are predicted whole (dl_predict). Data
  * parallelism tries every micro-batch whose gradients add up.
  */
-#include <string.h>
-
 #include "model/search/search_parts.h"
 #include "model/parallel/strategy.h"
 
-enum kind { DATA, SPATIAL, FILTER, CHANNEL, PIPELINE, KINDS };
-static const char *const alone[KINDS] = {"data", "spatial", "filter", "channel", "pipeline"};
-static const char *const with_data[KINDS] = {"data", "data+spatial", "data+filter", "data+channel",
-                                             "data+pipeline"};
-
-static int kind_of(const struct dl_strategy *strategy) {
-    for (int k = 0; k < KINDS; k++) {
-        if (strcmp(strategy->name, alone[k]) == 0 || strcmp(strategy->name, with_data[k]) == 0)
-            return k;
-    }
-    return -1;
-}
+/* Data parallelism comes first: it alone serves a stack that no framework splits. */
+static const enum dl_split_way ways[] = {DL_WAY_DATA, DL_WAY_SPATIAL, DL_WAY_FILTER, DL_WAY_CHANNEL,
+                                         DL_WAY_STAGES};
+enum { WAYS = sizeof ways / sizeof ways[0] };
 
 bool dl_search_serves_network(const struct dl_strategy *strategy) {
-    return strategy != NULL && kind_of(strategy) >= 0;
+    for (int i = 0; strategy != NULL && i < WAYS; i++) {
+        if (strategy->way == ways[i]) return true;
+    }
+    return false;
 }
 
-static struct dl_transformer_split split_of(const struct dl_search *s, enum kind kind,
+/* The strategy that splits one replica, or each of several, that way. */
+static const struct dl_strategy *strategy_of(enum dl_split_way way, bool replicas) {
+    const struct dl_strategy *const *s = dl_strategies;
+    for (; *s != NULL; s++) {
+        const bool replicated = ((*s)->axes & DL_AXIS_DP) != 0;
+        if ((*s)->way == way && (way == DL_WAY_DATA || replicated == replicas)) break;
+    }
+    return *s;
+}
+
+static struct dl_transformer_split split_of(const struct dl_search *s, enum dl_split_way way,
                                             int64_t nodes, int64_t parts, int64_t replicas) {
     struct dl_transformer_split split = {.tp = 1,
                                          .sp = 1,
@@ -40,9 +43,9 @@ static struct dl_transformer_split split_of(const struct dl_search *s, enum kind
                                          .nodes = nodes,
                                          .devices_per_node = s->request.fixed.devices_per_node,
                                          .mapping = s->request.fixed.mapping};
-    if (kind == SPATIAL) split.sp = parts;
-    if (kind == FILTER || kind == CHANNEL) split.tp = parts;
-    if (kind == PIPELINE) split.pp = parts;
+    if (way == DL_WAY_SPATIAL) split.sp = parts;
+    if (way == DL_WAY_FILTER || way == DL_WAY_CHANNEL) split.tp = parts;
+    if (way == DL_WAY_STAGES) split.pp = parts;
     return split;
 }
 
@@ -58,7 +61,7 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
     const int64_t devices = nodes * fixed->devices_per_node,
                   batch = (int64_t)fixed->global_batch_samples;
     struct dl_search_divisors ranks;
-    if ((fixed->strategy != NULL && kind_of(fixed->strategy) < 0) ||
+    if ((fixed->strategy != NULL && !dl_search_serves_network(fixed->strategy)) ||
         (devices > 1 && ((!s->request.any_shard && fixed->shard > 0) || fixed->shard_group > 0))) {
         return DL_OK;
     }
@@ -66,16 +69,15 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
     /* A framework that splits no stack replicates one, unless another strategy is asked for. */
     const bool replicates =
         fixed->strategy == NULL && fixed->pp <= 1 && dl_transformer_is_stack(s->request.workload);
-    for (int kind = DATA; kind < (replicates ? DATA + 1 : KINDS); kind++) {
+    for (int w = 0; w < (replicates ? 1 : WAYS); w++) {
+        const enum dl_split_way way = ways[w];
         for (int i = 0; i < ranks.count; i++) {
             const int64_t parts = ranks.value[i], replicas = devices / parts;
-            const struct dl_transformer_split split =
-                split_of(s, (enum kind)kind, nodes, parts, replicas);
-            const struct dl_strategy *strategy =
-                dl_strategy_find(replicas == 1 ? alone[kind] : with_data[kind]);
-            if ((kind == DATA) != (parts == 1) || !as_given(fixed, &split)) continue;
-            if (fixed->strategy != NULL && (kind != kind_of(fixed->strategy) ||
-                                            (strategy->axes & ~fixed->strategy->axes) != 0))
+            const struct dl_transformer_split split = split_of(s, way, nodes, parts, replicas);
+            const struct dl_strategy *strategy = strategy_of(way, replicas > 1);
+            if ((way == DL_WAY_DATA) != (parts == 1) || !as_given(fixed, &split)) continue;
+            if (fixed->strategy != NULL &&
+                (way != fixed->strategy->way || (strategy->axes & ~fixed->strategy->axes) != 0))
                 continue;
             if (batch % replicas != 0)
                 s->rejected_count[DL_NOT_BATCH]++;
@@ -204,7 +206,7 @@ static bool takes(const struct dl_search *s, int64_t share, int micro) {
 enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err) {
     for (int64_t i = 0; i < s->task_count; i++) {
         const struct dl_search_task *task = &s->tasks[i];
-        if (task->strategy == NULL || kind_of(task->strategy) != PIPELINE || !dl_search_mine(s, i))
+        if (task->strategy == NULL || task->strategy->way != DL_WAY_STAGES || !dl_search_mine(s, i))
             continue;
         const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
         struct dl_found found = first_of(s, task);
@@ -222,21 +224,21 @@ enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err) {
 enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task,
                                    struct dl_search_worker *w, struct dl_err *err) {
     const struct dl_search_request *r = &s->request;
-    const int kind = kind_of(task->strategy);
+    const enum dl_split_way way = task->strategy->way;
     const int64_t share = (int64_t)r->fixed.global_batch_samples / task->split.dp;
     struct dl_found found = first_of(s, task);
-    if (kind != DATA && kind != PIPELINE) {
+    if (way != DL_WAY_DATA && way != DL_WAY_STAGES) {
         found.order++;
         return r->fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, &found, w, err);
     }
     for (int m = 0; m < s->batches.count; m++) {
         const int64_t b = s->batches.value[m];
         if (!takes(s, share, m)) continue;
-        const bool whole = kind == DATA && b == share; /* the batch of a device at once */
+        const bool whole = way == DL_WAY_DATA && b == share; /* the batch of a device at once */
         found.micro_samples = whole ? 0 : (double)b;
         const int64_t micro_batches = share / b; /* divides */
         found.choice.micro_batches = (double)micro_batches;
-        if (kind == PIPELINE) {
+        if (way == DL_WAY_STAGES) {
             found.order++;
             DL_TRY(each_schedule(NULL, s, m, &found, try_pipeline, w, err));
             continue;

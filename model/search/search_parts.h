@@ -11,8 +11,8 @@ struct dl_search_divisors {
     int count;
 };
 
-/* One arrangement of ranks. strategy: of a network that is no stack, predicted whole; NULL: of
- * cells and a layout. */
+/* One arrangement of ranks. strategy: of a network that is no stack, predicted whole; NULL: made
+ * from micro-batch costs and a rank mapping. */
 struct dl_search_task {
     struct dl_transformer_split split;
     int64_t order;
@@ -27,10 +27,10 @@ struct dl_search {
     struct dl_search_divisors batches; /* of the global batch: the micro-batches there can be */
     struct dl_search_task *tasks;
     int64_t task_count, task_capacity;
-    /* cells by key; wanted: keys of those that tasks need */
-    struct dl_transformer_micro_batch **cells;
+    /* micro-batch costs by key; wanted: keys of those that tasks need */
+    struct dl_transformer_micro_batch **costs;
     int64_t *wanted;
-    int64_t cell_count;
+    int64_t cost_count;
     struct dl_search_divisors tp, sp, ep;
     struct dl_search_pipes **pipes; /* by micro-batch; NULL: no pipelines */
     int64_t rejected_count[DL_REJECTIONS];
@@ -42,10 +42,10 @@ struct dl_search {
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
 enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
                                 const struct dl_strategy *strategy, struct dl_err *err);
-/* Place of a number of nodes among those that are searched, and of a cell by it, tp, sp, ep,
- * micro-batch and sequence parallelism. */
+/* Place of a number of nodes among those that are searched, and of a micro-batch cost by it, tp,
+ * sp, ep, micro-batch and sequence parallelism. */
 int dl_search_size_of(const struct dl_search *s, int64_t nodes);
-int64_t dl_search_cell_key(const struct dl_search *s, int size,
+int64_t dl_search_cost_key(const struct dl_search *s, int size,
                            const struct dl_transformer_split *split, int micro);
 /* Whether a micro-batch divides what a data rank of the task gets, and sequence parallelism may be
  * on (or off) in a split. */
@@ -64,10 +64,10 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
                                    struct dl_search_worker *worker, struct dl_err *err);
 
 /* Tables of pipelines, by place of the micro-batch among `batches`: wanted while tasks are listed,
- * made as cells, then evaluated. plan: complete. search_pipes.c */
+ * made along with the costs, then evaluated. plan: complete. search_pipes.c */
 enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct dl_plan *plan,
                                   double micro_batches, struct dl_err *err);
-int64_t dl_search_pipes_cells(const struct dl_search *s);
+int64_t dl_search_pipes_count(const struct dl_search *s);
 enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_err *err);
 enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro,
                                       const struct dl_plan *plan, double *iteration_s,

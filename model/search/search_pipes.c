@@ -1,8 +1,8 @@
 /* search_pipes.c - pipelines of networks that are no stack: what many plans share, computed once.
  * F-TABLES.
  *
- * A size of micro-batch is a cell: costs of the layers, the balance of all numbers of parts (one
- * dynamic program), the splits that tasks ask for, and the memory of each schedule on them, which
+ * Each micro-batch size has its own: the costs of the layers, the balance of all numbers of parts
+ * (one dynamic program), the splits that tasks need, and the memory of each schedule on them, which
  * depends on the micro-batches under way as far as they are fewer than the schedule keeps. A plan
  * is then its messages and a few sums (pipe.h): what dl_predict() gives (property test).
  */
@@ -17,7 +17,7 @@
 struct filled {
     enum dl_schedule schedule;
     double micro_batches;
-    bool exchange;
+    bool synchronizes;
     double total_bytes;
 };
 
@@ -38,11 +38,11 @@ static int64_t virtual_stages(const struct dl_plan *plan) {
     return (int64_t)dl_pipe_virtual_stages(plan);
 }
 
-static struct split *find_split(const struct dl_search_pipes *cell, const struct dl_plan *plan) {
+static struct split *find_split(const struct dl_search_pipes *pipes, const struct dl_plan *plan) {
     const int64_t v = virtual_stages(plan);
-    for (int i = 0; i < cell->split_count; i++) {
-        if (cell->splits[i].stages == plan->pp && cell->splits[i].virtual_stages == v)
-            return &cell->splits[i];
+    for (int i = 0; i < pipes->split_count; i++) {
+        if (pipes->splits[i].stages == plan->pp && pipes->splits[i].virtual_stages == v)
+            return &pipes->splits[i];
     }
     return NULL;
 }
@@ -59,7 +59,7 @@ static struct filled *find_filled(const struct split *split, const struct dl_pla
     const double held = under_way(plan, micro_batches);
     for (int i = 0; i < split->filled_count; i++) {
         struct filled *f = &split->filled[i];
-        if (f->schedule == plan->schedule && f->exchange == (plan->dp > 1) &&
+        if (f->schedule == plan->schedule && f->synchronizes == (plan->dp > 1) &&
             !(f->micro_batches < held || f->micro_batches > held))
             return f;
     }
@@ -80,20 +80,20 @@ enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct d
     const size_t sizes = (size_t)s->batches.count;
     if (s->pipes == NULL) s->pipes = dl_arena_alloc(s->arena, sizes, sizeof *s->pipes);
     if (s->pipes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    struct dl_search_pipes *cell = s->pipes[micro];
-    if (cell == NULL) {
-        cell = s->pipes[micro] = dl_arena_alloc(s->arena, 1, sizeof *cell);
-        if (cell == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        cell->micro_samples = (double)s->batches.value[micro];
+    struct dl_search_pipes *pipes = s->pipes[micro];
+    if (pipes == NULL) {
+        pipes = s->pipes[micro] = dl_arena_alloc(s->arena, 1, sizeof *pipes);
+        if (pipes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        pipes->micro_samples = (double)s->batches.value[micro];
     }
-    struct split *split = find_split(cell, plan);
+    struct split *split = find_split(pipes, plan);
     if (split == NULL) {
-        if (cell->split_count == cell->split_capacity) {
-            cell->splits = grown(s->arena, cell->splits, cell->split_count, &cell->split_capacity,
-                                 sizeof *cell->splits);
+        if (pipes->split_count == pipes->split_capacity) {
+            pipes->splits = grown(s->arena, pipes->splits, pipes->split_count,
+                                  &pipes->split_capacity, sizeof *pipes->splits);
         }
-        if (cell->splits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        split = &cell->splits[cell->split_count++];
+        if (pipes->splits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        split = &pipes->splits[pipes->split_count++];
         *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
         split->pipe.stages = (int)split->stages;
         split->pipe.parts = (int)(split->stages * split->virtual_stages);
@@ -110,7 +110,7 @@ enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct d
     return DL_OK;
 }
 
-int64_t dl_search_pipes_cells(const struct dl_search *s) {
+int64_t dl_search_pipes_count(const struct dl_search *s) {
     return s->pipes != NULL ? s->batches.count : 0;
 }
 
@@ -125,22 +125,22 @@ static void fill(struct split *split, const struct dl_predict_request *request,
         struct dl_memory memory;
         pipe->plan.schedule = split->filled[i].schedule;
         pipe->plan.virtual_stages = split->virtual_stages > 1 ? split->virtual_stages : 0;
-        pipe->plan.dp = split->filled[i].exchange ? 2 : 1;
+        pipe->plan.dp = split->filled[i].synchronizes ? 2 : 1;
         pipe->micro_batches = split->filled[i].micro_batches;
         dl_pipe_memory(pipe, layers, &memory, NULL, NULL);
         split->filled[i].total_bytes = memory.total_bytes;
     }
-    pipe->request = NULL; /* each plan brings its own */
+    pipe->request = NULL; /* set for each plan */
 }
 
 enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_err *err) {
-    struct dl_search_pipes *cell = s->pipes[micro];
-    if (cell == NULL) return DL_OK;
+    struct dl_search_pipes *pipes = s->pipes[micro];
+    if (pipes == NULL) return DL_OK;
     const struct dl_search_request *r = &s->request;
     const int layers = r->workload->layer_count;
     struct dl_arena scratch = {0};
     struct dl_plan plan = r->fixed;
-    plan.micro_batch_samples = cell->micro_samples;
+    plan.micro_batch_samples = pipes->micro_samples;
     if (plan.recompute_open) plan.recompute = DL_RECOMPUTE_NONE;
     const struct dl_predict_request request = {.system = r->system,
                                                .workload = r->workload,
@@ -148,8 +148,8 @@ enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_
                                                .plan = &plan,
                                                .arena = &scratch};
     int most = 1;
-    for (int i = 0; i < cell->split_count; i++)
-        most = cell->splits[i].pipe.parts > most ? cell->splits[i].pipe.parts : most;
+    for (int i = 0; i < pipes->split_count; i++)
+        most = pipes->splits[i].pipe.parts > most ? pipes->splits[i].pipe.parts : most;
     struct dl_cost cost;
     double *step_s = dl_arena_alloc(&scratch, (size_t)layers, sizeof *step_s),
            *cuts = dl_arena_alloc(&scratch, (size_t)layers + 1, sizeof *cuts);
@@ -161,17 +161,17 @@ enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_
                             : DL_OK;
     if (code == DL_OK)
         code = dl_cost_compute(r->system->device, r->workload, r->framework, &plan,
-                               cell->micro_samples, &scratch, &cost, err);
+                               pipes->micro_samples, &scratch, &cost, err);
     if (code == DL_OK) {
         dl_pipe_layer_steps(&request, &cost, step_s);
         dl_pipeline_balances(step_s, layers, most, work);
         dl_pipeline_cuts(r->workload, cuts);
-        for (int i = 0; i < cell->split_count; i++) {
-            struct dl_pipe *pipe = &cell->splits[i].pipe;
+        for (int i = 0; i < pipes->split_count; i++) {
+            struct dl_pipe *pipe = &pipes->splits[i].pipe;
             pipe->cut_elements = cuts;
             dl_pipeline_cut(work, layers, most, pipe->parts, pipe->first);
             dl_pipe_split(pipe, &request, &cost);
-            fill(&cell->splits[i], &request, room);
+            fill(&pipes->splits[i], &request, room);
             pipe->cut_elements = NULL;
         }
     }

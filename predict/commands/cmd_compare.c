@@ -40,7 +40,7 @@ static const struct dl_option compare_options[] = {
     {"release", 0, "NAME", "What",
      "release of the framework for every row, instead of the one that its framework_version "
      "selects",
-     false},
+     NULL},
     {"layers", 0, "NAME|FILE", "What",
      "times of layers that import trace wrote, for the runs that they fit; default: those of "
      "data/layers/",
@@ -80,18 +80,6 @@ static const struct dl_column row_columns[] = {
     {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
     {"remark", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-};
-static const struct dl_column summary_columns[] = {
-    {"group", "group", "", DL_COLUMN_STRING, 0, 0},
-    {"by", "by", "", DL_COLUMN_STRING, 0, 0},
-    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
-    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"inside_interval_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
 };
 enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8, LONGEST = 56 };
 
@@ -134,15 +122,8 @@ static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *
 static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list,
                                  int count, bool people, struct dl_err *err) {
     for (int i = 0; i < count; i++) {
-        union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        cells[0].string = people ? brief(table->arena, list[i].group) : list[i].group;
-        cells[1].string = list[i].kind;
-        cells[2].integer = list[i].rows;
-        cells[3].integer = list[i].skipped;
-        const double errors[] = {list[i].mape_pct,    list[i].median_ape_pct, list[i].p90_ape_pct,
-                                 list[i].max_ape_pct, list[i].bias_pct,       list[i].inside_pct};
-        for (int e = 0; e < 6; e++) cells[4 + e].number = errors[e];
+        const char *group = people ? brief(table->arena, list[i].group) : list[i].group;
+        DL_TRY(dl_compare_summary_row(table, &list[i], group, err));
     }
     return DL_OK;
 }
@@ -407,8 +388,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(compare_all(context, options, &data, csvs, &comparison, err));
     DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
-    dl_table_init(&summary, context->arena, summary_columns,
-                  sizeof summary_columns / sizeof summary_columns[0]);
+    dl_compare_summary_init(&summary, context->arena);
     DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, format == DL_FORMAT_TEXT, err));
     DL_TRY(fill_summary(&summary, list, count, format == DL_FORMAT_TEXT, err));
     const char *end = sentence(context, list, count);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/collective/collective.h"
 #include "model/framework/layer_times.h"
 #include "model/framework/release.h"
 #include "model/framework/shared_host.h"
@@ -327,8 +328,10 @@ static const char *convert_unit(const struct dl_run_rows *r, int row, struct dl_
 static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl_plan *plan) {
     const char *strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
                *backend = dl_run_cell(r, row, DL_RUN_BACKEND);
-    if (strcmp(backend, "mpi") == 0 || strcmp(backend, "nccl") == 0 || strcmp(backend, "gloo") == 0)
-        plan->library = backend;
+    static const enum dl_library backends[] = {DL_LIB_MPI, DL_LIB_NCCL, DL_LIB_GLOO};
+    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+        if (strcmp(backend, dl_library_names[backends[i]]) == 0) plan->library = backend;
+    }
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     /* the ranks of a row decide: tensor parallelism with replicas is data+tensor */
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) strategy = "data+tensor";

@@ -136,3 +136,36 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     *count_out = count;
     return DL_OK;
 }
+
+static const struct dl_column summary_columns[] = {
+    {"group", "group", "", DL_COLUMN_STRING, 0, 0},
+    {"by", "by", "", DL_COLUMN_STRING, 0, 0},
+    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
+    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
+    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"inside_interval_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
+};
+
+void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena) {
+    dl_table_init(table, arena, summary_columns,
+                  sizeof summary_columns / sizeof summary_columns[0]);
+}
+
+enum dl_code dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
+                                    const char *group, struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const double errors_pct[] = {summary->mape_pct,    summary->median_ape_pct,
+                                 summary->p90_ape_pct, summary->max_ape_pct,
+                                 summary->bias_pct,    summary->inside_pct};
+    cells[0].string = group;
+    cells[1].string = summary->kind;
+    cells[2].integer = summary->rows;
+    cells[3].integer = summary->skipped;
+    for (int e = 0; e < 6; e++) cells[4 + e].number = errors_pct[e];
+    return DL_OK;
+}

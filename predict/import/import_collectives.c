@@ -238,8 +238,9 @@ static enum dl_code add_set(struct dl_system *system, const struct input *in, in
     if (system->collective_count > 0)
         memcpy(grown, system->collectives, (size_t)system->collective_count * sizeof *grown);
     probe.library_version = in->asked->library_version != NULL ? in->asked->library_version
-                            : strcmp(in->library, "nccl") == 0 ? lead->version
-                                                               : NULL;
+                            : strcmp(in->library, dl_library_names[DL_LIB_NCCL]) == 0
+                                ? lead->version
+                                : NULL;
     probe.source = "measured";
     probe.samples = fresh;
     probe.sample_count = count;
@@ -261,7 +262,7 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
     DL_TRY(dl_json_load(doc, &dl_system_schema, context->arena, &system, err));
     DL_TRY(dl_system_check(&system, doc, err));
     /* frameworks reduce in place */
-    if (in->rows == DL_IMPORT_BOTH && strcmp(in->library, "nccl") == 0)
+    if (in->rows == DL_IMPORT_BOTH && strcmp(in->library, dl_library_names[DL_LIB_NCCL]) == 0)
         in->rows = DL_IMPORT_IN_PLACE;
     int used = 0, windowed = 0, wrong = 0, sets = 0;
     for (int i = 0; i < in->bench.count; i++) {

@@ -53,8 +53,7 @@ enum {
 };
 
 static int64_t zero_of(const struct dl_plan *plan) {
-    const char *name = plan->strategy->name;
-    return strncmp(name, "zero", 4) == 0 ? name[4] - '0' : plan->shard;
+    return plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard;
 }
 
 static enum dl_code add_row(struct dl_table *table, const struct dl_search_report *report,

@@ -1,4 +1,4 @@
-/* search_threads.c - threads take cells and then tasks from a counter; each keeps what it finds,
+/* search_threads.c - threads take costs and then tasks from a counter; each keeps what it finds,
  * and the finds are merged. The result does not depend on who took what: between equals the place
  * in the enumeration decides.
  */
@@ -16,7 +16,7 @@ struct shared {
     const struct dl_search_run *run;
     atomic_llong next;
     int64_t end;
-    bool cells; /* else tasks */
+    bool costs; /* else tasks */
     double start_s;
 };
 
@@ -43,8 +43,8 @@ static void *work(void *argument) {
     for (;;) {
         const int64_t i = atomic_fetch_add(&shared->next, 1);
         if (i >= shared->end || thread->code != DL_OK) return NULL;
-        thread->code = shared->cells
-                           ? dl_search_make_cell(run->search, i, &thread->err)
+        thread->code = shared->costs
+                           ? dl_search_make_cost(run->search, i, &thread->err)
                            : dl_search_run_task(run->search, i, thread->worker, &thread->err);
         if (thread->number != 0 || run->progress == NULL) continue;
         const double time_s = now_s();
@@ -81,8 +81,9 @@ enum dl_code dl_search_run(const struct dl_search_run *run, struct dl_search_wor
     enum dl_code code = DL_OK;
     if (threads == NULL || workers == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int phase = 0; phase < 2 && code == DL_OK; phase++) {
-        shared.cells = phase == 0;
-        shared.end = shared.cells ? dl_search_cells(run->search) : dl_search_tasks(run->search);
+        shared.costs = phase == 0;
+        shared.end =
+            shared.costs ? dl_search_cost_count(run->search) : dl_search_tasks(run->search);
         atomic_store(&shared.next, 0);
         for (int i = 0; i < count; i++)
             threads[i] = (struct thread){.shared = &shared, .worker = &workers[i], .number = i};

@@ -240,38 +240,15 @@ enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *
     return kernel_times(r, owner, owner != d, err);
 }
 
-static const struct dl_column error_columns[] = {
-    {"group", "group", "", DL_COLUMN_STRING, 0, 0},
-    {"by", "by", "", DL_COLUMN_STRING, 0, 0},
-    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
-    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"inside_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
-};
-
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
                               const char *caption, struct dl_err *err) {
     struct dl_error_summary *list = NULL;
     int count = 0;
     struct dl_table table;
     DL_TRY(dl_compare_summarize(c, &list, &count, err));
-    dl_table_init(&table, r->context->arena, error_columns,
-                  sizeof error_columns / sizeof error_columns[0]);
-    for (int i = 0; i < count && i < LIST_MOST; i++) {
-        union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        const double values[] = {list[i].mape_pct,    list[i].median_ape_pct, list[i].p90_ape_pct,
-                                 list[i].max_ape_pct, list[i].bias_pct,       list[i].inside_pct};
-        cells[0].string = list[i].group;
-        cells[1].string = list[i].kind;
-        cells[2].integer = list[i].rows;
-        cells[3].integer = list[i].skipped;
-        for (int e = 0; e < 6; e++) cells[4 + e].number = values[e];
-    }
+    dl_compare_summary_init(&table, r->context->arena);
+    for (int i = 0; i < count && i < LIST_MOST; i++)
+        DL_TRY(dl_compare_summary_row(&table, &list[i], list[i].group, err));
     dl_document_table(&r->page, &table, caption);
     return DL_OK;
 }

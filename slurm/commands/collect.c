@@ -99,6 +99,19 @@ static const char *notes_of(const struct dl_run_record *run, const struct dl_run
     return notes;
 }
 
+/* Copies the cells, whose arena is freed with their run. */
+static enum dl_code append_row(struct dl_table *table, const char *const cells[COLUMNS],
+                               struct dl_err *err) {
+    union dl_cell *row = dl_table_row(table);
+    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < COLUMNS; i++) {
+        if (cells[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        row[i].string = dl_arena_strdup(table->arena, cells[i]);
+        if (row[i].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return DL_OK;
+}
+
 static enum dl_code add_row(struct collected *c, const struct dl_run_record *run,
                             const struct dl_runlog *log, const struct dl_run_summary *sum,
                             const struct dl_job_state *job, bool complete, const char *disturbance,
@@ -151,14 +164,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
         or_empty(log->framework_version),
     };
     _Static_assert(sizeof cells / sizeof cells[0] == COLUMNS, "a cell for each column");
-    union dl_cell *row = dl_table_row(&c->table);
-    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 0; i < COLUMNS; i++) {
-        if (cells[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        row[i].string = dl_arena_strdup(c->table.arena, cells[i]); /* `arena` dies with this run */
-        if (row[i].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    }
-    return DL_OK;
+    return append_row(&c->table, cells, err);
 }
 
 /* A run whose job may still write is left for the next collection. */

@@ -154,70 +154,87 @@ static double cpu_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A 1-trillion-parameter GPT on 4,096 A100: every plan evaluated without bounds, then the full
- * search with them. */
-static void searches(const struct dl_data *data) {
+/* A 1-trillion-parameter GPT on 4,096 A100. */
+static enum dl_code large_search(const struct dl_data *data, struct dl_arena *arena,
+                                 struct dl_search_request *out, struct dl_err *err) {
+    *out = (struct dl_search_request){.any_schedule = true,
+                                      .any_shard = true,
+                                      .any_mapping = true,
+                                      .any_sequence_parallel = true,
+                                      .keep = 10,
+                                      .node_count = 1,
+                                      .nodes = {512}};
+    out->fixed = (struct dl_plan){.devices_per_node = 8,
+                                  .global_batch_samples = 3072,
+                                  .precision = DL_MIXED,
+                                  .optimizer = DL_ADAM,
+                                  .synthetic_input = true,
+                                  .recompute_open = true};
+    DL_TRY(dl_data_system(data, "dgx-a100-80", arena, &out->system, err));
+    DL_TRY(dl_data_workload(data, "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200",
+                            arena, &out->workload, err));
+    return dl_data_framework(data, "megatron", arena, &out->framework, err);
+}
+
+/* Every plan, evaluated without bounds. */
+static enum dl_code search_everything(const struct dl_search_request *request,
+                                      struct dl_arena *arena, struct dl_err *err) {
     static struct dl_search_worker found;
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    struct dl_search_request request = {.any_schedule = true,
-                                        .any_shard = true,
-                                        .any_mapping = true,
-                                        .any_sequence_parallel = true,
-                                        .keep = 10,
-                                        .node_count = 1,
-                                        .nodes = {512}};
-    request.fixed = (struct dl_plan){.devices_per_node = 8,
-                                     .global_batch_samples = 3072,
-                                     .precision = DL_MIXED,
-                                     .optimizer = DL_ADAM,
-                                     .synthetic_input = true,
-                                     .recompute_open = true};
-    if (dl_data_system(data, "dgx-a100-80", &arena, &request.system, &err) != DL_OK ||
-        dl_data_workload(data, "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200", &arena,
-                         &request.workload, &err) != DL_OK ||
-        dl_data_framework(data, "megatron", &arena, &request.framework, &err) != DL_OK)
-        return;
     struct dl_search *search;
-    request.every = true;
-    if (dl_search_prepare(&request, &arena, &search, &err) != DL_OK) return;
+    DL_TRY(dl_search_prepare(request, arena, &search, err));
     const double cells_s = cpu_s();
-    for (int64_t i = 0; i < dl_search_cells(search); i++) {
-        if (dl_search_make_cell(search, i, &err) != DL_OK) return;
-    }
+    for (int64_t i = 0; i < dl_search_cost_count(search); i++)
+        DL_TRY(dl_search_make_cost(search, i, err));
     const double start_s = cpu_s();
-    for (int64_t i = 0; i < dl_search_tasks(search); i++) {
-        if (dl_search_run_task(search, i, &found, &err) != DL_OK) return;
-    }
+    for (int64_t i = 0; i < dl_search_tasks(search); i++)
+        DL_TRY(dl_search_run_task(search, i, &found, err));
     const double end_s = cpu_s();
     printf("GPT of 1e12 parameters on 4,096 devices, every plan: %lld in %.3f s of CPU, %.2f "
            "million a second (%lld cells before: %.3f s)\n",
            (long long)found.evaluated_count, end_s - start_s,
            1e-6 * (double)found.evaluated_count / (end_s - start_s),
-           (long long)dl_search_cells(search), start_s - cells_s);
-    request.every = false;
-    double one_s = 0;
-    for (int threads = 1; threads <= 2; threads++) {
-        struct dl_arena scratch = {0};
-        double best_s = 1e9, cpu_best_s = 1e9;
-        for (int repeat = 0; repeat < 5; repeat++) {
-            double elapsed_s;
-            if (dl_search_prepare(&request, &scratch, &search, &err) != DL_OK) return;
-            const struct dl_search_run run = {.search = search, .threads = threads};
-            const double from_s = cpu_s();
-            if (dl_search_run(&run, &found, &elapsed_s, &err) != DL_OK) return;
-            if (elapsed_s < best_s) best_s = elapsed_s;
-            if (cpu_s() - from_s < cpu_best_s) cpu_best_s = cpu_s() - from_s;
-        }
-        if (threads == 1) one_s = best_s;
-        printf("full search, %d thread%s: %.3f s (%.3f s of CPU), best %.4g s an iteration; %.2f "
-               "times one thread\n",
-               threads, threads == 1 ? "" : "s", best_s, cpu_best_s, found.best[0].iteration_s,
-               one_s / best_s);
-        dl_arena_free(&scratch);
+           (long long)dl_search_cost_count(search), start_s - cells_s);
+    return DL_OK;
+}
+
+/* The search with bounds: its best times of five. */
+static enum dl_code search_with_bounds(const struct dl_search_request *request, int threads,
+                                       double *best_s, struct dl_err *err) {
+    static struct dl_search_worker found;
+    struct dl_arena scratch = {0};
+    double cpu_best_s = 1e9;
+    *best_s = 1e9;
+    for (int repeat = 0; repeat < 5; repeat++) {
+        struct dl_search *search;
+        double elapsed_s;
+        DL_TRY(dl_search_prepare(request, &scratch, &search, err));
+        const struct dl_search_run run = {.search = search, .threads = threads};
+        const double from_s = cpu_s();
+        DL_TRY(dl_search_run(&run, &found, &elapsed_s, err));
+        if (elapsed_s < *best_s) *best_s = elapsed_s;
+        if (cpu_s() - from_s < cpu_best_s) cpu_best_s = cpu_s() - from_s;
     }
-    dl_arena_free(&arena);
+    printf("full search, %d thread%s: %.3f s (%.3f s of CPU), best %.4g s an iteration\n", threads,
+           threads == 1 ? "" : "s", *best_s, cpu_best_s, found.best[0].iteration_s);
     sink += found.best[0].iteration_s;
+    dl_arena_free(&scratch);
+    return DL_OK;
+}
+
+static void searches(const struct dl_data *data) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_search_request request;
+    double one_s, two_s;
+    if (large_search(data, &arena, &request, &err) != DL_OK) return;
+    request.every = true;
+    if (search_everything(&request, &arena, &err) != DL_OK) return;
+    request.every = false;
+    if (search_with_bounds(&request, 1, &one_s, &err) != DL_OK ||
+        search_with_bounds(&request, 2, &two_s, &err) != DL_OK)
+        return;
+    printf("two threads are %.2f times as fast as one\n", one_s / two_s);
+    dl_arena_free(&arena);
 }
 
 /* ResNet-50 hybrids on 256 devices and fewer: every plan once, with the time to fill the tables. */
@@ -295,8 +312,8 @@ static void networks(const struct dl_data *data, const struct dl_system *system)
         request.fixed.strategy = pipelines == 1 ? dl_strategy_find("data+pipeline") : NULL;
         const double start_s = now_s();
         if (dl_search_prepare(&request, &arena, &search, &err) != DL_OK) return;
-        for (int64_t i = 0; i < dl_search_cells(search); i++) {
-            if (dl_search_make_cell(search, i, &err) != DL_OK) return;
+        for (int64_t i = 0; i < dl_search_cost_count(search); i++) {
+            if (dl_search_make_cost(search, i, &err) != DL_OK) return;
         }
         const double filled_s = now_s();
         for (int64_t i = 0; i < dl_search_tasks(search); i++) {

@@ -68,8 +68,38 @@ static void change_system(struct dl_system *system) {
     }
 }
 
-static void change_plan(struct dl_plan *p) {
+/* The ranks along each axis, the pipeline's schedule, and the states that are sharded. */
+static void change_parallelism(struct dl_plan *p, const double *batches) {
+    if (once_in(3)) p->tp = (int64_t)1 << upto(4);
+    if (once_in(3)) p->pp = (int64_t)1 << upto(4);
+    if (once_in(6)) p->sp = (int64_t)1 << upto(3);
+    if (once_in(6)) p->ep = (int64_t)1 << upto(3);
+    if (once_in(3)) p->micro_batch_samples = batches[upto(4)];
+    if (!p->recompute_open) p->recompute = (enum dl_recompute)upto(3);
+    if (once_in(4)) p->sequence_parallel = true;
+    if (once_in(2)) p->schedule = (enum dl_schedule)upto(4);
+    if (p->schedule == DL_INTERLEAVED && once_in(2)) p->virtual_stages = 2 + upto(3);
+    if (once_in(4)) p->shard = upto(4);
+    if (once_in(8)) p->shard_group = (int64_t)1 << upto(4);
+    if (once_in(4)) p->mapping = DL_MAP_PIPELINE_INSIDE;
+}
+
+/* Where variables stand, what sends them, and what the input costs. */
+static void change_surroundings(struct dl_plan *p) {
     static const char *const libraries[] = {"nccl", "mpi", "gloo", "grpc", "mlsl"};
+    if (once_in(20)) p->assume = DL_ASSUME_PARADL;
+    if (once_in(4)) p->variable_placement = once_in(2) ? "cpu" : "gpu";
+    if (once_in(4)) p->library = libraries[upto(5)];
+    if (once_in(4))
+        p->sample_bytes = log_between(1e3, 1e7), p->dataset_samples = floor(log_between(1e3, 1e8));
+    if (once_in(4)) p->decode_s_per_sample = log_between(1e-5, 1e-1);
+    if (once_in(4)) p->decode_workers = 1 + upto(16);
+    if (once_in(4)) p->first_epoch = true;
+    if (once_in(4)) p->backup_workers = upto(3);
+    if (once_in(6)) p->compute_scale = log_between(0.5, 2);
+}
+
+static void change_plan(struct dl_plan *p) {
     static const double batches[] = {1, 2, 4, 8, 16, 32, 64, 96};
     int strategies = 0;
     while (dl_strategies[strategies] != NULL) strategies++;
@@ -85,28 +115,8 @@ static void change_plan(struct dl_plan *p) {
         p->global_batch_samples = batches[upto(8)] * (double)(p->nodes * 4);
     else
         p->batch_per_device_samples = batches[upto(8)];
-    if (once_in(3)) p->tp = (int64_t)1 << upto(4);
-    if (once_in(3)) p->pp = (int64_t)1 << upto(4);
-    if (once_in(6)) p->sp = (int64_t)1 << upto(3);
-    if (once_in(6)) p->ep = (int64_t)1 << upto(3);
-    if (once_in(3)) p->micro_batch_samples = batches[upto(4)];
-    if (!p->recompute_open) p->recompute = (enum dl_recompute)upto(3);
-    if (once_in(4)) p->sequence_parallel = true;
-    if (once_in(2)) p->schedule = (enum dl_schedule)upto(4);
-    if (p->schedule == DL_INTERLEAVED && once_in(2)) p->virtual_stages = 2 + upto(3);
-    if (once_in(20)) p->assume = DL_ASSUME_PARADL;
-    if (once_in(4)) p->variable_placement = once_in(2) ? "cpu" : "gpu";
-    if (once_in(4)) p->library = libraries[upto(5)];
-    if (once_in(4))
-        p->sample_bytes = log_between(1e3, 1e7), p->dataset_samples = floor(log_between(1e3, 1e8));
-    if (once_in(4)) p->decode_s_per_sample = log_between(1e-5, 1e-1);
-    if (once_in(4)) p->decode_workers = 1 + upto(16);
-    if (once_in(4)) p->first_epoch = true;
-    if (once_in(4)) p->backup_workers = upto(3);
-    if (once_in(6)) p->compute_scale = log_between(0.5, 2);
-    if (once_in(4)) p->shard = upto(4);
-    if (once_in(8)) p->shard_group = (int64_t)1 << upto(4);
-    if (once_in(4)) p->mapping = DL_MAP_PIPELINE_INSIDE;
+    change_parallelism(p, batches);
+    change_surroundings(p);
 }
 
 /* Most plans ask only for what their strategy and network have; the others ask for anything. */
@@ -170,9 +180,8 @@ static void check_refusal(const struct a_case *c, int number, enum dl_code code,
           strstr(err->message, "inf") != err->message);
 }
 
-static void check_prediction(const struct a_case *c, int number, const struct dl_plan *plan,
-                             const struct dl_prediction *p) {
-    const struct dl_memory *m = &p->memory;
+/* The parts are times, and the iteration is their sum. */
+static void check_times(const struct a_case *c, int number, const struct dl_prediction *p) {
     HOLDS(isfinite(p->iteration_s) && p->iteration_s > 0);
     HOLDS(near(p->iteration_s, p->compute_s + p->exposed_comm_s + p->exposed_input_s + p->bubble_s +
                                    p->overhead_s));
@@ -182,26 +191,37 @@ static void check_prediction(const struct a_case *c, int number, const struct dl
     HOLDS(p->exposed_comm_s >= 0 && p->exposed_comm_s <= p->comm_s * (1 + 1e-9) + 1e-15);
     HOLDS(p->exposed_input_s >= 0);
     HOLDS(p->iteration_low_s <= p->iteration_s && p->iteration_s <= p->iteration_high_s);
+}
+
+static void check_memory(const struct a_case *c, int number, const struct dl_prediction *p) {
+    const struct dl_memory *m = &p->memory;
+    HOLDS(near(m->total_bytes, m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
+                                   m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
+                                   m->context_bytes));
+    HOLDS(p->fits == (isnan(m->capacity_bytes) || m->total_bytes <= m->capacity_bytes));
+}
+
+static void check_term(const struct a_case *c, int number, const struct dl_term *term) {
+    HOLDS(term->name != NULL && term->group != NULL && term->formula != NULL &&
+          strncmp(term->formula, "F-", 2) == 0);
+    HOLDS(term->inputs == NULL ||
+          (strstr(term->inputs, "(null)") == NULL && strstr(term->inputs, "-nan") == NULL));
+    HOLDS(term->value >= 0);
+}
+
+static void check_prediction(const struct a_case *c, int number, const struct dl_plan *plan,
+                             const struct dl_prediction *p) {
+    check_times(c, number, p);
+    check_memory(c, number, p);
     HOLDS(near(p->throughput_samples_per_s * p->iteration_s, plan->global_batch_samples) ||
           plan->backup_workers > 0);
     HOLDS(p->scaling_efficiency > 0);
     HOLDS(p->bottleneck >= 0 && p->bottleneck < DL_BOUNDS && p->bottleneck_share > 0 &&
           p->bottleneck_share <= 1 + 1e-9);
-    HOLDS(near(m->total_bytes, m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
-                                   m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
-                                   m->context_bytes));
-    HOLDS(p->fits == (isnan(m->capacity_bytes) || m->total_bytes <= m->capacity_bytes));
     HOLDS(plan->nodes * plan->devices_per_node > 1 || p->comm_s <= 0);
     for (int i = 0; i < p->warning_count; i++)
         HOLDS(p->warnings[i] != NULL && strstr(p->warnings[i], "(null)") == NULL);
-    for (int t = 0; t < p->term_count; t++) {
-        const struct dl_term *term = &p->terms[t];
-        HOLDS(term->name != NULL && term->group != NULL && term->formula != NULL &&
-              strncmp(term->formula, "F-", 2) == 0);
-        HOLDS(term->inputs == NULL ||
-              (strstr(term->inputs, "(null)") == NULL && strstr(term->inputs, "-nan") == NULL));
-        HOLDS(term->value >= 0);
-    }
+    for (int t = 0; t < p->term_count; t++) check_term(c, number, &p->terms[t]);
 }
 
 /* Completed, a plan is complete: all ranks are given and their product is the devices. */

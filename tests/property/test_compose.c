@@ -222,8 +222,8 @@ static void search_is_predict(void **state) {
         request.fixed.global_batch_samples = 16;
         request.fixed.recompute_open = true;
         if (dl_search_prepare(&request, &arena, &search, &err) == DL_OK) {
-            for (int64_t c = 0; c < dl_search_cells(search); c++)
-                if (dl_search_make_cell(search, c, &err) != DL_OK) break;
+            for (int64_t c = 0; c < dl_search_cost_count(search); c++)
+                if (dl_search_make_cost(search, c, &err) != DL_OK) break;
             for (int64_t t = 0; err.code == DL_OK && t < dl_search_tasks(search); t++)
                 if (dl_search_run_task(search, t, w, &err) != DL_OK) break;
             for (int k = 0; k < w->best_count; k++) {

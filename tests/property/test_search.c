@@ -36,6 +36,20 @@ struct scene {
     struct dl_search_request request;
 };
 
+/* Searches whatever `fixed` leaves open. */
+static struct dl_search_request everything_around(const struct scene *s, struct dl_plan fixed) {
+    return (struct dl_search_request){.system = &s->f.system,
+                                      .workload = &s->workload,
+                                      .framework = &s->f.framework,
+                                      .fixed = fixed,
+                                      .any_schedule = true,
+                                      .any_shard = true,
+                                      .any_mapping = true,
+                                      .any_sequence_parallel = true,
+                                      .node_count = 1,
+                                      .keep = 1};
+}
+
 static void random_scene(struct scene *s) {
     static const int64_t layers[] = {1, 2, 3, 4, 4}, heads[] = {1, 2, 4, 6}, tokens[] = {8, 12, 64},
                          nodes[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4};
@@ -69,16 +83,7 @@ static void random_scene(struct scene *s) {
     fixed.batch_per_device_samples = 0;
     fixed.global_batch_samples = (double)pick(batches, 4) * (double)(1 + (int)(random_unit() * 2));
     fixed.recompute_open = true;
-    s->request = (struct dl_search_request){.system = &s->f.system,
-                                            .workload = &s->workload,
-                                            .framework = f,
-                                            .fixed = fixed,
-                                            .any_schedule = true,
-                                            .any_shard = true,
-                                            .any_mapping = true,
-                                            .any_sequence_parallel = true,
-                                            .node_count = 1,
-                                            .keep = 1};
+    s->request = everything_around(s, fixed);
     s->request.nodes[0] = pick(nodes, 4);
     s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
 }
@@ -115,14 +120,46 @@ static bool has_experts(const struct scene *s) {
     return false;
 }
 
+/* Every schedule, with as many virtual stages as it may have, and every mapping. */
+static void each_pipeline(const struct scene *s, struct dl_plan p, struct best *best) {
+    for (int schedule = 0; schedule < DL_ASYNC; schedule++) {
+        if (p.pp == 1 && schedule != DL_1F1B) continue;
+        for (int64_t v = 1; v <= 6; v++) {
+            if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
+            for (int mapping = 0; mapping < 2; mapping++) {
+                p.schedule = (enum dl_schedule)schedule;
+                p.virtual_stages = v > 1 ? v : 0;
+                p.mapping = (enum dl_mapping)mapping;
+                predict_one(s, p, best);
+            }
+        }
+    }
+}
+
+/* Every micro-batch, sharding and recomputation of one arrangement of ranks. */
+static void each_micro_batch(const struct scene *s, struct dl_plan p, struct best *best) {
+    const int64_t batch = (int64_t)p.global_batch_samples;
+    const bool shards = s->f.framework.shards && p.dp * p.sp * p.ep > 1;
+    if (batch % (p.dp * p.ep) != 0) return;
+    for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++)
+        for (int seq = 0; seq < 2; seq++)
+            for (int shard = 0; shard < (shards ? 4 : 1); shard++)
+                for (int r = 0; r < 3; r++) {
+                    p.micro_batch_samples = (double)b;
+                    p.sequence_parallel = seq;
+                    p.shard = shard;
+                    p.recompute = (enum dl_recompute)r;
+                    each_pipeline(s, p, best);
+                }
+}
+
 /* All plans by plain loops over everything, most of them impossible and refused. */
 static void brute_force(const struct scene *s, struct best *best) {
     memset(best, 0, sizeof *best);
     struct dl_plan p = s->request.fixed;
-    const int64_t devices = s->request.nodes[0] * 4, batch = (int64_t)p.global_batch_samples;
+    const int64_t devices = s->request.nodes[0] * 4, experts = has_experts(s) ? 4 : 1;
     p.nodes = s->request.nodes[0];
     p.recompute_open = false;
-    const int64_t experts = has_experts(s) ? 4 : 1;
     for (p.ep = 1; p.ep <= experts; p.ep *= 2)
         for (p.tp = 1; p.tp <= devices; p.tp++)
             for (p.sp = 1; p.tp * p.sp <= devices; p.sp++)
@@ -130,29 +167,7 @@ static void brute_force(const struct scene *s, struct best *best) {
                     if (devices % (p.tp * p.sp * p.pp * p.ep) != 0) continue;
                     p.dp = devices / (p.tp * p.sp * p.pp * p.ep);
                     p.strategy = dl_strategy_find(p.ep > 1 ? "expert" : "3d");
-                    if (batch % (p.dp * p.ep) != 0) continue;
-                    for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++)
-                        for (int seq = 0; seq < 2; seq++)
-                            for (int shard = 0; shard < 4; shard++)
-                                for (int r = 0; r < 3; r++)
-                                    for (int schedule = 0; schedule < DL_ASYNC; schedule++)
-                                        for (int64_t v = 1; v <= 6; v++)
-                                            for (int mapping = 0; mapping < 2; mapping++) {
-                                                if ((schedule == DL_INTERLEAVED) != (v > 1))
-                                                    continue;
-                                                if (shard > 0 && (!s->f.framework.shards ||
-                                                                  p.dp * p.sp * p.ep == 1))
-                                                    continue;
-                                                if (p.pp == 1 && schedule != DL_1F1B) continue;
-                                                p.micro_batch_samples = (double)b;
-                                                p.sequence_parallel = seq;
-                                                p.shard = shard;
-                                                p.recompute = (enum dl_recompute)r;
-                                                p.schedule = (enum dl_schedule)schedule;
-                                                p.virtual_stages = v > 1 ? v : 0;
-                                                p.mapping = (enum dl_mapping)mapping;
-                                                predict_one(s, p, best);
-                                            }
+                    each_micro_batch(s, p, best);
                 }
 }
 
@@ -228,16 +243,7 @@ static void random_network(struct scene *s) {
     fixed.devices_per_node = 4;
     fixed.batch_per_device_samples = 0;
     fixed.global_batch_samples = (double)pick(batches, 5);
-    s->request = (struct dl_search_request){.system = &s->f.system,
-                                            .workload = &s->workload,
-                                            .framework = f,
-                                            .fixed = fixed,
-                                            .any_schedule = true,
-                                            .any_shard = true,
-                                            .any_mapping = true,
-                                            .any_sequence_parallel = true,
-                                            .node_count = 1,
-                                            .keep = 1};
+    s->request = everything_around(s, fixed);
     s->request.nodes[0] = random_unit() < 0.5 ? 1 : 2;
     s->request.objective = random_unit() < 0.7 ? DL_BY_TIME : DL_BY_MEMORY;
 }
@@ -248,13 +254,33 @@ static void try_network_plan(const struct scene *s, struct dl_plan plan, struct 
         predict_one(s, plan, best);
 }
 
+/* Every micro-batch, schedule and number of virtual stages of one arrangement of ranks. */
+static void each_network_schedule(const struct scene *s, struct dl_plan p, struct best *best) {
+    const int64_t batch = (int64_t)s->request.fixed.global_batch_samples;
+    const bool data = p.strategy->axes == DL_AXIS_DP,
+               steps = data || (p.strategy->axes & DL_AXIS_PP) != 0;
+    if (batch % p.dp != 0) return;
+    for (int64_t b = steps && !data ? 1 : 0; b <= (steps ? batch / p.dp : 0); b++) {
+        if (b > 0 && batch / p.dp % b != 0) continue;
+        for (int schedule = 0; schedule < DL_ASYNC; schedule++) {
+            if (p.pp == 1 && schedule != DL_1F1B) continue;
+            for (int64_t v = 1; v <= 4; v++) {
+                if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
+                p.micro_batch_samples = (double)b;
+                p.schedule = (enum dl_schedule)schedule;
+                p.virtual_stages = v > 1 ? v : 0;
+                try_network_plan(s, p, best);
+            }
+        }
+    }
+}
+
 static void brute_force_network(const struct scene *s, struct best *best) {
     static const char *const names[] = {
         "data",        "spatial",      "filter",        "channel", "pipeline", "data+spatial",
         "data+filter", "data+channel", "data+pipeline", "zero1",   "zero2",    "zero3"};
     memset(best, 0, sizeof *best);
-    const int64_t devices = s->request.nodes[0] * 4,
-                  batch = (int64_t)s->request.fixed.global_batch_samples;
+    const int64_t devices = s->request.nodes[0] * 4;
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         struct dl_plan p = s->request.fixed;
         p.strategy = dl_strategy_find(names[n]);
@@ -265,22 +291,7 @@ static void brute_force_network(const struct scene *s, struct best *best) {
             for (p.sp = 1; p.sp <= devices; p.sp++)
                 for (p.pp = 1; p.pp <= devices; p.pp++)
                     for (p.dp = 1; p.dp <= devices; p.dp++) {
-                        if (p.tp * p.sp * p.pp * p.dp != devices || batch % p.dp != 0) continue;
-                        const bool steps =
-                            p.strategy->axes == DL_AXIS_DP || (p.strategy->axes & DL_AXIS_PP) != 0;
-                        for (int64_t b = 0; b <= (steps ? batch / p.dp : 0); b++)
-                            for (int schedule = 0; schedule < DL_ASYNC; schedule++)
-                                for (int64_t v = 1; v <= 4; v++) {
-                                    if (b > 0 && batch / p.dp % b != 0) continue;
-                                    if (b == 0 && steps && p.strategy->axes != DL_AXIS_DP) continue;
-                                    if ((schedule == DL_INTERLEAVED) != (v > 1) ||
-                                        (p.pp == 1 && schedule != DL_1F1B))
-                                        continue;
-                                    p.micro_batch_samples = (double)b;
-                                    p.schedule = (enum dl_schedule)schedule;
-                                    p.virtual_stages = v > 1 ? v : 0;
-                                    try_network_plan(s, p, best);
-                                }
+                        if (p.tp * p.sp * p.pp * p.dp == devices) each_network_schedule(s, p, best);
                     }
     }
 }

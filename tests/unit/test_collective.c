@@ -385,69 +385,109 @@ static double model_s(struct dl_system *system, struct dl_collective_request r, 
     return t.time_s;
 }
 
+/* A system whose all-reduce was measured on 4 nodes, at 1 KiB and 1 MiB, and once on 16. */
+struct measured_system {
+    struct dl_system system;
+    struct dl_coll_sample samples[2], more[1];
+    struct dl_coll_measured measured[2];
+    struct dl_collective_request request; /* 4 nodes */
+    double small, large;                  /* measured / model at 1 KiB and 1 MiB */
+};
+
+static void make_measured(struct measured_system *m) {
+    *m = (struct measured_system){
+        .system = fake_system(),
+        .samples = {{1024, 10e-6, 9e-6, 11e-6}, {1048576, 160e-6, 159e-6, 161e-6}},
+        .more = {{1048576, 640e-6, NAN, NAN}},
+        .request = {.op = DL_COLL_ALL_REDUCE,
+                    .library = DL_LIB_MPI,
+                    .nodes = 4,
+                    .ranks_per_node = 1,
+                    .flows_per_adapter = 1}};
+    m->measured[0] = (struct dl_coll_measured){.library = "mpi",
+                                               .operation = "all_reduce",
+                                               .nodes = 4,
+                                               .ranks = 4,
+                                               .samples = m->samples,
+                                               .sample_count = 2};
+    m->measured[1] = (struct dl_coll_measured){.library = "mpi",
+                                               .operation = "all_reduce",
+                                               .nodes = 16,
+                                               .ranks = 16,
+                                               .samples = m->more,
+                                               .sample_count = 1};
+    m->system.collectives = m->measured, m->system.collective_count = 1;
+    m->small = 10e-6 / model_s(&m->system, m->request, 1024, 4);
+    m->large = 160e-6 / model_s(&m->system, m->request, 1048576, 4);
+}
+
+static struct dl_collective_time measured_time(struct measured_system *m, double bytes) {
+    struct dl_collective_time t;
+    m->request.bytes = bytes;
+    assert_int_equal(dl_collective_time(&m->system, &m->request, &t, NULL), DL_OK);
+    return t;
+}
+
 /* Measured / model is 10 us / model(1 KiB), recursive doubling, and 160 us / model(1 MiB),
  * Rabenseifner. 4 bytes have the first ratio, 256 KiB, 512 KiB and 2 MiB the second; 32 KiB, 32
- * times from the next sample of its algorithm, lies half way in log bytes: the root of both. 8
- * nodes: the ratio of 4 nodes; 6 nodes between 4 and 8. */
+ * times from the next sample of its algorithm, lies half way in log bytes: the root of both. */
 static void samples_come_first(void **state) {
     (void)state;
-    struct dl_system system = fake_system();
-    struct dl_coll_sample samples[] = {{1024, 10e-6, 9e-6, 11e-6},
-                                       {1048576, 160e-6, 159e-6, 161e-6}},
-                          more[] = {{1048576, 640e-6, NAN, NAN}};
-    struct dl_coll_measured measured[] = {{.library = "mpi",
-                                           .operation = "all_reduce",
-                                           .nodes = 4,
-                                           .ranks = 4,
-                                           .samples = samples,
-                                           .sample_count = 2},
-                                          {.library = "mpi",
-                                           .operation = "all_reduce",
-                                           .nodes = 16,
-                                           .ranks = 16,
-                                           .samples = more,
-                                           .sample_count = 1}};
-    system.collectives = measured, system.collective_count = 1;
-    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
-                                      .library = DL_LIB_MPI,
-                                      .nodes = 4,
-                                      .ranks_per_node = 1,
-                                      .flows_per_adapter = 1};
-    const double small = 10e-6 / model_s(&system, r, 1024, 4),
-                 large = 160e-6 / model_s(&system, r, 1048576, 4);
+    struct measured_system m;
+    make_measured(&m);
     const struct {
         double bytes, ratio;
         bool extrapolated;
-    } cases[] = {
-        {1024, small, false},   {4, small, false},       {32768, sqrt(small * large), false},
-        {262144, large, false}, {1048576, large, false}, {2097152, large, true}};
-    struct dl_collective_time t;
+    } cases[] = {{1024, m.small, false},
+                 {4, m.small, false},
+                 {32768, sqrt(m.small * m.large), false},
+                 {262144, m.large, false},
+                 {1048576, m.large, false},
+                 {2097152, m.large, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        r.bytes = cases[i].bytes;
-        assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-        check_close(t.time_s, cases[i].ratio * model_s(&system, r, cases[i].bytes, 4), 1e-12);
+        const struct dl_collective_time t = measured_time(&m, cases[i].bytes);
+        check_close(t.time_s, cases[i].ratio * model_s(&m.system, m.request, cases[i].bytes, 4),
+                    1e-12);
         assert_string_equal(t.origin, "measured");
         assert_int_equal(t.extrapolated, cases[i].extrapolated);
     }
-    r.bytes = 1048576, r.nodes = 8;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+}
+
+/* 8 nodes take the ratio of 4, or lie half way between 4 and 16 in log ranks. */
+static void other_numbers_of_nodes_are_scaled(void **state) {
+    (void)state;
+    struct measured_system m;
+    make_measured(&m);
+    m.request.nodes = 8;
+    struct dl_collective_time t = measured_time(&m, 1048576);
     assert_string_equal(t.formula, "F-COLL-SCALED");
-    check_close(t.time_s, large * model_s(&system, r, 1048576, 8), 1e-12);
-    system.collective_count = 2; /* 8 lies half way between 4 and 16 in log ranks */
-    const double largest = 640e-6 / model_s(&system, r, 1048576, 16);
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
-    check_close(t.time_s, sqrt(large * largest) * model_s(&system, r, 1048576, 8), 1e-12);
-    /* beyond the samples the fit, where there is one */
+    check_close(t.time_s, m.large * model_s(&m.system, m.request, 1048576, 8), 1e-12);
+    m.system.collective_count = 2;
+    const double largest = 640e-6 / model_s(&m.system, m.request, 1048576, 16);
+    t = measured_time(&m, 1048576);
+    check_close(t.time_s, sqrt(m.large * largest) * model_s(&m.system, m.request, 1048576, 8),
+                1e-12);
+}
+
+static void fits_extend_the_samples(void **state) {
+    (void)state;
+    struct measured_system m;
+    make_measured(&m);
     struct dl_piece piece = {1e9, 100e-6, 1e-10};
-    measured[0].pieces = &piece, measured[0].piece_count = 1, r.nodes = 4, r.bytes = 1e8;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+    m.measured[0].pieces = &piece, m.measured[0].piece_count = 1, m.system.collective_count = 2;
+    const struct dl_collective_time t = measured_time(&m, 1e8);
     check_close(t.time_s, 100e-6 + 1e-2, 1e-12);
     assert_string_equal(t.origin, "fitted");
-    /* no model without a link: the times themselves, on a cubic in log-log that two samples make a
-     * line */
-    measured[0].piece_count = 0, system.collective_count = 1, system.has_inter = false,
-    r.bytes = 32768;
-    assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+}
+
+/* No model without a link: the times themselves, on a cubic in log-log that two samples make a
+ * line. */
+static void samples_need_no_link(void **state) {
+    (void)state;
+    struct measured_system m;
+    make_measured(&m);
+    m.system.has_inter = false;
+    const struct dl_collective_time t = measured_time(&m, 32768);
     check_close(t.time_s, 40e-6, 1e-9);
     assert_string_equal(t.algorithm, "as measured");
 }
@@ -463,6 +503,9 @@ int main(void) {
                                        cmocka_unit_test(groups_of_a_job_by_hand),
                                        cmocka_unit_test(one_rank_is_free_and_faults_are_named),
                                        cmocka_unit_test(samples_come_first),
+                                       cmocka_unit_test(other_numbers_of_nodes_are_scaled),
+                                       cmocka_unit_test(fits_extend_the_samples),
+                                       cmocka_unit_test(samples_need_no_link),
                                        cmocka_unit_test(device_buffers_cost_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

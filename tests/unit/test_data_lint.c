@@ -93,9 +93,7 @@ static void fail_loading(const struct shipped *shipped) {
     fail_msg("%s", text);
 }
 
-/* --- sources
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- sources --- */
 
 static bool in_bibliography(const struct shipped *shipped, const char *key, size_t length) {
     char line[128];
@@ -277,9 +275,7 @@ static void frameworks_and_workloads(void **state) {
     }
 }
 
-/* --- measurements
- * ------------------------------------------------------------------------------------------------
- */
+/* --- measurements --- */
 
 /* Calls `each` for every row of every .csv of a folder; returns the number of rows. */
 static int each_row(struct shipped *s, const char *folder,

@@ -9,20 +9,9 @@
 #include "calibrate/fits/fit_kernel.h"
 #include "model/hardware/kernel_match.h"
 #include "tests/check.h"
+#include "tests/plain_device.h"
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}};
-
-static struct dl_device plain_device(void) {
-    return (struct dl_device){.name = "plain",
-                              .kind = DL_DEVICE_GPU,
-                              .memory_bandwidth_bytes_per_s = 500e9,
-                              .memory_efficiency = 0.8,
-                              .l2_bytes = NAN,
-                              .unit_count = 64,
-                              .kernel_latency_s = 8e-6,
-                              .rates = RATES,
-                              .rate_count = 1};
-}
 
 /* Made-up truth: 9 us + flop / 8.5e12 (1 + 40/k). */
 static double true_time(const struct dl_kernel *gemm) {
@@ -46,7 +35,7 @@ static size_t made_up(struct dl_kernel_sample *samples, size_t n) {
 static void recovers_what_it_was_given(void **state) {
     (void)state;
     struct dl_kernel_sample samples[80];
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 1, 8e-6);
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
     struct dl_fit_quality quality;
@@ -77,7 +66,7 @@ static void recovers_what_it_was_given(void **state) {
 static void few_samples_are_enough(void **state) {
     (void)state;
     struct dl_kernel_sample samples[6];
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 1, 8e-6);
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
     struct dl_fit_quality quality;
@@ -109,7 +98,7 @@ static void few_samples_are_enough(void **state) {
 static void streams_without_datasheet(void **state) {
     (void)state;
     /* A host whose bandwidth is not known: 2 us + bytes / 12e9. */
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 1, 8e-6);
     device.memory_bandwidth_bytes_per_s = NAN;
     device.kernel_latency_s = NAN;
     struct dl_kernel_sample samples[8];

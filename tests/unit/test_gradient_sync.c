@@ -1,4 +1,5 @@
-/* What each behaviour sends, against cases worked by hand from frameworks.md. */
+/* What each behaviour sends (F-FW-*), against cases worked by hand from the sources that
+ * data/frameworks/ cites. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

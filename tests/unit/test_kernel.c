@@ -10,6 +10,7 @@
 #include "model/hardware/kernel_model.h"
 #include "model/hardware/kernel_model_math.h"
 #include "tests/check.h"
+#include "tests/plain_device.h"
 
 static const double ONES[DL_DIMS] = {1, 1, 1}, ZEROS[DL_DIMS] = {0, 0, 0};
 
@@ -22,18 +23,6 @@ static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels
 }
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}, {DL_FP16, 1, 80e12, NULL}};
-
-static struct dl_device plain_device(void) {
-    return (struct dl_device){.name = "plain",
-                              .kind = DL_DEVICE_GPU,
-                              .memory_bandwidth_bytes_per_s = 500e9,
-                              .memory_efficiency = 0.8,
-                              .l2_bytes = NAN,
-                              .unit_count = 64,
-                              .kernel_latency_s = 5e-6,
-                              .rates = RATES,
-                              .rate_count = 2};
-}
 
 static struct dl_kernel_model plain_model(enum dl_op op, enum dl_precision precision) {
     return (struct dl_kernel_model){.op = (int)op,
@@ -357,7 +346,7 @@ static void fast_arithmetic(void **state) {
 
 static void streams(void **state) {
     (void)state;
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 1e6, 50e6, 50e6);
     struct dl_kernel_time time;
     dl_kernel_time(&device, DL_FP32, &stream, &time);
@@ -398,7 +387,7 @@ static void streams(void **state) {
 
 static void without_model(void **state) {
     (void)state;
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8192, 8192, 8192, 1);
     struct dl_kernel_time time;
     dl_kernel_time(&device, DL_FP32, &gemm, &time);
@@ -414,7 +403,7 @@ static void without_model(void **state) {
 
 static void depthwise(void **state) {
     (void)state;
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel conv = conv_of(DL_FORWARD, 32, 256, 256, 256, 28, 3, 1);
     struct dl_kernel_time time;
     dl_kernel_time(&device, DL_FP32, &conv, &time);
@@ -427,7 +416,7 @@ static void depthwise(void **state) {
 static void borrowed(void **state) {
     (void)state;
     struct dl_kernel_model models[] = {plain_model(DL_OP_GEMM, DL_FP32)};
-    struct dl_device owner = plain_device(), device = plain_device();
+    struct dl_device owner = plain_device(RATES, 2, 5e-6), device = plain_device(RATES, 2, 5e-6);
     struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL}};
     owner.name = "owner";
     owner.kernel_models = models;
@@ -457,7 +446,7 @@ static void borrowed(void **state) {
 
 static void empty_kernels(void **state) {
     (void)state;
-    struct dl_device device = plain_device();
+    struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel nothing[] = {dl_kernel_gemm(DL_FORWARD, 0, 0, 0, 0),
                                   dl_kernel_stream(DL_FORWARD, 0, 0, 0),
                                   conv_of(DL_FORWARD, 0, 0, 0, 0, 0, 0, 0)};

@@ -47,8 +47,8 @@ static void numbers_follow_from_the_samples(void **state) {
                 fmax(best_rate(&journal, "gemm"), best_rate(&journal, "matmul")), 1e-15);
     check_close(p.profile.memory_bandwidth_bytes_per_s, best_rate(&journal, "stream"), 1e-15);
     check_close(p.storage.write_bytes_per_s, best_rate(&journal, "write"), 1e-15);
-    assert_int_equal(p.profile.kernel_model_count,
-                     4); /* products, and three passes of convolution */
+    /* GEMM, and three passes of convolution */
+    assert_int_equal(p.profile.kernel_model_count, 4);
     assert_int_equal(p.profile.unit_count, 2);
     assert_true(p.has_intra && p.has_inter && p.inter.assumed && !p.intra.assumed);
     assert_int_equal(p.collective_count, 1);

@@ -76,7 +76,8 @@ static int terms_named(const struct dl_prediction *p, const char *text) {
 
 /* MLSL between layers that are all split over 4 sockets: forward every output is gathered, backward
  * the partial sums of all but the last split layer's are reduced and scattered (cases 1 and 3); no
- * exchange of gradients, as there is one replica. Bytes of 32 samples of 4 bytes: (A + B + C + FC)
+ * gradient synchronization, as there is one replica. Bytes of 32 samples of 4 bytes: (A + B + C +
+ * FC)
  * + (A + B + C). */
 static void mlsl_activations(void **state) {
     (void)state;
@@ -148,7 +149,7 @@ static void leader_hands_out(void **state) {
     dl_arena_free(&b.f.arena);
 }
 
-/* Section 18, 2: one part sends nothing inside a replica. */
+/* One part sends nothing inside a replica. */
 static void one_part_is_silent(void **state) {
     (void)state;
     static const enum dl_split_kind kinds[] = {DL_SPLIT_FILTER, DL_SPLIT_CHANNEL, DL_SPLIT_SPATIAL};
@@ -163,8 +164,7 @@ static void one_part_is_silent(void **state) {
     }
 }
 
-/* Section 18, 4: a ring's all-reduce is its reduce-scatter and its all-gather of the same bytes. 8
- * ranks, 8 MB. */
+/* A ring's all-reduce takes as long as its reduce-scatter and its all-gather of the same 8 MB. */
 static void ring_is_its_halves(void **state) {
     (void)state;
     struct bench b;
@@ -188,7 +188,7 @@ static void ring_is_its_halves(void **state) {
     dl_arena_free(&b.f.arena);
 }
 
-/* Section 18, 9: the table of section 13. */
+/* F-STRAGGLER: the expected maximum of 2, 4, ... 1024 standard normal numbers. */
 static void largest_of_many(void **state) {
     (void)state;
     static const double table[] = {0.5642, 1.0294, 1.4236, 1.7660, 2.0697,

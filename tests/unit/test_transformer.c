@@ -185,7 +185,7 @@ static void volumes_of_tensor(void **state) {
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &sequence, &err), DL_OK);
     s = split(4, 2, 1, 1);
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &context, &err), DL_OK);
-    check_close(plain.exchange_bytes, message, 0);
+    check_close(plain.collective_bytes, message, 0);
     check_close(plain.forward[DL_TRANSFORMER_BODY].comm_bytes +
                     plain.backward[DL_TRANSFORMER_BODY][0].comm_bytes,
                 4 * 2 * 0.75 * message, 1e-12);
@@ -194,7 +194,7 @@ static void volumes_of_tensor(void **state) {
                 4 * 2 * 0.75 * message, 1e-12);
     check_close(plain.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].comm_bytes,
                 4 * 2 * 0.75 * message, 1e-12);
-    check_close(context.exchange_bytes, message / 2, 0);
+    check_close(context.collective_bytes, message / 2, 0);
     dl_arena_free(&g.f.arena);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "calibrate/probes/common/load_average.h"
 #include "model/base/json.h"
 #include "model/base/stats.h"
 
@@ -189,22 +190,13 @@ static void print_precision(struct dl_json_writer *w, const char *shape) {
     dl_jw_string(w, "precision", text);
 }
 
-static double load_average(void) {
-    FILE *file = fopen("/proc/loadavg", "r");
-    double load = NAN;
-    if (file == NULL) return NAN;
-    if (fscanf(file, "%lf", &load) != 1) load = NAN;
-    fclose(file);
-    return load;
-}
-
 static void print_sample(const struct dl_probe *probe, const struct dl_point *point,
                          const char *implementation, struct series *s) {
     struct dl_arena arena = {0};
     struct dl_json_writer w;
     const size_t outliers = dl_outliers(s->times, s->count, s->outlier, s->sorted);
     const double drift = s->settled ? NAN : dl_drift_frac(s->times, s->count, s->sorted),
-                 load = load_average();
+                 load = dl_load_average();
     dl_jw_init(&w, &arena, true);
     dl_jw_object(&w, NULL);
     dl_jw_object(&w, "sample");
