@@ -49,7 +49,6 @@ for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/RE
         esac
         first=${path%%/*}
         case $path in
-        build/*) continue ;; # made by make
         ./* | ../*) ;;
         build/*) continue ;; # a run makes it
         */*) [ -e "$first" ] || [ -e "$folder/$first" ] || continue ;; # a path of another project
