@@ -1,7 +1,6 @@
-/* replica.c - costs, timeline, input and memory of one replica and its
- * gradient synchronization. Each part of the
- * iteration is measured on the simulated timeline: exposed communication is the difference between
- * the iteration with and without all communication.
+/* replica.c - costs, timeline, input and memory of one replica and its gradient synchronization.
+ * Each part of the iteration is measured on the simulated timeline: exposed communication is the
+ * difference between the iteration with and without all communication.
  */
 #include "model/predict/replica.h"
 

@@ -9,7 +9,7 @@
 enum { DL_MAX_LIMITS = 24 };
 
 struct dl_limit_active {
-    const char *name, *category; /* "gradient exchange", "communication" */
+    const char *name, *category; /* of the limit; its kind, e.g. "communication" */
     const char *detail;
     double cost_s, cost_bytes; /* NAN: not this kind */
 };

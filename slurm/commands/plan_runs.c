@@ -12,9 +12,6 @@
 
 enum { MOST_RUNS = 4096, MOST_NODES = 128, MOST_NAMES = 64 };
 
-static const char *const precisions[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
-static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
-
 /* Values common to all runs. */
 struct wanted {
     struct dl_run_record run;
@@ -42,10 +39,9 @@ static enum dl_code split(struct dl_arena *arena, const char *option, const char
 }
 
 /* A workload with options contains commas ("gpt:layers=2,hidden=64"): it is one name. */
-static enum dl_code read_names(struct dl_arena *arena, const struct dl_options *options,
+static enum dl_code read_names(struct dl_arena *arena, const struct dl_slurm_choice *choice,
                                struct wanted *w, struct dl_err *err) {
-    const char *framework = dl_option_text(options, "framework"),
-               *workload = dl_option_text(options, "workload");
+    const char *framework = choice->frameworks, *workload = choice->workloads;
     if (framework == NULL)
         return dl_fail(err, DL_ERR_USAGE,
                        "missing --framework NAME; 'dlmodel list frameworks' prints the names");
@@ -58,23 +54,10 @@ static enum dl_code read_names(struct dl_arena *arena, const struct dl_options *
     return DL_OK;
 }
 
-static enum dl_code read_counts(const struct dl_options *o, const struct dl_site *site,
-                                struct wanted *w, struct dl_err *err) {
-    struct dl_run_record *run = &w->run;
-    run->devices_per_node = run->profile ? 1 : site->devices_per_node;
-    run->steps = run->profile ? 5 : 50;
-    run->warmup_steps = run->profile ? 3 : 10;
-    run->tp = run->pp = run->dp = DL_ABSENT;
-    w->repeats = 1;
-    w->batch = w->global_batch = DL_ABSENT;
-    DL_TRY(dl_option_integer(o, "devices-per-node", 1, 1024, &run->devices_per_node, err));
-    DL_TRY(dl_option_integer(o, "steps", 1, 1000000, &run->steps, err));
-    DL_TRY(dl_option_integer(o, "warmup", 0, 1000000, &run->warmup_steps, err));
-    DL_TRY(dl_option_integer(o, "repeat", 1, 1000, &w->repeats, err));
-    DL_TRY(dl_option_integer(o, "batch-per-device", 1, 1000000000, &w->batch, err));
-    DL_TRY(dl_option_integer(o, "global-batch", 1, 1000000000, &w->global_batch, err));
-    DL_TRY(dl_option_integer(o, "tp", 1, 1000000, &run->tp, err));
-    DL_TRY(dl_option_integer(o, "pp", 1, 1000000, &run->pp, err));
+static enum dl_code read_counts(const struct dl_slurm_choice *choice, struct wanted *w,
+                                struct dl_err *err) {
+    const struct dl_run_record *run = &w->run;
+    const struct dl_site *site = &choice->site;
     if (w->batch != DL_ABSENT && w->global_batch != DL_ABSENT) {
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
     }
@@ -83,8 +66,8 @@ static enum dl_code read_counts(const struct dl_options *o, const struct dl_site
                        "--devices-per-node: a node of site '%.60s' has %" PRId64 ", got %" PRId64,
                        site->name, site->devices_per_node, run->devices_per_node);
     }
-    const char *nodes = dl_option_text(o, "nodes");
-    DL_TRY(dl_list_parse(nodes != NULL ? nodes : "1", w->nodes, MOST_NODES, &w->node_count, err));
+    DL_TRY(dl_list_parse(choice->nodes != NULL ? choice->nodes : "1", w->nodes, MOST_NODES,
+                         &w->node_count, err));
     if (run->profile && run->devices_per_node != 1) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--profile measures the layers of one device, or with --nodes above 1 the "
@@ -94,20 +77,17 @@ static enum dl_code read_counts(const struct dl_options *o, const struct dl_site
 }
 
 static enum dl_code read_wanted(struct dl_context *context, const struct dl_options *o,
-                                const struct dl_site *site, struct wanted *w, struct dl_err *err) {
-    int precision = 0, optimizer = 0;
-    *w = (struct wanted){.name = dl_option_text(o, "name")};
-    DL_TRY(read_names(context->arena, o, w, err));
-    DL_TRY(dl_option_choice(o, "precision", precisions, &precision, err));
-    DL_TRY(dl_option_choice(o, "optimizer", optimizers, &optimizer, err));
-    w->run.profile = dl_option_given(o, "profile");
-    w->run.precision = precisions[precision];
-    w->run.optimizer = optimizers[optimizer];
-    w->run.input = dl_option_text(o, "input");
-    w->run.dataset = dl_option_text(o, "dataset");
-    w->run.site = site->name;
-    w->run.system = site->system;
+                                const struct dl_slurm_choice *choice, struct wanted *w,
+                                struct dl_err *err) {
+    *w = (struct wanted){.run = choice->run,
+                         .name = choice->name,
+                         .repeats = choice->repeats,
+                         .batch = choice->batch_per_device,
+                         .global_batch = choice->global_batch};
+    w->run.site = choice->site.name;
+    w->run.system = choice->site.system;
     w->run.dlmodel = dl_version_text;
+    DL_TRY(read_names(context->arena, choice, w, err));
     if (o->positional_count > 1) {
         w->run.command =
             dl_arena_alloc(context->arena, (size_t)o->positional_count, sizeof *w->run.command);
@@ -115,7 +95,7 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
         for (int i = 1; i < o->positional_count; i++)
             w->run.command[w->run.command_count++] = o->positional[i];
     }
-    return read_counts(o, site, w, err);
+    return read_counts(choice, w, err);
 }
 
 /* 32 images or 8 sequences on a GPU, a quarter on a CPU, as in predict. */
@@ -236,27 +216,27 @@ static enum dl_code absolute(struct dl_arena *arena, const char *path, const cha
     return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
-static enum dl_code adapt_site(struct dl_context *context, const struct dl_options *o,
-                               struct dl_slurm_plan *plan, struct dl_err *err) {
+/* A profile takes one device and few steps. */
+static enum dl_code read_choice(struct dl_context *context, const struct dl_options *o,
+                                struct dl_slurm_choice *out, struct dl_err *err) {
     const struct dl_site *site = NULL;
+    const bool profile = dl_option_given(o, "profile");
     DL_TRY(dl_site_load(context, dl_option_text(o, "site"), &site, err));
-    struct dl_site *own = dl_arena_alloc(context->arena, 1, sizeof *own);
-    if (own == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *own = *site;
-    const struct {
-        const char *name;
-        const char **field;
-    } words[] = {
-        {"partition", &own->partition},   {"account", &own->account},         {"qos", &own->qos},
-        {"constraint", &own->constraint}, {"reservation", &own->reservation},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (dl_option_given(o, words[i].name)) *words[i].field = dl_option_text(o, words[i].name);
-    }
-    plan->time_limit_s = own->time_limit_s;
-    DL_TRY(dl_option_number(o, "time", DL_UNIT_S, 60, 1e7, &plan->time_limit_s, err));
-    plan->site = own;
-    return DL_OK;
+    *out =
+        (struct dl_slurm_choice){.site = *site,
+                                 .time_limit_s = site->time_limit_s,
+                                 .repeats = 1,
+                                 .batch_per_device = DL_ABSENT,
+                                 .global_batch = DL_ABSENT,
+                                 .run = {.devices_per_node = profile ? 1 : site->devices_per_node,
+                                         .steps = profile ? 5 : 50,
+                                         .warmup_steps = profile ? 3 : 10,
+                                         .precision = "fp32",
+                                         .optimizer = "sgd",
+                                         .tp = DL_ABSENT,
+                                         .pp = DL_ABSENT,
+                                         .dp = DL_ABSENT}};
+    return dl_slurm_bind(o, out, err);
 }
 
 /* A job would wait in the queue to find that its program is missing. */
@@ -276,8 +256,12 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
                                 struct dl_slurm_plan *plan, struct dl_err *err) {
     static struct wanted w; /* too large for the stack; a process runs one command */
     *plan = (struct dl_slurm_plan){.count = 0};
-    DL_TRY(adapt_site(context, o, plan, err));
-    DL_TRY(read_wanted(context, o, plan->site, &w, err));
+    struct dl_slurm_choice *choice = dl_arena_alloc(context->arena, 1, sizeof *choice);
+    if (choice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(read_choice(context, o, choice, err));
+    plan->site = &choice->site;
+    plan->time_limit_s = choice->time_limit_s;
+    DL_TRY(read_wanted(context, o, choice, &w, err));
     DL_TRY(dl_site_programs(context, &plan->programs, err));
     DL_TRY(absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
     plan->runs = dl_arena_alloc(context->arena, MOST_RUNS, sizeof *plan->runs);

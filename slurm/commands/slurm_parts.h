@@ -13,6 +13,19 @@ typedef enum dl_code dl_slurm_action(struct dl_context *context, const struct dl
 dl_slurm_action dl_slurm_script, dl_slurm_submit, dl_slurm_status, dl_slurm_collect,
     dl_slurm_cancel;
 
+/* What the options of script and submit say: members that are lists stay texts here. */
+struct dl_slurm_choice {
+    const char *frameworks, *workloads, *nodes; /* NULL: not given */
+    const char *name;
+    struct dl_run_record run; /* what all runs have in common */
+    int64_t repeats, batch_per_device, global_batch;
+    struct dl_site site; /* with the job's own partition, account, ... */
+    double time_limit_s;
+};
+/* Stores the options that were given; the others keep what *out holds. */
+enum dl_code dl_slurm_bind(const struct dl_options *options, struct dl_slurm_choice *out,
+                           struct dl_err *err);
+
 /* The runs requested by the options of script and submit: frameworks x workloads x node counts x
  * repeats. Their ids are not unique yet. */
 struct dl_slurm_plan {
