@@ -141,7 +141,7 @@ struct dl_kernel_model_set {
 extern const struct dl_schema dl_kernel_model_schema;
 extern const struct dl_schema dl_kernel_model_set_schema; /* "dlmodel-kernel-models" */
 
-/* What a model sees of a kernel. */
+/* The properties of a kernel that a model uses. */
 struct dl_kernel_model_shape {
     enum dl_op op;
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;

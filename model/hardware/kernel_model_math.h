@@ -1,7 +1,6 @@
-/* kernel_model_math.h - arithmetic of kernel times, which are asked for a thousand times a
- * prediction: a few operations inline instead of calls of the C library. The same bits on every
- * machine (no fused multiply-add, no instructions beyond the compiler's usual).
- */
+/* kernel_model_math.h - arithmetic of kernel times, which a prediction evaluates a thousand
+ * times: a few operations inline instead of calls of the C library. The same bits on every
+ * machine (no fused multiply-add, no instructions beyond the compiler's usual). */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MODEL_MATH_H
 #define DL_MODEL_HARDWARE_KERNEL_MODEL_MATH_H
 

@@ -54,7 +54,7 @@ struct dl_link {
     int piece_count;
     struct dl_map_entry *sources;
     int source_count;
-    const char *comment; /* free text: how sources that disagree were weighed */
+    const char *comment; /* free text: how conflicting sources were weighed */
 
     /* Derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
     int ring_channels[DL_LINK_DEVICES + 1]; /* link-disjoint rings, each direction counted once */

@@ -24,8 +24,7 @@ static enum dl_bottleneck compute_cause(const struct dl_evidence *e) {
     return by_limit[most];
 }
 
-/* Which cause carries the exposed communication: the link that most of the messages' time waits
- * for. */
+/* The cause of the exposed communication: the link that limits most of the messages' time. */
 static enum dl_bottleneck comm_cause(const struct dl_evidence *e) {
     if (e->latency_s > e->intra_s + e->inter_s + e->server_s) return DL_BOUND_LATENCY;
     if (e->server_s > 0) return DL_BOUND_PS;
@@ -97,22 +96,22 @@ static void warn_of_evidence(const struct dl_diagnosis *d, struct dl_prediction 
     if (plan->nodes > 1 && system->has_inter && system->inter.assumed) {
         warn(p,
              dl_arena_printf(d->arena,
-                             "links.inter of %s is assumed, not measured; give yours with --set "
-                             "links.inter.bandwidth=...",
+                             "links.inter of %s is assumed, not measured; set the real bandwidth "
+                             "with --set links.inter.bandwidth=...",
                              system->name),
              true);
     }
     if (d->messages_extrapolated)
-        warn(p, "messages lie outside what the links were measured for", true);
+        warn(p, "message sizes lie outside the measured range of the links", true);
     if (d->unknown_memory != NULL) {
         warn(p,
-             dl_arena_printf(d->arena, "memory leaves out what %s does not give: %s",
+             dl_arena_printf(d->arena, "memory excludes what the file of %s does not state: %s",
                              system->device->name, d->unknown_memory),
              false);
     }
 }
 
-/* More devices than there are, or than the cores of their host carry. */
+/* More devices than the system has, or than the cores of their host can run. */
 static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_system *system = d->system;
     const struct dl_plan *plan = d->plan;
@@ -127,8 +126,8 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
         warn(p,
              dl_arena_printf(d->arena,
                              "%.0f devices of %lld cores on a host of %lld: oversubscribed %.3g "
-                             "times; they take turns, and what waits "
-                             "for a message waits for its sender's turn: take no more than %.0f",
+                             "times; they time-slice the cores, and a receiver waits until its "
+                             "sender is scheduled: use at most %.0f",
                              shared.device_count, (long long)system->device->unit_count,
                              (long long)system->host.cores, shared.turns_ratio,
                              shared.device_count / shared.turns_ratio),
@@ -139,23 +138,23 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
         warn(p,
              dl_arena_printf(
                  d->arena,
-                 "%s's own thread polls in MPI beside %lld computing: compute takes "
-                 "%.3g times as long",
+                 "a thread of %s polls in MPI next to %lld computing thread%s: compute takes %.3g "
+                 "times as long",
                  d->framework->name, (long long)system->device->unit_count,
+                 system->device->unit_count == 1 ? "" : "s",
                  dl_shared_host_poll_ratio(system, plan, d->framework->sync.fusion.cycle_s)),
              false);
     }
 }
 
-/* What the rate does not count, and what it counts otherwise than a reader may expect. */
+/* What the throughput excludes, or counts differently from what a reader may expect. */
 static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_plan *plan = d->plan;
     if (d->framework->sync.asynchronous && plan->nodes > 1) {
         warn(p,
              dl_arena_printf(d->arena,
-                             "asynchronous: gradients meet weights that are %lld updates newer on "
-                             "average; the rate says "
-                             "nothing about convergence",
+                             "asynchronous: gradients are applied to weights that are %lld updates "
+                             "newer on average; throughput says nothing about convergence",
                              (long long)plan->nodes - 1),
              false);
     }
@@ -163,8 +162,7 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
         warn(p,
              dl_arena_printf(d->arena,
                              "backup workers: gradients of %lld of %lld workers (%.0f %%) are "
-                             "dropped each step; samples/s counts "
-                             "the others",
+                             "dropped in each step; samples/s counts only the others",
                              (long long)plan->backup_workers, (long long)plan->nodes,
                              100 * (double)plan->backup_workers / (double)plan->nodes),
              false);
@@ -174,10 +172,11 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
     const bool data_alone = (double)plan->dp == devices;
     if (data_alone && plan->dp > 1 && room > plan->global_batch_samples * (1 + 1e-9)) {
         warn(p,
-             dl_arena_printf(
-                 d->arena,
-                 "%.0f samples do not go evenly into %lld devices: those with %.0f set the pace",
-                 plan->global_batch_samples, (long long)plan->dp, plan->batch_per_device_samples),
+             dl_arena_printf(d->arena,
+                             "%.0f samples do not divide evenly among %lld devices: those with "
+                             "%.0f set the pace",
+                             plan->global_batch_samples, (long long)plan->dp,
+                             plan->batch_per_device_samples),
              false);
     }
     if (d->superlinear != NULL && p->scaling_efficiency > 1) {
@@ -190,10 +189,11 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
     if (p->fits) return;
     if (text == NULL && p->max_batch_samples >= 1) {
         text = dl_arena_printf(d->arena,
-                               "does not fit: the largest batch per device that does is %.0f",
+                               "does not fit: the largest batch per device that fits is %.0f",
                                p->max_batch_samples);
     } else if (text == NULL) {
-        text = "does not fit at any batch: take a device with more memory or a sharded strategy";
+        text =
+            "does not fit at any batch size: use a device with more memory or a sharded strategy";
     }
     warn(p, text, false);
 }

@@ -154,7 +154,7 @@ static enum dl_code extend_path(struct dl_arena *arena, const struct asked *aske
     return DL_OK;
 }
 
-/* What to write: one picture, or two for a name without extension. */
+/* Writes one picture, or two for a name without extension. */
 static enum dl_code choose_pictures(struct dl_arena *arena, const struct asked *asked,
                                     struct picture *out, int *count, struct dl_err *err) {
     const char *path = asked->path;

@@ -1,4 +1,4 @@
-/* report_limits.c - what limits a plan and what to change first, in words and tables. */
+/* report_limits.c - the limits of a plan and the first change to make, in sentences and tables. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static enum dl_code put_active(struct dl_report *r, const struct dl_limits *l, d
         c[5].string = l->active[i].detail;
     }
     if (table.row_count > 0)
-        dl_document_table(&r->page, &table, "Limits that the plan runs into, and what each costs.");
+        dl_document_table(&r->page, &table, "Limits of the plan, and what each costs.");
     return DL_OK;
 }
 

@@ -220,7 +220,7 @@ static void samples_that_do_not_go_evenly(void **state) {
     bool said = false;
     for (int i = 0; i < odd.warning_count; i++)
         said =
-            said || strstr(odd.warnings[i], "10 samples do not go evenly into 4 devices") != NULL;
+            said || strstr(odd.warnings[i], "10 samples do not divide evenly among 4 devices") != NULL;
     assert_true(said);
     dl_arena_free(&f.arena);
 }
