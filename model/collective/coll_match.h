@@ -29,7 +29,7 @@ struct dl_coll_match {
     /* for rows without size and time: of a 1 GiB message at the published bus bandwidth */
     double measured_s;
     const char *nccl_version, *mpi; /* to put in place of the system's own; NULL: keep */
-    bool version_ignored;           /* lib_version is given, but is no release of its library */
+    bool version_ignored; /* lib_version is present, but is not a release of its library */
     /* kernels that one host thread starts for each call (nccl-tests -g N): add this many times the
      * device's launch_s; 0: one process per device */
     int launches;

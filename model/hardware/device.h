@@ -41,7 +41,7 @@ struct dl_device {
     double kernel_latency_s;         /* shortest kernel, start to end, on the device */
     double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
-                                        NAN: as the framework says */
+                                        NAN: the framework's value */
     double launch_s;                 /* host time to queue one kernel with the bare runtime */
     double context_bytes;            /* device memory of the runtime and libraries */
     double workspace_bytes;          /* default workspace limit of the convolution library */

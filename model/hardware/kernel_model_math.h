@@ -74,7 +74,7 @@ static inline double dl_cube_root_near(double u) {
     return y * (cube + 2 * u) / (2 * cube + u);
 }
 
-/* Eight numbers at a time: GCC's and clang's vector type, lowered to what the machine has. */
+/* Eight numbers at a time: GCC's and clang's vector type, lowered to the machine's vector width. */
 typedef float dl_lanes __attribute__((vector_size(32)));
 typedef float dl_lanes_row __attribute__((vector_size(32), may_alias)); /* in memory, aligned */
 typedef float dl_lanes_in_memory __attribute__((vector_size(32), aligned(4), may_alias));

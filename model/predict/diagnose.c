@@ -31,9 +31,9 @@ static enum dl_bottleneck comm_cause(const struct dl_evidence *e) {
     return e->inter_s > e->intra_s ? DL_BOUND_INTER : DL_BOUND_INTRA;
 }
 
-/* F-BOUND: of compute, communication, input, bubble and framework the largest part of the
- * iteration; inside compute the largest of arithmetic, memory bandwidth and kernel latency. Memory
- * capacity comes first: what does not fit does not run. */
+/* F-BOUND: the largest part of the iteration among compute, communication, input, bubble and
+ * framework; within compute, the largest of arithmetic, memory bandwidth and kernel latency.
+ * Memory capacity comes first: a plan that does not fit does not run. */
 void dl_diagnose_bottleneck(const struct dl_evidence *e, struct dl_prediction *p) {
     if (!p->fits) {
         p->bottleneck = DL_BOUND_CAPACITY;

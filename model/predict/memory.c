@@ -60,7 +60,7 @@ static bool is_repeated(const char *name) {
 }
 
 /* Full recomputation keeps the input of each transformer layer, everything outside of them, and
- * one layer while it is recomputed. NAN when the network is no transformer. */
+ * one layer while it is recomputed. NAN when the network is not a transformer. */
 static double recomputed_bytes(const struct dl_workload *workload, double element_bytes) {
     double inside = 0, outside = 0;
     for (int i = 0; i < workload->layer_count; i++) {

@@ -64,7 +64,7 @@ struct dl_prediction {
     const char **warnings;
     int warning_count;
     struct dl_term *terms;
-    int term_count; /* only when asked for */
+    int term_count; /* only on request */
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes;
     int comm_messages;

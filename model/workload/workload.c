@@ -1,10 +1,9 @@
 /* workload.c - from documents to a workload: chain of extends, parameters and overrides, and the
  * totals.
  *
- * F-MEM-ACTIVATIONS: what backward needs is counted as distinct tensors. The output of a layer
+ * F-MEM-ACTIVATIONS: tensors that backward needs are counted once each. The output of a layer
  * counts once, whether the layer itself (relu) or a reader (convolution, dense) needs it. The
- * workload's input is no activation; it is input_bytes_per_sample.
- */
+ * workload's input is not an activation; it is input_bytes_per_sample. */
 #include "model/workload/workload.h"
 
 #include <ctype.h>

@@ -75,7 +75,7 @@ struct dl_layer {
     double capacity;              /* room of an expert / mean number of its tokens */
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
-    double target[DL_DIMS], tokens, scale; /* output extents asked for; 0: not given */
+    double target[DL_DIMS], tokens, scale; /* requested output extents; 0: not given */
     bool ceil_mode, sparse, additive;
     bool view; /* the output is the input's memory (flatten) */
 
@@ -150,13 +150,14 @@ enum { DL_WORKLOAD_EXTENDS = 8 };
 enum dl_code dl_workload_extends(const struct dl_json *doc, struct dl_arena *arena,
                                  const char **name_out, struct dl_err *err);
 
-/* Builds a workload: expands blocks, evaluates expressions, infers shapes. docs[0] is the document
- * asked for, docs[1..] the chain of those that it extends, nearest first. Overrides come from
- * "gpt:..." and --set. A key is the name of a parameter in force ("seq", "classes"), optionally
- * with the prefix "workload.", "workload.parameters." or "parameters."; or "input", whose value
- * "226x226" sets height and width (three numbers: depth too) and "seq128" the length of a sequence.
- * An override that applies gets used = true; other keys are left alone. DL_ERR_INPUT carries the
- * place in the file; DL_ERR_USAGE names the key of a bad override. Recursion is bounded. */
+/* Builds a workload: expands blocks, evaluates expressions, infers shapes. docs[0] is the
+ * requested document, docs[1..] the chain of those that it extends, nearest first. Overrides
+ * come from "gpt:..." and --set. A key is the name of a parameter in force ("seq", "classes"),
+ * optionally with the prefix "workload.", "workload.parameters." or "parameters."; or "input",
+ * whose value "226x226" sets height and width (three numbers: depth too) and "seq128" the length
+ * of a sequence. An override that applies gets used = true; other keys are left alone.
+ * DL_ERR_INPUT carries the place in the file; DL_ERR_USAGE names the key of a bad override.
+ * Recursion is bounded. */
 enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
                                struct dl_override *overrides, int override_count,
                                struct dl_arena *arena, struct dl_workload *out, struct dl_err *err);

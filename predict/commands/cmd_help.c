@@ -86,7 +86,7 @@ const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
 }
 
 static void add_option(struct dl_text *t, const struct dl_option *o) {
-    const char *usage = dl_option_usage(t->arena, o); /* on a line of its own when it is long */
+    const char *usage = dl_option_usage(t->arena, o); /* on a separate line when it is long */
     dl_text_add(t, dl_arena_printf(
                        t->arena, usage != NULL && strlen(usage) > 32 ? "  %s\n%35s" : "  %-32s %s",
                        usage, ""));

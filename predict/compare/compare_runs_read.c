@@ -202,7 +202,7 @@ static enum dl_code load_all(struct dl_run_rows *r, int row, struct dl_run_row *
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }
 
-/* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
+/* Index of a word in a list; `fallback` when the cell is empty, -1 for another word. */
 static int choice(const char *word, const char *const *choices, int fallback) {
     if (word[0] == 0) return fallback;
     for (int i = 0; choices[i] != NULL; i++) {

@@ -103,7 +103,7 @@ static const char *place_of(struct dl_arena *arena, const struct dl_bench_row *r
     return row->version != NULL ? dl_arena_printf(arena, "OSU %s", row->version) : "";
 }
 
-/* The place, and what the tool says about the row. */
+/* The position, and the tool's remarks on the row. */
 static const char *notes_of(struct dl_arena *arena, const struct dl_bench_row *row,
                             const char *place) {
     struct dl_text text = {.arena = arena};

@@ -89,7 +89,7 @@ enum dl_code dl_onnx_read(const char *path, struct dl_arena *arena, struct dl_on
 enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t length,
                            struct dl_arena *arena, struct dl_onnx_graph *out, struct dl_err *err);
 
-/* Index of the value of that name, made when there is none yet; -1: out of memory. */
+/* Index of the value of that name, created if absent; -1: out of memory. */
 int dl_onnx_value(struct dl_onnx_graph *graph, const char *name);
 const struct dl_onnx_attribute *dl_onnx_attribute(const struct dl_onnx_node *node,
                                                   const char *name);

@@ -7,7 +7,7 @@
 #include "predict/report/report.h"
 
 static const struct dl_column active_columns[] = {
-    {"limit", "what limits", "", DL_COLUMN_STRING, 0, 0},
+    {"limit", "limit", "", DL_COLUMN_STRING, 0, 0},
     {"category", "kind", "", DL_COLUMN_STRING, 0, 0},
     {"cost_s", "time", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
     {"share", "of iteration", "%", DL_COLUMN_NUMBER, 0.01, 3},
