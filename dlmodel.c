@@ -166,8 +166,8 @@ static void find_profile(struct dl_context *context) {
     context->data.local_profile = context->profile_path;
 }
 
-/* Globals may stand before or after the command; the later one wins. `after` lists a command's
- * options too, and a command may give a global name a row of its own: --help. */
+/* Global options may precede or follow the command; the last one wins. `after` lists a command's
+ * options too, and a command may define its own option with a global name: --help. */
 static enum dl_code read_globals(struct dl_context *context, const struct dl_options *before,
                                  const struct dl_options *after, struct globals *out,
                                  struct dl_err *err) {
@@ -194,7 +194,7 @@ static enum dl_code print_version(const struct dl_context *context, struct dl_er
     return write_output(NULL, text, err);
 }
 
-/* A command's own options come first: it may give a global name another meaning. */
+/* A command's own options come first: it may redefine a global name. */
 static enum dl_code parse_command(const struct dl_command *command, int argc, char **argv,
                                   struct dl_options *out, struct dl_err *err) {
     static const struct dl_option *tables[16];
@@ -255,7 +255,7 @@ int main(int argc, char **argv) {
     if (length > 0) context.program = program;
     const char *who = "dlmodel";
     enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
-    /* whatever came of it */
+    /* regardless of the outcome */
     if (arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];

@@ -409,7 +409,7 @@ static enum dl_code check_possible(const struct job *job, struct dl_err *err) {
                          "'make deps' and rebuild");
 }
 
-/* A machine without a GPU or a build without CUDA is no error, but worth one note. */
+/* A machine without a GPU or a build without CUDA is not an error, but deserves a note. */
 static void note_gpus(const struct job *job) {
     if (job->plan.choice.gpus == 0 && !dl_option_given(job->options, "gpus") &&
         job->plan.choice.only == NULL)

@@ -22,7 +22,7 @@ extern "C" {
 enum dlmodel_status {
     DLMODEL_OK = 0,
     DLMODEL_NO = 1,     /* not even one sample fits in memory (batch-per-device=max) */
-    DLMODEL_USAGE = 2,  /* an option, name or combination that there is not */
+    DLMODEL_USAGE = 2,  /* an unknown option or name, or an invalid combination */
     DLMODEL_INPUT = 3,  /* a bad file: FILE:LINE:COL: error: KEY: what was expected */
     DLMODEL_RANGE = 4,  /* extrapolated, with the option "strict" */
     DLMODEL_SYSTEM = 5, /* memory, files */
@@ -34,9 +34,9 @@ struct dlmodel; /* options, the last prediction, the last error */
 /* "0.1.0" */
 const char *dlmodel_version(void);
 
-/* data_directory: a folder with systems/, devices/, workloads/, frameworks/; NULL: $DLMODEL_DATA,
- * else where dlmodel is installed. NULL when memory is exhausted; a folder that is not there is an
- * error of dlmodel_predict. */
+/* data_directory: a folder with systems/, devices/, workloads/, frameworks/; NULL:
+ * $DLMODEL_DATA, else where dlmodel is installed. NULL when memory is exhausted; a missing
+ * folder is an error of dlmodel_predict. */
 struct dlmodel *dlmodel_open(const char *data_directory);
 void dlmodel_close(struct dlmodel *m); /* m may be NULL */
 
@@ -50,20 +50,20 @@ enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, const ch
 /* All options as after dlmodel_open. */
 void dlmodel_reset(struct dlmodel *m);
 
-/* Predicts what the options say. A plan that does not fit in memory is no error: dlmodel_value(m,
- * "fits") is 0. */
+/* Predicts what the options say. A plan that does not fit in memory is not an error:
+ * dlmodel_value(m, "fits") is 0. */
 enum dlmodel_status dlmodel_predict(struct dlmodel *m);
 
 /* Of the last prediction, by its name in the JSON: "iteration_s", "throughput_samples_per_s",
  * "memory.total_bytes", ... (all: dlmodel schema prediction); SI units, truths are 0 and 1. NAN: no
  * such number, unknown, or no prediction. */
 double dlmodel_value(const struct dlmodel *m, const char *name);
-/* The same for words: "bottleneck", "strategy", ...; NULL: none. */
+/* The same for text: "bottleneck", "strategy", ...; NULL: none. */
 const char *dlmodel_text(const struct dlmodel *m, const char *name);
-/* What the program would have warned of, from 0; NULL beyond the last. */
+/* A warning of the prediction, numbered from 0; NULL beyond the last. */
 const char *dlmodel_warning(const struct dlmodel *m, int index);
 
-/* One sentence, what to change in it, of the last call that failed; "" after one that did not. */
+/* Message of the last call, one sentence that says what to change; "" if it succeeded. */
 const char *dlmodel_error(const struct dlmodel *m);
 
 #ifdef __cplusplus

@@ -61,7 +61,7 @@ static void add_warning(struct dlmodel *m, const char *text) {
     m->warnings[m->warning_count++] = text;
 }
 
-/* A context's note is a line for standard error; here it is kept. */
+/* Keeps a note that the program would print on standard error. */
 static void take_note(const struct dl_context *context, const char *format, ...) {
     struct dlmodel *m =
         (struct dlmodel *)(void *)((char *)context->arena - offsetof(struct dlmodel, arena));
@@ -125,7 +125,7 @@ PUBLIC void dlmodel_close(struct dlmodel *m) {
     free(m);
 }
 
-/* Does this one option make sense? The program's own parser says. */
+/* Checks one option with the program's own parser. */
 static enum dl_code check_option(struct dlmodel *m, const char *name, const char *value,
                                  const struct dl_option **found, struct dl_err *err) {
     char *word = dl_arena_printf(&m->arena, value == NULL ? "--%s" : "--%s=%s", name, value);

@@ -1,5 +1,5 @@
-/* launch.c - see the header. What an entry cannot say (rendezvous of the tasks, devices of a task)
- * is in the programs, which share slurm/frameworks/common.py. */
+/* launch.c - see the header. Details outside the entry (rendezvous of the tasks, devices of a
+ * task) are in the programs, which share slurm/frameworks/common.py. */
 #include "slurm/launch.h"
 
 #include <string.h>

@@ -15,12 +15,12 @@ struct dl_launch {
     enum dl_launch_helpers helpers;
     bool mpi;                              /* srun --mpi=... */
     const char *strategy;                  /* of the runs */
-    const char *backend_gpu, *backend_cpu; /* of the runs: what moves gradients */
+    const char *backend_gpu, *backend_cpu; /* of the runs: the library that moves gradients */
     const char **environment;              /* "NAME=VALUE" */
     int environment_count;
 };
 
-/* DL_ERR_USAGE: there is no such framework, or it is one that no job can run. */
+/* DL_ERR_USAGE: unknown framework, or one that no job can run. */
 enum dl_code dl_launch_find(struct dl_context *context, const char *framework,
                             const struct dl_launch **out, struct dl_err *err);
 

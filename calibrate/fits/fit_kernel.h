@@ -1,9 +1,9 @@
-/* fit_kernel.h - from measured kernel times to kernel-time models (model/hardware/kernel_model.h).
- * F-KERNEL-MODEL.
+/* fit_kernel.h - fits kernel-time models to measured kernel times
+ * (model/hardware/kernel_model.h). F-KERNEL-MODEL.
  *
- * Pure functions: the same samples give the same model, bit for bit on one machine and within 1e-6
- * across machines. Not modelled: how the samples were measured (see the probes), outliers (remove
- * them first). */
+ * Pure functions: the same samples give the same model, bit for bit on one machine and within
+ * 1e-6 across machines. Not modelled: how the samples were measured (see the probes), outliers
+ * (remove them first). */
 #ifndef DL_CALIBRATE_FITS_FIT_KERNEL_H
 #define DL_CALIBRATE_FITS_FIT_KERNEL_H
 
@@ -38,10 +38,10 @@ struct dl_fit_quality {
 enum { DL_FIT_MIN_SAMPLES = 12 };
 
 /* Fits one model to the samples with this op, pass and precision; ignores the others. `device`
- * gives unit_count, memory bandwidth, L2 size and latency where known (its own kernel-time models
- * are not read). With fewer than DL_FIT_MIN_SAMPLES only the base is fitted; DL_ERR_INPUT: no
- * sample. `out` points into `arena`. quality NULL skips the cross-validation; sigma_log is then
- * in-sample. */
+ * provides unit_count, memory bandwidth, L2 size and latency where known (its own kernel-time
+ * models are not read). With fewer than DL_FIT_MIN_SAMPLES only the base is fitted;
+ * DL_ERR_INPUT: no sample. `out` points into `arena`. quality NULL skips the cross-validation;
+ * sigma_log is then in-sample. */
 enum dl_code dl_fit_kernel_model(const struct dl_kernel_sample *samples, size_t n,
                                  const struct dl_device *device, enum dl_op op, enum dl_pass pass,
                                  enum dl_precision precision, struct dl_arena *arena,

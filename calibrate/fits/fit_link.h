@@ -1,8 +1,8 @@
-/* fit_link.h - from measured message times to alpha and beta (Hockney 1994: t = alpha + beta
+/* fit_link.h - fits alpha and beta to measured message times (Hockney 1994: t = alpha + beta
  * bytes). F-LINK-FIT.
  *
- * Relative least squares (residuals are divided by the fitted time, so that 8 bytes count as much
- * as 64 MiB), with the covariance of both parameters. Where one line does not fit (eager to
+ * Relative least squares (residuals are divided by the fitted time, so that 8 bytes count as
+ * much as 64 MiB), with the covariance of both parameters. Where one line does not fit (eager to
  * rendezvous, cache to memory), up to DL_LINK_PIECES segments, their number by the Bayesian
  * information criterion (Schwarz 1978). Not modelled: contention, jitter. */
 #ifndef DL_CALIBRATE_FITS_FIT_LINK_H

@@ -1,4 +1,4 @@
-/* cal_gpu_plan.h - what to measure on GPUs. Pure. */
+/* cal_gpu_plan.h - the points to measure on GPUs. Pure. */
 #ifndef DL_CALIBRATE_PLAN_CAL_GPU_PLAN_H
 #define DL_CALIBRATE_PLAN_CAL_GPU_PLAN_H
 

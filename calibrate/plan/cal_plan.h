@@ -1,5 +1,5 @@
-/* cal_plan.h - what calibrate measures: which probe, which shapes, how long each. Pure: no clock,
- * no I/O. */
+/* cal_plan.h - the points that calibrate measures: probe, shape and time of each. Pure: no
+ * clock, no I/O. */
 #ifndef DL_CALIBRATE_PLAN_CAL_PLAN_H
 #define DL_CALIBRATE_PLAN_CAL_PLAN_H
 

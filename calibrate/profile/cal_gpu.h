@@ -1,4 +1,4 @@
-/* cal_gpu.h - what the samples of a GPU say: device, kernel-time model, topology, collectives.
+/* cal_gpu.h - evaluates the samples of a GPU: device, kernel-time model, topology, collectives.
  * Pure. */
 #ifndef DL_CALIBRATE_PROFILE_CAL_GPU_H
 #define DL_CALIBRATE_PROFILE_CAL_GPU_H

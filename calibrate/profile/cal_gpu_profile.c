@@ -199,8 +199,8 @@ static void gather(struct dl_cal_maker *m) {
     for (size_t i = 0; i < m->journal->sample_count; i++) {
         const struct dl_raw_sample *s = &m->journal->samples[i];
         struct dl_kernel_sample *k = &m->kernels[m->kernel_count];
-        /* Kernels with row sums are no plain streams: they get a factor (cal_gpu_work.c) and stay
-         * out of the fit. */
+        /* Kernels with row sums are not plain streams: they get a factor (cal_gpu_work.c) and
+         * stay out of the fit. */
         if (dl_cal_is(s->probe, "gpu-layernorm") || dl_cal_is(s->probe, "gpu-softmax") ||
             !dl_cal_gpu_kernel(s, &k->kernel))
             continue;

@@ -1,4 +1,4 @@
-/* cal_compare.h - what changed between two calibrations of a machine: rates, links, collectives,
+/* cal_compare.h - the changes between two calibrations of a machine: rates, links, collectives,
  * versions. Pure. */
 #ifndef DL_CALIBRATE_REPORT_CAL_COMPARE_H
 #define DL_CALIBRATE_REPORT_CAL_COMPARE_H

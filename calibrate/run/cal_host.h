@@ -1,4 +1,4 @@
-/* cal_host.h - facts of this machine from /proc and /sys (Linux); what is missing stays unknown. */
+/* cal_host.h - facts of this machine from /proc and /sys (Linux); missing facts stay unknown. */
 #ifndef DL_CALIBRATE_RUN_CAL_HOST_H
 #define DL_CALIBRATE_RUN_CAL_HOST_H
 

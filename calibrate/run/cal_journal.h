@@ -53,7 +53,7 @@ struct dl_cal_journal {
 enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *text, size_t length,
                                struct dl_arena *arena, struct dl_cal_line *out, struct dl_err *err);
 
-/* Reads all complete lines. DL_ERR_INPUT: the first is no header, or a line is invalid. */
+/* Reads all complete lines. DL_ERR_INPUT: the first is not a header, or a line is invalid. */
 enum dl_code dl_cal_journal_read(const char *path, struct dl_arena *arena,
                                  struct dl_cal_journal *out, struct dl_err *err);
 

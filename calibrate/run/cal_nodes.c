@@ -8,8 +8,8 @@
 #include "model/base/stats.h"
 
 static const double SILENCE_S = 60; /* a launcher waits about this long for a node that is down */
-/* Healthy nodes agree within a few percent; a link that fell back to half its rate takes twice as
- * long (judgement). */
+/* Healthy nodes differ by a few percent at most; a link that fell back to half its rate takes
+ * twice as long (judgement). */
 static const double SLOW_FACTOR = 1.4;
 /* Below it a message is all latency, which differs more between healthy nodes (hops, interrupts).
  */

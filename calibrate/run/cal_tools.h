@@ -19,7 +19,7 @@ struct dl_cal_tools {
 };
 
 /* Searches the directory of `program`, $DLMODEL_LIBEXEC and the installation; queries the probe
- * programs (--list) and mpirun (--version). A missing program is no error: see `probes`. */
+ * programs (--list) and mpirun (--version). A missing program is not an error: see `probes`. */
 enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct dl_cal_tools *out,
                            struct dl_err *err);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under AddressSanitizer every object gets a block of its own, so that reading past its end is
- * seen. */
+/* Under AddressSanitizer every object gets its own block, so that reading past its end is
+ * detected. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { MIN_BLOCK_BYTES = 0 };
 #elif defined(__has_feature)
@@ -63,7 +63,7 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
     if (bytes_each != 0 && count > (SIZE_MAX - align) / bytes_each) return refuse(arena);
     bytes = count * bytes_each;
     if (MIN_BLOCK_BYTES > 0) bytes = (bytes + align - 1) / align * align;
-    if (bytes == 0) bytes = align; /* a pointer of its own, also for count = 0 */
+    if (bytes == 0) bytes = align; /* a unique pointer, also for count = 0 */
     if (block == NULL || block->capacity_bytes - block->used_bytes < bytes)
         block = block_add(arena, bytes);
     if (block == NULL) return refuse(arena);

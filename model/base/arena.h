@@ -1,6 +1,5 @@
-/* arena.h - memory that is freed as a whole. Whoever loads a document owns an arena; all that is
- * reachable from the document lives in it and dies with it.
- */
+/* arena.h - memory that is freed as a whole. Whoever loads a document owns an arena; everything
+ * reachable from the document lives in it and is freed with it. */
 #ifndef DL_MODEL_BASE_ARENA_H
 #define DL_MODEL_BASE_ARENA_H
 
@@ -10,8 +9,8 @@
 /* {0} is a valid empty arena. */
 struct dl_arena {
     struct dl_arena_block *head; /* newest block first; NULL when empty */
-    size_t total_bytes;          /* handed out, for limits and tests */
-    bool failed; /* an allocation failed: what was made since may lack parts; do not show it */
+    size_t total_bytes;          /* bytes allocated, for limits and tests */
+    bool failed; /* an allocation failed: later results may be incomplete; do not show them */
 };
 
 /* Zeroed memory for `count` objects of `bytes_each`, aligned for any type.

@@ -1,6 +1,5 @@
-/* csv.c - RFC 4180, strictly: malformed text is refused with its place, never guessed.
- * Knows commas only, and no comments. Empty lines between records are skipped.
- */
+/* csv.c - RFC 4180, strictly: malformed text is refused with its position, never guessed. Commas
+ * are the only separator; there are no comments. Empty lines between records are skipped. */
 #include "model/base/csv.h"
 
 #include <limits.h>

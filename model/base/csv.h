@@ -27,8 +27,8 @@ int dl_csv_column(const struct dl_csv *csv, const char *name);
 /* Reports a fault in a cell: DL_ERR_INPUT with its line, column and column name. */
 enum dl_code dl_csv_fault(const struct dl_csv *csv, int row, int column, struct dl_err *err,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* The cell as a number; NAN when empty. DL_ERR_INPUT with line and column name when it is no finite
- * number. */
+/* The cell as a number; NAN when empty. DL_ERR_INPUT with line and column name when it is not a
+ * finite number. */
 enum dl_code dl_csv_number(const struct dl_csv *csv, int row, int column, double *out,
                            struct dl_err *err);
 

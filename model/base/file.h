@@ -13,8 +13,8 @@ enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *a
                           char **text_out, size_t *length_out, struct dl_err *err);
 
 /* Replaces a file: writes a temporary file in the same directory, fsync, rename, fsync of the
- * directory. On failure the old file is untouched, the temporary one removed, and DL_ERR_SYSTEM has
- * the system's reason. "-" is stdout. */
+ * directory. On failure the old file is untouched, the temporary one is removed, and
+ * DL_ERR_SYSTEM has the system's reason. "-" is stdout. */
 enum dl_code dl_file_write(const char *path, const char *text, size_t length, struct dl_err *err);
 
 /* Creates a directory and its missing parents. DL_ERR_SYSTEM with the system's reason. */

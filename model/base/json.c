@@ -1,6 +1,6 @@
-/* json.c - documents: cJSON decodes the text, a parallel walk over the scanned text gives each
- * value its place. The only file that includes cJSON; cJSON's tree lives only during dl_json_parse.
- */
+/* json.c - documents: cJSON decodes the text, a parallel walk over the scanned text assigns each
+ * value its position. The only file that includes cJSON; cJSON's tree lives only during
+ * dl_json_parse. */
 #include "model/base/json.h"
 
 #include <cjson/cJSON.h>
@@ -83,7 +83,8 @@ static enum dl_code check_duplicates(struct convert *c, const struct dl_json_nod
                 if (strcmp(a->key, b->key) == 0) return duplicate(c, a, b, path);
         return DL_OK;
     }
-    sorted = malloc(count * sizeof *sorted); /* a file may have a million keys: no square of that */
+    sorted =
+        malloc(count * sizeof *sorted); /* a file may have a million keys: avoid quadratic time */
     if (sorted == NULL) return out_of_memory(c->err, c->doc->name);
     for (const struct dl_json_node *node = object->child; node != NULL; node = node->next)
         sorted[i++] = node;

@@ -1,14 +1,13 @@
 /* json.h - JSON documents through field tables.
  *
- * One declaration of a struct's fields gives its loader, writer, range check and schema page. Only
- * json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT, strings
- * NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's `fallback`
- * where it has one. Unknown is never a silent default: code must test dl_known().
+ * One declaration of a struct's fields defines its loader, writer, range check and schema page.
+ * Only json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT,
+ * strings NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's
+ * `fallback` where it has one. Unknown is never a silent default: code must test dl_known().
  *
  * Any object may carry a string member "comment", which is ignored. null is refused: an unknown
  * value is left out. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c,
- * json_schema.c, json_text.c, json_writer.c.
- */
+ * json_schema.c, json_text.c, json_writer.c. */
 #ifndef DL_MODEL_BASE_JSON_H
 #define DL_MODEL_BASE_JSON_H
 
@@ -52,8 +51,8 @@ struct dl_schema;
 
 struct dl_field {
     const char *key;
-    const char *alias; /* the key in the release before: read and settable, never written or listed;
-                          NULL: none. A file that gives both is refused. */
+    const char *alias; /* the key in the previous release: read and settable, never written or
+                          listed; NULL: none. A file with both is refused. */
     enum dl_field_type type;
     size_t offset;       /* offsetof the member */
     size_t count_offset; /* offsetof the int count of a list, or the bool presence of an object. 0:
@@ -77,7 +76,7 @@ struct dl_field {
 
 struct dl_schema {
     const char *name;  /* "dlmodel-system", or "link" for a nested one */
-    const char *alias; /* top_level: its "format" in the release before, still read; NULL: none */
+    const char *alias; /* top_level: its "format" in the previous release, still read; NULL: none */
     const char *summary;
     size_t size; /* sizeof the struct */
     const struct dl_field *fields;
@@ -104,9 +103,9 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
 enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
                           struct dl_err *err);
 
-/* Applies the overrides whose key resolves in `schema` to the document and sets their `used`.
- * DL_ERR_USAGE names the key of a value that is out of range or of another unit. Members of a MAP
- * can be set too. */
+/* Applies the overrides with a key that resolves in `schema` to the document and sets their
+ * `used`. DL_ERR_USAGE names the key of a value that is out of range or of another unit. Members
+ * of a MAP can be set too. */
 enum dl_code dl_json_set(struct dl_json *doc, const struct dl_schema *schema,
                          struct dl_override *overrides, int override_count, struct dl_err *err);
 
@@ -159,8 +158,8 @@ char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl
 enum { DL_NUMBER_TEXT = 32 }; /* bytes that are enough for it */
 void dl_number_text(double value, char out[DL_NUMBER_TEXT]);
 
-/* A streaming writer for results that have no schema (commands' --json). Commas and quoting are its
- * work. */
+/* A streaming writer for results that have no schema (commands' --json). It takes care of commas
+ * and quoting. */
 struct dl_json_writer {
     struct dl_arena *arena;
     char *text; /* NUL-terminated, grows; no newline at the end; "" when memory is exhausted */

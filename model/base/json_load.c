@@ -378,7 +378,7 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
         if (field != NULL) {
             if (strcmp(dl_field_key_in(node, field), member->key) != 0)
                 return fault(l, member->key_place, &part,
-                             "the older name of %s, which the file gives as well; remove one",
+                             "the former name of %s, which the file also has; remove one",
                              field->key);
             DL_TRY(load_field(l, member, field, &part, out));
         } else if (strcmp(member->key, "comment") == 0) {

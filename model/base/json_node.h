@@ -37,7 +37,7 @@ struct dl_json {
 
 /* Where a node is, as a chain of parts on the stack of the code that walks the tree. */
 struct dl_json_path {
-    const struct dl_json_path *up; /* NULL for the root, which has no name of its own */
+    const struct dl_json_path *up; /* NULL for the root, which has no name */
     const char *key;               /* NULL: an element */
     int index;
 };

@@ -126,7 +126,8 @@ static long hex4(const struct scan *s, size_t at) {
     return value;
 }
 
-/* At a backslash. A code point of 0 would end a C string; half a surrogate pair is no character. */
+/* At a backslash. A code point of 0 would end a C string; half a surrogate pair is not a
+ * character. */
 static enum dl_code scan_escape(struct scan *s) {
     size_t start = s->at;
     long code;

@@ -1,5 +1,4 @@
-/* json_schema.c - what can be said about a schema without a document: its fields, keys and ranges.
- */
+/* json_schema.c - information from a schema without a document: its fields, keys and ranges. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -112,7 +112,7 @@ static int make_numbers(const struct set *s, const struct dl_field *field,
         struct dl_json_node *made;
 
         if (length >= sizeof item)
-            return refuse(s, "expected numbers with commas between, got \"%.60s\"", s->value);
+            return refuse(s, "expected numbers separated by commas, got \"%.60s\"", s->value);
         memcpy(item, text, length);
         item[length] = '\0';
         int code = parse_number(s, field, item, &number);

@@ -1,13 +1,12 @@
 /* name_hint.c - see name_hint.h. People write v100 for one of twelve systems, or BERT-Large for
- * bert_large: the nearest name by letters alone would be one of many, or none.
- */
+ * bert_large: edit distance alone would find one of many names, or none. */
 #include "model/base/name_hint.h"
 
 #include <string.h>
 
 enum { MOST_SHOWN = 8, LEAST_LETTERS = 3 };
 
-/* As names are compared: without case, and without what some put between the words of a name. */
+/* The form in which names are compared: without case, and without separators between words. */
 static const char *plain(const char *name, struct dl_arena *arena) {
     char *out = dl_arena_strdup(arena, name);
     size_t n = 0;
@@ -20,7 +19,7 @@ static const char *plain(const char *name, struct dl_arena *arena) {
     return out;
 }
 
-/* The names that hold `name`: "a", "b" or "c"; NULL when there is none. */
+/* The names that contain `name`: "a", "b" or "c"; NULL when there is none. */
 static const char *holding(const char *name, const char *const *names, struct dl_arena *arena) {
     const char *part = plain(name, arena), *found[MOST_SHOWN] = {NULL}, *list = "";
     int count = 0;
@@ -50,8 +49,9 @@ enum dl_code dl_name_hint(const char *word, const char *listed, const char *name
     if (near == NULL && (near = dl_suggest(name, names)) != NULL)
         near = dl_arena_printf(arena, "\"%s\"", near);
     if (near == NULL)
-        return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; `dlmodel list %s` shows those there are",
-                       word, name, listed);
-    return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; did you mean %s? (dlmodel list %s)", word,
-                   name, near, listed);
+        return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\"; 'dlmodel list %s' shows the names", word,
+                       name, listed);
+    return dl_fail(err, DL_ERR_USAGE,
+                   "no %s \"%s\"; did you mean %s? ('dlmodel list %s' shows all)", word, name, near,
+                   listed);
 }

@@ -1,10 +1,9 @@
 /* provenance.h - where each number of a data file comes from.
  *
- * An object of a data file names one bibliography key of data/SOURCES.md in `source`, for all its
- * numbers, and lists the exceptions in `sources`: {"member": "key"}. The key "unverified" ("mem" in
- * files of release 0.1) marks a fact that nobody checked. Several keys are separated by ", ". The
- * data lint test checks that every key is in the bibliography; this file does not.
- */
+ * An object of a data file names one bibliography key of data/SOURCES.md in `source`, for all
+ * its numbers, and lists the exceptions in `sources`: {"member": "key"}. The key "unverified"
+ * ("mem" in files of release 0.1) marks an unverified fact. Several keys are separated by ", ".
+ * The data lint test checks that every key is in the bibliography; this file does not. */
 #ifndef DL_MODEL_BASE_PROVENANCE_H
 #define DL_MODEL_BASE_PROVENANCE_H
 

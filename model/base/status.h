@@ -12,10 +12,10 @@
 /* The values are the process exit statuses. */
 enum dl_code {
     DL_OK = 0,
-    DL_ERR_NO = 1, /* the answer is no: does not fit, error above --max-error, no plan feasible */
-    DL_ERR_USAGE = 2,   /* wrong use of the command line */
-    DL_ERR_INPUT = 3,   /* bad input file */
-    DL_ERR_RANGE = 4,   /* outside the calibrated range, with --strict */
+    DL_ERR_NO = 1,    /* negative answer: does not fit, error above --max-error, no feasible plan */
+    DL_ERR_USAGE = 2, /* invalid command line */
+    DL_ERR_INPUT = 3, /* bad input file */
+    DL_ERR_RANGE = 4, /* outside the calibrated range, with --strict */
     DL_ERR_SYSTEM = 5,  /* the system refused: file, memory, permission */
     DL_ERR_BACKEND = 6, /* CUDA, cuDNN, NCCL, MPI or Slurm failed */
 };

@@ -79,7 +79,7 @@ static void number_text(double value, int digits, char *out) {
     snprintf(out, CELL_TEXT, "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 0, value);
 }
 
-/* What people see: in `out`, or the cell's own string. */
+/* The cell as text for people: in `out`, or the cell's own string. */
 static const char *cell_text(const struct dl_column *column, const union dl_cell *cell, char *out) {
     const double scale = column->scale != 0 ? column->scale : 1;
 

@@ -61,7 +61,7 @@ const char *dl_text_string(const struct dl_text *text) {
     return text->bytes == NULL ? "" : text->bytes;
 }
 
-/* In single quotes nothing has a meaning but the quote itself. */
+/* Inside single quotes, only the quote itself has a special meaning. */
 const char *dl_shell_quote(struct dl_arena *arena, const char *text) {
     struct dl_text out = {.arena = arena};
     dl_text_add(&out, "'");

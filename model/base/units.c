@@ -115,8 +115,8 @@ static const struct step binary_steps[] = {
     {0, 0, NULL},
 };
 
-/* A unit: its name, what to ask for where something else was written, and how values are printed:
- * in steps of prefixes before the suffix, or plainly (steps NULL). */
+/* A unit: its name, what errors say was expected, and how values are printed: with prefixes in
+ * steps before the suffix, or without (steps NULL). */
 struct unit {
     const char *name, *wanted;
     const struct step *steps;

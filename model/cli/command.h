@@ -32,7 +32,7 @@ struct dl_context {
     void (*note)(const struct dl_context *context, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     const struct dl_option *global_options; /* for help */
-    /* of files that only one folder knows (slurm/), for `schema`; NULL-terminated */
+    /* of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
     const struct dl_schema *const *schemas;
 };
 
@@ -55,7 +55,7 @@ struct dl_command {
 /* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
                               struct dl_err *err);
-/* The command of that name; DL_ERR_USAGE with what there is. */
+/* The command of that name; DL_ERR_USAGE lists the commands. */
 enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name,
                              const struct dl_command **out, struct dl_err *err);
 /* "dlmodel VERSION (COMMIT)" of this program. */

@@ -1,4 +1,5 @@
-/* data.c - loads devices, systems, workloads and frameworks, with --set and what they borrow. */
+/* data.c - loads devices, systems, workloads and frameworks, with --set and borrowed kernel
+ * times. */
 #include "model/cli/data_parts.h"
 
 #include <string.h>
@@ -329,8 +330,7 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     if (all == NULL || workload == NULL) return no_memory(err);
     for (int i = 0; i < parameter_count; i++) all[i] = parameters[i];
     for (int i = 0; i < set.count; i++) all[parameter_count + i] = set.list[i];
-    /* First, so that what is asked for is stronger; a workload without the parameter leaves it
-     * unused. */
+    /* First, so that the user's values override it; a workload without the parameter ignores it. */
     if (data->training) {
         for (int i = room - 1; i > 0; i--) all[i] = all[i - 1];
         all[0] = (struct dl_override){.key = "pretrain_heads", .value = "1"};

@@ -46,8 +46,8 @@ enum dl_data_kind {
  * is, unchecked. */
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena, const char **path_out, struct dl_err *err);
-/* Names there are in all directories, sorted, each once, NULL-terminated; "local" among the systems
- * when there is one. A directory that is missing has no names. */
+/* Names in all directories, sorted, each once, NULL-terminated; "local" among the systems when
+ * there is one. A directory that is missing has no names. */
 enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
                            struct dl_arena *arena, const char ***names_out, struct dl_err *err);
 

@@ -1,5 +1,5 @@
-/* data_find.c - which data files there are, and the path of one. Besides json.c and file.c the only
- * place of model/ that touches the file system. */
+/* data_find.c - lists data files by kind, and finds the path of one. Apart from json.c and
+ * file.c, the only file of model/ that touches the file system. */
 #include "model/cli/data_parts.h"
 
 #include <dirent.h>

@@ -11,7 +11,7 @@ extern const int dl_data_kind_count;
 
 /* A name that contains '/' or ends in ".json". */
 bool dl_data_is_path(const char *name);
-/* Existing but unreadable files count as there: reading them tells what is wrong. */
+/* Existing but unreadable files count as present: reading them reports the error. */
 bool dl_data_exists(const char *path);
 
 #endif

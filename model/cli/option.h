@@ -1,7 +1,6 @@
-/* option.h - command-line options as tables. One row gives parsing, --help, the man page and
- * completion; it also names the type, unit and range of the value and the field that takes it, so
- * a new option is one row and one field.
- */
+/* option.h - command-line options as tables. One row defines parsing, --help, the man page and
+ * completion; it also names the type, unit and range of the value and the field that takes it,
+ * so a new option is one row and one field. */
 #ifndef DL_MODEL_CLI_OPTION_H
 #define DL_MODEL_CLI_OPTION_H
 
@@ -44,7 +43,7 @@ struct dl_value {
     (offsetof(structure, member) +                                                                 \
      0 * sizeof(char[sizeof(((structure *)0)->member) == sizeof(int) ? 1 : -1]))
 
-/* Values for the last column of a row; NULL there: an option that the command asks for by name.
+/* Values for the last column of a row; NULL: an option that the command looks up by name.
  * `place` is a structure and its member, as `#define PLAN(member) struct dl_plan, member` gives;
  * what follows are further members of struct dl_value: .min, .max, .unit, .choices, .alias. */
 #define DL_GIVEN(place) .given_at = DL_OFFSET(place, bool)

@@ -2,8 +2,8 @@
  * (F-COLL-CONCURRENT).
  *
  * Groups of p ranks, s apart, fill blocks of s x p ranks with s groups each: tensor groups have
- * s = 1, the data groups across them have s = p of the tensor groups. All groups do the same at the
- * same time, so flows that share an adapter get equal (max-min fair) shares, and the slowest group
+ * s = 1, the data groups across them have s = p of the tensor groups. All groups run at the same
+ * time, so flows that share an adapter get equal (max-min fair) shares, and the slowest group
  * stands for all. Not modelled: groups that start at different times, blocks that do not divide
  * into whole nodes (the fullest node counts). */
 #include "model/collective/coll_parts.h"

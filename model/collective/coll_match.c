@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A row that gives its bus bandwidth alone is taken as a message of this size. */
+/* A row with only its bus bandwidth is treated as a message of this size. */
 static const double LARGE_BYTES = 1073741824.0;
 
 static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
@@ -53,7 +53,8 @@ static void take_version(const char *version, struct dl_coll_match *match) {
         match->version_ignored = library == DL_LIB_NCCL || library == DL_LIB_MPI;
 }
 
-/* Size and time of the row, or those of a large message; NULL, or why there are none. */
+/* Size and time of the row, or those of a large message; NULL, or the reason why they are
+ * missing. */
 static const char *take_measurement(const struct dl_coll_row *row, struct dl_coll_match *match) {
     double bytes = row->size_bytes, measured_s = row->time_s;
     if (isnan(bytes) && isnan(measured_s) && row->bus_bytes_per_s > 0.0) {
@@ -67,7 +68,7 @@ static const char *take_measurement(const struct dl_coll_row *row, struct dl_col
     return NULL;
 }
 
-/* NULL, or why the row asks for nothing that the model knows. */
+/* NULL, or why the model cannot predict the row. */
 static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
     const int library = library_of(row->library),
               op = row->collective != NULL ? dl_collective_op_find(row->collective) : -1;
@@ -109,12 +110,13 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
     }
 /* A required column must be in the header; its cells may be empty. */
 static const struct dl_field columns[] = {
-    TEXT(library, true, "collective library: NCCL, MPI, MLSL or Gloo; longer names hold one"),
+    TEXT(library, true,
+         "collective library: NCCL, MPI, MLSL or Gloo, or a longer name that contains one of them"),
     TEXT(lib_version, true,
          "its release: 2.18.3 of NCCL, openmpi-5.0 or hpcx-2.18 of MPI; empty: the system's"),
     TEXT(collective, true, "a row of `list collectives`"),
     TEXT(device, true, "as published"),
-    TEXT(system, true, "file of data/systems; a row that names none is not predicted"),
+    TEXT(system, true, "file of data/systems; rows without one are not predicted"),
     NUMBER("nodes", nodes, true, DL_UNIT_COUNT, "nodes that take part"),
     NUMBER("ranks", ranks, true, DL_UNIT_COUNT, "ranks on all nodes together"),
     TEXT(network, true, "as published"),
@@ -122,8 +124,9 @@ static const struct dl_field columns[] = {
     NUMBER("time_us", time_s, true, DL_UNIT_NONE, "measured time, us"),
     NUMBER("busbw_GBs", bus_bytes_per_s, true, DL_UNIT_NONE,
            "bus bandwidth, GB/s; used where size and time are empty"),
-    TEXT(buffers, false, "memory that MPI was given: host (also when empty) or device"),
-    TEXT(algorithm, false, "that the library was made to run; empty: the library's choice"),
+    TEXT(buffers, false,
+         "buffers passed to MPI: in host memory (also when empty) or device memory"),
+    TEXT(algorithm, false, "algorithm imposed on the library; empty: the library's choice"),
     NUMBER("devices_per_process", devices_per_process, false, DL_UNIT_COUNT,
            "devices that one host thread drives (nccl-tests -g N); empty: one"),
     TEXT(series, false,

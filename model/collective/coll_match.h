@@ -1,8 +1,8 @@
-/* coll_match.h - a row of a collectives table (the CSV of the contract) as a request to the model.
+/* coll_match.h - a row of a collectives table (the CSV of the contract) as a request to the
+ * model.
  *
- * The columns alone decide. `system` names a file of data/systems; whether it is there, the caller
- * finds out. Pure: text in, names out.
- */
+ * The columns alone decide. `system` names a file of data/systems; the caller checks that it
+ * exists. Pure: text in, names out. */
 #ifndef DL_MODEL_COLLECTIVE_COLL_MATCH_H
 #define DL_MODEL_COLLECTIVE_COLL_MATCH_H
 
@@ -16,9 +16,9 @@ struct dl_coll_row {
     /* columns that a table may leave out */
     const char *buffers;   /* "device": MPI was given device memory */
     const char *algorithm; /* that the library was made to run */
-    const char *series;    /* tells apart what the other columns do not */
+    const char *series;    /* distinguishes series that are equal in the other columns */
     double nodes, ranks, size_bytes, time_s;
-    double bus_bytes_per_s;     /* published bus bandwidth, for rows that give only it */
+    double bus_bytes_per_s;     /* published bus bandwidth, for rows that have nothing else */
     double devices_per_process; /* nccl-tests -g N */
 };
 
@@ -29,7 +29,7 @@ struct dl_coll_match {
     /* for rows without size and time: of a 1 GiB message at the published bus bandwidth */
     double measured_s;
     const char *nccl_version, *mpi; /* to put in place of the system's own; NULL: keep */
-    bool version_ignored;           /* lib_version is given, but is no release of its library */
+    bool version_ignored; /* lib_version is present, but is not a release of its library */
     /* kernels that one host thread starts for each call (nccl-tests -g N): add this many times the
      * device's launch_s; 0: one process per device */
     int launches;
@@ -42,8 +42,8 @@ extern const struct dl_schema dl_coll_row_schema;
  * all-gather, reduce-scatter, all-to-all; else 1. */
 double dl_collective_bus_factor(enum dl_collective_op op, double ranks);
 
-/* Row of a table with the columns of the contract (time_us, busbw_GBs); text stays in the table's
- * arena. DL_ERR_INPUT: a column is missing or a number is none. */
+/* Row of a table with the columns of the contract (time_us, busbw_GBs); text stays in the
+ * table's arena. DL_ERR_INPUT: a column is missing or a cell is not a number. */
 enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_row *out,
                               struct dl_err *err);
 

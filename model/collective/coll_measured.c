@@ -57,8 +57,9 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
     time->extrapolated = reading->extrapolated;
 }
 
-/* measured / model from the samples of a rank set. `wanted`: what the library runs on the rank set
- * asked for, so that samples of the same algorithm count; NULL: the model of their own rank set. */
+/* measured / model from the samples of a rank set. `wanted`: what the library runs on the
+ * requested rank set, so that samples of the same algorithm count; NULL: the model of their own
+ * rank set. */
 static enum dl_code read_set(const struct dl_system *system, const struct dl_coll_measured *m,
                              dl_library_time_fn *model, const struct dl_collective_request *request,
                              const struct dl_collective_time *wanted, struct dl_coll_reading *out,

@@ -1,6 +1,5 @@
-/* coll_parts.h - what the collective files share and nobody else needs: whole logarithms, the two
- * parts of a cost, the algorithms and library functions that collective.c lists.
- */
+/* coll_parts.h - shared by the collective files and private to them: whole logarithms, the two
+ * parts of a cost, the algorithms and library functions that collective.c lists. */
 #ifndef DL_MODEL_COLLECTIVE_COLL_PARTS_H
 #define DL_MODEL_COLLECTIVE_COLL_PARTS_H
 

@@ -79,7 +79,7 @@ static struct point next_of(const struct walk *walk, int k, int step,
     return (struct point){.index = -1};
 }
 
-/* Does sample k tell of `base`, in its algorithm and protocol? */
+/* Whether sample k ran the algorithm and protocol of `base`. */
 static bool told_by(const struct walk *walk, int k, const struct dl_coll_base *base) {
     if (base->algorithm == NULL) return true;
     const struct point point = point_at(walk, k);
@@ -160,8 +160,8 @@ static double pieces_s(const struct dl_coll_measured *m, double bytes) {
     return time_s;
 }
 
-/* Beyond the largest sample when no model tells the slope: that of the last two, and never faster
- * than the last. */
+/* Beyond the largest sample when no model provides the slope: that of the last two, and never
+ * faster than the last. */
 static double beyond_s(const struct dl_coll_measured *m, double bytes) {
     const struct dl_coll_sample *last = &m->samples[m->sample_count - 1];
     double slope_s_per_byte = last->bytes > 0.0 ? last->time_s / last->bytes : 0.0;
@@ -170,7 +170,7 @@ static double beyond_s(const struct dl_coll_measured *m, double bytes) {
     return last->time_s + (bytes - last->bytes) * slope_s_per_byte;
 }
 
-/* log(time / base) beyond the largest sample where no model tells the slope. */
+/* log(time / base) beyond the largest sample where no model provides the slope. */
 static double beyond_log(const struct dl_coll_measured *m, double bytes, double base_s) {
     const double last_s = m->sample_count > 0 ? m->samples[m->sample_count - 1].time_s : 0.0;
     return log((m->piece_count > 0 ? fmax(last_s, pieces_s(m, bytes)) : beyond_s(m, bytes)) /

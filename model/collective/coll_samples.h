@@ -11,17 +11,18 @@
 #include "model/collective/coll_parts.h"
 
 struct dl_coll_reading {
-    double ratio_log; /* log(measured / model) at the size asked for */
+    double ratio_log; /* log(measured / model) at the requested size */
     double sigma_log;
     bool extrapolated; /* size outside the samples */
     bool fitted;       /* from the pieces of the fit, beyond the samples */
 };
 
-/* F-COLL-MEASURED: the ratio at `bytes`, given the model there (`base`: of the samples' own rank
- * set; its algorithm and protocol are those whose ratio is wanted). Between samples of the same
- * algorithm and protocol: a monotone cubic in log bytes; at a switch: from the nearest sample of
- * the same side on, the trend there, damped; where there is none: a line between the neighbours.
- * F-COLL-FITTED: beyond the samples, the pieces of their fit, where there are any. */
+/* F-COLL-MEASURED: the ratio at `bytes`, given the model's time at that size (`base`: of the
+ * samples' own rank set; its algorithm and protocol are those whose ratio is requested). Between
+ * samples of the same algorithm and protocol: a monotone cubic in log bytes; at a switch: from
+ * the nearest sample of the same side on, the trend there, damped; where there is none: a line
+ * between the neighbours. F-COLL-FITTED: beyond the samples, the pieces of their fit, where
+ * there are any. */
 enum dl_code dl_coll_samples_read(const struct dl_system *system,
                                   const struct dl_coll_measured *measured,
                                   dl_library_time_fn *model,

@@ -100,8 +100,8 @@ struct dl_collective_time {
 
 /* Time of one collective; *out is valid only with DL_OK. All zero for 1 rank. Monotone in bytes
  * (measured samples of the system may fall) and in latency; doubling a bandwidth never slows.
- * DL_ERR_INPUT when the system lacks a link that is needed, DL_ERR_USAGE for a request without
- * sense or an algorithm that the library does not have. */
+ * DL_ERR_INPUT when the system lacks a link that is needed, DL_ERR_USAGE for an invalid request
+ * or an algorithm that the library does not have. */
 enum dl_code dl_collective_time(const struct dl_system *system,
                                 const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err);
@@ -125,7 +125,7 @@ struct dl_collective_algorithm {
     enum dl_collective_op op;
     double (*time_s)(const struct dl_hockney *link, double ranks, double bytes,
                      double segment_bytes);
-    bool (*valid)(double ranks); /* NULL: any count of ranks */
+    bool (*valid)(double ranks); /* NULL: any number of ranks */
 };
 extern const struct dl_collective_algorithm *const dl_collective_algorithms[]; /* NULL-terminated */
 /* NULL: no such name. */

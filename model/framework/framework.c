@@ -66,7 +66,7 @@ enum dl_code dl_framework_release_set(const struct dl_framework_release *release
     for (int i = 0; i < release->set_count; i++) {
         if (!list[i].used)
             return dl_json_fail(doc, "releases", err,
-                                "release %s sets '%s', which a framework does not have",
+                                "release %s sets '%s', which is not a member of a framework",
                                 release->name, list[i].key);
     }
     return DL_OK;
@@ -124,7 +124,7 @@ static const struct dl_field *field_of(const char *key) {
     return field->key != NULL ? field : NULL;
 }
 
-/* A number that a behaviour computes with must not be NAN: its loops would not end. */
+/* A number used by a behaviour must not be NAN: its loops would not end. */
 static enum dl_code check_required(const struct dl_framework *framework, const struct dl_json *doc,
                                    struct dl_err *err) {
     const char *const *key = framework->behaviour->required;

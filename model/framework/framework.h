@@ -26,8 +26,8 @@ struct dl_framework_release {
     int workload_count;
 };
 
-/* How gradients are synchronized: what all behaviours share, then the policy of each. A behaviour
- * names the members that it cannot do without (dl_framework_behaviour.required). */
+/* How gradients are synchronized: what all behaviours share, then the policy of each. A
+ * behaviour names the members that it requires (dl_framework_behaviour.required). */
 struct dl_sync_policy {
     int library, cpu_library;     /* enum dl_library; cpu_library -1: this mode needs GPUs */
     const char *copy_pattern;     /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
@@ -36,7 +36,7 @@ struct dl_sync_policy {
     double collective_launch_s;   /* host time of one collective */
     double overlap_slowdown_frac; /* compute slows by this while a collective runs */
     bool overlaps_backward;       /* synchronization may start before backward ends */
-    /* workers do not wait for each other: a step does not see one set of weights */
+    /* workers do not wait for each other: they use different sets of weights in a step */
     bool asynchronous;
     struct { /* DDP, FSDP; ideal */
         double bucket_bytes, first_bucket_bytes;
@@ -102,7 +102,7 @@ struct dl_framework_input {
 
 /* Device memory of the framework itself. */
 struct dl_framework_memory {
-    double context_bytes;        /* besides the context of the device's runtime */
+    double context_bytes;        /* in addition to the context of the device's runtime */
     double fragmentation_frac;   /* lost to the allocator */
     double conv_workspace_bytes; /* a convolution's limit; NAN: none */
     int allocator;               /* row of dl_memory_managers; -1: that of kernels_from, or none */
@@ -124,9 +124,9 @@ struct dl_activation_policy {
     double staged_above_bytes;     /* larger activations go through host memory; NAN: none do */
     double staged_bytes_per_s;     /* rate of that, both ways together, per device */
     double staged_sum_bytes_per_s; /* the same where they are summed; NAN: staged_bytes_per_s */
-    double spatial_dims;           /* dimensions that are split at most; 0: all */
+    double spatial_dims;           /* maximum number of split dimensions; 0: all */
     bool activation_direct;        /* activation_library moves device memory itself */
-    bool halo_overlaps;            /* inner positions are computed while halos travel */
+    bool halo_overlaps;            /* inner positions are computed during the halo transfer */
     bool leader_input;             /* the first device of a replica reads and scatters its input */
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
@@ -154,7 +154,7 @@ struct dl_framework_launch {
     int environment_count;
 };
 
-/* What a command does with the framework when it needs one and the user names none. */
+/* Commands that use the framework when the user names none. */
 enum dl_framework_default {
     DL_DEFAULT_DATA_PARALLEL, /* explain, plot timeline */
     DL_DEFAULT_TRANSFORMER,   /* search of plans for a stack of transformer layers */
@@ -164,7 +164,7 @@ struct dl_framework_behaviour; /* gradient_sync.h */
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
-    const char **versions; /* further ones that the file's own constants cover */
+    const char **versions; /* further versions that the file's own constants cover */
     int version_count;
     const char *behaviour_name; /* as the file has it, perhaps an older name */
     /* its row of dl_framework_behaviours; set by dl_framework_resolve */
@@ -175,9 +175,9 @@ struct dl_framework {
     struct dl_framework_input input;
     struct dl_framework_memory memory;
     struct dl_activation_policy activations;
-    /* row of dl_strategies that this mode runs when none is asked for; NULL: data */
+    /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
-    int recompute;      /* enum dl_recompute when none is asked for */
+    int recompute;      /* default enum dl_recompute */
     bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
     bool shards;        /* ZeRO stages */
     int default_for;    /* enum dl_framework_default; -1: nothing */
@@ -185,7 +185,7 @@ struct dl_framework {
     double residual_sigma_log;
     bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
-    /* as a release's, for all that do not have their own */
+    /* as in a release, for networks without an entry there */
     struct dl_map_entry *workloads;
     int workload_count;
     struct dl_framework_release *releases;
@@ -201,7 +201,7 @@ extern const struct dl_schema dl_framework_schema;
 enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct dl_json *doc,
                                   struct dl_err *err);
 
-/* Whether it is a bound (`ideal`), not a program that somebody could run. */
+/* Whether it is a bound (`ideal`) instead of a program. */
 bool dl_framework_is_bound(const struct dl_framework *framework);
 /* The first of `count` frameworks that is the default for `what`; NULL: none. */
 const struct dl_framework *dl_framework_default(const struct dl_framework *const *list, int count,
@@ -216,12 +216,12 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err);
-/* How a framework (in a release; NULL: its own) builds a network: the name, or the variant that its
- * file gives for it. */
+/* How a framework (in a release; NULL: its own) builds a network: the name, or the variant that
+ * its file lists for it. */
 const char *dl_framework_workload(const struct dl_framework *framework,
                                   const struct dl_framework_release *release, const char *name);
 
-/* Fills what `framework` does not say about kernels, and its allocator, from one that runs the same
+/* Fills the absent kernel factors and allocator of `framework` from one that runs the same
  * kernels. F-FRAMEWORK-KERNELS */
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from);
 

@@ -31,8 +31,8 @@ static const struct dl_field release_fields[] = {
     {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
      .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
     {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help = "column of a run (workload, layout) -> value, or several between commas: of these "
-             "versions it covers such runs alone"},
+     .help = "column of a run (workload, layout) -> value, or several separated by commas; the "
+             "release covers only the matching runs of these versions"},
     {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
      .help = "member of the framework -> its value in this release"},
     {RELEASE(workloads), RELEASE_COUNT(workload_count), .type = DL_FIELD_MAP,
@@ -124,7 +124,7 @@ static const struct dl_field framework_fields[] = {
            "rate of serialization and host copies of one message stream; absent: no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
     DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "negotiation of ready tensors, per doubling of nodes"),
+            "time to negotiate which tensors are ready, per doubling of nodes"),
     DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
             "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
     DEFAULT(AT(host, dispatch_s), 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
@@ -143,7 +143,7 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
     DEFAULT(AT(memory, context_bytes), 0, 1e12, DL_UNIT_BYTE, 0,
-            "device memory of the framework besides the runtime's context"),
+            "device memory of the framework in addition to the runtime's context"),
     DEFAULT(AT(memory, fragmentation_frac), 0, 0.5, DL_UNIT_NONE, 0,
             "share of device memory lost to the allocator"),
     CHOICE(AT(memory, allocator), dl_allocator_names,
@@ -187,8 +187,7 @@ static const struct dl_field framework_fields[] = {
            "composed_scale in mixed precision; absent: composed_scale, the same kernels with half "
            "the bytes"),
     STRING(AT(kernels, kernels_from), false,
-           "framework that runs the same kernels: its factors stand in for those that are absent "
-           "here"),
+           "framework that runs the same kernels and supplies the factors that are absent here"),
     FLAG(AT(kernels, mixed_fuses_elementwise), "fuses_elementwise in mixed precision"),
     CHOICE(
         AT(activations, activation_library), dl_library_names,
@@ -200,24 +199,24 @@ static const struct dl_field framework_fields[] = {
     {AT(activations, filter_backward), .type = DL_FIELD_CHOICE, .choices = filter_backward_names,
      .has_fallback = true, .fallback = DL_FILTER_ALL_REDUCE,
      .help = "collective that sums gradients of activations in filter parallelism"},
-    FLAG(AT(activations, channel_detached),
-         "channel parallelism's sums end the graph: backward stops at the last of them"),
+    FLAG(AT(activations, channel_detached), "sums of channel parallelism are detached from the "
+                                            "graph: backward stops at the last of them"),
     DEFAULT(AT(activations, activation_s), 0, 1, DL_UNIT_S, 0,
             "host time of one collective inside a replica"),
     DEFAULT(AT(activations, activation_peer_s), 0, 1, DL_UNIT_S, 0,
             "the same, for each device that takes part"),
     DEFAULT(AT(activations, halo_message_s), 0, 1, DL_UNIT_S, 0, "host time of one halo message"),
     NUMBER(AT(activations, staged_above_bytes), 1, 1e12, DL_UNIT_BYTE,
-           "larger activations of a layer go through host memory; absent: none do"),
+           "activations larger than this are staged through host memory; absent: none"),
     NUMBER(AT(activations, staged_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
-           "rate at which a device's activations pass through host memory"),
+           "rate of a device's activations staged through host memory"),
     DEFAULT(AT(activations, spatial_dims), 0, 3, DL_UNIT_COUNT, 0,
             "maximum number of dimensions that spatial parallelism splits; 0: all"),
     NUMBER(AT(activations, staged_sum_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "staged_bytes_per_s of activations that are summed; absent: staged_bytes_per_s"),
     FLAG(AT(activations, activation_direct),
          "activation_library moves device memory itself, not through host memory"),
-    FLAG(AT(activations, halo_overlaps), "inner positions are computed while halos travel"),
+    FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
     FLAG(AT(activations, leader_input),
          "the first device of a replica reads its input and scatters it"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
@@ -249,13 +248,12 @@ static const struct dl_field framework_fields[] = {
             "0: any number"),
     DEFAULT(AT(kernels, softmax_keys), 0, 1e6, DL_UNIT_COUNT, 0,
             "maximum number of keys of the fused softmax; 0: any number"),
-    CHOICE(
-        TOP(default_for), default_names,
-        "what takes this framework when the user names none: explain and plot timeline, or search "
-        "of a transformer"),
+    CHOICE(TOP(default_for), default_names,
+           "command that uses this framework when the user names none: explain and plot timeline, "
+           "or search of a transformer"),
     {TOP(launch), .type = DL_FIELD_OBJECT,
      .count_offset = offsetof(struct dl_framework, has_launch), .child = &launch_schema,
-     .help = "how a Slurm job starts it; absent: `dlmodel slurm` cannot"},
+     .help = "how a Slurm job starts it; absent: not supported by `dlmodel slurm`"},
     {.key = NULL},
 };
 

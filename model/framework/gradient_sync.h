@@ -1,11 +1,10 @@
-/* gradient_sync.h - how a framework synchronizes gradients: the messages it sends, when each may
- * start, what it waits for. One behaviour is one file (behaviours/fw_*.c) and one row of
- * dl_framework_behaviours.
+/* gradient_sync.h - how a framework synchronizes gradients: the messages that it sends, when
+ * each may start, and what it waits for. One behaviour is one file (behaviours/fw_*.c) and one
+ * row of dl_framework_behaviours.
  *
- * A behaviour sees when each gradient is ready on the compute timeline and answers with messages,
- * in the order in which they use the network. The timeline (timeline.h) runs them through one
- * communication lane.
- */
+ * A behaviour sees when each gradient is ready on the compute timeline and answers with
+ * messages, in the order in which they use the network. The timeline (timeline.h) runs them
+ * through one communication lane. */
 #ifndef DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
 #define DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
 
@@ -82,16 +81,16 @@ struct dl_framework_behaviour {
     const bool timing_dependent;
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
-    /* Keys of the framework without which it computes nothing; NULL-terminated. NULL: none. */
+    /* Keys of the framework that it requires; NULL-terminated. NULL: none. */
     const char *const *required;
-    /* NULL when the plan is possible, else why not, in words for the user. */
+    /* NULL when the plan is possible, else the reason, as a message for the user. */
     const char *(*refuse)(const struct dl_system *system, const struct dl_plan *plan);
     enum dl_code (*synchronize)(const struct dl_gradient_sync_request *request,
                                 struct dl_gradient_sync *out, struct dl_err *err);
 };
 
 extern const struct dl_framework_behaviour *const dl_framework_behaviours[]; /* NULL-terminated */
-/* By its name or its old name; NULL: there is none. */
+/* By its name or former name; NULL: not found. */
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name);
 
 /* Shared by behaviours. */
@@ -112,9 +111,9 @@ enum dl_code dl_gradient_sync_cheapest(const struct dl_gradient_sync_request *re
  * F-KERNEL-STREAM. */
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,
                                         double bytes);
-/* Time [s] for all devices of a node to copy `bytes` to or from the host concurrently, from or to
- * `pinned` memory: bytes * devices per shared host link / bandwidth. NAN when the system does not
- * give the bandwidth. F-COPY-HOST. */
+/* Time [s] for all devices of a node to copy `bytes` to or from the host concurrently, from or
+ * to `pinned` memory: bytes * devices per shared host link / bandwidth. NAN when the system
+ * lacks the bandwidth. F-COPY-HOST. */
 double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *request, double bytes,
                                     bool pinned);
 /* Time [s] to add `terms` buffers of `bytes` on the host: (terms + 1) bytes / memory bandwidth.

@@ -19,8 +19,8 @@ struct dl_input_time {
     double pipeline_s;
     /* the dataset fits into the host's memory: later epochs read the page cache */
     bool cached;
-    const char *unknown; /* what the model lacks for real input ("the storage of the system"); NULL:
-                            nothing */
+    /* missing data for real input ("the storage of the system"); NULL: nothing */
+    const char *unknown;
 };
 
 /* Times for plan->batch_per_device_samples on each device of a node. Pure. Synthetic input costs

@@ -1,8 +1,7 @@
 /* release.h - which release of a framework a run used.
  *
- * Facts decide, not prose: the version that the table prints in `framework_version`, and for a
- * release that covers some of a version's runs alone, the columns in its `where`.
- */
+ * The version in column `framework_version` decides; for a release that covers only some runs of
+ * a version, the columns in its `where` do too. */
 #ifndef DL_MODEL_FRAMEWORK_RELEASE_H
 #define DL_MODEL_FRAMEWORK_RELEASE_H
 
@@ -21,7 +20,7 @@ const struct dl_framework_release *dl_framework_release_of(const struct dl_frame
                                                            const struct dl_release_facts *facts,
                                                            bool *covered_out);
 
-/* DL_ERR_INPUT: a release's `where` names a column that no run is selected by. */
+/* DL_ERR_INPUT: a release's `where` names a column that selects no runs. */
 enum dl_code dl_framework_release_check(const struct dl_framework *framework,
                                         const struct dl_json *doc, struct dl_err *err);
 

@@ -17,7 +17,7 @@ static const struct dl_memory_manager managers[] = {
     [PYTORCH] = {8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
                  "pytorch-memory-source"},
     [TENSORFLOW] = {0, 256, INFINITY, 0, "tf-memory-source"},
-    [MXNET] = {0, 512, INFINITY, 0, "mem"},
+    [MXNET] = {0, 512, INFINITY, 0, "unverified"},
     [CHAINER] = {0, 512, INFINITY, 0, "chainer-memory-source"},
     [CAFFE] = {0, 256, INFINITY, 0, "caffe-memory-source"},
 };

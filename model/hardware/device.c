@@ -89,8 +89,7 @@ static const struct dl_field device_fields[] = {
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "
            "the device even while they wait"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
-    NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE,
-           "device memory that the runtime and libraries take"),
+    NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory of the runtime and libraries"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
            "default workspace limit of the convolution library"),
     DL_FIELD(struct dl_device, rates, LIST, .count_offset = offsetof(struct dl_device, rate_count),
@@ -118,7 +117,7 @@ static const struct dl_field device_fields[] = {
     DL_FIELD(struct dl_device, sources, MAP,
              .count_offset = offsetof(struct dl_device, source_count),
              .help = "member -> key of data/SOURCES.md"),
-    STRING(comment, false, "free text: how sources that disagree were weighed"),
+    STRING(comment, false, "free text: how conflicting sources were weighed"),
     {.key = NULL},
 };
 

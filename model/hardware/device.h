@@ -41,9 +41,9 @@ struct dl_device {
     double kernel_latency_s;         /* shortest kernel, start to end, on the device */
     double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
-                                        NAN: as the framework says */
+                                        NAN: the framework's value */
     double launch_s;                 /* host time to queue one kernel with the bare runtime */
-    double context_bytes;            /* device memory that the runtime and libraries take */
+    double context_bytes;            /* device memory of the runtime and libraries */
     double workspace_bytes;          /* default workspace limit of the convolution library */
     struct dl_rate *rates;
     int rate_count;
@@ -59,7 +59,7 @@ struct dl_device {
     const struct dl_device *borrowed; /* loaded from kernel_models_from; not in the file */
     struct dl_map_entry *sources;     /* member -> source */
     int source_count;
-    const char *comment; /* free text: how sources that disagree were weighed */
+    const char *comment; /* free text: how conflicting sources were weighed */
 };
 
 extern const struct dl_schema dl_device_schema;

@@ -1,10 +1,9 @@
 /* fair.h - max-min fair shares of links among flows (F-FAIR).
  *
- * Equal flows form a class. The rates of all classes rise together until a link is full or a class
- * has all it can use; the classes that this stops keep their rate and the others continue
- * (progressive filling, Bertsekas and Gallager 1992). Then no flow can get more without a slower
- * one getting less.
- */
+ * Equal flows form a class. The rates of all classes rise together until a link is full or a
+ * class has all that it can use; the classes that this limits keep their rate and the others
+ * continue (progressive filling, Bertsekas and Gallager 1992). Then no flow can get more without a
+ * slower one getting less. */
 #ifndef DL_MODEL_HARDWARE_FAIR_H
 #define DL_MODEL_HARDWARE_FAIR_H
 

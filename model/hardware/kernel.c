@@ -320,8 +320,8 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
     }
     const struct dl_kernel_model *model = choose(device, precision, kernel);
     const struct dl_device *owner = device;
-    /* Streams are not borrowed: the datasheet's bandwidth says more than another device's samples.
-     */
+    /* Streams are not borrowed: the datasheet's bandwidth is more informative than another
+     * device's samples. */
     if (model == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
         owner = device->borrowed;
         model = choose(owner, precision, kernel);

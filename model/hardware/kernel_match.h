@@ -1,9 +1,7 @@
 /* kernel_match.h - rows of a published table of kernel times (DeepBench's columns) as kernels of
  * kernel.h.
  *
- * Reads GEMM and convolution tables; no kernel stands for a recurrent row. Pure: text in, kernels
- * out.
- */
+ * Reads GEMM and convolution tables; recurrent rows have no kernel. Pure: text in, kernels out. */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MATCH_H
 #define DL_MODEL_HARDWARE_KERNEL_MATCH_H
 
@@ -15,7 +13,7 @@ struct dl_kernel_row {
     struct dl_kernel kernel;
     enum dl_precision precision;
     double measured_s;
-    const char *why; /* why the row is no kernel (no time, a size missing); NULL: it is one */
+    const char *why; /* why the row is not a kernel (missing time or size); NULL: it is one */
 };
 
 /* Device file for a name in a table's device column: "V100" -> "v100_sxm2_16"; the name of a device
@@ -25,8 +23,8 @@ const char *dl_kernel_match_device(const char *column);
 /* True when the header is that of a table of kernel times. */
 bool dl_kernel_header(const struct dl_csv *csv);
 
-/* DL_ERR_INPUT with the line: a column is missing, a number is none, an unknown precision or pass.
- */
+/* DL_ERR_INPUT with the line: a missing column, a cell that is not a number, an unknown
+ * precision or pass. */
 enum dl_code dl_kernel_row_read(const struct dl_csv *csv, int row, struct dl_kernel_row *out,
                                 struct dl_err *err);
 

@@ -34,7 +34,7 @@ static const struct dl_field model_fields[] = {
     WITH_DEFAULT(half_k, 0.0, 0.0, 1e9, "length of the summed side that runs at half rate"),
     WITH_DEFAULT(half_waves, 0.0, 0.0, 1e9, "tiles of 128 x 64 per unit that run at half rate"),
     WITH_DEFAULT(unaligned_gain, 1.0, 1e-3, 1e3,
-                 "rate factor: 2-byte operands with a side that is no multiple of 8"),
+                 "rate factor: 2-byte operands with a side that is not a multiple of 8"),
     WITH_DEFAULT(m_trans_gain, 1.0, 1e-3, 1e3,
                  "rate factor: operand of the longer side stored with k contiguous"),
     WITH_DEFAULT(n_trans_gain, 1.0, 1e-3, 1e3,
@@ -57,8 +57,8 @@ static const struct dl_field model_fields[] = {
     WITH_DEFAULT(pointwise_gain, 1.0, 1e-3, 1e3, "rate factor: 1x1 kernels"),
     WITH_DEFAULT(grouped_gain, 1.0, 1e-3, 1e3, "rate factor: grouped convolution"),
     WITH_DEFAULT(tile_exponent, 0.0, -10.0, 10.0,
-                 "exponent that shares the loss of short sides between whole tiles (1) and the "
-                 "smooth form (0)"),
+                 "weight of whole tiles (1) against the smooth form (0) in the loss of short "
+                 "sides, as an exponent"),
     WITH_DEFAULT(partial_waves, 0.0, 0.0, 1e3,
                  "waves lost to units without a tile; above 0: whole tiles by algorithm, no "
                  "half_m, half_n, half_waves"),
@@ -80,13 +80,12 @@ static const struct dl_field model_fields[] = {
                  "channels and filters are padded to this multiple"),
     WITH_DEFAULT(base_sigma_log, 0.35, 0.0, 10.0, "standard deviation of log(time / base)"),
     DL_FIELD(struct dl_kernel_model, distance, CHOICE, .choices = distance_names,
-             .help = "between kernels: sum of squares or of magnitudes of the differences of their "
-                     "features"),
+             .help = "distance between kernels: sum of squares or of magnitudes of the differences "
+                     "of their features"),
     WITH_DEFAULT(offset, 0.0, -10.0, 10.0, "mean of log(time / base)"),
     DL_FIELD(struct dl_kernel_model, features, STRINGS,
              .count_offset = offsetof(struct dl_kernel_model, feature_count),
-             .help = "what the distance is made of, by name; absent: those "
-                     "that calibrations of dlmodel 0.1 took"),
+             .help = "features that the distance compares, by name; absent: those of dlmodel 0.1"),
     NUMBERS(lengths, length_count, "length scale of each feature"),
     NUMBERS(points, point_count, "features / lengths of the samples, one feature after the other"),
     NUMBERS(weights, weight_count, "one per sample"),
@@ -144,7 +143,7 @@ enum dl_code dl_kernel_model_check(const struct dl_kernel_model *model, const st
                                    const char *path, struct dl_err *err) {
     int axes = model->length_count;
     if (axes > DL_FEATURES_MAX)
-        return dl_json_fail(doc, path, err, "at most %d lengths are known, found %d",
+        return dl_json_fail(doc, path, err, "expected at most %d lengths, found %d",
                             DL_FEATURES_MAX, axes);
     if (model->point_count != axes * model->weight_count)
         return dl_json_fail(doc, path, err,

@@ -52,7 +52,7 @@ enum {
     DL_FEATURES_MAX = 10,
     DL_KERNEL_MODEL_WIDTH = 16, /* samples evaluated at a time */
 };
-/* Axes that the base reads too: places in dl_kernel_model_shape.features. The last two are no
+/* Axes that the base reads too: places in dl_kernel_model_shape.features. The last two are not
  * features. */
 enum {
     DL_AXIS_CHANNELS = 2,
@@ -76,14 +76,14 @@ struct dl_kernel_model {
     /* sides that run at half rate; GEMM: M is the longer side of the result */
     double half_m, half_n, half_k;
     double half_waves;
-    double unaligned_gain;             /* 2-byte operands: a side that is no multiple of 8 */
+    double unaligned_gain;             /* 2-byte operands: a side that is not a multiple of 8 */
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
     /* convolution, stride 1: Winograd, FFT; the flop counted are those of direct convolution */
     double gain_3x3, gain_5x5;
     double stride_exponent;       /* the rate falls with (stride area)^-exponent */
     double batch_exponent_3x3;    /* 3x3, stride 1: with (batch padded to 16s / batch)^-exponent,
                                      because Winograd kernels work on tiles of images */
-    double padded_pointwise_gain; /* 1x1 kernels with padding, which are no plain GEMM */
+    double padded_pointwise_gain; /* 1x1 kernels with padding, which are not plain GEMMs */
     double narrow_gain;           /* fewer than 8 input channels */
     double pointwise_gain;        /* 1x1 kernels */
     double grouped_gain;          /* grouped convolution, more than one channel per group */
@@ -141,7 +141,7 @@ struct dl_kernel_model_set {
 extern const struct dl_schema dl_kernel_model_schema;
 extern const struct dl_schema dl_kernel_model_set_schema; /* "dlmodel-kernel-models" */
 
-/* What a model sees of a kernel. */
+/* The properties of a kernel that a model uses. */
 struct dl_kernel_model_shape {
     enum dl_op op;
     bool unaligned, m_trans, n_trans, fast_3x3, fast_5x5, narrow, pointwise, padded, grouped;

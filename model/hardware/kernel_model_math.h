@@ -1,7 +1,6 @@
-/* kernel_model_math.h - arithmetic of kernel times, which are asked for a thousand times a
- * prediction: a few operations inline instead of calls of the C library. The same bits on every
- * machine (no fused multiply-add, no instructions beyond the compiler's usual).
- */
+/* kernel_model_math.h - arithmetic of kernel times, which a prediction evaluates a thousand
+ * times: a few operations inline instead of calls of the C library. The same bits on every
+ * machine (no fused multiply-add, no instructions beyond the compiler's usual). */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MODEL_MATH_H
 #define DL_MODEL_HARDWARE_KERNEL_MODEL_MATH_H
 
@@ -75,7 +74,7 @@ static inline double dl_cube_root_near(double u) {
     return y * (cube + 2 * u) / (2 * cube + u);
 }
 
-/* Eight numbers at a time: GCC's and clang's vector type, lowered to what the machine has. */
+/* Eight numbers at a time: GCC's and clang's vector type, lowered to the machine's vector width. */
 typedef float dl_lanes __attribute__((vector_size(32)));
 typedef float dl_lanes_row __attribute__((vector_size(32), may_alias)); /* in memory, aligned */
 typedef float dl_lanes_in_memory __attribute__((vector_size(32), aligned(4), may_alias));

@@ -1,6 +1,5 @@
-/* kernel_model_shape.c - what a kernel-time model sees of a kernel: sides of its (implicit) GEMM,
- * classes, features. Not here: the time (kernel_model_time.c).
- */
+/* kernel_model_shape.c - the properties of a kernel that a kernel-time model uses: sides of its
+ * (implicit) GEMM, classes, features. Not here: the time (kernel_model_time.c). */
 #include "model/hardware/kernel_model.h"
 #include "model/hardware/kernel_model_math.h"
 #include "model/hardware/kernel_model_tiles.h"
@@ -75,9 +74,9 @@ DL_INLINE void set_features(struct dl_kernel_model_shape *s, int at, const dl_la
 
 DL_INLINE void gemm_shape(const struct dl_kernel *kernel, bool two_byte, double unit_share,
                           struct dl_kernel_model_shape *s) {
-    /* C = A B is C^T = B^T A^T: only the longer and the shorter side matter, and how their operands
-     * are stored. Column-major convention of the samples: A of an m >= n product "T" has k
-     * contiguous. */
+    /* C = A B equals C^T = B^T A^T, so only the longer and the shorter side and the storage of
+     * their operands matter. Column-major convention of the samples: A of a GEMM with m >= n,
+     * "T" has k contiguous. */
     bool m_longer = kernel->m >= kernel->n;
     s->m = dl_larger(kernel->m, kernel->n);
     s->n = dl_smaller(kernel->m, kernel->n);

@@ -1,6 +1,5 @@
-/* kernel_model_time.c - evaluation of a kernel-time model (F-KERNEL-MODEL; kernel_model.h has the
- * formula). Written to be fast: a prediction asks for a thousand kernels.
- */
+/* kernel_model_time.c - evaluation of a kernel-time model (F-KERNEL-MODEL; kernel_model.h has
+ * the formula). Written to be fast: a prediction evaluates a thousand kernels. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -55,8 +54,8 @@ DL_INLINE double gain_of(const struct dl_kernel_model *model,
 DL_INLINE double compute_time(const struct dl_kernel_model *model,
                               const struct dl_kernel_model_scale *scale,
                               const struct dl_kernel_model_shape *shape) {
-    /* Inverse efficiency: products and sums of half / size, so that time never falls as a side
-     * grows; over one denominator. */
+    /* Inverse efficiency: built from half / size, so that time never falls as a side grows; over
+     * one denominator. */
     double tile = dl_tile_usual.m * dl_tile_usual.n;
     double sides =
         (shape->m + model->half_m * scale->half) * (shape->n + model->half_n * scale->half) +

@@ -28,7 +28,7 @@ static const struct dl_field edge_fields[] = {
 
 static const struct dl_schema edge_schema = {
     .name = "edge",
-    .summary = "two devices of a node and the links that join them",
+    .summary = "two devices of a node and the links between them",
     .size = sizeof(struct dl_edge),
     .fields = edge_fields,
 };
@@ -84,7 +84,7 @@ static const struct dl_field link_fields[] = {
              .help = "measured point-to-point times, ascending max_bytes"),
     DL_FIELD(struct dl_link, sources, MAP, .count_offset = offsetof(struct dl_link, source_count),
              .help = "member -> key of data/SOURCES.md"),
-    STRING(comment, false, "free text: how sources that disagree were weighed"),
+    STRING(comment, false, "free text: how conflicting sources were weighed"),
     {.key = NULL},
 };
 

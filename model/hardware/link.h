@@ -13,8 +13,8 @@ struct dl_edge {
 
 enum { DL_LINK_DEVICES = 16 }; /* largest link graph that is searched for rings */
 
-/* Values of group_channels that are no count of rings: not searched; no links join the devices;
- * they are joined, but no ring closes. */
+/* Values of group_channels that are not a number of rings: not searched; no links join the
+ * devices; they are joined, but no ring closes. */
 enum { DL_GROUP_UNKNOWN = 0, DL_GROUP_APART = -1, DL_GROUP_CHAIN = -2 };
 
 /* One measured or fitted piece: messages up to max_bytes cost alpha_s + bytes * beta_s_per_byte. */
@@ -54,7 +54,7 @@ struct dl_link {
     int piece_count;
     struct dl_map_entry *sources;
     int source_count;
-    const char *comment; /* free text: how sources that disagree were weighed */
+    const char *comment; /* free text: how conflicting sources were weighed */
 
     /* Derived from edges by dl_topology_fill(); [n]: over devices 0..n-1. All 0 without edges. */
     int ring_channels[DL_LINK_DEVICES + 1]; /* link-disjoint rings, each direction counted once */

@@ -26,7 +26,7 @@
     }
 #define SOURCE_HELP "key of data/SOURCES.md for numbers without their own"
 #define SOURCES_HELP "member -> key of data/SOURCES.md"
-#define COMMENT_HELP "free text: how sources that disagree were weighed"
+#define COMMENT_HELP "free text: how conflicting sources were weighed"
 
 static const struct dl_field host_fields[] = {
     STRING(struct dl_host, cpu, false, "model of the CPU"),
@@ -112,7 +112,7 @@ static const struct dl_field collective_fields[] = {
     STRING(struct dl_coll_measured, operation, true, "operation: all_reduce, ..."),
     STRING(struct dl_coll_measured, source, false, "key of data/SOURCES.md; absent: the system's"),
     STRING(struct dl_coll_measured, buffers, false,
-           "device: in device memory; absent: where the library has them"),
+           "device: in device memory; absent: where the library usually has them"),
     INTEGER(struct dl_coll_measured, nodes, 1, 1e9, true, "nodes that took part"),
     INTEGER(struct dl_coll_measured, ranks, 1, 1e9, true, "ranks that took part"),
     LIST(struct dl_coll_measured, samples, sample_count, &sample_schema, "ascending bytes"),
@@ -202,7 +202,7 @@ static const struct dl_field system_fields[] = {
     DL_FIELD(struct dl_system, nodes_share_host, BOOL,
              .help = "virtual nodes (a test bed): all share the cores and memory of one host"),
     NUMBER(struct dl_system, jitter_frac, 0, 10, DL_UNIT_NONE,
-           "step time between devices: standard deviation / mean"),
+           "standard deviation of the step time across devices / mean"),
     NUMBER(struct dl_system, node_mtbf_s, 1, 1e12, DL_UNIT_S,
            "mean time between failures of one node"),
     NUMBER(struct dl_system, restart_s, 0, 1e7, DL_UNIT_S,
@@ -233,7 +233,7 @@ static const struct dl_field system_fields[] = {
 
 const struct dl_schema dl_system_schema = {
     .name = "dlmodel-system",
-    .summary = "nodes of devices joined by links",
+    .summary = "nodes with devices, connected by links",
     .size = sizeof(struct dl_system),
     .fields = system_fields,
     .top_level = true,

@@ -1,5 +1,5 @@
-/* system.h - nodes of devices joined by links: data/systems/NAME.json, or what calibrate wrote.
- */
+/* system.h - nodes with devices, connected by links: data/systems/NAME.json, or what calibrate
+ * wrote. */
 #ifndef DL_MODEL_HARDWARE_SYSTEM_H
 #define DL_MODEL_HARDWARE_SYSTEM_H
 
@@ -113,15 +113,15 @@ struct dl_system {
     struct dl_coll_measured *collectives;
     int collective_count;
 
-    /* What calibrate adds and predictions do not read. */
+    /* Members that calibrate adds and predictions ignore. */
     const char *measured_on, *measured_at; /* host name, date */
-    struct dl_map_entry *measurement;      /* free facts: kernel, library versions, load */
+    struct dl_map_entry *measurement;      /* free-form facts: kernel, library versions, load */
     int measurement_count;
     struct dl_map_entry *sources;
     int source_count;
     bool has_links;
-    const char *comment;           /* free text: how sources that disagree were weighed */
-    struct dl_raw_sample *samples; /* what the fits rest on */
+    const char *comment;           /* free text: how conflicting sources were weighed */
+    struct dl_raw_sample *samples; /* basis of the fits */
     int sample_count;
 };
 

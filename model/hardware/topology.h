@@ -21,8 +21,8 @@ int dl_topology_rings(const struct dl_edge *edges, int edge_count, int64_t devic
 bool dl_topology_connected(const struct dl_edge *edges, int edge_count, int64_t devices);
 
 /* Sets the derived members of a link with edges for 2..min(devices, DL_LINK_DEVICES) devices.
- * Whoever builds such a link calls it; the loader of system files does. Well below a millisecond
- * for 8 devices. */
+ * Code that builds such a link must call it, as the loader of system files does. Well below a
+ * millisecond for 8 devices. */
 void dl_topology_fill(struct dl_link *link, int64_t devices);
 
 #endif

@@ -36,8 +36,9 @@ struct dl_plan {
     enum dl_precision precision;
     enum dl_optimizer optimizer;
     enum dl_recompute recompute;
-    bool recompute_open;       /* not given: the framework's default */
-    bool sequence_parallel;    /* tensor parallelism splits what heads do not along the sequence */
+    bool recompute_open;    /* not given: the framework's default */
+    bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
+                               sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
     int64_t virtual_stages;    /* virtual pipeline stages per device; 0: 2 if interleaved, else 1 */
     enum dl_assume assume;     /* simplifications of another model, for comparison with it */

@@ -1,4 +1,4 @@
-/* compose.c - see compose.h. Not here: where the parts come from, and what they mean
+/* compose.c - see compose.h. Not here: where the parts come from, and their interpretation
  * (diagnose.c). */
 #include "model/predict/compose.h"
 

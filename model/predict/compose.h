@@ -1,9 +1,9 @@
-/* compose.h - one iteration from its parts, the same for every strategy: F-ITERATION, F-STRAGGLER,
- * F-BACKUP, exposed input, throughput, epoch and scaling efficiency.
+/* compose.h - one iteration from its parts, the same for every strategy: F-ITERATION,
+ * F-STRAGGLER, F-BACKUP, exposed input, throughput, epoch and scaling efficiency.
  *
- * What simulates or sums a plan (replica.c, ../parallel/pipe.c, ../parallel/transformer_time.c,
- * ../search/plan_tables.c) fills a struct dl_evidence and composes nothing by itself.
- */
+ * The files that simulate or sum a plan (replica.c, ../parallel/pipe.c,
+ * ../parallel/transformer_time.c, ../search/plan_tables.c) fill a struct dl_evidence and compose
+ * nothing themselves. */
 #ifndef DL_MODEL_PREDICT_COMPOSE_H
 #define DL_MODEL_PREDICT_COMPOSE_H
 
@@ -17,8 +17,8 @@ struct dl_iteration {
 };
 void dl_compose_iteration(const struct dl_evidence *evidence, struct dl_iteration *out);
 
-/* What input adds to a step of `step_s`: the feed, and of loading what prefetching does not hide.
- * F-INPUT */
+/* What input adds to a step of `step_s`: the feed, and the part of loading that prefetching does
+ * not hide. F-INPUT */
 double dl_compose_exposed_input_s(double load_s, double feed_s, bool prefetches, double step_s);
 
 /* The input of a plan into its evidence. extra_s: reading for others on top of the feed. */
@@ -27,12 +27,12 @@ void dl_compose_input(const struct dl_input_time *input, const struct dl_framewo
 
 /* Wait for the slowest device / compute: jitter x expected maximum over the devices, in standard
  * deviations of a step (F-STRAGGLER); with backup workers, the last device of the last node that
- * counts (F-BACKUP). 0 for one device, where the jitter is unknown, and for frameworks of which no
- * device waits for another (asynchronous, the bound). */
+ * counts (F-BACKUP). 0 for one device, where the jitter is unknown, and for frameworks whose
+ * devices do not wait for each other (asynchronous, the bound). */
 double dl_straggler_frac(const struct dl_system *system, const struct dl_framework *framework,
                          const struct dl_plan *plan);
 
-/* The evidence as a prediction: all but memory, diagnosis and terms. alone_s: one device that
+/* The evidence as a prediction, without memory, diagnosis and terms. alone_s: one device that
  * computes a device's share of the work without the others, with its input; for the scaling
  * efficiency. */
 void dl_compose(const struct dl_evidence *evidence, const struct dl_workload *workload,

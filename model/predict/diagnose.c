@@ -24,17 +24,16 @@ static enum dl_bottleneck compute_cause(const struct dl_evidence *e) {
     return by_limit[most];
 }
 
-/* Which cause carries the exposed communication: the link that most of the messages' time waits
- * for. */
+/* The cause of the exposed communication: the link that limits most of the messages' time. */
 static enum dl_bottleneck comm_cause(const struct dl_evidence *e) {
     if (e->latency_s > e->intra_s + e->inter_s + e->server_s) return DL_BOUND_LATENCY;
     if (e->server_s > 0) return DL_BOUND_PS;
     return e->inter_s > e->intra_s ? DL_BOUND_INTER : DL_BOUND_INTRA;
 }
 
-/* F-BOUND: of compute, communication, input, bubble and framework the largest part of the
- * iteration; inside compute the largest of arithmetic, memory bandwidth and kernel latency. Memory
- * capacity comes first: what does not fit does not run. */
+/* F-BOUND: the largest part of the iteration among compute, communication, input, bubble and
+ * framework; within compute, the largest of arithmetic, memory bandwidth and kernel latency.
+ * Memory capacity comes first: a plan that does not fit does not run. */
 void dl_diagnose_bottleneck(const struct dl_evidence *e, struct dl_prediction *p) {
     if (!p->fits) {
         p->bottleneck = DL_BOUND_CAPACITY;
@@ -97,22 +96,22 @@ static void warn_of_evidence(const struct dl_diagnosis *d, struct dl_prediction 
     if (plan->nodes > 1 && system->has_inter && system->inter.assumed) {
         warn(p,
              dl_arena_printf(d->arena,
-                             "links.inter of %s is assumed, not measured; give yours with --set "
-                             "links.inter.bandwidth=...",
+                             "links.inter of %s is assumed, not measured; set the real bandwidth "
+                             "with --set links.inter.bandwidth=...",
                              system->name),
              true);
     }
     if (d->messages_extrapolated)
-        warn(p, "messages lie outside what the links were measured for", true);
+        warn(p, "message sizes lie outside the measured range of the links", true);
     if (d->unknown_memory != NULL) {
         warn(p,
-             dl_arena_printf(d->arena, "memory leaves out what %s does not give: %s",
+             dl_arena_printf(d->arena, "memory excludes what the file of %s does not state: %s",
                              system->device->name, d->unknown_memory),
              false);
     }
 }
 
-/* More devices than there are, or than the cores of their host carry. */
+/* More devices than the system has, or than the cores of their host can run. */
 static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_system *system = d->system;
     const struct dl_plan *plan = d->plan;
@@ -128,8 +127,8 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
         warn(p,
              dl_arena_printf(d->arena,
                              "%.0f devices of %lld cores on a host of %lld: oversubscribed %.3g "
-                             "times; they take turns, and what waits "
-                             "for a message waits for its sender's turn: take no more than %.0f",
+                             "times; they time-slice the cores, and a receiver waits until its "
+                             "sender is scheduled: use at most %.0f",
                              shared.device_count, (long long)system->device->unit_count,
                              (long long)system->host.cores, shared.turns_ratio,
                              shared.device_count / shared.turns_ratio),
@@ -140,23 +139,23 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
         warn(p,
              dl_arena_printf(
                  d->arena,
-                 "%s's own thread polls in MPI next to %lld computing: compute takes "
-                 "%.3g times as long",
+                 "a thread of %s polls in MPI next to %lld computing thread%s: compute takes %.3g "
+                 "times as long",
                  d->framework->name, (long long)system->device->unit_count,
+                 system->device->unit_count == 1 ? "" : "s",
                  dl_shared_host_poll_ratio(system, plan, d->framework->sync.fusion.cycle_s)),
              false);
     }
 }
 
-/* What the rate does not count, and what it counts otherwise than a reader may expect. */
+/* What the throughput excludes, or counts differently from what a reader may expect. */
 static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_plan *plan = d->plan;
     if (d->framework->sync.asynchronous && plan->nodes > 1) {
         warn(p,
              dl_arena_printf(d->arena,
-                             "asynchronous: gradients meet weights that are %lld updates newer on "
-                             "average; the rate says "
-                             "nothing about convergence",
+                             "asynchronous: gradients are applied to weights that are %lld updates "
+                             "newer on average; throughput says nothing about convergence",
                              (long long)plan->nodes - 1),
              false);
     }
@@ -164,8 +163,7 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
         warn(p,
              dl_arena_printf(d->arena,
                              "backup workers: gradients of %lld of %lld workers (%.0f %%) are "
-                             "dropped each step; samples/s counts "
-                             "the others",
+                             "dropped in each step; samples/s counts only the others",
                              (long long)plan->backup_workers, (long long)plan->nodes,
                              100 * (double)plan->backup_workers / (double)plan->nodes),
              false);
@@ -180,7 +178,7 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
         warn(p,
              dl_arena_printf(
                  d->arena,
-                 "%.0f samples do not go evenly into %.0f %s: those with %.0f set the pace",
+                 "%.0f samples do not divide evenly among %.0f %s: those with %.0f set the pace",
                  plan->global_batch_samples, replicas, split ? "replicas" : "devices",
                  plan->batch_per_device_samples),
              false);
@@ -195,10 +193,11 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
     if (p->fits) return;
     if (text == NULL && p->max_batch_samples >= 1) {
         text = dl_arena_printf(d->arena,
-                               "does not fit: the largest batch per device that does is %.0f",
+                               "does not fit: the largest batch per device that fits is %.0f",
                                p->max_batch_samples);
     } else if (text == NULL) {
-        text = "does not fit at any batch: take a device with more memory or a sharded strategy";
+        text =
+            "does not fit at any batch size: use a device with more memory or a sharded strategy";
     }
     warn(p, text, false);
 }

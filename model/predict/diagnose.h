@@ -1,5 +1,5 @@
-/* diagnose.h - what a prediction means, for every strategy: its bottleneck (F-BOUND), its 80 %
- * interval (F-INTERVAL), its warnings. */
+/* diagnose.h - the diagnosis of a prediction, for every strategy: its bottleneck (F-BOUND), its
+ * 80 % interval (F-INTERVAL), its warnings. */
 #ifndef DL_MODEL_PREDICT_DIAGNOSE_H
 #define DL_MODEL_PREDICT_DIAGNOSE_H
 
@@ -18,10 +18,10 @@ struct dl_diagnosis {
     const struct dl_evidence *evidence;
     double parts;               /* devices that share the samples of one replica; 0: one */
     bool messages_extrapolated; /* outside what the links were measured for */
-    /* what may lift the scaling efficiency above 1: a clause; NULL: nothing can */
+    /* why the scaling efficiency may exceed 1, as a clause; NULL: it cannot */
     const char *superlinear;
-    const char *unknown_memory; /* what the device's file does not give; NULL: nothing */
-    const char *advice; /* for a plan that does not fit; NULL: the largest batch that does */
+    const char *unknown_memory; /* what is absent from the device's file; NULL: nothing */
+    const char *advice; /* advice for a plan that does not fit; NULL: the largest batch that fits */
     struct dl_arena *arena;
 };
 

@@ -1,19 +1,17 @@
-/* evidence.h - what an iteration is made of, before it is composed (compose.h) and diagnosed
- * (diagnose.h): plain seconds, however a strategy found them.
- */
+/* evidence.h - the parts of an iteration, before it is composed (compose.h) and diagnosed
+ * (diagnose.h): plain seconds, whatever strategy computed them. */
 #ifndef DL_MODEL_PREDICT_EVIDENCE_H
 #define DL_MODEL_PREDICT_EVIDENCE_H
 
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 
-/* Seconds of one iteration on the device that sets the pace, as the strategy's own model finds
- * them. */
+/* Seconds of one iteration on the slowest device, from the strategy's own model. */
 struct dl_evidence {
     /* kernels; backward_s with the slowdown while a collective runs */
     double forward_s, backward_s, update_s;
     double comm_s;         /* all communication */
-    double exposed_comm_s; /* the part that no computation hides */
+    double exposed_comm_s; /* the part that computation does not hide */
     double bubble_s;       /* of a pipeline */
     double host_s;         /* device idle: launch gaps, a late host, fixed host time */
     double straggler_frac; /* straggler wait / compute: dl_straggler_frac() */

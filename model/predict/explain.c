@@ -241,7 +241,7 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
               "framework file", m->total_bytes - parts);
 }
 
-/* F-INPUT with what the loader and the copies take. */
+/* F-INPUT with the times of loader and copies. */
 static void put_input(struct sink *s, const struct dl_prediction *p) {
     const struct dl_parts *parts = s->parts;
     const struct dl_input_time t =
@@ -281,7 +281,7 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
     for (int i = 0; i < count; i++) put(s, terms[i]);
 }
 
-/* What the gradient synchronization takes beside its messages. */
+/* The cost of gradient synchronization in addition to its messages. */
 static void put_around_messages(struct sink *s) {
     const struct dl_parts *parts = s->parts;
     const struct dl_gradient_sync *x = &parts->with_comm->sync;

@@ -5,8 +5,7 @@
 
 #include "model/base/stats.h"
 
-/* F-STRAGGLER, F-BACKUP: jitter x expected maximum x compute, with the jitter that the wait came
- * from. */
+/* F-STRAGGLER, F-BACKUP: jitter x expected maximum x compute, with the jitter behind the wait. */
 static const char *straggler_inputs(const struct dl_plan *plan, const struct dl_prediction *p,
                                     struct dl_arena *arena) {
     const double nodes = (double)plan->nodes, each = (double)plan->devices_per_node,
@@ -52,7 +51,7 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                  late_s = idle_s - fixed_s - gaps_s;
     const double devices = f->host.single_process ? (double)in->plan->devices_per_node : 1;
     const char *late_inputs =
-        dl_arena_printf(arena, "dispatch_s=%.3g us x %.0f kernels, less what kernels hide",
+        dl_arena_printf(arena, "dispatch_s=%.3g us x %.0f kernels, minus what kernels hide",
                         1e6 * scale * fmax(f->host.dispatch_s, launch_s) * devices, kernels);
     int count = 0;
     count = put(out, count, "launch gaps", "F-HOST-GAP",
@@ -62,7 +61,7 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                 dl_arena_printf(arena, "iteration_s=%.3g ms x %.0f", 1e3 * f->host.iteration_s,
                                 in->host_count),
                 "framework file", fixed_s);
-    /* below a picosecond it is rounding */
+    /* less than a picosecond is rounding */
     count = put(out, count, "device waits for launches", "F-HOST-GAP", late_inputs,
                 "framework file", late_s > 1e-12 ? late_s : 0);
     return put(out, count, "straggler wait",

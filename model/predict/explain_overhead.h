@@ -8,14 +8,14 @@
 
 enum { DL_OVERHEAD_TERMS = 4 };
 
-/* What an iteration's overhead follows from. */
+/* The inputs of an iteration's overhead. */
 struct dl_overhead_inputs {
     const struct dl_system *system;
     const struct dl_framework *framework;
     const struct dl_plan *plan;
     double kernel_count;  /* of one micro-batch and the update */
     double micro_batches; /* that repeat them */
-    double host_count;    /* how often the framework's fixed host time counts */
+    double host_count;    /* how many times the framework's fixed host time counts */
 };
 
 /* Fills out[DL_OVERHEAD_TERMS] with the parts that are not zero; they add up to

@@ -59,8 +59,8 @@ static bool is_repeated(const char *name) {
     return false;
 }
 
-/* Full recomputation keeps the input of each transformer layer, everything outside of them, and one
- * layer while it is gone through again. NAN when the network is no transformer. */
+/* Full recomputation keeps the input of each transformer layer, everything outside of them, and
+ * one layer while it is recomputed. NAN when the network is not a transformer. */
 static double recomputed_bytes(const struct dl_workload *workload, double element_bytes) {
     double inside = 0, outside = 0;
     for (int i = 0; i < workload->layer_count; i++) {
@@ -101,7 +101,8 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     if (plan->recompute == DL_RECOMPUTE_NONE) {
         out->activations_bytes += dl_rounding_bytes(workload, framework, plan->precision, batch);
     }
-    /* A limit in the device's file counts before what the framework's family is known to take. */
+    /* A limit in the device's file takes precedence over the usual limit of the framework's
+     * family. */
     const double workspace_bytes =
         dl_known(device->workspace_bytes)
             ? device->workspace_bytes
@@ -139,8 +140,8 @@ double dl_memory_max_batch(const struct dl_system *system, const struct dl_workl
     if (m.total_bytes > capacity_bytes) return 0;
     /* Memory rises with the batch almost in proportion: the secant gets near, then `fits` and
      * `too_many` close in on each other. Workspace and rounding have steps, and a stage of a
-     * pipeline may keep next to nothing: where the secant creeps, doubling and halving take over.
-     */
+     * pipeline may keep next to nothing: where the secant converges slowly, doubling and halving
+     * take over. */
     double fits = 1, fits_bytes = m.total_bytes, too_many = INFINITY;
     /* samples; far above any capacity, and whole numbers are exact */
     static const double MOST = 1e9;

@@ -1,4 +1,4 @@
-/* memory.h - bytes on one device while training. F-MEM-*. */
+/* memory.h - bytes on one device while training. Formulas: F-MEM-*. */
 #ifndef DL_MODEL_PREDICT_MEMORY_H
 #define DL_MODEL_PREDICT_MEMORY_H
 
@@ -11,15 +11,15 @@ double dl_memory_gradient_bytes(enum dl_precision precision);
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
 
 /* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Selective recomputation
- * frees what `recomputable` layers alone know (attention scores, their masks); full recomputation
+ * frees what only `recomputable` layers need (attention scores, their masks); full recomputation
  * of a transformer keeps the input of each of its layers (hidden x tokens elements), what lies
- * outside of them, and one layer at a time; NAN for other networks (where it is not defined what is
- * kept). */
+ * outside of them, and one layer at a time; NAN for other networks (for which the kept tensors
+ * are not defined). */
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
                                   enum dl_recompute recompute);
 
-/* Memory for data parallelism at `batch` samples per device; parts that are unknown count 0 and are
- * listed in *unknown (a word for the warning, NULL when all is known). */
+/* Memory for data parallelism at `batch` samples per device; parts that are unknown count 0 and
+ * are listed in *unknown (words for the warning, NULL when all are known). */
 void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
                        const struct dl_framework *framework, const struct dl_plan *plan,
                        double batch, struct dl_memory *out, const char **unknown);

@@ -1,4 +1,4 @@
-/* memory_advice.c - F-MEM-ADVICE: the same memory model asked again with one thing changed. */
+/* memory_advice.c - F-MEM-ADVICE: the same memory model with one change at a time. */
 #include "model/predict/memory_advice.h"
 
 #include <math.h>
@@ -104,18 +104,17 @@ const char *dl_memory_advice(const struct dl_system *system, const struct dl_wor
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         if (answers[i].change == NULL) continue;
         if (answers[i].fits) {
-            return dl_arena_printf(arena, "does not fit by %s: %s saves %s, then it does",
+            return dl_arena_printf(arena, "does not fit, %s too much: %s saves %s and makes it fit",
                                    gib(over, arena), answers[i].change,
                                    gib(answers[i].saved_bytes, arena));
         }
         if (best == NULL || answers[i].saved_bytes > best->saved_bytes) best = &answers[i];
     }
     if (best == NULL)
-        return dl_arena_printf(arena, "does not fit by %s: take a device with more memory",
+        return dl_arena_printf(arena, "does not fit, %s too much: use a device with more memory",
                                gib(over, arena));
     return dl_arena_printf(arena,
-                           "does not fit by %s: no single change is enough; %s saves most, %s "
-                           "(dlmodel search combines "
-                           "them)",
+                           "does not fit, %s too much: no single change is enough; %s saves most, "
+                           "%s (dlmodel search combines changes)",
                            gib(over, arena), best->change, gib(best->saved_bytes, arena));
 }

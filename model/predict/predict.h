@@ -1,7 +1,6 @@
 /* predict.h - system + workload + framework + plan -> prediction. Deterministic, no I/O, no
- * globals; thread-safe. What a plan splits decides how it is simulated (../parallel/); every
- * iteration is composed (compose.h) and diagnosed (diagnose.h) here.
- */
+ * globals; thread-safe. How it is simulated (../parallel/) depends on what a plan splits; every
+ * iteration is composed (compose.h) and diagnosed (diagnose.h) here. */
 #ifndef DL_MODEL_PREDICT_PREDICT_H
 #define DL_MODEL_PREDICT_PREDICT_H
 
@@ -31,7 +30,7 @@ struct dl_memory {
         buffers_bytes, context_bytes, total_bytes, capacity_bytes;
 };
 
-/* One line of `explain`: a quantity with how it came about. */
+/* One line of `explain`: a quantity and its derivation. */
 struct dl_term {
     const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */
     /* "forward", "backward", "update", "communication", "input", "overhead", "memory" */
@@ -55,7 +54,7 @@ struct dl_prediction {
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
-    double straggler_s; /* of overhead_s: the wait for the slowest device */
+    double straggler_s; /* part of overhead_s: the wait for the slowest device */
     struct dl_memory memory;
     bool fits;
     enum dl_bottleneck bottleneck;
@@ -65,7 +64,7 @@ struct dl_prediction {
     const char **warnings;
     int warning_count;
     struct dl_term *terms;
-    int term_count; /* only when asked for */
+    int term_count; /* only on request */
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes;
     int comm_messages;
@@ -78,7 +77,7 @@ struct dl_predict_options {
     bool terms;
 };
 
-/* What a prediction is made from. */
+/* The inputs of a prediction. */
 struct dl_predict_request {
     const struct dl_system *system;
     const struct dl_workload *workload;
@@ -88,16 +87,16 @@ struct dl_predict_request {
     struct dl_arena *arena;
 };
 
-/* Errors: DL_ERR_INPUT/DL_ERR_USAGE with what to change (no rate for this precision, more nodes
- * than the system has, strategy not available). `out` is written only on success; its pointers live
- * in the arena. */
+/* Errors: DL_ERR_INPUT or DL_ERR_USAGE, which say what to change (no rate for this precision,
+ * more nodes than the system has, strategy not available). `out` is written only on success; its
+ * pointers live in the arena. */
 enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
                         const struct dl_framework *framework, const struct dl_plan *plan,
                         const struct dl_predict_options *options, struct dl_arena *arena,
                         struct dl_prediction *out, struct dl_err *err);
 
-/* Fill a plan's blanks (0 or negative dp, batch, ...) from system, workload and framework and check
- * it. */
+/* Fills the absent members of a plan (0 or negative dp, batch, ...) from system, workload and
+ * framework, and checks it. */
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan,
                               struct dl_err *err);

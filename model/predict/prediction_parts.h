@@ -1,5 +1,4 @@
-/* prediction_parts.h - what a replica or a pipeline hands to explain.c. Private
- * to the model. */
+/* prediction_parts.h - results of a replica or a pipeline for explain.c. Private to the model. */
 #ifndef DL_MODEL_PREDICT_PREDICTION_PARTS_H
 #define DL_MODEL_PREDICT_PREDICTION_PARTS_H
 

@@ -1,7 +1,6 @@
 /* replica.c - costs, timeline, input and memory of one replica and its gradient synchronization.
  * Each part of the iteration is measured on the simulated timeline: exposed communication is the
- * difference between the iteration with and without all communication.
- */
+ * difference between the iteration with and without all communication. */
 #include "model/predict/replica.h"
 
 #include <math.h>
@@ -22,7 +21,7 @@ enum dl_library dl_replica_library(const struct dl_system *system,
     const bool cpu = system->device->kind == DL_DEVICE_CPU;
     const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
     const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
-    /* a framework without CPUs; dl_plan_complete refuses it */
+    /* a framework without CPU support; dl_plan_complete refuses it */
     return library < 0 ? DL_LIB_NCCL : (enum dl_library)library;
 }
 
@@ -32,7 +31,7 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
         .request = request,
         .workload = request->workload,
         .plan = *plan,
-        /* the fullest device sets the pace */
+        /* the device with the most samples sets the pace */
         .samples = ceil(plan->batch_per_device_samples - 1e-9),
         .parts = 1,
         /* Parameter servers on cores that carry their messages cost one worker as much. */
@@ -93,7 +92,7 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
     const double own = system->device->collective_slowdown_frac;
     if (behaviour != NULL && behaviour->is_bound) return 0;
     const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
-    /* Whose thread polls has its turns of the core anyway. */
+    /* A framework whose thread polls has its share of core time anyway. */
     const double stop_frac =
         dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
     const double shared = fmax(framework->sync.overlap_slowdown_frac, stop_frac);
@@ -138,21 +137,20 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
 }
 
 /* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward without
- * synchronization or update. */
+ * gradient synchronization or update. */
 static double micro_batches_of(const struct dl_plan *plan) {
     return plan->micro_batch_samples > 0
                ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
                : 1;
 }
 
-/* Seconds of the micro-batches before the last one, from the period of one step without
- * synchronization.
- */
+/* Seconds of the micro-batches before the last one, from the period of one step without gradient
+ * synchronization. */
 static double accumulate_s(const struct dl_parts *parts, double period_s) {
     return (micro_batches_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
 }
 
-/* What the two runs of the timeline show: exposed communication is their difference. */
+/* Results of the two runs of the timeline: exposed communication is their difference. */
 static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
                             struct dl_evidence *e) {
     const struct dl_timeline *busy = parts->with_comm, *quiet = parts->without_comm;
@@ -177,8 +175,8 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
     dl_evidence_of_messages(x->messages, x->message_count, x->bound != NULL, e);
 }
 
-/* One device without the others, with its input, for a device's share of the replica's samples.
- * step_s: without the input. */
+/* A single device, with its input, for a device's share of the replica's samples. step_s:
+ * without the input. */
 static double alone_s(const struct dl_parts *parts, const struct dl_replica *replica,
                       double step_s) {
     struct dl_plan one = *parts->plan;
@@ -203,7 +201,7 @@ static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction
     }
 }
 
-/* The part of a layer's message that its own pass does not hide. */
+/* The part of a layer's message that the layer's own pass does not hide. */
 static double wait_s(const struct dl_layer_message *own, const struct dl_cost *cost) {
     const struct dl_layer_cost *layer = &cost->layers[own->layer];
     const double pass_s = own->backward ? layer->backward.time_s : layer->forward.time_s;
@@ -229,7 +227,8 @@ static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl
     return DL_OK;
 }
 
-/* Gradient messages after those of the layers, for the diagnosis, `explain` and totals. */
+/* The messages of gradient synchronization after those of the layers, for the diagnosis,
+ * `explain` and totals. */
 static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
                                   struct dl_timeline *t, struct dl_err *err) {
     struct dl_gradient_sync *x = &t->sync;
@@ -258,7 +257,7 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
         replica->buffer_bytes / (1 - replica->request->framework->memory.fragmentation_frac);
 }
 
-/* What the devices of a host take from each other; the costs of one alone stay as they are.
+/* The slowdown of devices that share a host; the costs of one device alone do not change.
  * F-SHARED-HOST */
 static enum dl_code share_host(const struct dl_system *system, const struct dl_framework *framework,
                                const struct dl_plan *plan, const struct dl_workload *workload,
@@ -300,7 +299,7 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
     return DL_OK;
 }
 
-/* Both runs of the timeline. *alone: costs of a device that shares its host with nobody. */
+/* Both runs of the timeline. *alone: costs of a device alone on its host. */
 static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
                              struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
                              struct dl_timeline *quiet, struct dl_err *err) {
@@ -313,8 +312,8 @@ static enum dl_code simulate(const struct dl_replica *replica, const struct dl_p
     DL_TRY(run_timeline(parts, cost, &run, busy, err));
     busy->comm_s += layer_comm_s;
     DL_TRY(join_messages(replica, cost, busy, err));
-    /* Who updates on servers does so with one device too: the reference for the efficiency leaves
-     * the update out as well. */
+    /* A framework that updates on servers does so with one device too: the reference for the
+     * efficiency excludes the update as well. */
     if (busy->sync.update_remote)
         memset(&cost->update, 0, sizeof cost->update), alone->update = cost->update;
     return run_timeline(parts, cost, &silent, quiet, err);
@@ -327,7 +326,7 @@ static bool any_extrapolated(const struct dl_gradient_sync *x) {
     return false;
 }
 
-/* Memory, and what is wrong with it. */
+/* Memory, and the advice if it does not fit. */
 static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
                  struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_plan *plan = parts->plan;
@@ -384,8 +383,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         .evidence = &evidence,
         .parts = replica->parts,
         .messages_extrapolated = any_extrapolated(&busy.sync),
-        .superlinear = replica->parts > 1 ? "kernels of a split layer and the update of its "
-                                            "part take less than their share of the whole"
+        .superlinear = replica->parts > 1 ? "kernels and update of a split layer take less than "
+                                            "their share of the time of the whole layer"
                                           : NULL,
         .arena = arena};
     hold(replica, &parts, at_once, &diagnosis, &p);

@@ -1,7 +1,6 @@
-/* replica.h - one copy of the network, on one device or split over a few, and the synchronization
- * of its gradients with the other copies: what data parallelism and every split within layers have
- * in common.
- */
+/* replica.h - one copy of the network, on one device or split over a few, and the
+ * synchronization of its gradients with the other copies: the common part of data parallelism
+ * and every split within layers. */
 #ifndef DL_MODEL_PREDICT_REPLICA_H
 #define DL_MODEL_PREDICT_REPLICA_H
 
@@ -19,15 +18,15 @@ struct dl_layer_message {
 
 struct dl_replica {
     const struct dl_predict_request *request;
-    /* as one device computes it; layers as in the request's, shapes may be smaller */
+    /* as one device computes it; the layers of the request, with shapes that may be smaller */
     const struct dl_workload *workload;
-    /* as gradient synchronization sees it: dp counts the devices that sum a gradient */
+    /* for gradient synchronization: dp counts the devices that sum a gradient */
     struct dl_plan plan;
     double samples; /* through each device's kernels in an iteration */
     double parts;   /* devices that share these samples' work */
-    /* a leader reads and hands out: seconds on top of a device's own input */
+    /* a leader reads and scatters: seconds in addition to a device's own input */
     double input_extra_s;
-    bool synchronizes; /* there is somebody to synchronize gradients with */
+    bool synchronizes; /* there are other replicas to synchronize gradients with */
     struct dl_layer_message *messages;
     int message_count;   /* in execution order */
     double buffer_bytes; /* of memory, for these messages */
@@ -38,26 +37,26 @@ enum dl_library dl_replica_library(const struct dl_system *system,
                                    const struct dl_framework *framework,
                                    const struct dl_plan *plan);
 
-/* Whether the framework's own thread polls in MPI's calls next to the computing ones: Horovod's
- * asks the others at every cycle. */
+/* Whether a thread of the framework polls in MPI calls next to the computing threads: Horovod's
+ * queries the other ranks in every cycle. */
 bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
                       const struct dl_plan *plan);
 
-/* F-SLOWDOWN: compute is slower by this while a collective runs: the framework's share, or the
- * device's where its few units also run the collectives' kernels. */
+/* F-SLOWDOWN: slowdown of compute while a collective runs: the framework's, or the device's
+ * where collectives' kernels occupy its few units. */
 double dl_replica_slowdown_frac(const struct dl_system *system,
                                 const struct dl_framework *framework, const struct dl_plan *plan);
 
-/* Every device a copy of its own: data parallelism. */
+/* Every device has its own copy: data parallelism. */
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request);
 
-/* What a replica's iteration is made of, for tables of many plans (plan_tables.h). Seconds since
- * the iteration began; synchronization is that of the replica's plan when it has one, with ready_s
- * of its messages as this replica's gradients set it. */
+/* The parts of a replica's iteration, for tables of many plans (plan_tables.h). Seconds since
+ * the iteration began; gradient synchronization follows the replica's plan, if any, with ready_s
+ * of its messages from this replica's gradients. */
 struct dl_replica_profile {
     /* quiet: the iteration without any communication */
     double forward_s, backward_s, update_s, quiet_s;
-    /* with the layers' own communication, without that of gradients */
+    /* with the layers' own communication, without gradient synchronization */
     double layer_comm_s, backward_end_s, update_start_s, update_end_s;
     const struct dl_gradient *gradients;
     int gradient_count;

@@ -140,7 +140,7 @@ struct dl_emit dl_emit_begin(const struct dl_layer *layer, enum dl_pass pass, do
     emit.in_elements = batch * layer->in_elements;
     emit.out_elements = batch * dl_shape_elements(&layer->out);
     if (pass == DL_BACKWARD_DATA && layer->consumers > 1 && batch > 0.0) {
-        /* One kernel stands for all the additions; each reads two tensors and writes one. */
+        /* One kernel represents all additions; each reads two tensors and writes one. */
         double additions = (double)(layer->consumers - 1);
         struct dl_kernel join =
             dl_kernel_stream(pass, additions * emit.out_elements,

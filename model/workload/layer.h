@@ -56,7 +56,7 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
  * hidden channels. */
 double dl_layer_moe_own_elements(const struct dl_layer *layer);
 
-/* Product of the spatial extents: pixels, voxels or tokens; 1 for a vector. */
+/* Number of positions: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);
 /* Whether all extents and channels agree. */
 bool dl_shape_same(const struct dl_shape *a, const struct dl_shape *b);

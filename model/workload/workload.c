@@ -1,10 +1,9 @@
 /* workload.c - from documents to a workload: chain of extends, parameters and overrides, and the
  * totals.
  *
- * F-MEM-ACTIVATIONS: what backward needs is counted as distinct tensors. The output of a layer
+ * F-MEM-ACTIVATIONS: tensors that backward needs are counted once each. The output of a layer
  * counts once, whether the layer itself (relu) or a reader (convolution, dense) needs it. The
- * workload's input is no activation; it is input_bytes_per_sample.
- */
+ * workload's input is not an activation; it is input_bytes_per_sample. */
 #include "model/workload/workload.h"
 
 #include <ctype.h>
@@ -363,7 +362,7 @@ static double value_or_nan(const struct dl_build *b, const char *name) {
     return value != NULL ? value->value : NAN;
 }
 
-/* A model is GPT-like when its parameters give layers, hidden, heads and seq. */
+/* A model is GPT-like when it has the parameters layers, hidden, heads and seq. */
 static enum dl_code fill_transformer(struct dl_build *b, struct dl_workload *out) {
     out->transformer_layers = value_or_nan(b, "layers");
     out->hidden = value_or_nan(b, "hidden");
@@ -468,7 +467,7 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
         *out = workload;
     } else if (err != NULL) {
         *err = local;
-        /* the files are valid; what the user set does not fit them */
+        /* the files are valid; the user's value does not fit them */
         if (code == DL_ERR_INPUT && taken >= 0) {
             taken = blamed(overrides, override_count, taken, local.message);
             code = dl_fail(err, DL_ERR_USAGE, "%.60s does not fit the workload: %s%s%s",

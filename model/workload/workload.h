@@ -20,8 +20,8 @@
  *   "layers": [...]: entries in order of registration, which is also the order of execution
  *
  * An entry is a layer, {"kind": "conv", "name": "conv1", "out": 64, "kernel": 7, "stride": 2,
- * "pad": 3, "bias": true}, or the use of a block, {"block": "unit", "name": "layer1",
- * "repeat": "depth", "with": {"out": 64, "stride": "index == 0 ? 2 : 1"}}.
+ * "pad": 3, "bias": true}, or the use of a block, {"block": "unit", "name": "layer1", "repeat":
+ * "depth", "with": {"out": 64, "stride": "index == 0 ? 2 : 1"}}.
  *
  *   "from": inputs, by default the previous entry. Names of the same list: a block's name means its
  *     last output, "layer1.0.conv" an inner one. In a block "in", "in2", ... are its inputs; at the
@@ -33,10 +33,9 @@
  *     outermost first; "pad": 0.5 pads one element at one side only
  *   "tied": full name of the layer whose weight this one uses
  *
- * Expressions see parameters, arguments, "index" and "in_channels" (channels of the first input).
- * Tensor and pipeline parallelism also read the parameters layers, hidden, heads, seq and vocab of
- * the family "transformer".
- */
+ * Expressions see parameters, arguments, "index" and "in_channels" (channels of the first
+ * input). Tensor and pipeline parallelism also read the parameters layers, hidden, heads, seq
+ * and vocab of the family "transformer". */
 #ifndef DL_MODEL_WORKLOAD_WORKLOAD_H
 #define DL_MODEL_WORKLOAD_WORKLOAD_H
 
@@ -76,7 +75,7 @@ struct dl_layer {
     double capacity;              /* room of an expert / mean number of its tokens */
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
-    double target[DL_DIMS], tokens, scale; /* output extents asked for; 0: not given */
+    double target[DL_DIMS], tokens, scale; /* requested output extents; 0: not given */
     bool ceil_mode, sparse, additive;
     bool view; /* the output is the input's memory (flatten) */
 
@@ -104,7 +103,7 @@ enum { DL_LAYER_KERNELS = 12 }; /* most kernels one layer emits in one pass */
 /* One kind of layer: a file in model/workload/layers/, one row in dl_layer_kinds. */
 struct dl_layer_kind {
     const char *name, *summary, *source;
-    const char *alias; /* its name in the release before: read, never printed; NULL: none */
+    const char *alias; /* its name in the previous release: read, never printed; NULL: none */
     unsigned needs;    /* DL_KEY_* of layer.h: keys that its entry must have */
     unsigned takes;    /* keys that its entry may also have */
     enum dl_work work; /* of its bandwidth-bound kernels */
@@ -151,13 +150,14 @@ enum { DL_WORKLOAD_EXTENDS = 8 };
 enum dl_code dl_workload_extends(const struct dl_json *doc, struct dl_arena *arena,
                                  const char **name_out, struct dl_err *err);
 
-/* Builds a workload: expands blocks, evaluates expressions, infers shapes. docs[0] is the document
- * asked for, docs[1..] the chain of those that it extends, nearest first. Overrides come from
- * "gpt:..." and --set. A key is the name of a parameter in force ("seq", "classes"), optionally
- * with the prefix "workload.", "workload.parameters." or "parameters."; or "input", whose value
- * "226x226" sets height and width (three numbers: depth too) and "seq128" the length of a sequence.
- * An override that applies gets used = true; other keys are left alone. DL_ERR_INPUT carries the
- * place in the file; DL_ERR_USAGE names the key of a bad override. Recursion is bounded. */
+/* Builds a workload: expands blocks, evaluates expressions, infers shapes. docs[0] is the
+ * requested document, docs[1..] the chain of those that it extends, nearest first. Overrides
+ * come from "gpt:..." and --set. A key is the name of a parameter in force ("seq", "classes"),
+ * optionally with the prefix "workload.", "workload.parameters." or "parameters."; or "input",
+ * whose value "226x226" sets height and width (three numbers: depth too) and "seq128" the length
+ * of a sequence. An override that applies gets used = true; other keys are left alone.
+ * DL_ERR_INPUT carries the place in the file; DL_ERR_USAGE names the key of a bad override.
+ * Recursion is bounded. */
 enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
                                struct dl_override *overrides, int override_count,
                                struct dl_arena *arena, struct dl_workload *out, struct dl_err *err);

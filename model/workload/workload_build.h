@@ -18,7 +18,7 @@ enum dl_value_state { DL_VALUE_OPEN, DL_VALUE_BUSY, DL_VALUE_DONE };
 
 struct dl_build_value { /* a parameter in force */
     const char *key, *text;
-    int doc; /* document that gives it, or -1: an override */
+    int doc; /* document that defines it, or -1: an override */
     enum dl_value_state state;
     double value;
 };
@@ -61,7 +61,7 @@ struct dl_frame {
     int depth;
 };
 
-/* What names in an expression of one entry mean. */
+/* The values of names in an expression of one entry. */
 struct dl_scope {
     struct dl_build *b;
     const struct dl_frame *frame;
@@ -69,7 +69,7 @@ struct dl_scope {
     double in_channels; /* NAN: not known here */
 };
 
-/* Value of a parameter; DL_ERR_INPUT when there is none of that name. */
+/* Value of a parameter; DL_ERR_INPUT when the name is unknown. */
 enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_out,
                             struct dl_err *err);
 /* Expands the layers of the nearest document that has some into b->layers. */

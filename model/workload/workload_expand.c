@@ -1,8 +1,8 @@
-/* workload_expand.c - from entries and blocks to a flat list of layers: names, repeats, arguments.
+/* workload_expand.c - expands entries and blocks to a flat list of layers: names, repeats,
+ * arguments.
  *
  * Expansion is depth first. Depth, visited entries and layers are bounded, and a block that uses
- * itself is an error, so that every document ends.
- */
+ * itself is an error, so that every document ends. */
 #include "model/workload/workload_build.h"
 
 #include <stdint.h>
@@ -182,7 +182,7 @@ static enum dl_code check_block_entry(struct dl_build *b, const struct dl_frame 
         return dl_fail(b->err, DL_ERR_INPUT, "no block '%.60s' in this file", e->block);
     if (keys != 0) {
         return dl_fail(b->err, DL_ERR_INPUT,
-                       "'%s' goes with a layer; arguments of a block go into 'with'",
+                       "'%s' belongs to a layer; arguments of a block belong in 'with'",
                        dl_layer_key_names[__builtin_ctz(keys)]);
     }
     for (const struct dl_frame *f = frame; f != NULL; f = f->up) {

@@ -65,7 +65,7 @@ static enum dl_code parse_call(struct parser *p, const char *name, double *out) 
     while (which < FUNCTIONS && strcmp(name, function_names[which]) != 0) which++;
     if (which == FUNCTIONS) {
         return dl_fail(p->err, DL_ERR_INPUT,
-                       "in \"%.80s\": no function '%s'; there are min, max, floor, ceil, round",
+                       "in \"%.80s\": no function '%s'; expected min, max, floor, ceil or round",
                        p->text, name);
     }
     double second;

@@ -9,8 +9,8 @@
 
 #include "model/base/status.h"
 
-/* Value of a name; fails (with a message, without a place) when there is none. `name` lives only
- * during the call. */
+/* Value of a name; fails (with a message, without a place) when the name is unknown. `name`
+ * lives only during the call. */
 struct dl_expr_names {
     enum dl_code (*find)(void *context, const char *name, double *value_out, struct dl_err *err);
     void *context;

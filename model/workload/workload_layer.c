@@ -41,7 +41,7 @@ enum dl_code dl_build_extent(struct dl_scope *scope, const char *text, double mi
     DL_TRY(dl_build_number(scope, text, out));
     double scaled = half ? 2.0 * *out : *out;
     if (scaled != floor(scaled) || *out < min || *out > 9007199254740992.0) {
-        bool plain = text[strspn(text, "0123456789.eE+-")] == '\0'; /* the value says it all */
+        bool plain = text[strspn(text, "0123456789.eE+-")] == '\0'; /* the value alone suffices */
         return dl_fail(scope->b->err, DL_ERR_INPUT,
                        "expected a %s of at least %.0f, found %.10g%s%.80s%s",
                        half ? "multiple of 0.5" : "whole number", min, *out,
@@ -168,7 +168,7 @@ static enum dl_code check_keys(struct dl_build *b, const struct dl_entry *e,
                              dl_layer_key_names[__builtin_ctz(extra)]);
     }
     if (e->with_count > 0)
-        return dl_fail(b->err, DL_ERR_INPUT, "'with' goes with a block, not with a layer");
+        return dl_fail(b->err, DL_ERR_INPUT, "'with' belongs to a block, not to a layer");
     return DL_OK;
 }
 

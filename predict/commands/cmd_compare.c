@@ -1,4 +1,4 @@
-/* cmd_compare.c - how far are predictions from what was measured, and what limits each run? */
+/* cmd_compare.c - how accurate are predictions of measured runs, and what limits each run? */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,43 +15,45 @@ static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What",
      "print every row, not only the errors by group and the worst rows (JSON has both)", NULL},
     {"markdown", 0, NULL, "What",
-     "every row as a Markdown table, with the likely cause where a run is slower than its interval",
+     "print every row as a Markdown table, with the likely cause where a run is slower than its "
+     "interval",
      NULL},
     {"quartile", 0, NULL, "What",
-     "of runs that other programs disturbed, the lower quartile of the steps instead of their "
-     "median",
+     "use the lower quartile of the steps instead of their median for runs that other programs "
+     "disturbed",
      NULL},
-    {"median", 0, NULL, "What", "repeats of a run count once, with the median of what was measured",
-     NULL},
+    {"median", 0, NULL, "What",
+     "count repeats of a run once, with the median of their measurements", NULL},
     {"anchor", 0, NULL, "What",
      "correct compute by the smallest run of each group (same batch per device, or else the same "
      "global batch; same release) and predict the others: the scaling error alone",
      NULL},
     {"calibrated", 0, "HOW", "What",
-     "collectives from other samples of the same table, as calibrated: sizes (five folds) or ranks "
-     "(each rank count from the others)",
+     "predict collectives from other samples of the same table, as a calibration would: sizes "
+     "(five folds) or ranks (each rank count from the others)",
      NULL},
     {"max-error", 0, "PCT", "What",
      "exit with 1 when the mean absolute error, macro-averaged over sources, exceeds this", NULL},
     {"where", 0, "COLUMN=VALUE", "What",
-     "only rows with that value, or one of several between commas (workload=vgg16,alexnet), or "
-     "that hold a text (notes~NGC)",
+     "use only rows with that value, with one of several values (workload=vgg16,alexnet), or that "
+     "contain a text (notes~NGC)",
      DL_REPEATED},
     {"release", 0, "NAME", "What",
      "release of the framework for every row, instead of the one that its framework_version "
      "selects",
      NULL},
     {"layers", 0, "NAME|FILE", "What",
-     "times of layers that import trace wrote, for the runs that they fit; default: those of "
+     "layer times written by import trace, used for matching runs; default: the files in "
      "data/layers/",
      DL_REPEATED},
-    {"set", 0, "KEY=VALUE", "What", "what if: a field of every system, workload or framework",
-     DL_REPEATED},
+    {"set", 0, "KEY=VALUE", "What",
+     "what if: change a field of every system, workload or framework", DL_REPEATED},
     {"fit", 0, "KEY=START", "Fit",
-     "find the value of a field that --set takes with the smallest error over the rows",
+     "find the value of a field (a KEY of --set) that minimizes the error over the rows, beginning "
+     "with START",
      DL_REPEATED},
     {"leave-out", 0, "COLUMN", "Fit",
-     "fit again without each value of that column and predict what was left out", NULL},
+     "for each value of that column, fit without its rows and predict them", NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
@@ -83,8 +85,7 @@ static const struct dl_column row_columns[] = {
 };
 enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8, LONGEST = 56 };
 
-/* Names of groups, such as a publication, can be long: people read the beginning. Never cuts a
- * character in two. */
+/* Shortens names of groups, such as publications, to their beginning. Never splits a character. */
 static const char *brief(struct dl_arena *arena, const char *text) {
     int length = LONGEST;
     if (text == NULL || strlen(text) <= (size_t)LONGEST) return text;
@@ -136,11 +137,11 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
     DL_TRY(dl_option_choice(options, "calibrated", modes, &mode, err));
     if (csv->row_count == 0) return DL_OK; /* --where left none */
     if (dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) {
-        context->note(context,
-                      "%s: kernel times of devices whose files were fitted to this table show the "
-                      "error of the fit; with "
-                      "shapes left out: dlmodel calibrate --kernels %s --device NAME",
-                      csv->name, csv->name);
+        context->note(
+            context,
+            "%s: kernel times of devices whose files were fitted to this table show the error of "
+            "the fit; for held-out shapes: dlmodel calibrate --kernels %s --device NAME",
+            csv->name, csv->name);
     }
     if (mode >= 0) return dl_compare_calibrated(data, csv, (enum dl_calibrated)mode, out, err);
     return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
@@ -214,14 +215,14 @@ static const char *reason_of(const struct dl_compared *row) {
     return row->skipped ? row->why : NULL;
 }
 
-/* What the reader must know of a prediction and is not told as the cause of its error. */
+/* A remark on a prediction that is not the cause of its error. */
 static const char *remark_of(const struct dl_compared *row) {
     const bool is_cause =
         row->cause != NULL && row->remark != NULL && strcmp(row->cause, row->remark) == 0;
     return row->skipped || is_cause ? NULL : row->remark;
 }
 
-/* How many rows have each text, under a heading; "" when none has one. */
+/* The number of rows with each text, under a heading; "" when there are none. */
 static const char *counted_text(struct dl_context *context, const struct dl_comparison *c,
                                 const char *heading,
                                 const char *(*text_of)(const struct dl_compared *)) {
@@ -302,7 +303,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
         err);
 }
 
-/* PCT is a number of percent, with or without the sign. */
+/* PCT is a percentage, with or without the sign. */
 static enum dl_code read_max_error(const struct dl_options *options, double *out,
                                    struct dl_err *err) {
     const char *text = dl_option_text(options, "max-error");
@@ -311,7 +312,7 @@ static enum dl_code read_max_error(const struct dl_options *options, double *out
     return DL_OK;
 }
 
-/* The files, of each the rows that --where chooses. */
+/* Reads the files and keeps the rows that --where selects. */
 static enum dl_code read_tables(struct dl_context *context, const struct dl_options *options,
                                 struct dl_csv **out, struct dl_err *err) {
     const int count = options->positional_count;
@@ -408,7 +409,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
     if (count == 0 || list[count - 1].rows == 0)
         return dl_fail(err, DL_ERR_NO, "no row could be predicted%s",
-                       format == DL_FORMAT_TEXT ? "" : "; --rows tells why");
+                       format == DL_FORMAT_TEXT ? "" : "; --rows shows the reasons");
     const double overall = list[count - 1].mape_pct;
     if (dl_known(max_error) && !(overall <= max_error)) {
         return dl_fail(err, DL_ERR_NO,
@@ -420,7 +421,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_compare = {
     .name = "compare",
-    .summary = "predictions next to measured runs, collectives or kernels; errors by source",
+    .summary = "compare predictions with measured runs, collectives or kernels; errors by source",
     .usage = "FILE.csv... [options]",
     .purpose = "Predicts every row of tables of measurements and prints mean, median, 90th "
                "percentile, worst and signed mean of "
@@ -431,7 +432,7 @@ const struct dl_command dl_cmd_compare = {
                "the fit, not of a prediction.",
     .examples = examples,
     .options = tables,
-    .exit_notes = "1 when no row could be predicted, or the mean absolute error by source exceeds "
-                  "--max-error",
+    .exit_notes = "1 when no row could be predicted, or the mean absolute error, macro-averaged "
+                  "over sources, exceeds --max-error",
     .run = run,
 };

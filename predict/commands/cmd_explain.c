@@ -80,7 +80,7 @@ static double sum_of(const struct dl_prediction *p, const char *group, int *coun
     return sum;
 }
 
-/* A line that stands for `count` terms of a group; it starts nowhere. */
+/* A line for the sum of `count` terms of a group; it has no start. */
 static enum dl_code add_sum(struct dl_table *table, const char *name, const char *group, double sum,
                             int count, struct dl_err *err) {
     const struct dl_term line = {
@@ -99,8 +99,8 @@ static bool is_left_out(const struct dl_term *term, double least_s) {
     return strcmp(term->group, "memory") != 0 && term->value < least_s;
 }
 
-/* Times below least_s are left out; for people (`sums`) a line has what they come to, and one the
- * whole group. One alone stays. */
+/* Omits times below least_s; text (`sums`) has a line with their sum and one for the whole
+ * group. A single such term stays. */
 static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, double least_s,
                               bool sums, struct dl_err *err) {
     for (int g = 0; groups[g] != NULL; g++) {
@@ -144,25 +144,24 @@ static void sums_json(struct dl_json_writer *w, const struct dl_prediction *p) {
 
 static void add_summary(struct dl_text *t, const struct dl_prediction *p) {
     dl_text_printf(t,
-                   "\nF-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + "
-                   "exposed input %.4g\n             + bubble %.4g + overhead %.4g (straggler wait "
-                   "%.4g)\n",
+                   "\n"
+                   "F-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + "
+                   "exposed input %.4g\n"
+                   "             + bubble %.4g + overhead %.4g (straggler wait %.4g)\n",
                    1e3 * p->iteration_s, 1e3 * p->compute_s, 1e3 * p->exposed_comm_s,
                    1e3 * p->exposed_input_s, 1e3 * p->bubble_s, 1e3 * p->overhead_s,
                    1e3 * p->straggler_s);
-    dl_text_printf(
-        t,
-        "             compute %.4g = forward %.4g + backward %.4g + update %.4g\n"
-        "             communication %.4g and input %.4g in total; what is not exposed is "
-        "hidden\n",
-        1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
-        1e3 * p->comm_s, 1e3 * p->input_s);
-    dl_text_printf(
-        t,
-        "F-INTERVAL   80 %% interval %.4g to %.4g ms\nF-BOUND      bottleneck %s: %.0f %% "
-        "of the iteration\n",
-        1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s, dl_bottleneck_names[p->bottleneck],
-        100 * p->bottleneck_share);
+    dl_text_printf(t,
+                   "             compute %.4g = forward %.4g + backward %.4g + update %.4g\n"
+                   "             communication %.4g and input %.4g in total; all but the exposed "
+                   "part is hidden\n",
+                   1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
+                   1e3 * p->comm_s, 1e3 * p->input_s);
+    dl_text_printf(t,
+                   "F-INTERVAL   80 %% interval %.4g to %.4g ms\n"
+                   "F-BOUND      bottleneck %s: %.0f %% of the iteration\n",
+                   1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s,
+                   dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share);
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
@@ -227,7 +226,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
     const struct dl_framework *framework = inputs.frameworks[0];
-    /* not named: the plainest multi-node mode */
+    /* not named: the simplest multi-node mode */
     const struct dl_framework *usual =
         dl_framework_default(inputs.frameworks, inputs.framework_count, DL_DEFAULT_DATA_PARALLEL);
     if (inputs.framework_all && usual != NULL) framework = usual;

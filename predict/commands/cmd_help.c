@@ -1,5 +1,5 @@
 /* cmd_help.c - help on commands and topics. The man page and the completion are in manual.c; all
- * come from the tables. */
+ * are generated from the tables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,8 +64,8 @@ static const struct topic {
      "end of a key may be\n"
      "omitted. 'device.KEY' changes the device of the system (device.rates.0.peak); 'system.', "
      "'workload.' and 'framework.'\n"
-     "restrict a key to that file. 'dlmodel schema system' lists the keys. A key that no file "
-     "has is an error.\n"},
+     "restrict a key to that file. 'dlmodel schema system' lists the keys. An unknown key is an "
+     "error.\n"},
     {"files", "where dlmodel searches for systems, workloads and frameworks",
      "A NAME stands for the file NAME.json in systems/, devices/, workloads/ or frameworks/ of the "
      "data directories:\n"
@@ -86,7 +86,7 @@ const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
 }
 
 static void add_option(struct dl_text *t, const struct dl_option *o) {
-    const char *usage = dl_option_usage(t->arena, o); /* on a line of its own when it is long */
+    const char *usage = dl_option_usage(t->arena, o); /* on a separate line when it is long */
     dl_text_add(t, dl_arena_printf(
                        t->arena, usage != NULL && strlen(usage) > 32 ? "  %s\n%35s" : "  %-32s %s",
                        usage, ""));
@@ -120,9 +120,11 @@ static void command_help(struct dl_text *t, const struct dl_command *command) {
 static void overview(struct dl_text *t, const struct dl_context *context) {
     struct dl_arena *arena = t->arena;
     dl_text_add(
-        t,
-        "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n\n"
-        "Usage: dlmodel [global options] COMMAND [options]\n\nCommands\n");
+        t, "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n"
+           "\n"
+           "Usage: dlmodel [global options] COMMAND [options]\n"
+           "\n"
+           "Commands\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
         dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", context->commands[i]->name,
                                        context->commands[i]->summary));
@@ -130,7 +132,11 @@ static void overview(struct dl_text *t, const struct dl_context *context) {
     dl_text_add(t, "\nGlobal options (before the command or after it)\n");
     for (const struct dl_option *o = context->global_options; o != NULL && o->name != NULL; o++)
         add_option(t, o);
-    dl_text_add(t, "\nExamples\n  dlmodel predict --nodes 16\n  dlmodel list systems\n\n"
+    dl_text_add(t, "\n"
+                   "Examples\n"
+                   "  dlmodel predict --nodes 16\n"
+                   "  dlmodel list systems\n"
+                   "\n"
                    "'dlmodel COMMAND --help' explains a command, 'dlmodel help TOPIC' a topic:\n");
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
         dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));

@@ -9,7 +9,7 @@ static const char *const row_names[] = {"both", "out", "in", NULL};
 
 const struct dl_option dl_import_options[] = {
     {"name", 0, "NAME", "onnx, trace",
-     "name of the result; default: from the name of the file or from what was measured",
+     "name of the result; default: derived from the file name or from the measurement",
      DL_TEXT(ASKED(name))},
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
@@ -25,7 +25,7 @@ const struct dl_option dl_import_options[] = {
     {"ranks", 0, "N", "nccl-tests, osu",
      "number of ranks of the measurement; OSU does not print it",
      DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
-    {"system", 's', "NAME", "nccl-tests, osu, trace", "system that it was measured on",
+    {"system", 's', "NAME", "nccl-tests, osu, trace", "system of the measurement",
      DL_TEXT(ASKED(system))},
     {"library", 0, "NAME", "nccl-tests, osu",
      "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
@@ -36,8 +36,7 @@ const struct dl_option dl_import_options[] = {
     {"network", 0, "TEXT", "nccl-tests, osu", "description of the network between nodes",
      DL_TEXT(ASKED(network))},
     {"device", 0, "NAME", "nccl-tests, osu, trace",
-     "device that it was measured on; default: the one that nccl-tests prints",
-     DL_TEXT(ASKED(device))},
+     "device of the measurement; default: the one that nccl-tests prints", DL_TEXT(ASKED(device))},
     {"dtype", 0, "NAME", "osu", "element type; OSU prints it since release 7",
      DL_TEXT(ASKED(dtype))},
     {"rows", 0, "both|out|in", "nccl-tests",
@@ -96,7 +95,7 @@ enum dl_code dl_import_files(const struct dl_options *options, int most, struct 
     return DL_OK;
 }
 
-/* An option in the group of another kind is a mistake. */
+/* An option of another kind's group is an error. */
 static enum dl_code check_options(const struct dl_options *options, const char *kind,
                                   struct dl_err *err) {
     for (int i = 0; i < options->given_count; i++) {
@@ -141,25 +140,25 @@ const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "turn an ONNX model, nccl-tests or OSU output, or a trace into data files",
     .usage = "onnx|nccl-tests|osu|trace FILE... [options]",
-    .purpose = "onnx: a model becomes a workload file. Shapes follow from the model's inputs; its "
-               "initializers are the parameters, tied ones counted once; running statistics of "
-               "batch norms are buffers. Export the model for training (PyTorch: "
-               "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. "
-               "Weights need no data. nccl-tests, osu: the printed output becomes a table as in "
-               "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE the "
-               "times go into a copy of the system's file, and predictions prefer them. trace: a "
-               "Chrome trace of PyTorch's profiler becomes layer times (dlmodel schema layers), "
-               "which predict --layers uses; predictions find files of data/layers/ by themselves. "
-               "Mark layers with record_function: 'layer:NAME:forward' around a module's forward "
-               "and, if its hooks allow, 'layer:NAME:backward', with NAME as in the workload file "
-               "(import onnx keeps the names of PyTorch's modules). A kernel counts for the range "
-               "that launched it; without kernels the range's own time counts, less nested ranges. "
-               "Without backward ranges, backward operators belong to the forward range with the "
-               "same sequence number. ProfilerStep ranges count iterations, and Optimizer.step "
-               "ranges are the update; on a CPU the update is the median iteration less its "
-               "layers. The benchmark programs of dlmodel slurm (submit --profile) write such "
-               "traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
-               "columns layer, pass (forward, backward or update) and time_s.",
+    .purpose =
+        "onnx: converts a model to a workload file. Shapes follow from the model's inputs; its "
+        "initializers are the parameters, tied ones counted once; running statistics of batch "
+        "norms are buffers. Export the model for training (PyTorch: "
+        "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. The values of "
+        "weights are not needed. nccl-tests, osu: converts the printed output to a table as in "
+        "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE, adds the "
+        "times to a copy of the system's file, where predictions prefer them to the model. trace: "
+        "converts a Chrome trace of PyTorch's profiler to layer times (dlmodel schema layers) for "
+        "predict --layers; predictions find files in data/layers/ automatically. Mark layers with "
+        "record_function: 'layer:NAME:forward' around a module's forward and, if its hooks allow, "
+        "'layer:NAME:backward', with NAME as in the workload file (import onnx keeps the names of "
+        "PyTorch's modules). A kernel counts for the range that launched it; without kernels the "
+        "range's own time counts, less nested ranges. Without backward ranges, backward operators "
+        "belong to the forward range with the same sequence number. ProfilerStep ranges count "
+        "iterations, and Optimizer.step ranges are the update; on a CPU the update is the median "
+        "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
+        "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
+        "columns layer, pass (forward, backward or update) and time_s.",
     .examples = examples,
     .words = "onnx nccl-tests osu trace",
     .options = tables,

@@ -1,4 +1,4 @@
-/* cmd_list.c - what is there: systems, devices, workloads, frameworks, strategies, collectives,
+/* cmd_list.c - the known systems, devices, workloads, frameworks, strategies, collectives,
  * behaviours, layers. */
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static const struct dl_column workload_columns[] = {
     {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 
-/* Whose kernel times a device has: its own samples, a relative's scaled by peaks and bandwidths
- * (predictions say `extrapolated`), or none. */
+/* The origin of a device's kernel times: its own samples, those of a related device scaled by
+ * peaks and bandwidths (predictions say `extrapolated`), or none. */
 static const struct dl_column device_columns[] = {
     {"name", "name", "", DL_COLUMN_STRING, 0, 0},
     {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},

@@ -130,7 +130,7 @@ static enum dl_code check_path(const char *path, struct dl_err *err) {
                    path, directory ? ", a directory" : "");
 }
 
-/* The format that an extension stands for; -1: none. */
+/* The format of an extension; -1: none. */
 static int format_of(const char *extension) {
     int format = 0;
     if (strcmp(extension, "txt") == 0) return DL_PLOT_TERMINAL;
@@ -139,7 +139,7 @@ static int format_of(const char *extension) {
     return dl_plot_formats[format] == NULL ? -1 : format;
 }
 
-/* A name without extension gets that of --format, or stands for a .png and a .svg. */
+/* A name without extension gets that of --format, or results in a .png and a .svg. */
 static enum dl_code extend_path(struct dl_arena *arena, const struct asked *asked,
                                 struct picture *out, int *count, struct dl_err *err) {
     const int first = asked->format_given ? asked->format : DL_PLOT_PNG;
@@ -154,7 +154,7 @@ static enum dl_code extend_path(struct dl_arena *arena, const struct asked *aske
     return DL_OK;
 }
 
-/* What to write: one picture, or two for a name without extension. */
+/* Writes one picture, or two for a name without extension. */
 static enum dl_code choose_pictures(struct dl_arena *arena, const struct asked *asked,
                                     struct picture *out, int *count, struct dl_err *err) {
     const char *path = asked->path;

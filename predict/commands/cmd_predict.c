@@ -1,5 +1,5 @@
-/* cmd_predict.c - how long an iteration and an epoch take, where the time goes, does it fit in
- * memory? */
+/* cmd_predict.c - how long do an iteration and an epoch take, where does the time go, and does
+ * the plan fit in memory? */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ struct result {
     struct dl_prediction prediction;
     const struct dl_framework *framework;
 };
-/* strategy NULL: the only one asked for */
+/* strategy NULL: the only one requested */
 struct skipped {
     const char *framework, *strategy, *why;
     int64_t nodes;
@@ -63,7 +63,8 @@ static int strategy_count(void) {
     return count;
 }
 
-/* Nothing can run: what is wrong with `ideal` is wrong with the plan, not with a framework. */
+/* No framework can run the plan: a reason that also excludes `ideal` lies in the plan, not in a
+ * framework. */
 static enum dl_code fail_all(const struct results *results, struct dl_err *err) {
     for (int i = 0; i < results->skipped_count; i++) {
         if (results->skipped[i].is_bound)
@@ -147,8 +148,8 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-/* 2: trains as one device would; 1: workers that do not wait for each other, whose samples count
- * for less; 0: nobody can run `ideal`. The lower wins only when nothing higher is there. */
+/* 2: trains as one device would; 1: workers that do not wait for each other, whose samples are
+ * worth less; 0: `ideal`, which cannot be run. A lower rank wins only if there is no higher one. */
 static int worth_of(const struct result *r) {
     if (dl_framework_is_bound(r->framework)) return 0;
     return r->framework->sync.asynchronous && r->plan.nodes > 1 ? 1 : 2;
@@ -167,7 +168,7 @@ static const struct result *best_of(const struct results *results, int most_wort
     return best;
 }
 
-/* Plain sentences: the fastest, its interval, what limits it, and the command that shows every
+/* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
  * term. */
 static const char *sentence(struct dl_context *context, const struct dl_options *options,
                             const struct results *results) {
@@ -181,7 +182,7 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
         !passed ? ""
                 : dl_arena_printf(
                       context->arena,
-                      " (%s does %.0f samples/s, but its workers do not wait for each other.)",
+                      " (%s reaches %.0f samples/s, but its workers do not wait for each other.)",
                       loose->framework->name, loose->prediction.throughput_samples_per_s);
     const struct dl_prediction *p = &best->prediction;
     const double samples = p->throughput_samples_per_s;
@@ -191,13 +192,13 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
     return dl_arena_printf(
         context->arena,
         "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to "
-        "%s. "
-        "%.0f %% of it is %s.%s\nEvery term: %s%s%s\n",
-        results->count > 1 ? "Fastest is " : "", best->framework->name,
+        "%s. Bottleneck: %s, %.0f %% of the iteration.%s\n"
+        "Every term: %s%s%s\n",
+        results->count > 1 ? "The fastest is " : "", best->framework->name,
         results->every_strategy ? ", " : "",
         results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
         best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
-        100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck], faster,
+        dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share, faster,
         dl_inputs_command(context, options, "explain", best->framework, best->plan.nodes),
         results->every_strategy ? " --strategy " : "",
         results->every_strategy ? best->plan.strategy->name : "");
@@ -212,7 +213,7 @@ static bool said_before(const struct results *results, int row, const char *text
     return false;
 }
 
-/* What stands after the framework's name in the reason why it was left out. */
+/* The part of the reason for an omitted framework that follows its name. */
 static const char *reason_of(const struct skipped *s) {
     const size_t length = strlen(s->framework);
     return strncmp(s->why, s->framework, length) == 0
@@ -220,8 +221,8 @@ static const char *reason_of(const struct skipped *s) {
                : s->why;
 }
 
-/* Each strategy that the one framework cannot run, with its reason; of all frameworks only how many
- * there are. */
+/* Each strategy that the one framework cannot run, with its reason; for all frameworks, only
+ * their number. */
 static void note_strategies(struct dl_context *context, const struct results *results) {
     for (int i = 0; i < results->skipped_count; i++) {
         const struct skipped *s = &results->skipped[i];
@@ -238,7 +239,7 @@ static void note_strategies(struct dl_context *context, const struct results *re
     }
 }
 
-/* Frameworks left out for the same reason on one line. */
+/* Frameworks omitted for the same reason on one line. */
 static void note_skipped(struct dl_context *context, const struct results *results) {
     for (int i = 0; i < results->skipped_count; i++) {
         const struct skipped *first = &results->skipped[i];

@@ -1,5 +1,5 @@
-/* cmd_report.c - one page that can be handed on: question, machine, scaling, breakdown,
- * bottlenecks, accuracy, method. */
+/* cmd_report.c - one page to share: question, machine, scaling, breakdown, bottlenecks,
+ * accuracy, method. */
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* HTML or Markdown, as the file's name says; a page under another name would not open. */
+/* HTML or Markdown, by the extension of the file; a page with another extension would not open. */
 static enum dl_code choose_form(const struct asked *asked, bool *markdown, struct dl_err *err) {
     const char *path = asked->path, *slash = path == NULL ? NULL : strrchr(path, '/');
     const char *dot = path == NULL ? NULL : strrchr(slash == NULL ? path : slash, '.');
@@ -112,7 +112,7 @@ const struct dl_command dl_cmd_report = {
                "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
                "model, method. Without files the page is about --system, --workload, --framework "
                "and --nodes; with files of measured runs it compares those with their predictions. "
-               "Figures and style are part of the page: it loads nothing.",
+               "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,
     .run = run,

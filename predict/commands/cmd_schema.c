@@ -43,7 +43,7 @@ static const struct dl_column columns[] = {
     {"help", "meaning", "", DL_COLUMN_STRING, 0, 0},
 };
 
-/* The words of a choice stand in its meaning. */
+/* The meaning of a choice lists its values. */
 static const char *meaning(struct dl_arena *arena, const struct dl_field *field) {
     const char *words = "";
     if (field->type != DL_FIELD_CHOICE) return field->help;
@@ -89,7 +89,7 @@ static void add_prediction(struct dl_table *table) {
     }
 }
 
-/* Those of folders that this one does not know are named without "dlmodel-". */
+/* Schemas of other folders, by their names without "dlmodel-". */
 static bool find_more(const struct dl_context *context, const char *name, struct kind *out) {
     for (const struct dl_schema *const *s = context->schemas; s != NULL && *s != NULL; s++) {
         if (strncmp((*s)->name, "dlmodel-", 8) != 0 || strcmp((*s)->name + 8, name) != 0) continue;
@@ -158,8 +158,8 @@ const struct dl_command dl_cmd_schema = {
              "site|run|"
              "runlog [options]",
     .purpose = "Prints the keys of a file format, or the columns of a table of measurements (runs, "
-               "collectives), with type, unit, range, default and meaning. The tables that "
-               "print them also load the files.",
+               "collectives), with type, unit, range, default and meaning. The program loads files "
+               "with the same tables.",
     .examples = examples,
     .words = "system device workload framework kernel-models layers runs collectives prediction "
              "site run "

@@ -24,7 +24,7 @@ static const struct dl_option own_options[] = {
      "quantity to optimize; default time",
      DL_CHOICE(ASKED(objective), .choices = dl_objective_names)},
     {"max-devices", 0, "N", "Search",
-     "try every power of two of nodes with at most N devices; default: --nodes as given",
+     "try every node count that is a power of two and has at most N devices; default: only --nodes",
      DL_INTEGER(ASKED(max_devices), .min = 1, .max = 100000000)},
     {"memory", 0, "BYTES", "Search", "memory limit per device; default: the device's memory",
      DL_NUMBER(ASKED(memory_bytes), .unit = DL_UNIT_BYTE, .min = 1e6, .max = 1e15)},
@@ -42,11 +42,12 @@ static const struct dl_option own_options[] = {
     {"price", 0, "AMOUNT", "Search", "price of a node per hour, for --objective cost",
      DL_NUMBER(ASKED(node_price_per_hour), .min = 1e-9, .max = 1e12)},
     {"shard", 0, "I/N", "Search",
-     "search only part I (from 0) of N, for N jobs; print with --csv, then --merge",
+     "search only part I (from 0) of N, to split a search into N jobs; write each part with --csv, "
+     "then combine them with --merge",
      DL_TEXT(ASKED(shard))},
     {"merge", 0, "FILE", "Search",
-     "read the CSV that one part printed instead of searching; once per part, with the same other "
-     "options",
+     "do not search: combine the CSV files of all parts; give --merge once per part and all other "
+     "options as in the parts",
      DL_REPEATED},
     {.name = NULL},
 };
@@ -64,7 +65,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* Megatron for transformers; other networks cannot be split by its axes: the bound. */
+/* Megatron for transformers; for other networks, which its axes cannot split, the bound. */
 static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
                                      const struct dl_framework **out, struct dl_err *err) {
     struct dl_err ignored = {.code = DL_OK};
@@ -138,7 +139,7 @@ static void fix_strategy(struct dl_search_request *r) {
     r->any_shard = false;
 }
 
-/* One global batch for all numbers of nodes: that of the most. */
+/* One global batch for all numbers of nodes: that of the largest. */
 static enum dl_code fix_batch(struct dl_search_request *r, struct dl_err *err) {
     struct dl_plan *fixed = &r->fixed;
     if (fixed->global_batch_samples <= 0) {
@@ -213,7 +214,7 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_se
     return DL_OK;
 }
 
-/* Why nothing is left, and what comes nearest. */
+/* Why no plan is left, and which one is nearest. */
 static enum dl_code nothing(struct dl_context *context, const struct dl_search *search,
                             const struct dl_search_request *r, const struct dl_search_worker *found,
                             struct dl_err *err) {
@@ -301,9 +302,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {
         const bool ideal = dl_framework_is_bound(report.framework);
-        context->note(context, "framework %s%s; --framework names another", report.framework->name,
-                      ideal ? ": the bound that strategies can reach without framework costs"
-                            : ": searched for transformers");
+        context->note(context, "using framework %s%s; choose another with --framework",
+                      report.framework->name,
+                      ideal ? ", the bound that strategies can reach without framework costs"
+                            : ", the default for transformers");
     }
     DL_TRY(read_request(&asked, &inputs, report.framework, &request, err));
     DL_TRY(dl_search_prepare(&request, context->arena, &search, err));

@@ -24,7 +24,7 @@ struct dl_compared {
     const char *framework, *workload;      /* runs */
     int64_t devices;
     const char *cause;  /* why a run is slower than its interval, likely; NULL */
-    const char *remark; /* what to know of the prediction; NULL */
+    const char *remark; /* remark on the prediction; NULL */
     bool skipped;
     const char *why;              /* of a skipped row */
     double samples_per_iteration; /* runs: of all devices; NAN when not predicted */
@@ -40,7 +40,7 @@ struct dl_comparison {
 /* Room for one more row; NULL when memory is exhausted. */
 struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
-/* One table of measurements each; the header decides of which kind. DL_ERR_INPUT for a broken
+/* One table of measurements each; the header determines their kind. DL_ERR_INPUT for a broken
  * table; a row that cannot be predicted is added as skipped, with the reason. */
 /* Any of the three kinds; anchor is an error for all but runs. */
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
@@ -59,7 +59,7 @@ enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_c
 enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
                                 struct dl_comparison *out, struct dl_err *err);
 
-/* Errors of a group of rows; those not predicted are counted alone. */
+/* Errors of a group of rows; rows that are not predicted are counted separately. */
 struct dl_error_summary {
     const char *kind, *group; /* "source", "system", "all" */
     int rows, skipped;

@@ -9,7 +9,7 @@
 
 enum { FEWEST = 5 }; /* series with fewer sizes are not split into folds */
 
-/* What the profile of this fold would hold: *count rank sets, 0 with the reason. */
+/* The contents of a profile for this fold: *count rank sets, or 0 and the reason. */
 static enum dl_code profile_of(const struct dl_series *series, const struct dl_series_row *row,
                                enum dl_calibrated mode, struct dl_coll_measured **out, int *count,
                                const char **why, struct dl_err *err) {

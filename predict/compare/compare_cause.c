@@ -1,10 +1,10 @@
-/* compare_cause.c - hypotheses in the order in which they are checked; each gives its evidence or
- * passes. */
+/* compare_cause.c - hypotheses in the order in which they are checked; each returns its evidence
+ * or NULL. */
 #include "predict/compare/compare_cause.h"
 
 #include <math.h>
 
-#define ALIKE 0.07 /* ratios that differ by less are called the same */
+#define ALIKE 0.07 /* ratios that differ by less count as equal */
 
 static bool alike(double a, double b) { return fabs(a / b - 1) <= ALIKE; }
 
@@ -27,7 +27,7 @@ static const char *slower_compute(const struct dl_shortfall *r, double ratio,
     return NULL;
 }
 
-/* What this run takes beyond the smallest one's own error. */
+/* The excess of this run over the smallest one's own error. */
 static double corrected_s(const struct dl_shortfall *r) {
     return dl_known(r->base_ratio) ? r->measured_s - (r->base_ratio - 1) * r->prediction->compute_s
                                    : r->measured_s;
@@ -39,9 +39,8 @@ static const char *no_overlap(const struct dl_shortfall *r, struct dl_arena *are
     if (p->comm_s - p->exposed_comm_s < ALIKE * p->iteration_s || !alike(corrected_s(r), serial_s))
         return NULL;
     return dl_arena_printf(arena,
-                           "communication not overlapped: compute and all %.3g ms of communication "
-                           "one after the other are "
-                           "%.3g ms, %.3g ms were measured",
+                           "communication not overlapped: compute plus all %.3g ms of "
+                           "communication is %.3g ms; %.3g ms was measured",
                            1e3 * p->comm_s, 1e3 * serial_s, 1e3 * r->measured_s);
 }
 
@@ -49,7 +48,7 @@ static const char *slower_network(const struct dl_shortfall *r, struct dl_arena 
     const struct dl_prediction *p = r->prediction;
     const double quiet_s = p->iteration_s - p->exposed_comm_s,
                  hidden_s = p->comm_s - p->exposed_comm_s;
-    /* communication that would explain it, if as much hides */
+    /* communication that would explain it, with the same overlap */
     const double needed_s = corrected_s(r) - quiet_s + hidden_s;
     const bool inside = r->plan->nodes == 1;
     if (p->comm_s <= 0 || needed_s <= 1.1 * p->comm_s) return NULL;
@@ -71,9 +70,8 @@ static const char *in_the_node(const struct dl_shortfall *r, struct dl_arena *ar
         r->node_ratio < 1.1 * r->base_ratio)
         return NULL;
     return dl_arena_printf(arena,
-                           "something that the devices of a node share (input, host, links): the "
-                           "loss is there inside one "
-                           "node already, %.2f times the prediction",
+                           "a resource that the devices of a node share (input, host, links): one "
+                           "node alone takes %.2f times the prediction",
                            r->node_ratio);
 }
 

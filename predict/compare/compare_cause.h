@@ -1,12 +1,12 @@
-/* compare_cause.h - why a run falls short of its prediction: the likeliest cause with its evidence.
- */
+/* compare_cause.h - why a run is slower than its prediction: the likeliest cause with its
+ * evidence. */
 #ifndef DL_PREDICT_COMPARE_COMPARE_CAUSE_H
 #define DL_PREDICT_COMPARE_COMPARE_CAUSE_H
 
 #include "model/predict/predict.h"
 #include "model/plan/plan.h"
 
-/* What is known of one run. Ratios are measured iteration / predicted iteration. */
+/* The figures of one run. Ratios are measured iteration / predicted iteration. */
 struct dl_shortfall {
     const struct dl_prediction *prediction;
     const struct dl_plan *plan;

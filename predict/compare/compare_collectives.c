@@ -6,7 +6,7 @@
 #include "predict/compare/compare.h"
 #include "predict/compare/row_system.h"
 
-/* A system file is read once; one that is not there is remembered with the reason. */
+/* A system file is read once; a missing one is remembered with the reason. */
 struct system_cache {
     struct {
         const char *name, *why;
@@ -37,8 +37,7 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
 
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
                                 struct dl_compared *out, struct dl_arena *arena) {
-    /* With the library's release that the row gives, unless samples of the machine itself say more.
-     */
+    /* With the library release of the row, unless samples of the machine itself are available. */
     struct dl_system as_run = *system;
     if (system->collective_count == 0 && match->nccl_version != NULL)
         as_run.nccl_version = match->nccl_version;
@@ -93,7 +92,7 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
         if (match.version_ignored)
             compared->remark = dl_arena_printf(
                 out->arena,
-                "lib_version \"%s\" is no release of the library: the system's is taken",
+                "lib_version \"%s\" is not a release of the library: the system's is used",
                 row.lib_version);
         DL_TRY(predict_row(system, &match, compared, out->arena));
     }

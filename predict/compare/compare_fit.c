@@ -9,7 +9,7 @@
 enum { MOST_STEPS = 400 };
 #define FIRST_STEP 0.2 /* of log(value) */
 #define SMALLEST_STEP 2e-4
-#define SMOOTH_LOG 0.01 /* errors below it weigh quadratically */
+#define SMOOTH_LOG 0.01 /* smaller errors have quadratic weight */
 
 struct problem {
     const struct dl_data *data;

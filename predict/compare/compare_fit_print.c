@@ -1,5 +1,5 @@
-/* compare_fit_print.c - `compare --fit KEY=START`: reads what is to be fitted, prints values,
- * errors and, with --leave-out, the error on what each fit had not seen. */
+/* compare_fit_print.c - `compare --fit KEY=START`: reads the keys to fit, and prints values,
+ * errors and, with --leave-out, the error on the rows that each fit had not seen. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,8 +115,7 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     const char *groups[MOST_GROUPS];
     const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
     if (column != NULL && group_count < 2) {
-        return dl_fail(err, DL_ERR_USAGE, "--leave-out %s: the rows have one value of it only",
-                       column);
+        return dl_fail(err, DL_ERR_USAGE, "--leave-out %s: all rows have the same value", column);
     }
     for (int g = 0; g < group_count; g++) {
         struct dl_csv *seen, *unseen;

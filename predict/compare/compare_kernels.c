@@ -10,7 +10,7 @@
 
 enum { MAX_DEVICES = 64 };
 
-/* A device file is read once; one that is not there is remembered with the reason. */
+/* A device file is read once; a missing one is remembered with the reason. */
 struct device_cache {
     struct dl_loaded_device {
         const char *column;

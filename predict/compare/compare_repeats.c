@@ -45,8 +45,8 @@ static const char *without_repeat(struct dl_arena *arena, const char *id) {
     return number ? dl_arena_strndup(arena, id, (size_t)(dash - id)) : id;
 }
 
-/* The median of a column over `first` and the rows like it into the row that stands for them; empty
- * cells do not count. */
+/* The median of a column over `first` and the rows like it into the row that represents them;
+ * empty cells do not count. */
 static enum dl_code join_column(const struct dl_csv *csv, const int *columns, int first, int column,
                                 double *values, struct dl_arena *arena, const char **row,
                                 struct dl_err *err) {

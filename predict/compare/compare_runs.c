@@ -18,8 +18,8 @@ static enum dl_code predict_run(const struct dl_run_row *run, double compute_sca
     return dl_predict(run->system, run->workload, run->framework, &plan, NULL, arena, p, err);
 }
 
-/* The factor on all kernel times with which the prediction of the run is what was measured; NAN
- * when there is none. */
+/* The factor on all kernel times for which the prediction equals the measured value; NAN when
+ * there is none. */
 static enum dl_code anchor_scale(const struct dl_run_row *run, double measured, double *scale_out,
                                  struct dl_err *err) {
     double scale = 1;
@@ -42,7 +42,7 @@ static enum dl_code anchor_scale(const struct dl_run_row *run, double measured, 
     return DL_OK;
 }
 
-/* How its host or core differed from what the model takes; NULL: not noticeably. */
+/* How its host or core differed from the model's assumptions; NULL: not noticeably. */
 static const char *host_remark(const struct dl_run_rows *r, const struct dl_run_row *run) {
     static const double NOTICEABLE = 1.2;
     const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
@@ -94,7 +94,7 @@ static void fill(const struct dl_run_rows *r, struct dl_run_row *run, const stru
     out->bottleneck = dl_bottleneck_names[p->bottleneck];
     run->host_remark = host_remark(r, run);
     out->remark = remarks(r, run);
-    *kept = *p; /* its numbers; what it points to is freed */
+    *kept = *p; /* its numbers; its pointers are freed */
     kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
     kept->comm_algorithm = kept->comm_protocol = NULL;
     out->modelled =

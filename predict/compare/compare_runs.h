@@ -45,10 +45,10 @@ struct dl_run_row { /* one row, resolved */
     struct dl_plan plan;
     bool throughput; /* else iteration */
     double measured;
-    double core_ratio; /* how much slower its core was than predicted; NAN: not measured */
+    double core_ratio; /* slowdown of its core against the prediction; NAN: not measured */
     double global_batch_samples; /* of all devices together; 0: unknown */
     const char *why;             /* not predictable */
-    /* what to know of the prediction; NULL: nothing */
+    /* remark on the prediction; NULL: nothing */
     const char *release_remark; /* no release covers its version */
     const char *host_remark;    /* its host or core was slower than the model's */
 };
@@ -73,8 +73,8 @@ const char *dl_run_cell(const struct dl_run_rows *runs, int row, enum dl_run_col
 
 int64_t dl_run_devices(const struct dl_run_row *run);
 
-/* The runs that differ in the number of devices alone: those of the same batch per device, or else
- * of the same global batch. */
+/* The runs that differ only in the number of devices: those of the same batch per device, or
+ * else of the same global batch. */
 struct dl_run_group {
     bool whole; /* of the same global batch */
     /* the first run with the fewest devices that can be predicted; -1: no runs with other device

@@ -1,5 +1,5 @@
-/* compare_runs_group.c - runs that differ in the number of devices alone, and what they tell about
- * one that falls short. */
+/* compare_runs_group.c - runs that differ only in the number of devices, as evidence for a run
+ * that is slower than predicted. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool same_batch(double a, double b) {
 }
 
 /* The same run and release but for the number of devices. More devices either get the batch that
- * each had (weak scaling) or divide the batch that there was (`whole`: strong scaling). */
+ * each had (weak scaling) or share the same global batch (`whole`: strong scaling). */
 static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
     const struct dl_run_row *all = r->rows;
     static const enum dl_run_column same[] = {
@@ -54,7 +54,7 @@ static double ratio_of(const struct dl_run_row *run, const struct dl_compared *r
     return run->throughput ? row->predicted / row->measured : row->measured / row->predicted;
 }
 
-/* What the runs of its group with fewer devices tell about run `row`. */
+/* Fills the evidence for run `row` from the runs of its group with fewer devices. */
 static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struct dl_compared *rows,
                                         int row) {
     const struct dl_run_row *all = r->rows;

@@ -19,7 +19,7 @@
 #define NUMBER(name, need, text) COLUMN(name, DL_FIELD_NUMBER, need, text)
 static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_ID] = TEXT("id", true, "name of the row, once in a table"),
-    [DL_RUN_SOURCE] = TEXT("source", true, "publication, in words; errors are summarized by it"),
+    [DL_RUN_SOURCE] = TEXT("source", true, "publication; errors are summarized by it"),
     [DL_RUN_SYSTEM] = TEXT("system", true, "file of data/systems"),
     [DL_RUN_FRAMEWORK] = TEXT("framework", true, "file of data/frameworks"),
     [DL_RUN_FRAMEWORK_VERSION] =
@@ -51,9 +51,9 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_METRIC] = TEXT("metric", true, "throughput (of the whole job) or iteration"),
     [DL_RUN_VALUE] = NUMBER("value", true, "measured value, in `unit`"),
     [DL_RUN_UNIT] = TEXT("unit", false, "samples/s of throughput; s, ms or us of iteration"),
-    [DL_RUN_CORE_S] = NUMBER("core_s", false,
-                             "time of a fixed matrix multiplication next to the steps: how fast "
-                             "the core was"),
+    [DL_RUN_CORE_S] =
+        NUMBER("core_s", false,
+               "time of a fixed matrix multiplication next to the steps: the speed of the core"),
 };
 
 const struct dl_schema dl_run_row_schema = {
@@ -82,7 +82,7 @@ static const void *cached(const struct dl_run_rows *r, const char *key) {
     return NULL;
 }
 
-enum { NEW_A_ROW = 4 }; /* objects that one row can bring: the cache has room for them */
+enum { NEW_A_ROW = 4 }; /* objects that one row can add to the cache */
 
 static void remember(struct dl_run_rows *r, const char *key, const void *object) {
     r->cache[r->cache_count++] = (struct dl_loaded_file){key, object};
@@ -111,7 +111,7 @@ static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const
     return DL_OK;
 }
 
-/* That the constants are a fallback; NULL: they are not. */
+/* The remark that the constants are a fallback; NULL: they are not. */
 static const char *release_remark(const struct dl_run_rows *r, const struct dl_framework *framework,
                                   const char *version, bool covered) {
     if (covered) return NULL;
@@ -177,7 +177,7 @@ static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run
     return DL_OK;
 }
 
-/* "real" and "synthetic" say where the samples came from, not how large they are. */
+/* "real" and "synthetic" are origins of the samples, not sizes. */
 static bool names_data(const char *input) {
     return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
 }
@@ -203,7 +203,7 @@ static enum dl_code load_all(struct dl_run_rows *r, int row, struct dl_run_row *
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }
 
-/* Index of a word in a list; `fallback` when the cell is empty, -1 when it is no such word. */
+/* Index of a word in a list; `fallback` when the cell is empty, -1 for another word. */
 static int choice(const char *word, const char *const *choices, int fallback) {
     if (word[0] == 0) return fallback;
     for (int i = 0; choices[i] != NULL; i++) {
@@ -337,9 +337,9 @@ static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) strategy = "data+tensor";
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     if (plan->strategy == NULL)
-        return dl_arena_printf(
-            r->arena, "unknown strategy \"%s\"; `dlmodel list strategies` shows those there are",
-            strategy);
+        return dl_arena_printf(r->arena,
+                               "unknown strategy \"%s\"; 'dlmodel list strategies' shows the names",
+                               strategy);
     return plan->strategy->predict != NULL
                ? NULL
                : dl_arena_printf(r->arena, "strategy %s is not in this version",
@@ -369,7 +369,7 @@ static const char *read_choices(const struct dl_run_rows *r, int row, struct dl_
     return NULL;
 }
 
-/* Of several reasons one is told: strategy before choices, metric and counts. */
+/* Of several reasons, one is reported: strategy before choices, metric and counts. */
 static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
                              struct dl_err *err) {
     struct dl_plan *plan = &run->plan;

@@ -20,7 +20,7 @@ enum dl_code dl_row_system(const struct dl_data *data, const char *name, struct 
         *err = inner;
         return code;
     }
-    /* prose with a slash in it passes as a path */
+    /* text with a slash would pass as a path */
     if (access(path, F_OK) != 0) {
         *why_out = dl_arena_printf(arena, "no system file \"%s\"", name);
         return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");

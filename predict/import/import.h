@@ -5,7 +5,7 @@
 
 #include "model/cli/command.h"
 
-/* What the options say; NULL, 0 and false: not given. */
+/* The options; NULL, 0 and false: not given. */
 struct dl_import_asked {
     const char *name, *system, *device, *workload, *framework, *batch;
     const char *collective, *library, *library_version, *network, *dtype, *profile, *path;

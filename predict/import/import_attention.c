@@ -1,10 +1,9 @@
-/* import_attention.c - matrix multiplications: with a constant a dense layer, of two activations
- * the scores and the context of attention.
+/* import_attention.c - matrix multiplications: with a constant, a dense layer; of two
+ * activations, the scores or the context of attention.
  *
- * Scores are queries times keys; scaling, masks, softmax and dropout of them emit
- * nothing; their product with the values is the attention layer, from one packed projection or from
- * three.
- */
+ * Scores are queries times keys; scaling, masks, softmax and dropout of them emit nothing; their
+ * multiplication with the values is the attention layer, from one packed projection or from
+ * three. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +20,7 @@ static enum dl_code product_with_constant(struct dl_import_net *net, const struc
     for (int d = 0; d < w->rank - 2; d++) {
         if (w->dims[d] != 1) return no(err, "a matrix multiplication with several matrices");
     }
-    if (!w->known || !w->floating || w->rank < 2)
-        return no(err, "its matrix is not one of learned numbers");
+    if (!w->known || !w->floating || w->rank < 2) return no(err, "its matrix is not learned");
     DL_TRY(dl_net_dense(net, x, weight, (double)w->dims[w->rank - 2], (double)w->dims[w->rank - 1],
                         &item, err));
     dl_net_hold(net, n->outputs[0], item);
@@ -33,7 +31,7 @@ static enum dl_code begin(struct dl_import_net *net, const struct dl_onnx_node *
                           struct dl_err *err) {
     const struct dl_onnx_value *q = dl_net_value(net, a), *k = dl_net_value(net, b);
     if (q->rank < 2 || k->rank < 2)
-        return no(err, "a matrix multiplication of two activations that is no attention");
+        return no(err, "a matrix multiplication of two activations that is not attention");
     DL_TRY(dl_net_close(net, a, err));
     DL_TRY(dl_net_close(net, b, err));
     struct dl_scores *s = &net->scores[net->score_count];
@@ -44,7 +42,7 @@ static enum dl_code begin(struct dl_import_net *net, const struct dl_onnx_node *
                             .key_count = (double)k->dims[k->rank - 1]};
     s->heads = dl_net_elements(net, n->outputs[0]) / (s->query_count * s->key_count);
     if (!(s->heads >= 1) || s->heads != floor(s->heads))
-        return no(err, "a matrix multiplication of two activations that is no attention");
+        return no(err, "a matrix multiplication of two activations that is not attention");
     dl_net_hold(net, n->outputs[0], net->flows[a].item);
     net->flows[n->outputs[0]].scores = ++net->score_count;
     return DL_OK;

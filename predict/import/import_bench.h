@@ -18,7 +18,7 @@ struct dl_bench_row {
     int line;
 };
 
-/* What the output does not say, from options. */
+/* Facts that the output lacks, from options. */
 /* op -1, numbers 0: not given */
 struct dl_bench_given {
     int op;
@@ -32,8 +32,8 @@ struct dl_bench {
     struct dl_arena *arena;
 };
 
-/* Append the rows of one file. DL_ERR_INPUT with the line: cut off, not this tool's output, or in
- * contradiction to itself. */
+/* Append the rows of one file. DL_ERR_INPUT with the line: truncated, not this tool's output, or
+ * inconsistent. */
 enum dl_code dl_nccl_tests_parse(const char *name, const char *text, size_t length,
                                  const struct dl_bench_given *given, struct dl_bench *out,
                                  struct dl_err *err);

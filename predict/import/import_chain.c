@@ -1,7 +1,6 @@
-/* import_chain.c - element-wise operators. A chain of them that reads one value is one layer when
- * it ends: what it did tells which. x * sigmoid(x) is a swish, x * (1 + erf(x/sqrt 2)) / 2 a gelu,
- * (x - mean) / sqrt(var + eps) * w + b a layer norm.
- */
+/* import_chain.c - element-wise operators. A chain of them that reads one value becomes one
+ * layer when it ends; its operations determine the kind. x * sigmoid(x) is a swish, x * (1 +
+ * erf(x/sqrt 2)) / 2 a gelu, (x - mean) / sqrt(var + eps) * w + b a layer norm. */
 #include <math.h>
 #include <string.h>
 
@@ -63,8 +62,8 @@ static const struct dl_layer_kind *kind_of(unsigned how) {
 enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *err) {
     struct dl_flow *f = &net->flows[value];
     if (f->scores > 0)
-        return no(err, "a matrix multiplication of two activations that is no attention");
-    if (f->pad != NULL) return no(err, "padding that no convolution or pooling takes over");
+        return no(err, "a matrix multiplication of two activations that is not attention");
+    if (f->pad != NULL) return no(err, "padding without a convolution or pooling after it");
     if (f->root < 0) return DL_OK;
     const struct dl_layer_kind *kind = kind_of(f->how);
     const int weight = f->weight, bias = f->bias;
@@ -117,14 +116,14 @@ enum dl_code dl_map_unary(struct dl_import_net *net, const struct dl_onnx_node *
         }
         if (function && f->root >= 0 && (f->how & (DL_HOW_MEAN | DL_HOW_RELU)) != 0)
             DL_TRY(dl_net_close(net, x, err));
-        if (f->pad != NULL) return no(err, "padding that no convolution or pooling takes over");
+        if (f->pad != NULL) return no(err, "padding without a convolution or pooling after it");
         const bool plain = f->root < 0;
         extend(net, x, out, functions[i].how);
         if (functions[i].how == DL_HOW_RELU || (functions[i].how == DL_HOW_CLIP && plain))
             return dl_net_close(net, out, err);
         return DL_OK;
     }
-    return dl_fail(err, DL_ERR_USAGE, "no layer stands for it");
+    return dl_fail(err, DL_ERR_USAGE, "no layer corresponds to it");
 }
 
 /* ---- with a constant ---- */
@@ -237,7 +236,7 @@ static enum dl_code learned_factor(struct dl_import_net *net, int x, int c, int 
         net->scalar_count++;
         return DL_OK;
     }
-    return no(err, "a constant that no layer takes");
+    return no(err, "a constant that no layer uses");
 }
 
 static enum dl_code with_constant(struct dl_import_net *net, const struct dl_onnx_node *n, int x,
@@ -262,12 +261,12 @@ static enum dl_code with_constant(struct dl_import_net *net, const struct dl_onn
     }
     if (add) return learned_sum(net, n, x, c, err);
     if (mul) return learned_factor(net, x, c, out, err);
-    return no(err, "a constant that no layer takes");
+    return no(err, "a constant that no layer uses");
 }
 
 /* ---- of two activations ---- */
 
-/* Brings two items into one shape. */
+/* Reshapes two items to the same shape. */
 static enum dl_code unify(struct dl_import_net *net, int *a, int *b, struct dl_err *err) {
     const struct dl_shape x = *dl_net_shape(net, *a), y = *dl_net_shape(net, *b);
     if (dl_shape_same(&x, &y)) return DL_OK;
@@ -276,7 +275,7 @@ static enum dl_code unify(struct dl_import_net *net, int *a, int *b, struct dl_e
         return dl_net_sequence(net, x.dims == 1 ? *b : *a, x.channels, x.dims == 1 ? b : a, err);
     }
     if (dl_shape_elements(&x) != dl_shape_elements(&y))
-        return no(err, "it joins tensors of different shapes");
+        return no(err, "it combines tensors of different shapes");
     for (int i = 0; i < 2; i++) {
         int *item = i == 0 ? a : b;
         struct dl_layer flat = dl_net_layer(&dl_layer_flatten);
@@ -380,8 +379,7 @@ enum dl_code dl_map_mean(struct dl_import_net *net, const struct dl_onnx_node *n
     int whole;
     DL_TRY(dl_net_whole(net, x, &whole, err));
     s = dl_net_shape(net, whole);
-    if (after != s->channels || s->dims == 0)
-        return no(err, "it is a mean over other than all positions");
+    if (after != s->channels || s->dims == 0) return no(err, "it is not a mean over all positions");
     struct dl_layer layer = dl_net_layer(&dl_layer_global_pool);
     DL_TRY(dl_net_emit(net, &layer, &whole, 1, -1, &whole, err));
     dl_net_hold(net, out, whole);
@@ -399,7 +397,7 @@ enum dl_code dl_map_where(struct dl_import_net *net, const struct dl_onnx_node *
         const int v = n->inputs[i];
         if (net->flows[v].scores > 0) return with_scores(net, n, v, n->inputs[0], err);
         if (!dl_net_value(net, v)->constant) {
-            if (kept >= 0) return no(err, "it chooses between two activations");
+            if (kept >= 0) return no(err, "it selects between two activations");
             kept = v;
         }
     }

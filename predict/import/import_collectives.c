@@ -103,7 +103,7 @@ static const char *place_of(struct dl_arena *arena, const struct dl_bench_row *r
     return row->version != NULL ? dl_arena_printf(arena, "OSU %s", row->version) : "";
 }
 
-/* The place, and what the tool says about the row. */
+/* The position, and the tool's remarks on the row. */
 static const char *notes_of(struct dl_arena *arena, const struct dl_bench_row *row,
                             const char *place) {
     struct dl_text text = {.arena = arena};
@@ -177,8 +177,7 @@ static int merge_repeats(struct dl_coll_sample *samples, int count) {
     return out;
 }
 
-/* New samples replace those of the same size; the rest stays. A fit that was made without them
- * goes. */
+/* New samples replace those of the same size; the rest stays. A fit without them is removed. */
 static enum dl_code merge_into(struct dl_coll_measured *m, const struct dl_coll_sample *fresh,
                                int count, struct dl_arena *arena, struct dl_err *err) {
     struct dl_coll_sample *all =
@@ -282,9 +281,8 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
     }
     if (used == 0) {
         return dl_fail(err, DL_ERR_INPUT,
-                       "no row that a profile can use: %d are of messages in flight together, %d "
-                       "failed the tool's check, "
-                       "--rows excludes the others",
+                       "no row is usable in a profile: %d measure several messages in flight, %d "
+                       "failed the tool's check, --rows excludes the others",
                        windowed, wrong);
     }
     char *text = dl_json_text(&dl_system_schema, &system, context->arena);
@@ -300,11 +298,11 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
     if (windowed > 0)
         context->note(
             context,
-            "%d rows of bandwidth tests are left out: many messages at once are no single message",
+            "%d rows of bandwidth tests were skipped: they measure many messages in flight",
             windowed);
     if (wrong > 0)
         context->note(context,
-                      "warning: %d rows failed the tool's own check of results and are left out",
+                      "warning: %d rows failed the tool's own check of results and were skipped",
                       wrong);
     return DL_OK;
 }
@@ -334,7 +332,7 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
     if (in->asked->system == NULL)
         context->note(
             context,
-            "the column system is empty: give --system NAME, or compare predicts no row of it");
+            "the column system is empty: without --system NAME, compare cannot predict these rows");
     int wrong = 0;
     for (int i = 0; i < in->bench.count; i++) wrong += in->bench.rows[i].wrong;
     if (wrong > 0)

@@ -89,7 +89,7 @@ enum dl_code dl_onnx_read(const char *path, struct dl_arena *arena, struct dl_on
 enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t length,
                            struct dl_arena *arena, struct dl_onnx_graph *out, struct dl_err *err);
 
-/* Index of the value of that name, made when there is none yet; -1: out of memory. */
+/* Index of the value of that name, created if absent; -1: out of memory. */
 int dl_onnx_value(struct dl_onnx_graph *graph, const char *name);
 const struct dl_onnx_attribute *dl_onnx_attribute(const struct dl_onnx_node *node,
                                                   const char *name);
@@ -102,7 +102,7 @@ double dl_onnx_elements(const struct dl_onnx_value *value); /* NAN when the shap
 enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *graph, const struct dl_onnx_dim *dims,
                                 int dim_count, struct dl_err *err);
 
-/* Shapes and constants of a node's outputs from its inputs; leaves unknown what it does not know. A
+/* Shapes and constants of a node's outputs from its inputs; unsupported ones stay unknown. A
  * contradiction is DL_ERR_INPUT. Pure but for the graph's values. */
 enum dl_code dl_onnx_infer(struct dl_onnx_graph *graph, int node, struct dl_err *err);
 /* Values of constants of element-wise operators and comparisons: false when the operator is none of

@@ -31,7 +31,7 @@ static enum dl_code image_of(struct dl_import_net *net, int value, int *item, st
     bool fits = s->dims == v->rank - 2 && s->channels == (double)v->dims[1];
     for (int d = 2; fits && d < v->rank; d++)
         fits = s->size[DL_DIMS - v->rank + d] == (double)v->dims[d];
-    return fits ? DL_OK : no(err, "its input is not held as channels and extents");
+    return fits ? DL_OK : no(err, "its input is not an image (channels and extents)");
 }
 
 /* Strides, dilations and padding; a Pad before it counts too. Different padding at both ends of
@@ -140,7 +140,7 @@ enum dl_code dl_map_pad(struct dl_import_net *net, const struct dl_onnx_node *n,
     DL_TRY(image_of(net, n->inputs[0], &item, err));
     for (int d = 0; d < 2 * x->rank; d++) {
         if (pads[d] < 0 || (pads[d] > 0 && d % x->rank < 2))
-            return no(err, "it pads other than the extents of an image");
+            return no(err, "it pads dimensions other than the extents of an image");
     }
     net->flows[n->outputs[0]].pad = pads;
     net->flows[n->outputs[0]].pad_rank = x->rank;
@@ -189,7 +189,7 @@ static enum dl_code same(struct dl_import_net *net, const struct dl_onnx_node *n
     struct dl_layer layer = dl_net_layer(kind);
     DL_TRY(dl_net_whole(net, n->inputs[0], item, err));
     if (dl_net_shape(net, *item)->channels != channels)
-        return no(err, "its channels are not those of the layer before it");
+        return no(err, "its channels differ from those of the layer before it");
     DL_TRY(dl_net_emit(net, &layer, item, 1, weight, item, err));
     dl_net_hold(net, n->outputs[0], *item);
     return DL_OK;
@@ -304,10 +304,10 @@ static enum dl_code prepend(struct dl_import_net *net, const struct dl_onnx_node
     const double own = dl_onnx_elements(dl_net_value(net, token->origin));
     if (token->rank < 1 || v->rank < 1 || !v->known) return no(err, "it joins scalars");
     if (token->dims[token->rank - 1] != v->dims[v->rank - 1] || fmod(own, channels) != 0)
-        return no(err, "it joins a constant along other than the tokens");
+        return no(err, "it concatenates a constant along an axis other than the tokens");
     DL_TRY(dl_net_whole(net, rest, &item, err));
     if (dl_net_shape(net, item)->channels != channels)
-        return no(err, "it joins a constant to what is not held as tokens");
+        return no(err, "it concatenates a constant to something other than tokens");
     DL_TRY(dl_net_sequence(net, item, channels, &item, err));
     struct dl_layer layer = dl_net_layer(&dl_layer_prepend);
     layer.tokens = own / channels;
@@ -341,7 +341,7 @@ enum dl_code dl_map_concat(struct dl_import_net *net, const struct dl_onnx_node 
         const struct dl_onnx_value *v = dl_net_value(net, n->inputs[i]);
         if (v->constant && i == 0 && n->input_count == 2 && v->floating)
             return prepend(net, n, n->inputs[0], n->inputs[1], err);
-        if (v->constant) return no(err, "it joins a constant");
+        if (v->constant) return no(err, "it concatenates a constant");
         DL_TRY(dl_net_close(net, n->inputs[i], err));
     }
     if (one_source(net, n, &item)) {
@@ -361,7 +361,7 @@ enum dl_code dl_map_concat(struct dl_import_net *net, const struct dl_onnx_node 
     double axis = dl_onnx_number(n, "axis", 0);
     if (axis < 0) axis += out->rank;
     if ((double)out->dims[(int)axis] != channels)
-        return no(err, "it joins along other than the channels");
+        return no(err, "it concatenates along an axis other than the channels");
     struct dl_layer layer = dl_net_layer(&dl_layer_concat);
     DL_TRY(dl_net_emit(net, &layer, items, n->input_count, -1, &item, err));
     dl_net_hold(net, n->outputs[0], item);
@@ -382,7 +382,7 @@ enum dl_code dl_map_lstm(struct dl_import_net *net, const struct dl_onnx_node *n
     DL_TRY(dl_net_whole(net, n->inputs[0], &item, err));
     DL_TRY(dl_net_sequence(net, item, (double)x->dims[2], &item, err));
     if (dl_net_shape(net, item)->channels != (double)x->dims[2])
-        return no(err, "its features are not those of the layer before it");
+        return no(err, "its features differ from those of the layer before it");
     DL_TRY(dl_net_emit(net, &layer, &item, 1, w, &item, err));
     dl_net_learn(net, r, item);
     if (b >= 0) dl_net_learn(net, b, item);
@@ -407,7 +407,7 @@ enum dl_code dl_map_resize(struct dl_import_net *net, const struct dl_onnx_node 
     for (int d = 0; d < x->rank; d++) {
         const double factor = (double)out->dims[d] / (double)x->dims[d];
         if (factor != (d < 2 ? 1 : layer.scale) || factor != floor(factor))
-            return no(err, "it scales by other than one whole number");
+            return no(err, "it does not scale by one whole number");
     }
     if (layer.scale > 1) DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
     dl_net_hold(net, n->outputs[0], item);

@@ -294,7 +294,7 @@ static dl_map_fn *find_map(const struct dl_onnx_node *n) {
     for (int i = 0; maps[i].op != NULL; i++) {
         if (strcmp(maps[i].op, n->op) == 0) return maps[i].map;
     }
-    return dl_map_unary; /* says no to what it does not know */
+    return dl_map_unary; /* rejects unknown operators */
 }
 
 static bool is_constant(const struct dl_import_net *net, const struct dl_onnx_node *n) {
@@ -336,7 +336,7 @@ static enum dl_code leave_out(struct dl_import_net *net, const struct dl_onnx_no
     return DL_OK;
 }
 
-/* What the file says of a shape must be what we found. */
+/* The shape in the file must equal the inferred one. */
 static enum dl_code check_declared(struct dl_import_net *net, const struct dl_onnx_node *n,
                                    struct dl_err *err) {
     for (int i = 0; i < n->output_count; i++) {
@@ -347,7 +347,7 @@ static enum dl_code check_declared(struct dl_import_net *net, const struct dl_on
             same = v->declared[d] == 0 || v->declared[d] == v->dims[d] || d == 0;
         if (!same) {
             return dl_onnx_fail(net->graph, n, err,
-                                "its output '%.60s' has another shape than the file declares",
+                                "its output '%.60s' does not have the shape that the file declares",
                                 v->name);
         }
     }

@@ -62,7 +62,7 @@ struct dl_import_item {
     bool affine; /* a normalization whose scale and shift may still come */
 };
 
-/* unknown: no layer stands for the operator at all */
+/* unknown: no layer corresponds to the operator */
 struct dl_left_out {
     int node;
     const char *why;
@@ -91,12 +91,12 @@ struct dl_import_net {
     int scalar_count, unscaled_count, shared_count;
 };
 
-/* Maps all nodes. DL_ERR_INPUT: against ONNX's rules. What no layer stands for is in left. */
+/* Maps all nodes. DL_ERR_INPUT: against ONNX's rules. Nodes without a layer are in left. */
 enum dl_code dl_import_map(struct dl_onnx_graph *graph, struct dl_import_net *out,
                            struct dl_err *err);
 
-/* ---- for import_layers.c, import_kinds.c, import_chain.c and import_attention.c ----
- * In these DL_ERR_INPUT means: no layer stands for this; the message says why. */
+/* ---- for import_layers.c, import_kinds.c, import_chain.c and import_attention.c ---- In these,
+ * DL_ERR_INPUT means that no layer corresponds to the node; the message says why. */
 
 const struct dl_shape *dl_net_shape(const struct dl_import_net *net, int item);
 double dl_net_elements(const struct dl_import_net *net, int value); /* of one sample */
@@ -118,7 +118,7 @@ void dl_net_hold(struct dl_import_net *net, int value, int item);
 
 /* Closes an open chain: afterwards the value's flow has an item. */
 enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *err);
-/* Item that holds exactly this value, cut out where it is a part of one. */
+/* Item that holds exactly this value, sliced where it is a part of one. */
 enum dl_code dl_net_whole(struct dl_import_net *net, int value, int *item, struct dl_err *err);
 /* Item that holds the value as positions of `channels` each: a sequence, a vector, or with *pixels
  * an image. */

@@ -49,7 +49,7 @@ enum dl_code dl_net_name(struct dl_import_net *net, struct dl_import_item *item,
                          struct dl_err *err) {
     const struct dl_onnx_node *n = &net->graph->nodes[net->node];
     const char *kind = item->layer.kind->name, *from = n->name;
-    if (weight >= 0) { /* the name of what is learned is what the author called the layer */
+    if (weight >= 0) { /* the name of a parameter contains the author's name of the layer */
         const struct dl_onnx_value *v = dl_net_value(net, dl_net_value(net, weight)->origin);
         if (v->initializer && strncmp(v->name, "onnx::", 6) != 0) from = v->name;
     }

@@ -1,8 +1,7 @@
 /* import_nccl.c - printed output of nccl-tests (2.0 to 2.17): a header of comments, then a table
- * with a time out of place and one in place. Columns are found by their names, for they differ
+ * with a time out of place and one in place. Columns are found by name, because they differ
  * between releases and collectives. Several runs in one file are read. Format: the tool's own
- * output (NVIDIA/nccl-tests, src/common.cu).
- */
+ * output (NVIDIA/nccl-tests, src/common.cu). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,8 +189,8 @@ static enum dl_code bad(const struct reader *r, const char *key, const char *mes
                       found != NULL ? "\"" : "");
 }
 
-/* Bus bandwidth over algorithm bandwidth tells ranks and collective: a guess that is wrong shows
- * here. */
+/* The ratio of bus bandwidth to algorithm bandwidth depends on ranks and collective: it exposes
+ * a wrong guess. */
 static enum dl_code check_factor(const struct reader *r, const struct dl_bench_row *row) {
     const double expected =
         dl_collective_bus_factor((enum dl_collective_op)row->op, (double)row->ranks);
@@ -206,7 +205,7 @@ static enum dl_code check_factor(const struct reader *r, const struct dl_bench_r
         found, dl_collective_op_names[row->op], (long long)row->ranks, expected);
 }
 
-/* What the output or the options must say about the run. */
+/* Facts of the run that the output or the options must provide. */
 static enum dl_code check_run(const struct reader *r, const struct dl_bench_row *row) {
     if (row->op < 0)
         return bad(r, NULL, "the output does not name the collective; give --collective", NULL);

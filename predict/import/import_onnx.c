@@ -147,7 +147,7 @@ enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t 
 
 #include "predict/import/onnx.pb-c.h"
 
-/* What a hostile file makes protobuf-c allocate is bounded. */
+/* Limits the memory that a hostile file can make protobuf-c allocate. */
 struct budget {
     size_t left;
 };

@@ -7,7 +7,7 @@
 #include "model/collective/coll_match.h"
 #include "predict/import/import_bench.h"
 
-/* Words of the titles; the first that occurs counts, so the longer stand first. */
+/* Words of the titles; the first match counts, so longer ones come first. */
 static const struct title {
     const char *words;
     int op;

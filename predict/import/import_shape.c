@@ -398,7 +398,7 @@ static enum dl_code infer_global(struct dl_onnx_graph *g, const struct dl_onnx_n
     return dl_onnx_shape(g, n, 0, x->rank, dims, err);
 }
 
-/* Operators with a rule of their own; a star stands for any ending. */
+/* Operators with their own rule; a star matches any ending. */
 static const struct {
     const char *op;
     enum dl_code (*infer)(struct dl_onnx_graph *g, const struct dl_onnx_node *n,

@@ -12,7 +12,7 @@ static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
-/* Six digits are more than a trace knows. */
+/* A trace has fewer than six significant digits. */
 static double rounded(struct dl_arena *arena, double value) {
     const char *text = dl_arena_printf(arena, "%.6g", value);
     return text == NULL || !dl_known(value) ? value : strtod(text, NULL);
@@ -30,7 +30,7 @@ static bool has_layer(const struct dl_workload *w, const char *name) {
     return false;
 }
 
-/* Ranges that are no layer of the workload are left out and told. */
+/* Ranges that are not layers of the workload are omitted and reported. */
 static int keep_known(struct dl_context *context, const struct dl_workload *w,
                       struct dl_trace_times *t, const char *path) {
     const char **names = dl_arena_alloc(context->arena, (size_t)w->layer_count + 1, sizeof *names);
@@ -43,13 +43,14 @@ static int keep_known(struct dl_context *context, const struct dl_workload *w,
         }
         const char *near = names == NULL ? NULL : dl_suggest(t->layers[i].name, names);
         if (unknown++ < SHOWN) {
-            context->note(context, "%s: '%.80s' is no layer of %s%s%s%s", path, t->layers[i].name,
-                          w->name, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                          near != NULL ? "'?" : "");
+            context->note(context, "%s: '%.80s' is not a layer of %s%s%s%s", path,
+                          t->layers[i].name, w->name, near != NULL ? "; did you mean '" : "",
+                          near != NULL ? near : "", near != NULL ? "'?" : "");
         }
     }
     if (unknown > SHOWN)
-        context->note(context, "%s: and %d more that are no layers of it", path, unknown - SHOWN);
+        context->note(context, "%s: and %d more names that are not layers of it", path,
+                      unknown - SHOWN);
     t->layer_count = kept;
     return kept;
 }
@@ -71,11 +72,11 @@ static void note_batch(struct dl_context *context, const struct dl_workload *w,
         batch, (long long)t->steps, t->layer_count, w->layer_count, 1e3 * forward_s,
         1e3 * backward_s, t->by_sequence ? " (by sequence numbers)" : "");
     if (without > 0)
-        context->note(context,
-                      "%s: %d layers have no backward time; predictions use the model's there",
-                      path, without);
+        context->note(
+            context, "%s: %d layers have no backward time; predictions use modelled times for them",
+            path, without);
     if (t->on_device && t->unclaimed_s > 0) {
-        context->note(context, "%s: %.3g %% of the device's time lies in no layer", path,
+        context->note(context, "%s: %.3g %% of the device's time is outside all layers", path,
                       100 * t->unclaimed_s / t->kernel_s);
     }
 }
@@ -224,7 +225,7 @@ static enum dl_code describe(struct dl_context *context, const struct dl_import_
     return times->name == NULL || times->summary == NULL ? no_memory(err) : DL_OK;
 }
 
-/* The file as text, read again: what import writes, predict must accept. */
+/* The file as text, loaded again: predict must accept what import writes. */
 static enum dl_code times_text(const struct dl_layer_times *times, struct dl_arena *arena,
                                char **out, struct dl_err *err) {
     struct dl_layer_times again;

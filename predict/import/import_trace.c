@@ -1,7 +1,6 @@
-/* import_trace.c - see the header. PyTorch's profiler writes {"traceEvents": [...]} (Kineto) or the
- * list alone (before it); times are in us. What is used of an event: ph "X", name, cat, ts, dur,
- * pid, tid, args: correlation, "Sequence number", "Fwd thread id".
- */
+/* import_trace.c - see the header. PyTorch's profiler writes {"traceEvents": [...]} (Kineto) or
+ * the list alone (before it); times are in us. Used members of an event: ph "X", name, cat, ts,
+ * dur, pid, tid, args: correlation, "Sequence number", "Fwd thread id". */
 #include "predict/import/import_trace.h"
 
 #include <math.h>
@@ -221,7 +220,7 @@ static enum dl_code nest(struct reader *r) {
     return DL_OK;
 }
 
-/* Kernels to the ranges in which they were launched; returns what no range claims. */
+/* Kernels to the ranges in which they were launched; returns the time outside all ranges. */
 static enum dl_code place_kernels(struct reader *r, double *all_us, double *unclaimed_us) {
     struct link *launches = dl_arena_alloc(r->arena, (size_t)r->count, sizeof *launches);
     int count = 0;
@@ -276,8 +275,8 @@ static int by_time(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Where the host is the device: of the median step what is in no layer (clearing gradients, the
- * optimizer, the loop), at least the update. */
+/* Where the host is the device: the part of the median step outside all layers (clearing
+ * gradients, the optimizer, the loop), at least the update. */
 static double rest_s(const struct reader *r, const struct dl_trace_times *t, double update_s,
                      bool quartile) {
     double layers_s = 0;

@@ -1,5 +1,5 @@
-/* import_trace.h - times of layers out of a framework profiler's trace (Chrome trace JSON) or a
- * plain table. */
+/* import_trace.h - layer times from a framework profiler's trace (Chrome trace JSON) or a plain
+ * table. */
 #ifndef DL_PREDICT_IMPORT_IMPORT_TRACE_H
 #define DL_PREDICT_IMPORT_IMPORT_TRACE_H
 
@@ -18,9 +18,8 @@ struct dl_trace_times {
     double kernel_s, unclaimed_s; /* device time of one iteration; part of it in no layer */
     /* standard deviation of the iterations / their mean; NAN: unknown */
     double jitter_frac;
-    /* of the benchmark program's trace: a fixed matrix multiplication next to the steps; NAN: not
-     * said
-     */
+    /* of the benchmark program's trace: a fixed matrix multiplication next to the steps; NAN:
+     * unknown */
     double core_s;
     int64_t steps;
     bool on_device;   /* times are of kernels; otherwise of the ranges themselves */

@@ -150,7 +150,7 @@ static enum dl_code concat(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     bool numbers = true;
     if (!x->known) return DL_OK;
     if (!axis_of(dl_onnx_number(n, "axis", 0), x->rank, &axis))
-        return dl_onnx_fail(g, n, err, "there is no axis to join along");
+        return dl_onnx_fail(g, n, err, "there is no axis to concatenate along");
     memcpy(dims, x->dims, sizeof dims);
     for (int i = 0; i < n->input_count; i++) {
         const struct dl_onnx_value *v = dl_onnx_in(g, n, i);
@@ -186,7 +186,7 @@ static enum dl_code split(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
     int axis;
     if (!x->known || (count < 0 && n->input_count > 1)) return DL_OK;
     if (!axis_of(dl_onnx_number(n, "axis", 0), x->rank, &axis))
-        return dl_onnx_fail(g, n, err, "there is no axis to cut");
+        return dl_onnx_fail(g, n, err, "there is no axis to slice");
     if (n->output_count < 1 || (count >= 0 && count != n->output_count))
         return dl_onnx_fail(g, n, err, "expected an extent for each output");
     memcpy(dims, x->dims, sizeof dims);
@@ -237,7 +237,7 @@ static enum dl_code slice(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
     for (int i = 0; i < count; i++) {
         int axis;
         if (!axis_of(axis_count == count ? axes[i] : i, x->rank, &axis))
-            return dl_onnx_fail(g, n, err, "there is no such axis to cut");
+            return dl_onnx_fail(g, n, err, "there is no such axis to slice");
         DL_TRY(cut_axis(g, n, (double)x->dims[axis], starts[i], ends[i],
                         step_count == count ? steps[i] : 1, &cut, err));
         dims[axis] = (int64_t)cut.length;

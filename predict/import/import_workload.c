@@ -178,7 +178,7 @@ static const char *workload_text(const struct dl_import_net *net, const char *na
 
 /* ---- checks ---- */
 
-/* The file must say what the graph says: shapes layer by layer, multiply-adds in all. */
+/* The file must agree with the graph: shape of each layer, total multiply-adds. */
 static enum dl_code check_text(const struct dl_import_net *net, const char *text,
                                struct dl_workload *out, struct dl_err *err) {
     struct dl_json *doc;
@@ -193,7 +193,7 @@ static enum dl_code check_text(const struct dl_import_net *net, const char *text
     for (int i = 0; i < net->item_count; i++) {
         if (dl_shape_same(&out->layers[i].out, &net->items[i].layer.out)) continue;
         return dl_fail_at(err, net->graph->file, 0, 0, NULL,
-                          "layer '%.80s' of the workload has another shape than the model",
+                          "layer '%.80s' of the workload does not have the shape of the model",
                           net->items[i].name);
     }
     if (net->left_count > 0 ||
@@ -204,7 +204,7 @@ static enum dl_code check_text(const struct dl_import_net *net, const char *text
                       out->forward_macs_per_sample, net->forward_macs);
 }
 
-/* "GridSample 2 nodes (1.5 %), first '/a/b': no layer stands for it" for each operator. */
+/* "GridSample 2 nodes (1.5 %), first '/a/b': no layer corresponds to it" for each operator. */
 static const char *left_text(const struct dl_import_net *net) {
     const struct dl_onnx_graph *g = net->graph;
     const char *text = "";
@@ -271,7 +271,7 @@ static void note_all(struct dl_context *context, const struct dl_import_net *net
         context->note(context, "%d tensors have no data; their shapes are all that is needed",
                       g->stripped_count);
     if (g->batch > 1)
-        context->note(context, "the model has a batch of %lld; the workload is of one sample",
+        context->note(context, "the model has a batch of %lld; the workload describes one sample",
                       (long long)g->batch);
     if (net->scalar_count > 0)
         context->note(context, "%d scalar operators emit no layer (they would be fused)",
@@ -283,8 +283,8 @@ static void note_all(struct dl_context *context, const struct dl_import_net *net
     }
     if (net->shared_count > 0) {
         context->note(context,
-                      "%d layers share a weight with another in a way the format does not know; it "
-                      "is counted each time",
+                      "%d layers share a weight with another in a way that the format cannot "
+                      "express; it is counted each time",
                       net->shared_count);
     }
     if (unread > w->buffer_elements) {
@@ -370,7 +370,7 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     DL_TRY(check_text(&net, text, &workload, err));
     DL_TRY(context->output(options, text, err));
     if (net.left_count > 0)
-        context->note(context, "warning: left out, with all that they learn:%s", left);
+        context->note(context, "warning: skipped, with all their parameters:%s", left);
     note_all(context, &net, &workload, name);
     return DL_OK;
 }

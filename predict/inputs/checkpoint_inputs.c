@@ -9,14 +9,14 @@ struct request {
 #define REQUEST(member) struct request, member
 const struct dl_option dl_checkpoint_options[] = {
     {"checkpoint", 0, "best|TIME", "Plan",
-     "print the cost of checkpoints and failures at the best interval (Daly) or at one such as "
-     "30min; needs node_mtbf_s and storage.write_bytes_per_s of the system, or --set "
+     "print the cost of checkpoints and failures for the best interval (Daly) or a given one, e.g. "
+     "30min; the system must have node_mtbf_s and storage.write_bytes_per_s, e.g. by --set "
      "node_mtbf=20000h",
      DL_TEXT(REQUEST(interval))},
     {.name = NULL},
 };
 
-/* Asked for: *given; the interval, 0: the best. */
+/* *given: whether it was requested; the interval, 0: the best. */
 static enum dl_code interval_of(const struct dl_options *options, bool *given, double *interval_s,
                                 struct dl_err *err) {
     struct request request = {.interval = NULL};
@@ -60,8 +60,8 @@ enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_opti
     dl_units_format(c.loss_s, DL_UNIT_S, loss, sizeof loss);
     *out = dl_arena_printf(context->arena,
                            "Checkpoints of %s (%s, %s on %lld node%s): %s each from %lld node%s, "
-                           "one every %s (%.0f iterations; F-CKPT-DALY: best "
-                           "%s). A failure every %s loses %s; all in all %.2f %% more time.\n",
+                           "one every %s (%.0f iterations; F-CKPT-DALY: best %s). A failure every "
+                           "%s loses %s; in total %.2f %% more time.\n",
                            row->framework->name, dl_optimizer_names[row->plan->optimizer], bytes,
                            (long long)row->plan->nodes, row->plan->nodes == 1 ? "" : "s", write,
                            (long long)c.writer_nodes, c.writer_nodes == 1 ? "" : "s", interval,

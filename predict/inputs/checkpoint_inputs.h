@@ -1,4 +1,4 @@
-/* checkpoint_inputs.h - --checkpoint: read and shown. */
+/* checkpoint_inputs.h - --checkpoint: reads the option and prints its result. */
 #ifndef DL_PREDICT_INPUTS_CHECKPOINT_INPUTS_H
 #define DL_PREDICT_INPUTS_CHECKPOINT_INPUTS_H
 

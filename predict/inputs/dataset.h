@@ -1,5 +1,4 @@
-/* dataset.h - datasets.csv of the data folders: how large a sample is on disk and what it costs to
- * decode. */
+/* dataset.h - datasets.csv of the data folders: size of a sample on disk and time to decode it. */
 #ifndef DL_PREDICT_INPUTS_DATASET_H
 #define DL_PREDICT_INPUTS_DATASET_H
 

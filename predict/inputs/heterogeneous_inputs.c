@@ -23,12 +23,13 @@ const struct dl_option dl_heterogeneous_options[] = {
      "carries all traffic",
      DL_TEXT_OF(REQUEST(groups), .alias = "mixed-nodes")},
     {"split", 0, "equal|balanced", "Plan",
-     "with --heterogeneous: give each device the same batch, or one by its speed; default equal",
+     "with --heterogeneous: the same batch on each device (equal) or one in proportion to its "
+     "speed (balanced); default equal",
      DL_CHOICE(REQUEST(split), .choices = splits, DL_GIVEN(REQUEST(split_given)))},
     {.name = NULL},
 };
 
-/* "NAME:N" of `length` characters: the name may hold colons, the number stands behind the last. */
+/* "NAME:N" of `length` characters: the name may contain colons; the number follows the last one. */
 static enum dl_code read_group(struct dl_context *context, const struct dl_data *data,
                                const char *text, size_t length, struct dl_heterogeneous_group *out,
                                struct dl_err *err) {
@@ -134,7 +135,7 @@ const char *dl_heterogeneous_text(struct dl_arena *arena, const struct dl_predic
     return text == NULL ? NULL
                         : dl_arena_printf(arena,
                                           "\nGroups of nodes (F-HETEROGENEOUS: the slowest sets "
-                                          "the pace; alone: a step if it did)\n\n%s",
+                                          "the pace; alone: step time of a group by itself)\n\n%s",
                                           text);
 }
 

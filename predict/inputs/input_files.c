@@ -1,4 +1,4 @@
-/* input_files.c - what a result rests on: the files that were read, the options that were given, a
+/* input_files.c - the inputs of a result: the files that were read, the options given, and a
  * command line that repeats it. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,8 @@ static uint64_t fnv1a(const char *text, size_t length) {
     return hash;
 }
 
-/* One file with its hash; one that a name does not lead to (a built-in part of a name) is left out.
- * *count becomes -1 when memory or the system refuses: a list that lacks a file would be a wrong
- * one. */
+/* One file with its hash; a name without a file (a built-in part of a name) is omitted. *count
+ * becomes -1 when memory or the system refuses: an incomplete list would be wrong. */
 static void add_file(struct dl_context *context, enum dl_data_kind kind, const char *name,
                      struct dl_input_file *files, int *count) {
     struct dl_err why = {.code = DL_OK};
@@ -110,7 +109,7 @@ void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *in
         context->note(context, "read %s (fnv1a %016" PRIx64 ")", files[i].path, files[i].hash);
 }
 
-/* Quoted for a shell where it needs to be. */
+/* Quoted for a shell where necessary. */
 static const char *quoted(struct dl_arena *arena, const char *word) {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";

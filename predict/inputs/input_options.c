@@ -30,19 +30,19 @@ const struct dl_option dl_input_options[] = {
      "links.inter.bandwidth=25GB/s",
      DL_REPEATED},
     {"layers", 0, "NAME|FILE", "What",
-     "layer times that import trace wrote, used instead of the model's; default: matching files "
-     "of data/layers/",
+     "layer times written by import trace, used instead of modelled ones; default: matching files "
+     "in data/layers/",
      DL_TEXT(INPUT(layers_name))},
     {"strategy", 0, "NAME", "Plan",
-     "parallel strategy; predict and plot strategies also take all; default: the framework's own, "
-     "mostly data",
+     "parallel strategy; predict and plot strategies also take all; default: that of the "
+     "framework, usually data",
      DL_TEXT(INPUT(strategy_name))},
     {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
      DL_TEXT_OF(INPUT(nodes_text), DL_GIVEN(INPUT(given.nodes)))},
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
      DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
     {"batch-per-device", 'b', "N|max", "Plan",
-     "samples per device and iteration, or the most that fit in memory; default 32 for images, 8 "
+     "samples per device and iteration, or max: as many as fit in memory; default 32 for images, 8 "
      "for sequences, a quarter of that on CPUs",
      DL_NUMBER(PLAN(batch_per_device_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
                DL_GIVEN(INPUT(given.batch_per_device)), DL_OR_WORD("max", INPUT(max_batch)))},
@@ -92,8 +92,8 @@ const struct dl_option dl_input_options[] = {
      "over data ranks; default 0",
      DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.zero)))},
     {"zero-group", 0, "N", "Plan",
-     "hybrid sharding (HSDP): shard states over N neighbouring data ranks, replicate them across "
-     "such groups; default: shard over all",
+     "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "
+     "them across groups; default: shard over all",
      DL_INTEGER(PLAN(shard_group), .min = 2, .max = MOST_RANKS)},
     {"mapping", 0, "data-inside|pipeline-inside", "Plan",
      "which ranks are neighbours after tensor and context ranks; default data-inside, Megatron's "
@@ -105,8 +105,8 @@ const struct dl_option dl_input_options[] = {
      "virtual pipeline stages per device, with --schedule interleaved; default 2",
      DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MOST_RANKS)},
     {"assume", 0, "NAME", "Plan",
-     "make the simplifications of another model, to compare with it: nothing or paradl; default "
-     "nothing",
+     "make the simplifying assumptions of another model, for comparison: nothing or paradl; "
+     "default nothing",
      DL_CHOICE(PLAN(assume), .choices = dl_assume_names)},
     {"input", 0, "synthetic|real", "Plan",
      "data created on the device, or read from the system's storage; default synthetic",
@@ -145,8 +145,8 @@ static enum dl_code find_strategy(struct dl_inputs *in, struct dl_err *err) {
     return in->plan.strategy != NULL ? DL_OK : unknown_strategy(in->strategy_name, err);
 }
 
-/* --dataset is real input of one dataset's sizes; with --input real alone they are those of the
- * workload. */
+/* --dataset is real input of one dataset's sizes; with only --input real, the sizes are those of
+ * the workload. */
 static enum dl_code apply_dataset(struct dl_context *context, struct dl_inputs *in,
                                   struct dl_err *err) {
     in->plan.synthetic_input = in->input == 0;

@@ -45,7 +45,7 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     return DL_OK;
 }
 
-/* A release that no framework has is an error that names those there are. */
+/* An unknown release is an error that lists the releases. */
 static enum dl_code check_release(struct dl_context *context, const char *name,
                                   const struct dl_inputs *inputs, struct dl_err *err) {
     const char *all = "";
@@ -108,7 +108,8 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
     return DL_OK;
 }
 
-/* As the one framework's release builds it; several frameworks are compared on the same network. */
+/* With one framework, the network as its release builds it; several frameworks are compared on
+ * the same network. */
 static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
     const char *name = out->workload_name;
@@ -123,7 +124,7 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
     return dl_data_workload(data, name, context->arena, &out->workload, err);
 }
 
-/* A workload made from parameters is called by all of its name: "gpt:layers=24,...", not "gpt". */
+/* A workload made from parameters has its full name: "gpt:layers=24,...", not "gpt". */
 static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *out,
                                   struct dl_err *err) {
     if (strchr(out->workload_name, ':') == NULL || strchr(out->workload_name, '/') != NULL)
@@ -136,7 +137,7 @@ static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *
     return DL_OK;
 }
 
-/* What is missing of real input is said once, and so is that a cached dataset costs nothing. */
+/* Missing data for real input is reported once, as is a cached dataset that costs nothing. */
 static void note_input(struct dl_context *context, const struct dl_inputs *in) {
     struct dl_plan one = in->plan;
     if (one.synthetic_input) return;
@@ -199,7 +200,8 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         DL_TRY(
             dl_predict(inputs->system, inputs->workload, framework, &plan, NULL, arena, out, err));
         if (!(out->max_batch_samples >= 1)) {
-            return dl_fail(err, DL_ERR_NO, "%s on %s: not even one sample a device fits in memory",
+            return dl_fail(err, DL_ERR_NO,
+                           "%s on %s: not even one sample per device fits in memory",
                            inputs->workload->name, inputs->system->name);
         }
         plan = inputs->plan;

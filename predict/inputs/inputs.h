@@ -42,8 +42,8 @@ struct dl_inputs {
 enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err);
 
-/* Loads everything that the options name; defaults: the machine's own profile if there is one, else
- * iris-v100; resnet50; all frameworks; one node. A --set that nothing takes is DL_ERR_USAGE. */
+/* Loads everything that the options name; defaults: the machine's own profile if there is one,
+ * else iris-v100; resnet50; all frameworks; one node. An unknown --set key is DL_ERR_USAGE. */
 enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err);
 
@@ -51,8 +51,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
 enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_options *options,
                                  struct dl_data *data, struct dl_err *err);
 
-/* Samples per device when none are asked for: 32 for images on a GPU, 8 for sequences on a GPU, a
- * quarter of either on a CPU socket. A choice of ours, printed with every result. */
+/* Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
+ * either on a CPU socket. An arbitrary choice, printed with every result. */
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload);
 
 /* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
@@ -68,9 +68,9 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
                                struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err);
 
-/* What a result rests on: the files that were read, with hashes of their text. dl_inputs_files
- * returns how many, -1 when memory is exhausted. */
-enum { DL_MAX_INPUT_FILES = 72 }; /* at most so many are written to files */
+/* The files that were read for a result, with hashes of their text. dl_inputs_files returns how
+ * many, -1 when memory is exhausted. */
+enum { DL_MAX_INPUT_FILES = 72 }; /* maximum number in files */
 struct dl_input_file {
     const char *path;
     uint64_t hash;
@@ -85,7 +85,7 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs,
 /* With -v: version and files as messages. */
 void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *inputs);
 
-/* DL_ERR_USAGE with a suggestion for a --set that no document took. */
+/* DL_ERR_USAGE with a suggestion for a --set key that is in no document. */
 enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct dl_data *data,
                                       struct dl_err *err);
 

@@ -33,30 +33,30 @@ static bool fits_any(const struct dl_layer_times *t, const struct dl_inputs *in)
     return false;
 }
 
-/* Asked for: it must fit. */
+/* Requested by name: it must match. */
 static enum dl_code check(const struct dl_layer_times *t, const struct dl_inputs *in,
                           struct dl_err *err) {
     const char *device = in->system->device->name,
                *precision = dl_precision_names[in->plan.precision];
     if (strcmp(t->workload, in->workload->name) != 0)
-        return dl_fail(err, DL_ERR_USAGE, "--layers: they are of workload %.80s, not of %.80s",
+        return dl_fail(err, DL_ERR_USAGE, "--layers: the times are of workload %.80s, not of %.80s",
                        t->workload, in->workload->name);
     if (t->device != NULL && strcmp(t->device, device) != 0)
-        return dl_fail(err, DL_ERR_USAGE, "--layers: they are of device %.80s, not of %.80s",
+        return dl_fail(err, DL_ERR_USAGE, "--layers: the times are of device %.80s, not of %.80s",
                        t->device, device);
     if (t->precision != in->plan.precision)
-        return dl_fail(err, DL_ERR_USAGE, "--layers: they are of precision %s, not of %s",
+        return dl_fail(err, DL_ERR_USAGE, "--layers: the times are of precision %s, not of %s",
                        dl_precision_names[t->precision], precision);
     if (!fits_any(t, in))
-        return dl_fail(
-            err, DL_ERR_USAGE, "--layers: they are of framework %.80s, not of %.80s", t->framework,
-            in->framework_count == 1 ? in->frameworks[0]->name : "any that was asked for");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--layers: the times are of framework %.80s, not of %.80s", t->framework,
+                       in->framework_count == 1 ? in->frameworks[0]->name
+                                                : "any that was asked for");
     if (in->plan.recompute != DL_RECOMPUTE_NONE)
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--layers: times were measured without recomputation; leave out --recompute");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--layers: the times were measured without recomputation; omit --recompute");
     if (dl_layer_times_known(t, in->workload) == 0)
-        return dl_fail(err, DL_ERR_USAGE, "--layers: they name no layer of %.80s",
+        return dl_fail(err, DL_ERR_USAGE, "--layers: the file names no layer of %.80s",
                        in->workload->name);
     return DL_OK;
 }

@@ -18,7 +18,7 @@ bool dl_filter_listed(const char *list, const char *text) {
 const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column) {
     const int c = dl_csv_column(csv, column);
     const char *text = c < 0 ? "" : csv->rows[row][c];
-    /* what compare takes it for */
+    /* its meaning in compare */
     return text[0] == 0 && strcmp(column, "precision") == 0 ? "fp32" : text;
 }
 

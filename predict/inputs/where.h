@@ -6,7 +6,7 @@
 #include "model/cli/command.h"
 #include "model/base/csv.h"
 
-/* option: whose fault a wrong column is */
+/* option: the option to blame for a wrong column */
 struct dl_filter {
     const char *option, *column, *value;
     bool part;

@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Text for roff: backslashes, hyphens and the first character of a line have a meaning there. */
+/* Escapes text for roff, where backslashes, hyphens and the first character of a line are
+ * special. */
 static void roff(struct dl_text *t, const char *text) {
     char piece[2] = {0};
     bool start = true;
@@ -33,7 +34,7 @@ static void man_options(struct dl_text *t, const struct dl_option *options) {
     }
 }
 
-/* Lines as they are, without the first (a heading). */
+/* Unchanged lines, without the first (a heading). */
 static void man_lines(struct dl_text *t, const char *text) {
     const char *body = strchr(text, '\n');
     dl_text_add(t, ".nf\n");

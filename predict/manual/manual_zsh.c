@@ -27,7 +27,7 @@ static bool has_upper(const char *text) {
     return false;
 }
 
-/* What completes the value of an option. */
+/* The completion of an option's value. */
 static const char *action_of(struct dl_arena *arena, const struct dl_option *o) {
     static const char *const kinds[] = {"system", "workload", "framework", NULL};
     for (int i = 0; kinds[i] != NULL; i++) {

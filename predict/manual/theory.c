@@ -76,7 +76,7 @@ static int end_of(int begin) {
 
 enum { WIDTH = 100, LABEL = 11 };
 
-/* Without the marks of Markdown that mean nothing in a terminal; NULL: out of memory. */
+/* Removes Markdown markup that has no meaning in a terminal; NULL: out of memory. */
 static char *plain(struct dl_arena *arena, const char *text) {
     char *out = dl_arena_alloc(arena, strlen(text) + 1, 1), *end = out;
     if (out == NULL) return NULL;
@@ -90,8 +90,7 @@ static char *plain(struct dl_arena *arena, const char *text) {
     return out;
 }
 
-/* A line, or several as long as the screen is wide; those after the first start under the text
- * behind `lead` bytes. */
+/* A line wrapped to the width of the screen; continuation lines are indented by `lead` bytes. */
 static void add_plain(struct dl_text *out, const char *text, int lead) {
     const char *line = plain(out->arena, text);
     if (line == NULL) {
@@ -194,7 +193,7 @@ enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_er
         if (is_row(line)) {
             for (int c = 1; c < column_count; c++) {
                 const char *text = cell(out->arena, line, c);
-                /* the first lines have what and source */
+                /* the first lines have meaning and source */
                 if (text[0] == 0 || strcmp(columns[c], "what") == 0 ||
                     strcmp(columns[c], "source") == 0)
                     continue;

@@ -1,6 +1,5 @@
-/* theory.h - the theory manual (docs/theory.md) and the index of formulas
- * (docs/formulas.md) that the build put into the program, and the lookup of a formula in them.
- */
+/* theory.h - the theory manual (docs/theory.md) and the index of formulas (docs/formulas.md)
+ * that the build embeds in the program, and the lookup of a formula in them. */
 #ifndef DL_PREDICT_MANUAL_THEORY_H
 #define DL_PREDICT_MANUAL_THEORY_H
 

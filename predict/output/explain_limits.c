@@ -133,16 +133,16 @@ const char *dl_explain_limits_text(struct dl_arena *arena, const struct dl_expla
                                  share * limits->time_s[DL_EXPLAIN_LATENCY]),
                  0, DL_EXPLAIN_WIDTH);
     if (limits->precision != NULL) {
-        dl_text_wrap(
-            &t,
-            dl_arena_printf(arena,
-                            "%s is %.1fx as fast as fp32, peak rates %.1fx: layers that %s "
-                            "limit%s, layers that memory bandwidth limits%s",
-                            limits->precision, limits->gain_ratio, limits->peak_ratio,
-                            limits->arithmetic,
-                            gain_text(arena, limits->part_ratio[DL_EXPLAIN_ARITHMETIC]),
-                            gain_text(arena, limits->part_ratio[DL_EXPLAIN_MEMORY])),
-            0, DL_EXPLAIN_WIDTH);
+        dl_text_wrap(&t,
+                     dl_arena_printf(
+                         arena,
+                         "%s is %.1fx as fast as fp32 (peak rates: %.1fx); layers limited by %s%s, "
+                         "layers limited by memory bandwidth%s",
+                         limits->precision, limits->gain_ratio, limits->peak_ratio,
+                         limits->arithmetic,
+                         gain_text(arena, limits->part_ratio[DL_EXPLAIN_ARITHMETIC]),
+                         gain_text(arena, limits->part_ratio[DL_EXPLAIN_MEMORY])),
+                     0, DL_EXPLAIN_WIDTH);
     }
     return dl_text_string(&t);
 }

@@ -1,6 +1,5 @@
-/* explain_limits.h - what limits the layers of one prediction, and what that makes of a faster
- * precision.
- */
+/* explain_limits.h - the limits of the layers of one prediction, and their effect on the speedup
+ * of a faster precision. */
 #ifndef DL_PREDICT_OUTPUT_EXPLAIN_LIMITS_H
 #define DL_PREDICT_OUTPUT_EXPLAIN_LIMITS_H
 
@@ -16,9 +15,9 @@ enum dl_explain_limit {
 };
 
 struct dl_explain_limits {
-    /* that take time on the device; 0: the prediction has no terms by layer */
+    /* number of layers that take time on the device; 0: the prediction has no terms by layer */
     int layers;
-    /* by what limits most of their time, forward and backward */
+    /* by the limit of most of their time, forward and backward */
     int count[DL_EXPLAIN_LIMITS];
     double time_s[DL_EXPLAIN_LIMITS]; /* of those layers */
     const char *arithmetic;           /* "arithmetic", or "tensor cores", "matrix units" */
@@ -35,7 +34,7 @@ void dl_explain_limits(const struct dl_inputs *inputs, const struct dl_predictio
                        struct dl_arena *arena, struct dl_explain_limits *out);
 /* One to three lines, or "". */
 const char *dl_explain_limits_text(struct dl_arena *arena, const struct dl_explain_limits *limits);
-/* The member "limits" of the open object; null when there is nothing to tell. */
+/* The member "limits" of the open object; null without information. */
 void dl_explain_limits_json(struct dl_json_writer *writer, const struct dl_explain_limits *limits);
 
 #endif

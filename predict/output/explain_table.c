@@ -16,9 +16,9 @@ static const struct dl_column columns[] = {
     {"sigma_log", "sigma", "", DL_COLUMN_NUMBER, 0, 2},
 };
 
-/* Ends of names tell more than their middles: "...downsample.0 backward". */
+/* The end of a name is more informative than its middle: "...downsample.0 backward". */
 static const char *short_name(struct dl_arena *arena, const char *name) {
-    if (name == NULL) return NULL; /* memory is exhausted: the arena says so */
+    if (name == NULL) return NULL; /* memory is exhausted: the arena records it */
     const size_t length = strlen(name);
     if (length <= NAME_WIDTH) return name;
     return dl_arena_printf(arena, "..%s", name + length - (NAME_WIDTH - 2));
@@ -27,7 +27,7 @@ static const char *short_name(struct dl_arena *arena, const char *name) {
 static const char *value_text(struct dl_arena *arena, const union dl_cell *cells) {
     const double bytes = cells[DL_EXPLAIN_BYTES].number;
     const double value = dl_known(bytes) ? bytes / 1048576 : 1e3 * cells[DL_EXPLAIN_SECONDS].number;
-    /* four digits, also behind the point, but no bare point */
+    /* four significant digits, without a trailing point */
     const char *format = fabs(value) >= 1000 ? "%.0f %s" : "%#.4g %s";
     return dl_arena_printf(arena, format, value, dl_known(bytes) ? "MiB" : "ms");
 }
@@ -52,7 +52,7 @@ static const char *inputs_text(const struct dl_table *terms, int row) {
     return origin == NULL ? inputs : dl_arena_printf(terms->arena, "%s [%s]", inputs, origin);
 }
 
-/* The narrow table's lines, each with its inputs behind it. */
+/* The lines of the narrow table, each followed by its inputs. */
 static void add_lines(struct dl_text *out, const char *narrow, int width,
                       const struct dl_table *terms) {
     int line = 0;

@@ -1,4 +1,4 @@
-/* rows.c - the columns of a prediction, in the contract's names. */
+/* rows.c - the columns of a prediction, with their public names. */
 #include "predict/output/rows.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static const char *const helps[] = {
     "context-parallel ranks or spatial parts",
     "forward + backward + update",
     "all communication of an iteration, hidden or not",
-    "communication during which no computation runs",
+    "communication that is not hidden by computation",
     "compute + exposed communication + exposed input + bubble + overhead",
     "low end of the 80 % interval",
     "high end of the 80 % interval",
@@ -86,7 +86,7 @@ static const char *const helps[] = {
     "backward pass on the device, with the slowdown while collectives run",
     "optimizer step",
     "data loading and host-to-device copy, hidden or not",
-    "input that no computation hides",
+    "input that is not hidden by computation",
     "idle time of pipeline stages (bubble)",
     "launch gaps, host time and straggler wait",
     "parameters, with a master copy where the precision keeps one",
@@ -104,7 +104,7 @@ static const char *const helps[] = {
     "share of the bottleneck in the iteration",
     "outside the calibrated range",
 };
-_Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning a column");
+_Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning per column");
 
 /* The unit is the end of the key. */
 static const char *unit_of(const char *key) {

@@ -32,8 +32,8 @@ enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row 
 void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 
-/* Of the prediction's terms that are times, the one that is the shown-th longest, in s; -INFINITY
- * when there are no more than that, and without memory. */
+/* The shown-th longest of the prediction's times, in s; -INFINITY when there are no more terms,
+ * or memory is exhausted. */
 double dl_terms_least_shown_s(const struct dl_prediction *prediction, size_t shown,
                               struct dl_arena *arena);
 

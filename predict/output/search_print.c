@@ -1,6 +1,5 @@
-/* search_print.c - what a search found: plans as a table or CSV, the best one's terms, limits and
- * elasticities; JSON; and reading back the CSV of a part of a search.
- */
+/* search_print.c - prints the results of a search: plans as a table or CSV, terms, limits and
+ * elasticities of the best one, JSON; and reads the CSV of a part of a search. */
 #include "predict/output/search_print.h"
 
 #include <math.h>
@@ -104,8 +103,8 @@ static void show_time(struct dl_column *column, bool in_ms) {
     column->scale = 1e-3;
 }
 
-/* Plans come first on a screen: of the hundreds of kernels of a convolutional network only the
- * longest are shown. */
+/* Plans matter most on a screen: only the longest of the hundreds of kernels of a convolutional
+ * network are shown. */
 static const char *terms_text(struct dl_context *context, const struct dl_prediction *p,
                               bool in_ms) {
     enum { MANY = 40, SHOWN = 12 };
@@ -310,7 +309,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 static void name_micro_batches(struct dl_table *table, struct dl_arena *arena) {
     for (int r = 0; r < table->row_count; r++) {
         union dl_cell *c = &table->cells[(size_t)r * COLUMNS + MICRO_AT];
-        const double number = c->number; /* what the text replaces */
+        const double number = c->number; /* replaced by the text */
         c->string = number > 0 ? dl_arena_printf(arena, "%.4g", number) : "-";
     }
 }

@@ -1,4 +1,4 @@
-/* search_print.h - what a search found, as text, CSV and JSON. */
+/* search_print.h - the results of a search, as text, CSV and JSON. */
 #ifndef DL_PREDICT_OUTPUT_SEARCH_PRINT_H
 #define DL_PREDICT_OUTPUT_SEARCH_PRINT_H
 

@@ -1,7 +1,6 @@
-/* search_threads.c - threads take costs and then tasks from a counter; each keeps what it finds,
- * and the finds are merged. The result does not depend on who took what: between equals the place
- * in the enumeration decides.
- */
+/* search_threads.c - threads take costs and then tasks from a counter; each keeps its results,
+ * which are merged at the end. The outcome does not depend on the distribution of work: between
+ * equal plans, the place in the enumeration decides. */
 #include "predict/output/search_threads.h"
 
 #include <pthread.h>
@@ -57,7 +56,7 @@ static void *work(void *argument) {
 static enum dl_code run_all(struct thread *threads, int count, struct dl_err *err) {
     int started = 1;
     for (; started < count; started++) {
-        /* fewer do it too */
+        /* fewer threads work too */
         if (pthread_create(&threads[started].id, NULL, work, &threads[started]) != 0) break;
     }
     work(&threads[0]);

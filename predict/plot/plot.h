@@ -18,7 +18,7 @@ struct dl_plot_parameter { /* a variable of the script: text when there is one, 
 };
 
 struct dl_figure {
-    /* first column: number of the group from 1; rows of a group stand together */
+    /* first column: number of the group from 1; rows of a group are consecutive */
     struct dl_table table;
     const char *labels[DL_PLOT_GROUPS]; /* of the groups */
     const char *notes[DL_PLOT_GROUPS];  /* a second line under a label; NULL: none */
@@ -34,7 +34,7 @@ struct dl_plot_kind {
                           struct dl_figure *out, struct dl_err *err);
 };
 
-/* Each fills a figure from the options and the files after the kind. */
+/* Each function fills a figure from the options and the files after the kind. */
 enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options *options,
                              struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options,
@@ -71,7 +71,8 @@ void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
 enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point,
                                  struct dl_err *err);
 
-/* What tells runs apart but for the number of devices; each is a column of a table of runs. */
+/* The keys that distinguish runs besides the number of devices; each is a column of a table of
+ * runs. */
 enum dl_plot_key {
     DL_KEY_WORKLOAD,
     DL_KEY_SYSTEM,
@@ -98,7 +99,7 @@ struct dl_plot_runs {
 
 /* Rows of the files after the kind that pass --system, --workload, --framework, --precision and
  * --where, compared with predictions. only_runs: tables of collectives and kernels are errors.
- * DL_ERR_USAGE with what there is when none is left. */
+ * DL_ERR_USAGE lists the available values when no row is left. */
 enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_options *options,
                                bool only_runs, struct dl_plot_runs *out, struct dl_err *err);
 
@@ -113,8 +114,8 @@ struct dl_plot_predictions {
     int count;
 };
 
-/* Predictions for --nodes of one framework, of several (a,b,c) or of all; those that cannot run are
- * named in a message. No files may be given. */
+/* Predictions for --nodes of one framework, of several (a,b,c) or of all; a message names those
+ * that cannot run. Files are not allowed. */
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options,
                              const char *kind, struct dl_plot_predictions *out, struct dl_err *err);
 
@@ -138,8 +139,8 @@ const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_TERMINAL };
 extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", NULL */
 
-/* The picture as bytes in the arena. DL_ERR_SYSTEM when gnuplot or its script is missing, or with
- * what gnuplot said. */
+/* The picture as bytes in the arena. DL_ERR_SYSTEM when gnuplot or its script is missing, or
+ * with gnuplot's message. */
 enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
                             const char *script, enum dl_plot_format format, char **bytes_out,
                             size_t *length_out, struct dl_err *err);

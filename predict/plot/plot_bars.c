@@ -1,5 +1,4 @@
-/* plot_bars.c - bars of predictions: where they stand, what is written under them, and the title of
- * the figure. */
+/* plot_bars.c - bars of predictions: their positions and labels, and the title of the figure. */
 #include "predict/plot/plot.h"
 
 static const char *label_of(struct dl_arena *arena, const struct dl_plot_prediction *r,

@@ -1,8 +1,7 @@
 /* plot_efficiency.c - scaling efficiency against devices: throughput per device over that of the
  * smallest run of its group, measured over measured and predicted over predicted. Made from the
- * table of plot_scaling.c. The interval is that of the ratio: of the variance of log throughput
- * what the smallest run has too is common to both and cancels.
- */
+ * table of plot_scaling.c. The interval is that of the ratio: the variance of log throughput
+ * that the smallest run shares is common to both and cancels. */
 #include <math.h>
 
 #include "predict/plot/plot.h"

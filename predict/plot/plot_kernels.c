@@ -1,6 +1,5 @@
-/* plot_kernels.c - predicted against measured times of the kernels in published tables, one colour
- * an operation and pass.
- */
+/* plot_kernels.c - predicted against measured times of the kernels in published tables, one
+ * colour per operation and pass. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,7 @@ static void number_groups(struct dl_plot_runs *runs, struct dl_figure *out) {
     }
 }
 
-/* Of which device, precision, ...: the values that --where asks for. */
+/* The device, precision, ... that --where selects. */
 static const char *chosen(struct dl_context *context, const struct dl_options *options) {
     const char *text = "";
     for (int i = 0; i < options->given_count && text != NULL; i++) {
@@ -99,6 +98,6 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
     out->title = dl_arena_printf(context->arena, "%d kernels%s, predicted and measured",
                                  out->table.row_count, chosen(context, options));
     out->subtitle =
-        "of each kind: median and 90th percentile of |error|; shapes that the fits have seen";
+        "for each kind: median and 90th percentile of |error|; the fits were made to these shapes";
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

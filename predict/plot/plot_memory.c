@@ -1,7 +1,6 @@
 /* plot_memory.c - what fills the memory of a device, one bar for each framework and number of
- * nodes, against its capacity. The parts are those of struct dl_memory; what the allocator loses is
- * the rest of the total.
- */
+ * nodes, against its capacity. The parts are those of struct dl_memory; the rest of the total is
+ * lost to the allocator. */
 #include <math.h>
 
 #include "predict/plot/plot.h"

@@ -1,5 +1,5 @@
-/* plot_pareto.c - what `search --pareto --csv` wrote: plans that nothing beats in time and memory,
- * one symbol a strategy. */
+/* plot_pareto.c - the output of `search --pareto --csv`: plans that no other plan beats in time
+ * and memory, one symbol per strategy. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +84,8 @@ static enum dl_code read_front(const struct dl_csv *csv, struct dl_arena *arena,
     return DL_OK;
 }
 
-/* Numbers the front of time and memory from 1 on, by memory. Plans that another beats in both are
- * there for their fewer devices: they stay 0 and are drawn hollow. */
+/* Numbers the front of time and memory from 1 on, by memory. Plans that another beats in both
+ * are included because they need fewer devices: they stay 0 and are drawn hollow. */
 static void mark_best(struct plan *plans, int count) {
     for (int i = 0; i < count; i++) {
         plans[i].best = 1;

@@ -31,7 +31,7 @@ static struct dl_options input_options(const struct dl_options *options, bool se
     return own;
 }
 
-/* Those of "a,b,c" among all frameworks, in that of all. */
+/* The frameworks "a,b,c" among all, in the order of all. */
 static enum dl_code keep_listed(struct dl_inputs *inputs, const char *list, struct dl_arena *arena,
                                 struct dl_err *err) {
     const char *names[65];
@@ -62,7 +62,7 @@ struct skipped {
     const char *framework, *why;
 };
 
-/* What stands after the framework's name in the reason why it was left out. */
+/* The part of the reason for an omitted framework that follows its name. */
 static const char *reason_of(struct dl_arena *arena, const char *framework,
                              const struct dl_err *why) {
     const size_t length = strlen(framework);
@@ -71,7 +71,7 @@ static const char *reason_of(struct dl_arena *arena, const char *framework,
     return text + length + strspn(text + length, ": ");
 }
 
-/* A line a reason. */
+/* One line per reason. */
 static void note_skipped(struct dl_context *context, const struct skipped *skipped, int count,
                          size_t node_counts) {
     for (int i = 0; i < count; i++) {

@@ -1,9 +1,8 @@
 /* plot_render.c - runs gnuplot on a figure, without a shell and without named temporary files.
  *
- * gnuplot reads the numbers from its standard input as a data block, gets texts as quoted variables
- * (-e), and writes the picture to its standard output; all three are files without a name, so
- * nothing is left behind when the program is killed.
- */
+ * gnuplot reads the numbers from its standard input as a data block, gets texts as quoted
+ * variables (-e), and writes the picture to its standard output; these are unnamed files, so
+ * that nothing is left behind when the program is killed. */
 #include "predict/plot/plot.h"
 #include "model/base/json_node.h"
 
@@ -23,9 +22,8 @@ extern char **environ;
 
 const char *const dl_plot_formats[] = {"png", "svg", "pdf", "terminal", NULL};
 
-/* Text that gnuplot cannot mistake for anything else, between `mark`s: a mark inside is doubled
- * (gnuplot's single quotes) or replaced (its data files know no escape); control characters and
- * broken UTF-8 become '?'. */
+/* Text quoted for gnuplot, between `mark`s: a mark inside is doubled (gnuplot's single quotes)
+ * or replaced (its data files know no escape); control characters and broken UTF-8 become '?'. */
 static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
     char *out = dl_arena_alloc(arena, 2 * strlen(text) + 3, 1);
     if (out == NULL) return NULL;
@@ -46,7 +44,7 @@ static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
     return out;
 }
 
-/* gnuplot takes the label of a tic for a number format: a percent sign stands for itself when it is
+/* gnuplot interprets the label of a tic as a number format, in which a percent sign must be
  * doubled. */
 static const char *tic_label(struct dl_arena *arena, const char *text) {
     char *out = text == NULL ? NULL : dl_arena_alloc(arena, 2 * strlen(text) + 1, 1);
@@ -145,7 +143,7 @@ static int64_t window(const char *variable, int64_t own, int64_t fallback, int64
     return value < least ? least : value > most ? most : value;
 }
 
-/* A line less than the window has, so that the prompt after it does not push the title out. */
+/* One line less than the window, so that the prompt after it does not push the title out. */
 static void canvas_size(int64_t *columns, int64_t *lines) {
     struct winsize size = {0};
     const bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
@@ -240,7 +238,7 @@ static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, 
     return DL_OK;
 }
 
-/* The first line in which gnuplot says what is wrong: it prints the offending line and a caret
+/* The first line with an error message of gnuplot, which prints the offending line and a caret
  * before it. */
 static const char *complaint(char *messages) {
     char *text = messages;

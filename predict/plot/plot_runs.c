@@ -1,4 +1,4 @@
-/* plot_runs.c - chooses rows of tables of measurements for a figure and has them predicted. */
+/* plot_runs.c - selects rows of tables of measurements for a figure and predicts them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static int values_of(const struct dl_csv *csvs, int count, const char *column, c
     return found;
 }
 
-/* Says which condition no row meets, and what there is instead. */
+/* Reports which condition no row meets, and the available values. */
 static enum dl_code fail_empty(const struct dl_filters *filters, const struct dl_csv *csvs,
                                int count, struct dl_err *err) {
     for (int f = 0; f < filters->count; f++) {
@@ -89,7 +89,7 @@ static enum dl_code compare_all(struct dl_context *context, const struct dl_opti
     return dl_inputs_overrides_used(context, &data, err);
 }
 
-/* Options of a plan mean nothing where each row of a file is a plan. */
+/* Options of a plan have no meaning where each row of a file is a plan. */
 static enum dl_code refuse_plan(const struct dl_options *options, struct dl_err *err) {
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
@@ -126,7 +126,7 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
     out->rows = dl_arena_alloc(context->arena, (size_t)left, sizeof *out->rows);
     if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
-        /* one compared row a row, in order */
+        /* one row per compared row, in order */
         for (int r = 0; r < chosen[i].row_count && out->count < comparison.count; r++) {
             struct dl_plot_run *run = &out->rows[out->count];
             run->compared = &comparison.rows[out->count++];

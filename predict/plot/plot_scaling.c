@@ -1,7 +1,6 @@
 /* plot_scaling.c - throughput against devices: measured runs as points, predictions with their
- * interval, and the line that the smallest run would reach if nothing were lost. Iteration times
- * become throughputs with the samples of an iteration.
- */
+ * interval, and the line of linear scaling from the smallest run. Iteration times become
+ * throughputs with the samples of an iteration. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +114,7 @@ static int number_groups(struct dl_plot_runs *runs, bool *varies) {
     return groups;
 }
 
-/* How a key's value reads in a title or legend. */
+/* The value of a key as text for a title or legend. */
 static const char *key_text(struct dl_arena *arena, const struct dl_plot_run *run, int key) {
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rows have their keys */
     const char *text = run->keys[key];
@@ -125,7 +124,7 @@ static const char *key_text(struct dl_arena *arena, const struct dl_plot_run *ru
     return text;
 }
 
-/* Keys that all groups share stand in the title, the others in the legend. */
+/* Keys that all groups share are in the title, the others in the legend. */
 static enum dl_code name_groups(struct dl_context *context, const struct dl_plot_runs *runs,
                                 const bool *varies, struct dl_figure *figure, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
@@ -186,7 +185,7 @@ static void add_choice(struct dl_text *text, int key, const char *const *values,
     dl_text_add(text, more ? ", ...)" : ")");
 }
 
-/* Names the keys in which the groups that are left differ, with their values. */
+/* Names the keys in which the remaining groups differ, with their values. */
 static enum dl_code too_many(const struct dl_plot_runs *runs, int groups, const bool *varies,
                              struct dl_arena *arena, struct dl_err *err) {
     enum { SHOWN = 4, LONG = 400 };
@@ -262,8 +261,9 @@ static int by_throughput(const void *a, const void *b) {
     return s > t ? -1 : s < t;
 }
 
-/* The fastest frameworks at the largest number of nodes, at most as many as a figure holds; returns
- * how many. `ideal` is nobody's choice and stands back unless it was asked for by name. */
+/* The fastest frameworks at the largest number of nodes, at most as many as a figure holds;
+ * returns how many. `ideal` is not a real choice and is excluded unless it was requested by
+ * name. */
 static int fastest(struct dl_context *context, const struct dl_plot_predictions *p,
                    const struct dl_plot_prediction **chosen) {
     const struct dl_plot_prediction *last[64] = {NULL};

@@ -1,7 +1,6 @@
-/* plot_strategies.c - strategies of one framework compared: throughput against devices, one curve
- * each. Strategies that cannot run are named in a message with the reason. Drawn by
- * plots/scaling.gp.
- */
+/* plot_strategies.c - compares strategies of one framework: throughput against devices, one
+ * curve each. Strategies that cannot run are named in a message with the reason. Drawn by
+ * plots/scaling.gp. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ struct curve { /* one strategy */
     struct dl_plan plans[DL_MAX_LIST];
     struct dl_prediction predictions[DL_MAX_LIST];
     bool good[DL_MAX_LIST];
-    int count, last; /* predictions; index of that of most nodes */
+    int count, last; /* predictions; index of the one on most nodes */
 };
 
 static int by_reach(const void *a, const void *b) { /* most nodes first, then fastest */
@@ -55,7 +54,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     return DL_OK;
 }
 
-/* One row a strategy and number of nodes, in the columns of plot_scaling.c. */
+/* One row per strategy and number of nodes, in the columns of plot_scaling.c. */
 static enum dl_code fill(struct dl_context *context, const struct dl_inputs *inputs,
                          struct curve **chosen, struct dl_figure *out, struct dl_err *err) {
     dl_plot_scaling_table(&out->table, context->arena);
@@ -86,7 +85,7 @@ static enum dl_code fill(struct dl_context *context, const struct dl_inputs *inp
     return DL_OK;
 }
 
-/* The given framework, else `ideal`, which can do them all. */
+/* The given framework, else `ideal`, which supports all. */
 static enum dl_code choose_framework(const struct dl_inputs *inputs,
                                      const struct dl_framework **out, struct dl_err *err) {
     *out = inputs->frameworks[0];

@@ -1,6 +1,5 @@
-/* plot_timeline.c - one iteration as it runs: what the device computes, what the network carries
- * meanwhile, and the parts of the iteration that follow from it (F-ITERATION).
- */
+/* plot_timeline.c - the course of one iteration: computation on the device, concurrent
+ * communication on the network, and the resulting parts of the iteration (F-ITERATION). */
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +89,7 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
             framework = p.rows[i].framework;
     }
     if (p.inputs.node_count != 1)
-        return dl_fail(err, DL_ERR_USAGE, "--nodes: a timeline is of one number of nodes");
+        return dl_fail(err, DL_ERR_USAGE, "--nodes: a timeline shows one number of nodes");
     DL_TRY(dl_inputs_predict(&p.inputs, framework, p.inputs.nodes[0], true, context->arena, &plan,
                              &one, err));
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);

@@ -1,8 +1,7 @@
-/* series.h - rows of a table of collectives as series: what was measured in one way.
+/* series.h - rows of a table of collectives as series, each measured in one way.
  *
  * One series: system, device, library and release, operation, nodes and ranks, and the column
- * `series`. Series that differ in nodes and ranks alone are one machine with several rank counts.
- */
+ * `series`. Series that differ only in nodes and ranks are one machine with several rank counts. */
 #ifndef DL_PREDICT_PLOT_SERIES_H
 #define DL_PREDICT_PLOT_SERIES_H
 
@@ -30,13 +29,13 @@ enum { DL_SERIES_FOLDS = 5 };
 enum dl_code dl_series_read(const struct dl_csv *csv, struct dl_arena *arena, struct dl_series *out,
                             struct dl_err *err);
 
-/* Samples of the series that begins at row `first`, but those of `fold` (by size; -1: all); a size
- * that was measured twice counts with the mean of logs. */
+/* Samples of the series that begins at row `first`, without those of `fold` (by size; -1: all);
+ * a size that was measured twice counts with the mean of logs. */
 enum dl_code dl_series_measured(const struct dl_series *series, int first, int fold,
                                 struct dl_coll_measured *out, struct dl_err *err);
 
-/* The system of a row with the library's release that the row gives, without samples. *why_out: the
- * reason where there is no such system; *out is untouched then. */
+/* The system of a row with the row's library release, without samples. *why_out: the reason if
+ * there is no such system; *out is then untouched. */
 enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series_row *row,
                               struct dl_arena *arena, struct dl_system *out, const char **why_out,
                               struct dl_err *err);

@@ -1,7 +1,6 @@
-/* svg_inline.c - gnuplot's SVG as an element of a page. Two things are done to it: ids and what
- * refers to them get a prefix, and whatever does not draw is refused: a title or label that became
- * markup would be caught here.
- */
+/* svg_inline.c - gnuplot's SVG as an element of a page. Ids and references to them get a prefix.
+ * Elements that do not draw are refused, so that a title or label that became markup is caught
+ * here. */
 #include "predict/report/document.h"
 
 #include <ctype.h>
@@ -50,7 +49,7 @@ static bool harmful(const char *at) {
     return true;
 }
 
-/* Where an id, or what refers to one, begins after `s`: the length of what stands before it. */
+/* The length of the text from `s` to the next id or reference to one. */
 static size_t before_id(const char *s) {
     static const char *const marks[] = {"id=\"", "id='", "href=\"#", "href='#", "url(#", NULL};
     for (int i = 0; marks[i] != NULL; i++) {
@@ -64,7 +63,7 @@ static enum dl_code add_tag(const char *tag, size_t length, const char *prefix, 
     const char *name = tag + (tag[1] == '/' ? 2 : 1);
     if (!allowed(name, strcspn(name, " \t\r\n/>"))) {
         return dl_fail(err, DL_ERR_SYSTEM,
-                       "gnuplot drew an element that does not belong into a figure: %.40s", tag);
+                       "gnuplot drew an element that does not belong in a figure: %.40s", tag);
     }
     char *copy = dl_arena_strndup(out->arena, tag, length);
     if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -73,8 +72,7 @@ static enum dl_code add_tag(const char *tag, size_t length, const char *prefix, 
         const bool first = s > copy && (isspace((unsigned char)s[-1]) || s[-1] == ':');
         if (quote == 0 && first && harmful(s)) {
             return dl_fail(err, DL_ERR_SYSTEM,
-                           "gnuplot wrote an attribute that does not belong into a figure: %.40s",
-                           s);
+                           "gnuplot wrote an attribute that does not belong in a figure: %.40s", s);
         }
         const size_t skip = (quote == 0 && first) || strncmp(s, "url(#", 5) == 0 ? before_id(s) : 0;
         if (skip > 0) {

@@ -1,5 +1,5 @@
-/* document.c - see the header. The style has two widths and paper in mind; colours are those of the
- * figures. */
+/* document.c - see the header. The style covers two screen widths and paper; colours are those
+ * of the figures. */
 #include "predict/report/document.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static const char *const style[] = {
     NULL,
 };
 
-/* One character of `s`, or what stands for it; returns the bytes that were read. */
+/* Adds one character of `s`, or its replacement; returns the number of bytes read. */
 static int add_character(struct dl_text *out, const unsigned char *s) {
     char piece[5] = {0};
     const int length = (int)dl_utf8_bytes((const char *)s, strnlen((const char *)s, 4));
@@ -221,7 +221,7 @@ void dl_document_table(struct dl_document *d, const struct dl_table *table, cons
     raw(d, "</tbody>\n</table></div>\n", "\n");
 }
 
-/* A fence that the text does not hold. */
+/* A fence that does not occur in the text. */
 static const char *fence_for(struct dl_arena *arena, const char *text) {
     int longest = 2, run = 0;
     for (const char *s = text; *s != 0; s++) {

@@ -1,9 +1,8 @@
 /* document.h - one page for people, as self-contained HTML or as Markdown: headings, paragraphs,
  * facts, tables, figures.
  *
- * Every text that is handed in is data: it is escaped here and nowhere else, so that no name, title
- * or path can become markup. The page loads nothing: style and figures stand in it.
- */
+ * All text is data: it is escaped here and nowhere else, so that no name, title or path can
+ * become markup. The page loads nothing: style and figures are embedded. */
 #ifndef DL_PREDICT_REPORT_DOCUMENT_H
 #define DL_PREDICT_REPORT_DOCUMENT_H
 
@@ -20,12 +19,12 @@ struct dl_fact {
     const char *name, *value;
 }; /* value NULL: left out */
 
-/* Begins the page. `line` stands under the title. */
+/* Begins the page. `line` is printed under the title. */
 void dl_document_begin(struct dl_document *d, struct dl_arena *arena, bool markdown,
                        const char *title, const char *line);
 void dl_document_section(struct dl_document *d, const char *heading);
 void dl_document_paragraph(struct dl_document *d, const char *text);
-/* The answer: set apart from other paragraphs. */
+/* The answer: highlighted. */
 void dl_document_answer(struct dl_document *d, const char *text);
 void dl_document_facts(struct dl_document *d, const struct dl_fact *facts, int count);
 /* Columns without heading are left out. */
@@ -43,9 +42,9 @@ void dl_document_drawing(struct dl_document *d, const char *drawing, const char 
 /* Ends the page; the whole text, NULL when memory is exhausted. */
 const char *dl_document_end(struct dl_document *d, const char *made_by);
 
-/* An SVG document without prolog as an element of a page: its ids get `prefix`, so that several can
- * stand in one page. Only elements that draw are let through, no attribute that could run or load
- * anything. DL_ERR_SYSTEM. */
+/* An SVG document without prolog as an element of a page: its ids get `prefix`, so that several
+ * can stand in one page. Only elements that draw are accepted, and no attribute that could run
+ * or load anything. DL_ERR_SYSTEM. */
 enum dl_code dl_svg_inline(const char *svg, const char *prefix, struct dl_text *out,
                            struct dl_err *err);
 

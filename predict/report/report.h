@@ -15,8 +15,8 @@ struct dl_report {
     bool figures; /* draw */
 };
 
-/* A figure of the kind that `build` fills, drawn by plots/SCRIPT.gp. DL_ERR_USAGE when it cannot be
- * made of these options. */
+/* A figure of the kind that `build` fills, drawn by plots/SCRIPT.gp. DL_ERR_USAGE when these
+ * options do not allow it. */
 typedef enum dl_code dl_report_builder(struct dl_context *context, const struct dl_options *options,
                                        struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,
@@ -25,17 +25,18 @@ enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *opti
 enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script,
                              const char *caption, struct dl_err *err);
 
-/* The same options with one more; a name that no table has is left out. */
+/* The same options with one more; an unknown name is omitted. */
 struct dl_options dl_report_with(const struct dl_options *options, const char *name,
                                  const char *value);
 
-/* What the machine is, and how well it is known: measured when and how, fits and their errors, what
- * is assumed. */
+/* The machine and the quality of its data: when and how it was measured, fits and their errors,
+ * assumptions. */
 enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *system,
                               enum dl_precision precision, struct dl_err *err);
 enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *system,
                                    struct dl_err *err);
-/* What limits one plan, how the iteration reacts to each resource, and what to change first. */
+/* The limits of one plan, the sensitivity of the iteration to each resource, and the first
+ * change to make. */
 enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
 /* Errors of compared rows by source, by system and all. */
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,

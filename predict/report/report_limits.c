@@ -1,4 +1,4 @@
-/* report_limits.c - what limits a plan and what to change first, in words and tables. */
+/* report_limits.c - the limits of a plan and the first change to make, in sentences and tables. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "predict/report/report.h"
 
 static const struct dl_column active_columns[] = {
-    {"limit", "what limits", "", DL_COLUMN_STRING, 0, 0},
+    {"limit", "limit", "", DL_COLUMN_STRING, 0, 0},
     {"category", "kind", "", DL_COLUMN_STRING, 0, 0},
     {"cost_s", "time", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
     {"share", "of iteration", "%", DL_COLUMN_NUMBER, 0.01, 3},
@@ -41,7 +41,7 @@ static enum dl_code put_active(struct dl_report *r, const struct dl_limits *l, d
         c[5].string = l->active[i].detail;
     }
     if (table.row_count > 0)
-        dl_document_table(&r->page, &table, "Limits that the plan runs into, and what each costs.");
+        dl_document_table(&r->page, &table, "Limits of the plan, and what each costs.");
     return DL_OK;
 }
 

@@ -1,5 +1,5 @@
-/* report_parts.c - parts that both kinds of pages have: figures, the machine and how well it is
- * known, errors, method. */
+/* report_parts.c - parts of both kinds of pages: figures, the machine and the quality of its
+ * data, errors, method. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -88,7 +88,7 @@ enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *opti
                               dl_report_builder *build, const char *script, const char *caption,
                               struct dl_err *err) {
     struct dl_figure figure = {.group_count = 0};
-    struct dl_context quiet = *r->context; /* what it would say stands in the page */
+    struct dl_context quiet = *r->context; /* its message is on the page */
     if (!r->figures) return DL_OK;
     quiet.verbosity = -1;
     DL_TRY(build(&quiet, options, &figure, err));
@@ -139,8 +139,7 @@ enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *s,
     return r->page.text.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
-/* How tightly the medians of a calibrated profile are known, and how often other work came between.
- */
+/* The precision of the medians of a calibrated profile, and how often other work interfered. */
 static const char *samples_text(struct dl_arena *arena, const struct dl_system *s) {
     double *widths = dl_arena_alloc(arena, (size_t)s->sample_count + 1, sizeof *widths), half = NAN,
            most = NAN;
@@ -217,10 +216,10 @@ enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *
         dl_document_paragraph(
             &r->page,
             dl_arena_printf(arena,
-                            "%s was not measured here: its numbers are those of the sources that "
-                            "its file names (dlmodel schema system; data/SOURCES.md)%s.",
+                            "%s was not measured here: its numbers come from the sources named in "
+                            "its file (dlmodel schema system; data/SOURCES.md)%s.",
                             s->name,
-                            s->collective_count > 0 ? "; collectives are measured ones"
+                            s->collective_count > 0 ? "; collectives are measured"
                                                     : "; collectives are modelled from its links"));
     } else {
         struct dl_fact facts[3 + 32] = {
@@ -272,26 +271,24 @@ enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p
     dl_document_section(&r->page, "Method");
     dl_document_paragraph(
         &r->page,
-        "Each layer becomes kernels, whose times come from kernel-time models fitted "
-        "to measured samples or from a roofline. Gradients are synchronized in the "
-        "messages that the framework's release sends. Collectives take the time of the "
-        "algorithm that the library chooses, on the machine's links. A simulated timeline "
-        "of host, device and network gives the overlap. An iteration is compute + "
-        "exposed communication + exposed input + bubble + overhead. "
-        "Intervals are 80 % intervals of a log-normal error: kernels, collectives, and "
-        "the part of the framework's release that the model does not explain.");
-    dl_document_paragraph(&r->page, "Left out: several communication streams, nodes of different "
-                                    "kinds in one job, congestion from other jobs, "
-                                    "variance of the file system, checkpoints, power limits. "
-                                    "Derivations: dlmodel help theory; every term of one "
-                                    "prediction: dlmodel explain.");
+        "Each layer becomes kernels, whose times come from kernel-time models fitted to measured "
+        "samples or from a roofline. Gradients are synchronized with the messages of the "
+        "framework's release. The time of a collective is that of the algorithm that the library "
+        "chooses, on the machine's links. A simulated timeline of host, device and network yields "
+        "the overlap. An iteration is compute + exposed communication + exposed input + bubble + "
+        "overhead. Intervals are 80 % intervals of a log-normal error of kernels, collectives and "
+        "the framework's release (the part that the model does not explain).");
+    dl_document_paragraph(
+        &r->page,
+        "Not modelled: several communication streams, nodes of different kinds in one job, "
+        "congestion from other jobs, variance of the file system, checkpoints, power limits. "
+        "Derivations: dlmodel help theory; every term of one prediction: dlmodel explain.");
     if (p != NULL)
         dl_document_paragraph(&r->page,
                               dl_arena_printf(arena, "Formulas used: %s (dlmodel help theory ID).",
                                               formulas_of(arena, p)));
     if (file_count > 0) {
-        dl_document_paragraph(
-            &r->page, "Files that the numbers rest on, with hashes of their text (FNV-1a):");
+        dl_document_paragraph(&r->page, "Input files, with hashes of their text (FNV-1a):");
         for (int i = 0; i < file_count; i++) dl_document_item(&r->page, files[i]);
         dl_document_items_end(&r->page);
     }

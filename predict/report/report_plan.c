@@ -1,6 +1,5 @@
-/* report_plan.c - the page about a system and a workload: how does it scale, what limits it, does
- * it fit, how far is the model off where somebody measured?
- */
+/* report_plan.c - the page about a system and a workload: how does it scale, what limits it,
+ * does it fit, and how large are the model's errors for published runs? */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,8 +15,8 @@ struct answer {                                       /* the prediction that the
     const struct dl_plot_predictions *all;
 };
 
-/* Fastest on the largest number of nodes among those that fit; `ideal` is nobody's choice unless it
- * stands alone, nor are workers that do not wait for each other. */
+/* Fastest on the largest number of nodes among those that fit; `ideal` and workers that do not
+ * wait for each other are excluded unless there is nothing else. */
 static struct answer find_answer(const struct dl_plot_predictions *p) {
     struct answer a = {.all = p};
     int64_t most = 0;
@@ -174,7 +173,7 @@ static enum dl_code pictures(struct dl_report *r, const struct answer *a,
         DL_TRY(dl_report_figure(
             r, &last, dl_plot_roofline, "roofline",
             dl_arena_printf(arena,
-                            "Layers on the roofline of %s: far below the roof is time "
+                            "Layers on the roofline of %s: layers far below the roof take time "
                             "that better kernels or larger batches could save.",
                             a->all->inputs.system->device->name),
             err));
@@ -205,7 +204,7 @@ static int run_files(struct dl_context *context, const char **out) {
             free(names[i]);
         }
         free(names);
-        if (count > 0) return count; /* the first that has runs: others are copies */
+        if (count > 0) return count; /* the first directory with runs: others are copies */
     }
     return count;
 }
@@ -215,7 +214,7 @@ struct alike {
     bool system, workload, framework;
 };
 
-/* Rows of `from` that agree with the answer in what `how` says, under one name. */
+/* Rows of `from` that match the answer in the keys of `how`, under one name. */
 static enum dl_code add_alike(const struct dl_comparison *from, const struct answer *a,
                               const struct alike *how, struct dl_comparison *out,
                               struct dl_err *err) {
@@ -303,7 +302,7 @@ static enum dl_code warnings(struct dl_report *r, const struct answer *a) {
     return DL_OK;
 }
 
-/* A file of the data directories without their path, which is this machine's own affair. */
+/* A file of the data directories without their path, which differs between machines. */
 static const char *within_data(const struct dl_context *context, const char *path) {
     for (int i = 0; i < context->data.directory_count; i++) {
         const size_t length = strlen(context->data.directories[i]);

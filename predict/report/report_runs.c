@@ -1,5 +1,5 @@
-/* report_runs.c - the page about measured runs: how near is the model, what limits each run, why
- * are some slower, what would help? */
+/* report_runs.c - the page about measured runs: how accurate is the model, what limits each run,
+ * why are some slower, and what would help? */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,9 +101,8 @@ static enum dl_code answer(struct dl_report *r, const struct runs *x) {
         &r->page,
         dl_arena_printf(
             arena,
-            "%d of %s are predicted, with an error of %.1f %% in the median; %.0f %% of the "
-            "measurements lie within "
-            "the predicted 80 %% interval, and %s slower than that. The bottleneck is %s.",
+            "%d of %s are predicted, with a median error of %.1f %%; %.0f %% of the measurements "
+            "lie within the predicted 80 %% interval, and %s slower than that. Bottlenecks: %s.",
             x->predicted, dl_report_count(arena, x->all.count, "run"), x->median_pct,
             100.0 * x->inside / x->predicted,
             slower == 1 ? "1 run is" : dl_arena_printf(arena, "%d runs are", slower),
@@ -158,7 +157,7 @@ static enum dl_code machine_table(struct dl_report *r, const struct dl_modelled 
     return DL_OK;
 }
 
-/* A few machines are described one by one, many in a table. */
+/* A few machines are described individually, many in a table. */
 static enum dl_code machines(struct dl_report *r, const struct runs *x, bool calibration,
                              struct dl_err *err) {
     const struct dl_modelled *list[MACHINES];
@@ -253,7 +252,7 @@ static enum dl_code run_table(struct dl_report *r, const struct runs *x, struct 
     struct dl_column *columns = dl_arena_alloc(r->context->arena, RUN_COLUMNS, sizeof *columns);
     if (columns == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(columns, run_columns, sizeof run_columns);
-    for (int k = 0; k < 3; k++) { /* what all runs share is not said in each */
+    for (int k = 0; k < 3; k++) { /* keys that all runs share are omitted */
         const char *two[2];
         if (values_of(x, keys[k], two, 2) < 2) columns[k + 1].heading = NULL;
     }
@@ -309,7 +308,7 @@ static int by_devices(const void *a, const void *b) {
                                            : strcmp((*x)->id, (*y)->id);
 }
 
-/* What to change in the largest runs, one of each system, workload and framework. */
+/* Changes for the largest runs, one for each system, workload and framework. */
 static enum dl_code limits(struct dl_report *r, const struct runs *x, struct dl_err *err) {
     const struct dl_compared **largest =
         dl_arena_alloc(r->context->arena, (size_t)x->all.count + 1, sizeof *largest);

@@ -70,7 +70,7 @@ static const struct dl_field framework_fields[] = {
     STRING(struct dl_site_framework, python, false, "Python interpreter"),
     STRING(struct dl_site_framework, mpi, false, "value of srun --mpi"),
     STRING(struct dl_site_framework, program, false,
-           "folder or binary of a framework that is no Python package"),
+           "folder or binary of a framework that is not a Python package"),
     STRINGS(struct dl_site_framework, modules, module_count, "additional modules to load"),
     STRINGS(struct dl_site_framework, setup, setup_count, "additional files to source"),
     MAP(struct dl_site_framework, environment, environment_count,

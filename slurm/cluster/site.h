@@ -12,12 +12,13 @@ struct dl_site_container {
     int option_count; /* of "exec" */
 };
 
-/* What one framework needs in addition: its fields replace those of the site, its lists extend
+/* Additional needs of one framework: its fields replace those of the site, its lists extend
  * them. */
 struct dl_site_framework {
     const char *name;
     const char *python, *mpi;
-    /* path of a framework that is no Python package (the folder of Megatron, the caffe binary) */
+    /* path of a framework that is not a Python package (the folder of Megatron, the caffe
+     * binary) */
     const char *program;
     const char **modules;
     int module_count;

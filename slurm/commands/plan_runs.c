@@ -1,5 +1,5 @@
-/* plan_runs.c - converts the options of script and submit to a list of runs, with checks of what
- * would otherwise fail on the cluster. */
+/* plan_runs.c - converts the options of script and submit to a list of runs, and checks for
+ * errors that would otherwise occur on the cluster. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -174,10 +174,9 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
     if (custom && w->run.command_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "--framework custom: expected -- COMMAND ARGUMENTS...");
     if (!custom && w->run.command_count > 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "unexpected argument \"%.100s\"; a command of your own needs --framework custom",
-            w->run.command[0]);
+        return dl_fail(err, DL_ERR_USAGE,
+                       "unexpected argument \"%.100s\"; your own command needs --framework custom",
+                       w->run.command[0]);
     }
     if (!custom) {
         DL_TRY(load_workload(context, w, workload_name, &workload, err));

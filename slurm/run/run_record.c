@@ -44,8 +44,7 @@ static const struct dl_field run_fields[] = {
      .offset = offsetof(struct dl_run_record, profile),
      .has_fallback = true,
      .fallback = 0,
-     .help = "run under the profiler of the framework: gives layer times, not step "
-             "times"},
+     .help = "run under the profiler of the framework: measures layer times, not step times"},
     STRING(dataset, false, "folder of images; absent: synthetic input"),
     {.key = "command",
      .type = DL_FIELD_STRINGS,

@@ -178,7 +178,7 @@ has 'mixed: a normalisation by bandwidth' '^layer1.0.bn1 forward,.*limited by me
 run explain $mixed --precision mixed
 has 'mixed: the limit wraps below its layer' '^ layer4.1.conv2 forward +F-KERNEL-MODEL'
 has 'mixed: how many layers bandwidth limits' '^[0-9]+ of [0-9]+ layers, [0-9]+ % of their time, are limited by memory bandwidth, [0-9]+ \([0-9]+ %\) by tensor cores'
-has 'mixed: the gain and the peak' '^mixed is [23]\.[0-9]x as fast as fp32, peak rates 8\.0x: layers that tensor cores limit gain [0-9.]+x, layers that memory'
+has 'mixed: the gain and the peak' '^mixed is [23]\.[0-9]x as fast as fp32 \(peak rates: 8\.0x\); layers limited by tensor cores gain [0-9.]+x, layers limited by memory'
 if command -v jq > /dev/null 2>&1; then
     # shellcheck disable=SC2086
     run explain $mixed --precision mixed --json

@@ -24,7 +24,7 @@ with compare $here/cpu_runs.csv --set devices_per_node=4 --where framework=horov
 check 'Horovod on CPUs' 0
 # shellcheck disable=SC2086
 with predict --system local --nodes 2 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework horovod-tensorflow --set framework.cycle_s=1ms
-check 'a polling thread' 0 'polls in MPI next to 1 computing: compute takes 1.8 times as long'
+check 'a polling thread' 0 'polls in MPI next to 1 computing thread: compute takes 1.8 times as long'
 with explain --system local --nodes 1 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework mxnet-dist-sync
 check 'a server on the core of its only worker' 0
 has 'pushes and pulls' 'push and pull 1 of 8 '
@@ -48,7 +48,7 @@ has 'a run without repeats' '^\| other \| 2 \| 300 ms \|'
 lenet="--workload lenet --batch-per-device 64 --framework pytorch-ddp --layers $here/pytorch_cpu_lenet.layers.json"
 # shellcheck disable=SC2086
 with predict --system local --nodes 4 --devices-per-node 1 $lenet
-check 'oversubscribed cores' 0 '4 devices of 1 cores on a host of 2: oversubscribed 2 times.*no more than 2'
+check 'oversubscribed cores' 0 '4 devices of 1 cores on a host of 2: oversubscribed 2 times.*at most 2'
 # shellcheck disable=SC2086
 with predict --system local --nodes 2 --devices-per-node 1 --strict $lenet
 if grep -q oversubscribed "$SCRATCH/err"; then bad 'two fit' 'oversubscribed'; else echo 'ok two fit'; fi

@@ -87,9 +87,9 @@ has 'spare workers in explain' 'F-BACKUP'
 run search -n 2 -s iris-v100 -w resnet50 -B 64 --backup-workers 1
 check 'search does not look at spare workers' 2 'use predict'
 run predict -n 1-8*8 -s iris-v100 -f pytorch-ddp -B 100
-check 'samples that do not go evenly' 0 '100 samples do not go evenly into 32 devices: those with 4 set the pace'
+check 'samples that do not go evenly' 0 '100 samples do not divide evenly among 32 devices: those with 4 set the pace'
 run predict --system iris-v100 --framework chainermn --strategy data+spatial --spatial 2 --nodes 2
-if grep -q 'go evenly' "$SCRATCH/err"; then bad 'replicas of two devices share 256 samples' 'no warning'; else echo 'ok replicas of two devices share 256 samples'; fi
+if grep -q 'divide evenly' "$SCRATCH/err"; then bad 'replicas of two devices share 256 samples' 'no warning'; else echo 'ok replicas of two devices share 256 samples'; fi
 
 run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --json -q
 check 'nodes of two kinds' 0
@@ -151,7 +151,7 @@ done
 
 # workers that do not wait for each other are not called the fastest
 run predict --nodes 16
-has 'the fastest waits for all' '^Fastest is [a-z-]+ on 16 nodes: .*\(mxnet-dist-async does [0-9]+ samples/s, but its workers do not wait'
-hasnt 'and is not the asynchronous one' '^Fastest is mxnet-dist-async'
+has 'the fastest waits for all' '^The fastest is [a-z-]+ on 16 nodes: .*\(mxnet-dist-async reaches [0-9]+ samples/s, but its workers do not wait'
+hasnt 'and is not the asynchronous one' '^The fastest is mxnet-dist-async'
 run predict --nodes 16 --framework mxnet-dist-async
 has 'unless nothing else was asked for' '^mxnet-dist-async on 16 nodes'

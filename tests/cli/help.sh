@@ -65,7 +65,7 @@ check 'a topic' 2 "did you mean 'units'"
 run predict --strategy dta
 check 'a strategy' 2 'did you mean "data"'
 run predict --system v100
-check 'one of several systems' 2 'did you mean "abci-v100", .*, \.\.\.\? \(dlmodel list systems\)'
+check 'one of several systems' 2 'did you mean "abci-v100", .*, \.\.\.\? \(.dlmodel list systems. shows all\)'
 run predict --workload BERT-Large
 check 'a name in another case' 2 'did you mean "bert_large"\?'
 run predict --framework pytorch

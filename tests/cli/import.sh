@@ -68,10 +68,10 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
     done
     run import onnx "$onnx/odd.onnx" -o "$work/odd.json"
     check 'onnx: an unknown operator fails' 3 '1 of 6 nodes \(17 %\) map to no layer; --skip-unknown skips them'
-    check 'onnx: it is named with its share' 3 'CumSum: 1 of 6 nodes \(17 %\), first node 2: no layer stands for it'
+    check 'onnx: it is named with its share' 3 'CumSum: 1 of 6 nodes \(17 %\), first node 2: no layer corresponds to it'
     if [ -e "$work/odd.json" ]; then echo 'not ok onnx: nothing is written then'; else echo 'ok onnx: nothing is written then'; fi
     run import onnx "$onnx/odd.onnx" --skip-unknown -o "$work/odd.json"
-    check 'onnx: --skip-unknown' 0 'warning: left out'
+    check 'onnx: --skip-unknown' 0 'warning: skipped, with all their parameters'
     run import onnx "$onnx/gpt2.onnx"
     has 'onnx: tied weight' '"kind":"dense","out":50257,"tied":"wte"'
     has 'onnx: causal attention' '"kind":"attention","heads":12,"dropout":0.1[^,]*,"causal":1'
@@ -195,7 +195,7 @@ if cmp -s "$work/profile.json" "$work/again.json"; then echo 'ok profile: the se
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --profile no-such-system -o "$work/x.json"
 check 'profile: no such system' 2 'no system "no-such-system"'
 run import osu "$bench/osu_5.9_bw.txt" --nodes 2 --profile stampede2-skx -o "$work/x.json"
-check 'profile: bandwidth tests are no single messages' 3 'no row that a profile can use: 12 are of messages in flight'
+check 'profile: bandwidth tests are no single messages' 3 'no row is usable in a profile: 12 measure several messages in flight'
 run predict --system "$work/profile.json" --nodes 2 --framework pytorch-ddp
 check 'profile: predicts' 0
 
@@ -255,7 +255,7 @@ run import trace "$trace/gpu.json" --workload resnet18 --batch 32
 check 'trace: device' 2 'give --device NAME or --system NAME'
 run import trace "$trace/gpu.json" "$@" --batch 32 -o "$work/times.json"
 check 'trace: kernels by the range of their launch' 0 'batch 32, 2 iterations, 2 of [0-9]+ layers: forward 3 ms, backward 5 ms \(by sequence numbers\)'
-check 'trace: what lies in no layer' 0 '11.1 % of the device.s time lies in no layer'
+check 'trace: time outside layers' 0 '11.1 % of the device.s time is outside all layers'
 fact 'trace: conv1 forward' "$(grep -A1 '"name": "conv1"' "$work/times.json" | sed -n 's/.*"forward_s": \([0-9.e-]*\).*/\1/p')" 0.002
 run schema layers
 check 'schema layers' 0
@@ -266,13 +266,13 @@ run explain --workload resnet18 --system iris-v100 --framework pytorch-ddp --bat
 has 'explain names the origin' '^conv1 forward,forward,F-LAYER-TIMES,.*,0\.002,.*measured by framework profiler'
 has 'explain: other layers keep the kernel-time model' '^layer2.0.conv1 forward,forward,F-KERNEL-MODEL,'
 run predict --workload resnet50 --system iris-v100 --layers "$work/times.json"
-check '--layers of another workload' 2 'they are of workload resnet18, not of resnet50'
+check '--layers of another workload' 2 'the times are of workload resnet18, not of resnet50'
 run predict --workload resnet18 --system dgx1-p100 --layers "$work/times.json"
-check '--layers of another device' 2 'they are of device v100_sxm2_16, not of'
+check '--layers of another device' 2 'the times are of device v100_sxm2_16, not of'
 run predict --workload resnet18 --system iris-v100 --precision mixed --layers "$work/times.json"
-check '--layers of another precision' 2 'they are of precision fp32, not of mixed'
+check '--layers of another precision' 2 'the times are of precision fp32, not of mixed'
 run predict --workload resnet18 --system iris-v100 --framework chainermn --layers "$work/times.json"
-check '--layers of another framework' 2 'they are of framework pytorch, not of chainermn'
+check '--layers of another framework' 2 'the times are of framework pytorch, not of chainermn'
 run predict --workload resnet18 --system iris-v100 --layers no-such
 check '--layers: no such name' 2 "no layer times 'no-such'"
 mkdir -p "$work/data/layers"

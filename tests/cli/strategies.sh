@@ -47,7 +47,7 @@ run predict --system iris-v100 --framework pytorch-ddp --strategy all --nodes 2
 check 'all strategies' 0 'not shown: tensor \(pytorch-ddp does not split layers'
 has 'all strategies have a column' 'framework +strategy +nodes'
 has 'data parallelism is among them' 'pytorch-ddp +data +2 '
-has 'the fastest is named with its strategy' 'Fastest is pytorch-ddp, data on 2 nodes'
+has 'the fastest is named with its strategy' 'The fastest is pytorch-ddp, data on 2 nodes'
 has 'the command for its terms names it' '--nodes 2 --strategy data$'
 run predict --system iris-v100 --strategy all --nodes 2 --json
 check 'all strategies as JSON' 0

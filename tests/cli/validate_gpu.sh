@@ -16,6 +16,7 @@ if ! "$python" -c 'import torch' > /dev/null 2>&1; then
 fi
 mkdir "$work/bin"
 cp "$DLMODEL" "$fakes"/dlmodel-probe-* "$work/bin/"
+ln -s "$(pwd)" "$work/bin/source" # where a build folder finds slurm/ and plots/
 export DLMODEL_DATA="${DLMODEL_DATA:-$(pwd)/data}" OMP_NUM_THREADS=1
 unset DLMODEL_LIBEXEC FAKE_CUDA
 validate() { # validate SCENE ARGS...

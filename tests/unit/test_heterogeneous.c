@@ -219,8 +219,8 @@ static void samples_that_do_not_go_evenly(void **state) {
     check_close(odd.throughput_samples_per_s, 10 / three.iteration_s, 1e-12);
     bool said = false;
     for (int i = 0; i < odd.warning_count; i++)
-        said =
-            said || strstr(odd.warnings[i], "10 samples do not go evenly into 4 devices") != NULL;
+        said = said ||
+               strstr(odd.warnings[i], "10 samples do not divide evenly among 4 devices") != NULL;
     assert_true(said);
     dl_arena_free(&f.arena);
 }

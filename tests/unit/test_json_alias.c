@@ -155,8 +155,8 @@ static void test_refusals(void **state) {
     (void)state;
     assert_int_equal(load(HEAD "\"lag_s\": 1, \"delay_s\": 2}", NULL, NULL, &arena, &r, NULL),
                      DL_ERR_INPUT);
-    assert_string_equal(message, "x.json:1:45: error: lag_s: the older name of delay_s, which the "
-                                 "file gives as well; remove one");
+    assert_string_equal(message, "x.json:1:45: error: lag_s: the former name of delay_s, which the "
+                                 "file also has; remove one");
     assert_int_equal(load(HEAD "\"wire\": {}}", NULL, NULL, &arena, &r, NULL), DL_ERR_INPUT);
     assert_non_null(strstr(message, "wire.rate_bytes_per_s: required, missing"));
     assert_int_equal(

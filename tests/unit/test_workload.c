@@ -282,7 +282,7 @@ static const struct {
     {IMAGE "'layers':[{'kind':'add'}]}", "layers[0].from", "found 1"},
     {IMAGE
      "'layers':[{'name':'a','kind':'maxpool','kernel':2},{'kind':'concat','from':['a','input']}]}",
-     "layers[1]", "channels alone"},
+     "layers[1]", "in channels only"},
     {IMAGE
      "'layers':[{'name':'a','kind':'maxpool','kernel':2},{'kind':'add','from':['a','input']}]}",
      "layers[1]", "one shape"},

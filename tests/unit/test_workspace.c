@@ -80,7 +80,7 @@ static void a_framework_of_ones_own(void **state) {
     assert_ptr_equal(dl_memory_manager_of(&own), dl_memory_manager_of(&from));
     own.memory.allocator = allocator("mxnet");
     dl_framework_share_kernels(&own, &from);
-    assert_string_equal(dl_memory_manager_of(&own)->source, "mem");
+    assert_string_equal(dl_memory_manager_of(&own)->source, "unverified");
     /* every row has a name, and the other way round */
     for (own.memory.allocator = 0; dl_allocator_names[own.memory.allocator] != NULL;
          own.memory.allocator++) {

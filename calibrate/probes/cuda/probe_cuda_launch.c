@@ -1,7 +1,7 @@
-/* probe_cuda_launch.c - probe "gpu-launch": the cost of a kernel besides its work. Shape "n=32"
- * (floats that it scales). Pass "queue": host time to launch one; "train": device time per kernel
- * of many queued ones, including the gap between them; "wait": host time to launch one and wait for
- * its end. */
+/* probe_cuda_launch.c - probe "gpu-launch": the cost of a kernel in addition to its work. Shape
+ * "n=32" (floats that it scales). Pass "queue": host time to launch one; "train": device time
+ * per kernel of many queued ones, including the gap between them; "wait": host time to launch
+ * one and wait for its end. */
 #include "calibrate/probes/cuda/probe_cuda.h"
 
 #include <cublas_v2.h>

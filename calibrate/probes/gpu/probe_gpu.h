@@ -1,11 +1,12 @@
-/* probe_gpu.h - what the GPU probe programs share: the device, random operands, timing by events,
+/* probe_gpu.h - shared by the GPU probe programs: the device, random operands, timing by events,
  * NVML. No vendor header here; CUDA status codes are passed as int.
  *
  * Operands come from a pool in device memory, which repeats one tile of random numbers: no shape
  * waits for the host to fill it, and the host knows every element. The calls of a block cycle
  * through parts of the pool that exceed twice the L2 cache: operands are cold, as in a training
- * step. A block of short kernels is queued behind a long memset, so that the device never waits for
- * the host between them. Events then give the time per kernel including the gap to the next one. */
+ * step. A block of short kernels is queued behind a long memset, so that the device never waits
+ * for the host between them. Events then give the time per kernel including the gap to the next
+ * one. */
 #ifndef DL_CALIBRATE_PROBES_GPU_PROBE_GPU_H
 #define DL_CALIBRATE_PROBES_GPU_PROBE_GPU_H
 
@@ -80,8 +81,9 @@ void dl_gpu_disturbance_facts(void);
 int dl_gpu_main(int argc, char **argv, const struct dl_probe *const *probes);
 void dl_gpu_conditions(double *clock_hz, double *power_w); /* as dl_probe_conditions takes it */
 
-/* DL_OK if |got - expected| is within the rounding of a sum of `terms` products of numbers below 1
- * in this precision, times `slack` (Winograd, FFT). Else DL_ERR_BACKEND with element and values. */
+/* DL_OK if |got - expected| is within the rounding of a dot product with `terms` terms of
+ * numbers below 1 in this precision, times `slack` (Winograd, FFT). Else DL_ERR_BACKEND with
+ * element and values. */
 enum dl_code dl_gpu_judge(const struct dl_gpu_precision *precision, double terms, double slack,
                           size_t index, double got, double expected, struct dl_err *err);
 
@@ -95,7 +97,7 @@ struct dl_nvml_state {
     int processes;
     long other_pid; /* a process other than this one; 0: none */
 };
-/* what to read besides clock, power and throttle reasons */
+/* what to read in addition to clock, power and throttle reasons */
 enum { DL_NVML_PROCESSES = 1, DL_NVML_ALL = 2 };
 bool dl_nvml_read(const char *pci, int what, struct dl_nvml_state *out);
 const char *dl_nvml_driver(void); /* version, or NULL */

@@ -89,8 +89,8 @@ double dl_gpu_round(enum dl_gpu_type type, double value) {
     return dl_gpu_decode(type, bits);
 }
 
-/* fp32 sums in any order: a few 1e-7 per term. tf32 keeps 11 bits of an operand. Hopper sums fp8
- * products with about 14 bits (unverified). */
+/* fp32 sums in any order: a few 1e-7 per term. tf32 keeps 11 bits of an operand. Hopper
+ * accumulates fp8 with about 14 bits (unverified). */
 static const struct dl_gpu_precision precisions[] = {
     {"fp32", DL_GPU_F32, DL_GPU_F32, 0, 0, 1e-6, 1e-6},
     {"tf32", DL_GPU_F32, DL_GPU_F32, 80, 1e-3, 1e-6, 1e-6},

@@ -10,7 +10,7 @@ static const double COPY_S = 10e-6;
 /* Bandwidth of one path between two devices, and of all paths out of one device. */
 struct paths {
     double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s;
-    double link_bytes_per_s; /* of one link, where the file gives edges; NAN: it gives none */
+    double link_bytes_per_s; /* of one link, where the file has edges; NAN: it has none */
 };
 
 static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out) {
@@ -62,7 +62,7 @@ bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-/* Links that the file gives between two devices. */
+/* Links between two devices, from the file. */
 static int64_t links_between(const struct dl_link *intra, int64_t a, int64_t b) {
     int64_t links = 0;
     for (int e = 0; e < intra->edge_count; e++) {
@@ -242,11 +242,10 @@ enum dl_code dl_copy_time(const struct dl_system *system,
         known = there_and_back(known, system, devices, request->bytes, &cost);
     if (!both && pattern->whole) cost.latency_s /= 2.0, cost.bandwidth_s /= 2.0;
     if (!known)
-        return dl_fail(
-            err, DL_ERR_INPUT,
-            "system %s gives no bandwidth between the devices of a node: give links.intra or "
-            "host.copy_bandwidth_bytes_per_s",
-            system->name != NULL ? system->name : "?");
+        return dl_fail(err, DL_ERR_INPUT,
+                       "system %s has no bandwidth between the devices of a node: set links.intra "
+                       "or host.copy_bandwidth_bytes_per_s",
+                       system->name != NULL ? system->name : "?");
     dl_coll_set(out, cost);
     out->algorithm = pattern->name, out->formula = pattern->formula, out->limit = "intra",
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;

@@ -9,8 +9,7 @@
 #include "model/collective/coll_parts.h"
 
 /* Each sets *out to the cost of `bytes` over `devices` >= 1 devices and returns true; false when
- * the system gives no bandwidth for the path. One device costs 0, except for copies from the host.
- */
+ * the system has no bandwidth for the path. One device costs 0, except for copies from the host. */
 
 /* F-COPY-HOST: `bytes` from the host to each device (or back); devices on the same host link one
  * after another. */
@@ -35,8 +34,8 @@ bool dl_copy_sharded_cost(const struct dl_system *system, int64_t devices, doubl
  * neighbours, as NCCL 1 does in one process. */
 bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double bytes,
                        struct dl_cost_parts *out);
-/* F-COPY-HIERARCHICAL: an all-reduce in two halves: a star in each, an exchange between their
- * heads, and the stars back (TensorFlow on DGX-1). */
+/* F-COPY-HIERARCHICAL: an all-reduce in two halves: a star in each, a transfer between their
+ * roots, and the stars back (TensorFlow on DGX-1). */
 bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes,
                                struct dl_cost_parts *out);
 

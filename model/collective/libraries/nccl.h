@@ -59,7 +59,7 @@ struct dl_nccl_graph {
     bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
 };
 
-/* The graph of a caller's last rank set, with all that it depends on. */
+/* The graph of a caller's last rank set, with everything that it depends on. */
 struct dl_nccl_memo {
     const struct dl_system *system; /* NULL: nothing yet */
     const struct dl_nccl_version *row;

@@ -264,11 +264,11 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
         inside = system->intra.edge_count > 0 ? inside_edges(system, request, generation)
                                               : inside_uniform(system, request, generation);
         if (!(inside.ring_bytes_per_s > 0.0) && !(inside.tree_bytes_per_s > 0.0))
-            return dl_fail(
-                err, DL_ERR_INPUT,
-                "system %s gives no bandwidth between %lld devices of a node: "
-                "give links.intra.bandwidth_bytes_per_s or host.copy_bandwidth_bytes_per_s",
-                system->name != NULL ? system->name : "?", (long long)request->ranks_per_node);
+            return dl_fail(err, DL_ERR_INPUT,
+                           "system %s has no bandwidth between %lld devices of a node: set "
+                           "links.intra.bandwidth_bytes_per_s or host.copy_bandwidth_bytes_per_s",
+                           system->name != NULL ? system->name : "?",
+                           (long long)request->ranks_per_node);
     }
     out->ranks = (double)request->nodes * (double)request->ranks_per_node,
     out->nodes = (double)request->nodes;

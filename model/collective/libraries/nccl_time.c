@@ -1,6 +1,6 @@
 /* nccl_time.c - one collective as NCCL runs it: NCCL's cost model (nccl.c) for the five ring and
  * tree operations (F-NCCL); sends over the links for point to point, all-to-all, gather, scatter
- * and halo, which NCCL has no model of (F-NCCL-SENDS). */
+ * and halo, for which NCCL has no model (F-NCCL-SENDS). */
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/net_share.h"
 

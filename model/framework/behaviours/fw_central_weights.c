@@ -1,14 +1,13 @@
 /* fw_central_weights.c - Keras multi_gpu_model: one set of weights, read by every GPU each step.
  *
- * F-FW-CENTRAL. The weights live on the host, or on the first GPU when the model was built outside
- * a device scope (weights_on_device). In each step every device copies all weights from there
- * before the layers that use them, and sends each gradient back once it is computed; the home of
- * the weights adds the g gradients and updates. The step is one graph run, so that pulls start
- * after the update. Copies of all devices share the host's links; those from the first GPU use its
- * links, and the host where it has no link to a device (F-COPY-STAR). One process issues all
- * copies, one after the other, at message_s each (staged_message_s through the host), while its
- * towers wait. Source: keras-source (multi_gpu_utils.py).
- */
+ * F-FW-CENTRAL. The weights live on the host, or on the first GPU when the model was built
+ * outside a device scope (weights_on_device). In each step every device copies all weights from
+ * their home before the layers that use them, and sends each gradient back once it is computed;
+ * the home of the weights adds the g gradients and updates. The step is one graph run, so that
+ * pulls start after the update. Copies of all devices share the host's links; those from the
+ * first GPU use its links, and the host where it has no link to a device (F-COPY-STAR). One
+ * process issues all copies, one after the other, at message_s each (staged_message_s through
+ * the host), while its towers wait. Source: keras-source (multi_gpu_utils.py). */
 #include <math.h>
 #include <stddef.h>
 
@@ -61,11 +60,10 @@ static enum dl_code on_device(const struct dl_gradient_sync_request *r, struct h
     const double passes =
         devices + 1 + dl_update_bytes_per_parameter(r->plan->optimizer, DL_FP32) / 4;
     if (!dl_copy_star_cost(r->system, r->plan->devices_per_node, 1, &star)) {
-        return dl_fail(
-            err, DL_ERR_INPUT,
-            "system %s gives no bandwidth between the devices of a node: give links.intra or "
-            "host.copy_bandwidth_bytes_per_s",
-            r->system->name);
+        return dl_fail(err, DL_ERR_INPUT,
+                       "system %s has no bandwidth between the devices of a node: set links.intra "
+                       "or host.copy_bandwidth_bytes_per_s",
+                       r->system->name);
     }
     *home =
         (struct home){.way_s_per_byte = star.bandwidth_s,

@@ -1,12 +1,12 @@
-/* fw_ideal.c - the bound: no host cost, no slowdown, every gradient moved by the cheapest way that
- * this model knows, overlapped with backward and with the next forward as far as data dependences
- * allow. F-FW-IDEAL.
+/* fw_ideal.c - the bound: no host cost, no slowdown, every gradient moved by the cheapest way
+ * that the model knows, overlapped with backward and with the next forward as far as data
+ * dependences allow. F-FW-IDEAL.
  *
- * Cut into pieces as one likes, S bytes take at least S min T(s)/s over sizes s <= S, T the time of
- * one collective. The gradients of layers 0..x are there from the backward pass of x on, and the
- * forward pass of a layer l >= x needs them: it cannot begin before ready_x + time(bytes of 0..x),
- * whatever order a framework sends them in. The latest of these over x <= l is when l may begin.
- */
+ * However they are split, S bytes take at least S min T(s)/s over sizes s <= S, T the time of
+ * one collective. The gradients of layers 0..x are ready once the backward pass of x has run,
+ * and the forward pass of a layer l >= x needs them. It cannot begin before ready_x + time(bytes
+ * of 0..x), whatever order a framework sends them in. The latest of these over x <= l is when l
+ * may begin. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,13 +1,12 @@
-/* fw_tensor_fusion.c - Horovod: a background thread wakes every cycle, fuses the tensors that are
- * ready and reduces them.
+/* fw_tensor_fusion.c - Horovod: a background thread wakes every cycle, fuses the tensors that
+ * are ready and reduces them.
  *
- * F-FW-TENSOR-FUSION. A gradient that becomes ready is seen at the end of the current cycle; ranks
- * negotiate which tensors are ready everywhere; these are fused in order up to fusion_bytes, a
- * larger tensor is reduced alone. The phase of the cycles relative to the iteration is unknown: the
- * first one ends half a cycle after the first gradient, the mean. With a host library the framework
- * copies each tensor to the host and back, at message_s each. Source: horovod-source
- * (operations.cc).
- */
+ * F-FW-TENSOR-FUSION. A gradient is noticed at the end of the cycle in which it becomes ready;
+ * ranks negotiate which tensors are ready everywhere; these are fused in order up to
+ * fusion_bytes, a larger tensor is reduced alone. The phase of the cycles relative to the
+ * iteration is unknown: the first one ends half a cycle after the first gradient, the mean. With
+ * a host library the framework copies each tensor to the host and back, at message_s each.
+ * Source: horovod-source (operations.cc). */
 #include <math.h>
 #include <stddef.h>
 

@@ -103,7 +103,7 @@ static enum dl_code concat_infer(struct dl_layer *layer, const struct dl_shape *
         if (!dl_shape_same_size(&inputs[0], &inputs[i])) {
             return dl_layer_fail(
                 err, 0,
-                "inputs of a concat may differ in channels alone; input 1 is %s, input %d is %s",
+                "inputs of a concat may differ in channels only; input 1 is %s, input %d is %s",
                 dl_shape_text(&inputs[0], a, sizeof a), i + 1,
                 dl_shape_text(&inputs[i], b, sizeof b));
         }

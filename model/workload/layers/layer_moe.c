@@ -34,7 +34,8 @@ static enum dl_code moe_infer(struct dl_layer *layer, const struct dl_shape *inp
     if (layer->top_k == 0) layer->top_k = 1;
     if (layer->capacity == 0) layer->capacity = 1;
     if (layer->top_k > e)
-        return dl_layer_fail(err, DL_KEY_TOPK, "expected at most the %.0f experts, found %.0f", e,
+        return dl_layer_fail(err, DL_KEY_TOPK,
+                             "expected at most the number of experts (%.0f), found %.0f", e,
                              layer->top_k);
     layer->held_experts = e;
     layer->out = inputs[0];
