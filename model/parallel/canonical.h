@@ -3,9 +3,11 @@
  * which model serves it follows from what the plan, the workload and the framework are.
  *
  *   transformer.h    layers split as Megatron does, states sharded, and everything else on a stack
- * of equal layers with frameworks that can do so: their curves over tp, pp and zero begin where
- * they end split_replica.h  images, filters or channels split over at least two devices pipe.h at
- * least two stages replica.h        the rest: every device a copy of its own
+ *                    of equal layers with frameworks that can do so: their curves over tp, pp and
+ *                    zero begin where they end
+ *   split_replica.h  images, filters or channels split over at least two devices
+ *   pipe.h           at least two stages
+ *   replica.h        the rest: every device holds a copy of its own
  */
 #ifndef DL_MODEL_PARALLEL_CANONICAL_H
 #define DL_MODEL_PARALLEL_CANONICAL_H

@@ -2,14 +2,18 @@
  * F-PARADL.
  *
  * Compute scales perfectly with the devices that share it, every collective is a ring over one link
- * (alpha, beta), nothing overlaps, one device updates what it holds. With D samples, B of them an
- * iteration, p = p1 p2 devices, seconds a sample FW, BW, an iteration WU, and bytes y, w of a
- * layer's output (a sample) and weights: data              (D/p) sum(FW + BW) + (D/B) sum WU + 2
- * (D/B) (p - 1) (alpha + W beta / p) filter, channel   (D/p) sum(FW + BW) + (D/B) sum WU / p + 3
- * (D/B) (p - 1) sum_l (alpha + B y_l beta / p) data+filter       p2 of a group: compute as filter
- * with p2 inside, all-reduce of W over p1 groups at beta of the groups with D/B rounded up where it
- * counts updates and messages. Layers that are not split (fully connected ones) are computed by
- * every device in full. Source: paradl-paper, Table III.
+ * (alpha, beta), nothing overlaps, and a device updates the weights that it holds. With D samples
+ * per epoch, B per iteration, p = p1 p2 devices, FW and BW seconds per sample, WU seconds per
+ * iteration, and y and w bytes of a layer's output (per sample) and weights:
+ *
+ *   data              (D/p) sum(FW + BW) + (D/B) sum WU + 2 (D/B) (p - 1) (alpha + W beta / p)
+ *   filter, channel   (D/p) sum(FW + BW) + (D/B) sum WU / p
+ *                     + 3 (D/B) (p - 1) sum_l (alpha + B y_l beta / p)
+ *   data+filter       groups of p2 devices: compute as filter with p2 inside, all-reduce of W over
+ *                     the p1 groups at their beta
+ *
+ * D/B is rounded up where it counts updates and messages. Every device computes layers that are not
+ * split (fully connected ones) in full. Source: paradl-paper, Table III.
  */
 #ifndef DL_MODEL_PARALLEL_PARADL_H
 #define DL_MODEL_PARALLEL_PARADL_H

@@ -1,8 +1,8 @@
-/* pipe.h - one pipeline in parts, for who predicts it whole (st_pipeline.c) and for tables of many
- * (search_pipes.c): the same numbers either way. F-PIPE-GPIPE.
+/* pipe.h - one pipeline in parts. st_pipeline.c predicts a whole plan from them, search_pipes.c
+ * fills tables for many plans: both get the same numbers. F-PIPE-GPIPE.
  *
- *   cost of every layer for one micro-batch -> dl_pipe_split() -> dl_pipe_evidence(),
- * dl_pipe_memory() of each plan with this split
+ *   cost of every layer for one micro-batch -> dl_pipe_split()
+ *   -> dl_pipe_evidence(), dl_pipe_memory() of each plan with this split
  */
 #ifndef DL_MODEL_PARALLEL_PIPE_H
 #define DL_MODEL_PARALLEL_PIPE_H

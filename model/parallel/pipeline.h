@@ -1,10 +1,14 @@
 /* pipeline.h - consecutive layers on every device, micro-batches flowing through: schedules,
  * balance of stages.
  *
- * With m micro-batches over p stages, v parts of the network on each device, and a slowest stage
- * that takes t_f + t_b for one: flush (GPipe, 1F1B)  T = (m + p - 1) (t_f + t_b) F-PIPE-GPIPE,
- * (p - 1) / (m + p - 1) of it idle (F-PIPE-BUBBLE); interleaved T = (m + (p - 1) / v) (t_f + t_b);
- * asynchronous T = m (t_f + t_b), which keeps old versions of the weights in place of a flush.
+ * With m micro-batches, p stages, v parts of the network on each device, and a slowest stage that
+ * takes t_f + t_b per micro-batch:
+ *
+ *   flush (GPipe, 1F1B)  T = (m + p - 1) (t_f + t_b)      F-PIPE-GPIPE; (p - 1) / (m + p - 1) of it
+ *                                                         is idle (F-PIPE-BUBBLE)
+ *   interleaved          T = (m + (p - 1) / v) (t_f + t_b)
+ *   asynchronous         T = m (t_f + t_b)                keeps old versions of the weights instead
+ *                                                         of flushing
  */
 #ifndef DL_MODEL_PARALLEL_PIPELINE_H
 #define DL_MODEL_PARALLEL_PIPELINE_H

@@ -1,17 +1,20 @@
-/* split_replica.h - what the devices of one replica tell each other inside the layers, when its
- * layers are split (split.h).
+/* split_replica.h - messages between the devices of one replica whose layers are split (split.h).
  *
- *   filter (F-FILTER):   every device has some filters: outputs are gathered after the layer,
- * gradients of the output summed before its backward pass, but for the last split layer, whose
- * gradient all devices know channel (F-CHANNEL): every device has some input channels: outputs are
- * summed after the layer, gradients of the input gathered after its backward pass, but for layers
- * that read the workload's input. Where a framework's sums end the graph (channel_detached) nothing
- * before the last summed convolution is trained spatial (F-SPATIAL): every device has a part of
- * each image: halos of the input go to the neighbours before a layer with a window (F-HALO),
- * those of the gradient back; where a layer cannot be split its input is gathered, and from there
- * on every device computes all Devices wait for these messages, but for halos where the framework
- * computes inner positions meanwhile. The devices of a replica are neighbours: they fill nodes
- * before replicas do.
+ *   filter (F-FILTER)    Each device holds some filters: outputs are gathered after the layer,
+ *                        gradients of the output are summed before its backward pass, except in the
+ *                        last split layer, whose gradient all devices know.
+ *   channel (F-CHANNEL)  Each device holds some input channels: outputs are summed after the layer,
+ *                        gradients of the input are gathered after its backward pass, except in
+ *                        layers that read the workload's input. Where a framework's sums end the
+ *                        graph (channel_detached), nothing before the last summed convolution is
+ *                        trained.
+ *   spatial (F-SPATIAL)  Each device holds a part of each image: before a layer with a window the
+ *                        halos of the input go to the neighbours (F-HALO), in the backward pass
+ *                        those of the gradient return. Before a layer that cannot be split the
+ *                        input is gathered, and every device computes all layers from there on.
+ *
+ * Devices wait for these messages, except for halos where the framework computes inner positions
+ * meanwhile. The devices of a replica are neighbours: replicas fill a node before they span nodes.
  */
 #ifndef DL_MODEL_PARALLEL_SPLIT_REPLICA_H
 #define DL_MODEL_PARALLEL_SPLIT_REPLICA_H

@@ -6,11 +6,13 @@
  * kind at the split shape. The work is done once for each split and micro-batch (the micro-batch
  * cost) and once for each arrangement of ranks (the rank mapping); a plan then costs additions.
  *
- *   dl_transformer_prepare   which layers are what transformer_split.c dl_transformer_micro_batch
- * kernels, collectives and kept bytes of one micro-batch          transformer_micro_batch.c
- *   dl_transformer_mapping    groups of ranks, what data parallelism sends, update, states
- * transformer_mapping.c dl_transformer_evaluate  pipeline, overlap, memory: the prediction of one
- * plan            transformer_time.c
+ *   dl_transformer_prepare      which layers are what (transformer_split.c)
+ *   dl_transformer_micro_batch  kernels, collectives and kept bytes of one micro-batch
+ *                               (transformer_micro_batch.c)
+ *   dl_transformer_mapping      groups of ranks, messages of data parallelism, update, states
+ *                               (transformer_mapping.c)
+ *   dl_transformer_evaluate     pipeline, overlap, memory: the prediction of one plan
+ *                               (transformer_time.c)
  *
  * Pure; a struct dl_transformer is constant once it is prepared and may be shared by threads.
  */

@@ -1,11 +1,13 @@
 /* plan_tables.c - what plans of one network share, computed once. F-TABLES. See plan_tables.h.
  *
- * A plan of data, spatial, filter or channel parallelism is
- *   a split: (kind, parts, samples of a replica, devices per node): sums over the layers, ready
- * times of the gradients, memory; and a group: (kind, parts, nodes, devices per node): the
- * gradient messages with their durations, stragglers. So S splits and G groups make S x G plans.
- * Frameworks whose messages depend on when gradients are ready (Horovod's cycles) or that wait for
- * each layer's message, and pipelines, keep the finished terms of each plan instead.
+ * A plan of data, spatial, filter or channel parallelism consists of
+ *   a split: (kind, parts, samples of a replica, devices per node): sums over the layers, times at
+ *     which gradients are ready, memory
+ *   a group: (kind, parts, nodes, devices per node): the gradient messages with their durations,
+ *     the straggler wait
+ * so S splits and G groups make S x G plans. Pipelines, and frameworks whose messages depend on
+ * when gradients are ready (Horovod's cycles) or that wait for each layer's message, keep the
+ * finished terms of each plan instead.
  */
 #include "model/search/plan_tables.h"
 
