@@ -2,8 +2,7 @@
  * F-STRAGGLER, F-BACKUP, exposed input, throughput, epoch and scaling efficiency.
  *
  * The files that simulate or sum a plan (replica.c, ../parallel/pipe.c,
- * ../parallel/transformer_time.c, ../search/plan_tables.c) fill a struct dl_evidence and compose
- * nothing themselves. */
+ * ../parallel/transformer_time.c) fill a struct dl_evidence and compose nothing themselves. */
 #ifndef DL_MODEL_PREDICT_COMPOSE_H
 #define DL_MODEL_PREDICT_COMPOSE_H
 

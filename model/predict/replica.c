@@ -76,7 +76,6 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
 struct run {
     bool synchronizes, one_device;
     const double *after_forward_s, *before_backward_s;
-    struct dl_replica_profile *profile;
 };
 
 bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
@@ -130,9 +129,6 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .before_backward_s = run->before_backward_s,
     };
     DL_TRY(list_gradients(&request, err));
-    if (run->profile != NULL)
-        run->profile->gradients = request.gradients,
-        run->profile->gradient_count = request.sync.gradient_count;
     return dl_timeline_run(&request, out, err);
 }
 
@@ -392,53 +388,5 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     if (request->options != NULL && request->options->terms)
         DL_TRY(dl_explain_terms(&parts, &p, err));
     *out = p;
-    return DL_OK;
-}
-
-enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out,
-                                struct dl_err *err) {
-    const struct dl_predict_request *request = replica->request;
-    struct dl_plan plan = replica->plan;
-    struct dl_cost cost;
-    struct dl_timeline with_comm, alone, quiet;
-    double *after_forward_s, *before_backward_s, layer_comm_s = 0;
-    plan.batch_per_device_samples = replica->samples;
-    memset(out, 0, sizeof *out);
-    DL_TRY(dl_cost_compute(request->system->device, replica->workload, request->framework, &plan,
-                           replica->samples, request->arena, &cost, err));
-    const struct dl_parts parts = {.system = request->system,
-                                   .workload = replica->workload,
-                                   .framework = request->framework,
-                                   .plan = &plan,
-                                   .cost = &cost,
-                                   .with_comm = &with_comm,
-                                   .arena = request->arena};
-    DL_TRY(blocking_s(replica, &cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
-    struct run run = {.synchronizes = replica->synchronizes,
-                      .after_forward_s = after_forward_s,
-                      .before_backward_s = before_backward_s};
-    DL_TRY(run_timeline(&parts, &cost, &run, &with_comm, err));
-    out->sync = with_comm.sync;
-    if (out->sync.update_remote) memset(&cost.update, 0, sizeof cost.update);
-    run.synchronizes = false;
-    run.profile = out;
-    DL_TRY(run_timeline(&parts, &cost, &run, &alone, err));
-    run = (struct run){.synchronizes = false};
-    DL_TRY(run_timeline(&parts, &cost, &run, &quiet, err));
-    for (int i = 0; i < replica->workload->layer_count; i++) {
-        out->forward_s += cost.layers[i].forward.time_s;
-        out->backward_s += cost.layers[i].backward.time_s;
-    }
-    out->update_s = cost.update.time_s;
-    out->quiet_s = quiet.period_s;
-    out->layer_comm_s = layer_comm_s;
-    out->backward_end_s = alone.backward_end_s;
-    out->update_start_s = alone.update_start_s;
-    out->update_end_s = alone.period_s;
-    struct dl_prediction p = {0};
-    dl_memory_compute(request->system, replica->workload, request->framework, &plan,
-                      replica->samples, &p.memory, NULL);
-    add_memory(replica, &p);
-    out->memory = p.memory;
     return DL_OK;
 }

@@ -50,22 +50,6 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
 /* Every device has its own copy: data parallelism. */
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request);
 
-/* The parts of a replica's iteration, for tables of many plans (plan_tables.h). Seconds since
- * the iteration began; gradient synchronization follows the replica's plan, if any, with ready_s
- * of its messages from this replica's gradients. */
-struct dl_replica_profile {
-    /* quiet: the iteration without any communication */
-    double forward_s, backward_s, update_s, quiet_s;
-    /* with the layers' own communication, without gradient synchronization */
-    double layer_comm_s, backward_end_s, update_start_s, update_end_s;
-    const struct dl_gradient *gradients;
-    int gradient_count;
-    struct dl_gradient_sync sync;
-    struct dl_memory memory;
-};
-enum dl_code dl_replica_measure(const struct dl_replica *replica, struct dl_replica_profile *out,
-                                struct dl_err *err);
-
 /* Costs, timeline, input and memory composed into a prediction. */
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
                                 struct dl_err *err);

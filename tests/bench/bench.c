@@ -7,7 +7,6 @@
 #include "model/collective/collective.h"
 #include "model/cli/data.h"
 #include "model/collective/libraries/nccl.h"
-#include "model/search/plan_tables.h"
 #include "model/parallel/strategy.h"
 #include "model/predict/predict.h"
 #include "model/search/search.h"
@@ -237,54 +236,6 @@ static void searches(const struct dl_data *data) {
     dl_arena_free(&arena);
 }
 
-/* ResNet-50 hybrids on 256 devices and fewer: every plan once, with the time to fill the tables. */
-static void tables(const struct dl_data *data, const struct dl_system *system) {
-    enum { BATCHES = 64, MOST = 4 * 3 * BATCHES * 7 };
-    static const char *const names[] = {"data", "data+filter", "data+channel", "data+spatial"};
-    static struct dl_plan plans[MOST];
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    const struct dl_workload *workload;
-    const struct dl_framework *framework;
-    struct dl_plan_tables *t;
-    const struct dl_plan base = {.optimizer = DL_MOMENTUM, .synthetic_input = true};
-    int count = 0;
-    if (dl_data_workload(data, "resnet50", &arena, &workload, &err) != DL_OK) return;
-    if (dl_data_framework(data, "chainermn", &arena, &framework, &err) != DL_OK) return;
-    if (dl_plan_tables_build(system, workload, framework, &base, &arena, &t, &err) != DL_OK) return;
-    const double start_s = now_s();
-    for (int s = 0; s < 4; s++) {
-        for (int64_t parts = 2; parts <= 4; parts *= 2) {
-            for (int b = 1; b <= BATCHES; b++) {
-                for (int64_t nodes = 1; nodes <= 64; nodes *= 2) {
-                    struct dl_plan plan = base;
-                    plan.strategy = dl_strategy_find(names[s]);
-                    plan.nodes = nodes;
-                    plan.batch_per_device_samples = 8 * b;
-                    if (s == 1 || s == 2) plan.tp = parts;
-                    if (s == 3) plan.sp = parts;
-                    if (dl_plan_tables_add(t, &plan, &err) == DL_OK && count < MOST)
-                        plans[count++] = plan;
-                }
-            }
-        }
-    }
-    const double built_s = now_s();
-    struct dl_plan_value value;
-    int rounds = 0, splits, groups;
-    for (; now_s() - built_s < 0.5; rounds++) {
-        for (int i = 0; i < count; i++) {
-            if (dl_plan_tables_evaluate(t, &plans[i], &value)) sink += value.iteration_s;
-        }
-    }
-    const double each_s = (now_s() - built_s) / rounds / count;
-    dl_plan_tables_count(t, &splits, &groups);
-    printf("ResNet-50, tables: %d plans of %d splits and %d groups, %.0f ms to fill, %8.0f "
-           "evaluations/s\n",
-           count, splits, groups, 1e3 * (built_s - start_s), 1 / each_s);
-    dl_arena_free(&arena);
-}
-
 /* Every plan of ResNet-50 on 4 to 1,024 devices: the tables of pipelines, then all tasks (pipelines
  * from tables, the others whole). */
 static void networks(const struct dl_data *data, const struct dl_system *system) {
@@ -343,7 +294,6 @@ int main(void) {
     kernels(system);
     collectives(system);
     predictions(&data, system);
-    tables(&data, system);
     networks(&data, system);
     searches(&data);
     dl_arena_free(&arena);

@@ -1,5 +1,5 @@
 /* Laws of the strategies that split layers or the network: hybrids contain their parts, volumes,
- * bubbles, tables. */
+ * bubbles. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,6 @@
 #include "model/cli/data.h"
 #include "model/parallel/split_replica.h"
 #include "model/parallel/pipeline.h"
-#include "model/search/plan_tables.h"
 #include "tests/check.h"
 
 struct world {
@@ -176,7 +175,7 @@ static void channel_sums(void **state) {
                                                .arena = &w.arena};
     for (int detached = 0; detached < 2; detached++) {
         struct dl_replica replica;
-        struct dl_replica_profile profile;
+        struct dl_prediction p;
         framework.activations.channel_detached = detached;
         assert_int_equal(
             dl_split_replica_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
@@ -195,7 +194,7 @@ static void channel_sums(void **state) {
         assert_int_equal(sums, 12 + 3); /* the first of 13 convolutions has 3 channels only */
         assert_int_equal(dense_gathers, 3);
         assert_int_equal(gathers, detached ? 0 : 12);
-        assert_int_equal(dl_replica_measure(&replica, &profile, &err), DL_OK);
+        assert_int_equal(dl_replica_predict(&replica, &p, &err), DL_OK);
         double backward_s = 0;
         struct dl_cost cost;
         assert_int_equal(dl_cost_compute(w.system->device, replica.workload, &framework, &plan,
@@ -206,7 +205,7 @@ static void channel_sums(void **state) {
             if (conv) assert_int_equal(cost.layers[i].backward.time_s > 0, !detached);
             backward_s += cost.layers[i].backward.time_s;
         }
-        check_close(profile.backward_s, backward_s, 1e-9);
+        check_close(p.backward_s, backward_s, 1e-9);
     }
     dl_arena_free(&w.arena);
 }
@@ -269,61 +268,6 @@ static void balance_is_optimal(void **state) {
     }
 }
 
-/* Tables give what dl_predict gives, also for plans whose split and group were added with others.
- */
-static void tables_equal_predictions(void **state) {
-    (void)state;
-    static const char *const strategies[] = {"data", "data+filter", "data+channel", "data+spatial",
-                                             "data+pipeline"};
-    static const char *const frameworks[] = {"chainermn", "pytorch-ddp", "horovod-pytorch"};
-    for (size_t f = 0; f < sizeof frameworks / sizeof frameworks[0]; f++) {
-        struct world w;
-        struct dl_plan_tables *tables;
-        struct dl_err err = {0};
-        load(&w, "abci-v100", "resnet50", frameworks[f]);
-        const struct dl_plan base = plan_of("data", 1, 1);
-        assert_int_equal(
-            dl_plan_tables_build(w.system, w.workload, w.framework, &base, &w.arena, &tables, &err),
-            DL_OK);
-        for (size_t s = 0; s < sizeof strategies / sizeof strategies[0]; s++) {
-            struct dl_plan plans[3][3];
-            for (int n = 0; n < 3; n++) {
-                for (int b = 0; b < 3; b++) {
-                    plans[n][b] = plan_of(strategies[s], 2 << n, 16 << b);
-                    const bool whole = strcmp(frameworks[f], "horovod-pytorch") == 0 ||
-                                       strstr(strategies[s], "pipeline") != NULL;
-                    if (!whole && n > 0 && b > 0) { /* composed */
-                        assert_int_equal(
-                            dl_plan_complete(w.system, w.workload, w.framework, &plans[n][b], &err),
-                            DL_OK);
-                    } else if (dl_plan_tables_add(tables, &plans[n][b], &err) != DL_OK) {
-                        fail_msg("%s: %s", strategies[s], err.message);
-                    }
-                }
-            }
-            for (int n = 0; n < 3; n++) {
-                for (int b = 0; b < 3; b++) {
-                    struct dl_plan_value value;
-                    const struct dl_prediction p = predict(&w, &plans[n][b]);
-                    assert_true(dl_plan_tables_evaluate(tables, &plans[n][b], &value));
-                    /* A broadcast before forward hides some of the host's delay, which tables add
-                     * to it. */
-                    const double tolerance =
-                        w.framework->sync.bucketed.buffers_broadcast ? 5e-3 : 1e-6;
-                    if (fabs(value.iteration_s - p.iteration_s) > tolerance * p.iteration_s) {
-                        fail_msg("%s %s nodes %d: table %g s, prediction %g s", frameworks[f],
-                                 strategies[s], 2 << n, value.iteration_s, p.iteration_s);
-                    }
-                    equal(value.memory.total_bytes, p.memory.total_bytes, "memory");
-                    assert_true(fabs(value.exposed_comm_s - p.exposed_comm_s) <=
-                                tolerance * p.iteration_s);
-                }
-            }
-        }
-        dl_arena_free(&w.arena);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hybrids_contain_their_parts),
@@ -331,7 +275,6 @@ int main(void) {
         cmocka_unit_test(channel_sums),
         cmocka_unit_test(bubbles),
         cmocka_unit_test(balance_is_optimal),
-        cmocka_unit_test(tables_equal_predictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
