@@ -47,7 +47,8 @@ rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
 rule 'file names are unique' "$(find model predict calibrate slurm tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
-rule 'nothing names a path of one machine' "$(git grep -nIE '(/root/|/home/[a-z]|/work/|/tmp/h/)' -- . ':!tests/lint.sh' 2> /dev/null)"
+# brackets, so that the rule does not find itself
+rule 'nothing names a path of one machine' "$(git grep -nIE '(/roo[t]/|/hom[e]/[a-z]|/wor[k]/|/tmp/[h]/)' 2> /dev/null)"
 
 rule 'every header compiles alone' "$(headers model predict calibrate slurm | xargs -P "$cores" -I HEADER sh -c \
     '${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra -fsyntax-only -x c HEADER 2> /dev/null || echo HEADER')"
