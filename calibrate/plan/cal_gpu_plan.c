@@ -244,12 +244,13 @@ static void add_workload(const struct drawer *d) {
     enum { MOST = 1024 };
     const struct dl_workload *w = d->choice->workload;
     struct dl_kernel *seen = w == NULL ? NULL : dl_arena_alloc(d->adder->arena, MOST, sizeof *seen);
+    const struct dl_kernel_facts facts = dl_kernel_facts_plain(DL_FP32);
     int count = 0;
     for (int layer = 0; seen != NULL && layer < w->layer_count; layer++) {
         for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
             struct dl_kernel kernels[DL_LAYER_KERNELS];
-            const int found = w->layers[layer].kind->kernels(&w->layers[layer], (enum dl_pass)pass,
-                                                             WORKLOAD_BATCH, kernels);
+            const int found = w->layers[layer].kind->kernels(
+                &w->layers[layer], &facts, (enum dl_pass)pass, WORKLOAD_BATCH, kernels);
             for (int i = 0; i < found; i++) {
                 bool known = kernels[i].op == DL_OP_STREAM || count == MOST;
                 for (int j = 0; j < count && !known; j++)

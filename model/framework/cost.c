@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/framework/facts.h"
 #include "model/framework/kernel_scale.h"
 #include "model/framework/layer_times.h"
 
@@ -38,13 +39,14 @@ bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision preci
 
 static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
                                      const struct dl_layer *layer,
+                                     const struct dl_kernel_facts *facts,
                                      const struct dl_kernel_scales *scales,
                                      const enum dl_pass *passes, int pass_count, double batch) {
     struct dl_pass_cost cost = {0};
     double longest_s = -1;
     for (int p = 0; p < pass_count; p++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
-        const int count = layer->kind->kernels(layer, passes[p], batch, kernels);
+        const int count = layer->kind->kernels(layer, facts, passes[p], batch, kernels);
         for (int i = 0; i < count; i++) {
             add_kernel(device, precision, &kernels[i],
                        dl_kernel_scale_of(scales, device, precision, &kernels[i]), &cost,
@@ -158,6 +160,8 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     static const enum dl_pass forward[] = {DL_FORWARD};
     static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
     const bool fuses = dl_cost_fuses(framework, plan->precision);
+    const struct dl_kernel_facts facts =
+        dl_framework_facts(framework, plan->precision, plan->attention);
     struct dl_layer_cost *layers =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -165,10 +169,11 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
         const struct dl_layer *layer = &workload->layers[i];
         if (fuses && dl_cost_fused(workload, i)) continue;
         const struct dl_kernel_scales scales = dl_kernel_scales(framework, plan->precision, layer);
-        layers[i].forward = pass_cost(device, plan->precision, layer, &scales, forward, 1, batch);
+        layers[i].forward =
+            pass_cost(device, plan->precision, layer, &facts, &scales, forward, 1, batch);
         if (!layer->detached)
             layers[i].backward =
-                pass_cost(device, plan->precision, layer, &scales, backward, 2, batch);
+                pass_cost(device, plan->precision, layer, &facts, &scales, backward, 2, batch);
         if (!layer->detached) add_recomputation(&layers[i], layer, plan->recompute);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE,

@@ -12,11 +12,14 @@
 #include "model/hardware/device.h"
 #include "model/hardware/kernel_model.h"
 
-const char *const dl_precision_names[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
+const char *const dl_precision_names[] = {"fp32", "tf32",  "mixed", "fp16", "bf16",
+                                          "fp8",  "mxfp8", "nvfp4", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
 const char *const dl_work_names[] = {"any",     "batchnorm", "layernorm", "activation",
                                      "pooling", "softmax",   "attention", NULL};
-const char *const dl_op_names[] = {"gemm", "conv", "stream", NULL};
+const char *const dl_op_names[] = {"gemm", "conv", "stream", "attention", NULL};
+const char *const dl_attention_kernel_names[] = {"open", "composed", "fused-softmax", "flash",
+                                                 NULL};
 
 double dl_precision_bytes(enum dl_precision precision) {
     switch (precision) {
@@ -24,11 +27,22 @@ double dl_precision_bytes(enum dl_precision precision) {
     case DL_TF32: return 4.0;
     case DL_MIXED:
     case DL_FP16:
-    case DL_BF16: return 2.0;
-    case DL_FP8: return 1.0;
+    case DL_BF16:
+    case DL_FP8:
+    case DL_MXFP8:
+    case DL_NVFP4: return 2.0;
     case DL_PRECISIONS: break;
     }
     return NAN;
+}
+
+double dl_precision_operand_bytes(enum dl_precision precision) {
+    switch (precision) {
+    case DL_FP8: return 1.0;
+    case DL_MXFP8: return 1.0 + 1.0 / 32.0;
+    case DL_NVFP4: return 0.5 + 1.0 / 16.0;
+    default: return dl_precision_bytes(precision);
+    }
 }
 
 struct dl_kernel dl_kernel_gemm(enum dl_pass pass, double m, double n, double k, double count) {
@@ -192,7 +206,9 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
     case DL_MIXED: return of_mixed;
     case DL_FP16: return of_fp16;
     case DL_BF16: return of_bf16;
-    case DL_FP8: return of_fp8;
+    case DL_FP8:
+    case DL_MXFP8:
+    case DL_NVFP4: return of_fp8;
     case DL_FP32:
     case DL_PRECISIONS: break;
     }
@@ -246,7 +262,8 @@ static void model_time(const struct dl_device *device, const struct dl_device *o
         scale.half = fmax(scale.rate / scale.bandwidth, 1.0);
     }
     struct dl_kernel_model_shape shape;
-    dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+    dl_kernel_model_shape_of(kernel, dl_precision_operand_bytes(precision), device->unit_count,
+                             &shape);
     dl_kernel_model_eval(model, &scale, &shape, out);
     out->formula = "F-KERNEL-MODEL";
     out->origin = "fitted";
@@ -271,7 +288,8 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
                                           .latency = device_latency(device),
                                           .half = 1.0};
     struct dl_kernel_model_shape shape;
-    dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+    dl_kernel_model_shape_of(kernel, dl_precision_operand_bytes(precision), device->unit_count,
+                             &shape);
     enum dl_pass pass = kernel->pass == DL_UPDATE ? DL_FORWARD : kernel->pass;
     struct dl_kernel_model generic = kernel->op == DL_OP_CONV ? GENERIC_CONV[pass] : GENERIC_GEMM;
     /* A rate above the fp32 rate comes from matrix units. */
@@ -368,7 +386,8 @@ double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precis
     if (model->partial_waves > 0.0) {
         static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
         struct dl_kernel_model_shape shape;
-        dl_kernel_model_shape_of(kernel, dl_precision_bytes(precision), device->unit_count, &shape);
+        dl_kernel_model_shape_of(kernel, dl_precision_operand_bytes(precision), device->unit_count,
+                                 &shape);
         const double granted_s = dl_kernel_model_base(model, &own, &shape, NULL);
         shape.winograd_tiles = 0.0;
         return fmax(dl_kernel_model_base(model, &own, &shape, NULL) / granted_s, 1.0);

@@ -14,22 +14,48 @@
 enum { DL_DIMS = 3 };
 
 /* Precision of the arithmetic, in the order of dl_precision_names. */
-enum dl_precision { DL_FP32, DL_TF32, DL_MIXED, DL_FP16, DL_BF16, DL_FP8, DL_PRECISIONS };
-extern const char *const dl_precision_names[]; /* "fp32","tf32","mixed","fp16","bf16","fp8", NULL */
-/* Bytes of one activation element: 4 for fp32 and tf32, 2 for mixed, fp16, bf16, and 1 for fp8
- * operands. */
+enum dl_precision {
+    DL_FP32,
+    DL_TF32,
+    DL_MIXED,
+    DL_FP16,
+    DL_BF16,
+    DL_FP8,
+    DL_MXFP8,
+    DL_NVFP4,
+    DL_PRECISIONS
+};
+/* "fp32","tf32","mixed","fp16","bf16","fp8","mxfp8","nvfp4", NULL */
+extern const char *const dl_precision_names[];
+/* Bytes of one activation element in memory: 4 for fp32 and tf32, 2 for all others: with 8-bit and
+ * 4-bit operands, too, layers keep and pass on 16-bit activations. */
 double dl_precision_bytes(enum dl_precision precision);
+/* Bytes of one operand element of matrix arithmetic, scale factors included: 1 for fp8, 1 + 1/32
+ * for mxfp8, 1/2 + 1/16 for nvfp4, else that of an activation. */
+double dl_precision_operand_bytes(enum dl_precision precision);
 
 enum dl_pass { DL_FORWARD, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS, DL_UPDATE, DL_PASSES };
 extern const char *const dl_pass_names[]; /* "fwd","bwd_data","bwd_filter","update", NULL */
 
 enum dl_op {
-    DL_OP_GEMM,   /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
-    DL_OP_CONV,   /* convolution, 1 to 3 spatial dimensions */
-    DL_OP_STREAM, /* bandwidth-bound: touches each element once (batch norm, ReLU, optimizer) */
+    DL_OP_GEMM,      /* C[m,n] = A[m,k] B[k,n], `count` of them in one call */
+    DL_OP_CONV,      /* convolution, 1 to 3 spatial dimensions */
+    DL_OP_STREAM,    /* bandwidth-bound: touches each element once (batch norm, ReLU, optimizer) */
+    DL_OP_ATTENTION, /* fused attention of one pass: scores stay on chip */
     DL_OPS
 };
-extern const char *const dl_op_names[]; /* "gemm","conv","stream", NULL */
+extern const char *const dl_op_names[]; /* "gemm","conv","stream","attention", NULL */
+
+/* Kernels of attention. OPEN: not decided; the layer's `flash` says composed or flash. */
+enum dl_attention_kernel {
+    DL_ATTENTION_OPEN,
+    DL_ATTENTION_COMPOSED,      /* GEMMs, scale, mask, softmax, dropout: one kernel each */
+    DL_ATTENTION_FUSED_SOFTMAX, /* GEMMs and one kernel for scale, mask and softmax (Megatron) */
+    DL_ATTENTION_FLASH,         /* scores stay on chip: FlashAttention, cuDNN */
+    DL_ATTENTION_KERNELS
+};
+/* "open","composed","fused-softmax","flash", NULL */
+extern const char *const dl_attention_kernel_names[];
 
 /* What a kernel is for, where calibration distinguishes such kernels (F-KERNEL-WORK); ANY where it
  * does not. */
@@ -59,6 +85,16 @@ struct dl_kernel {
     double batch, in_channels, out_channels, groups;
     double in[DL_DIMS], kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS],
         out[DL_DIMS];
+
+    /* DL_OP_ATTENTION, of the whole call: `batch` sequences, query heads and key-value heads.
+     * `window`: keys that a query sees at most; 0: all. */
+    double heads, kv_heads, queries, keys, head_dim, value_dim, window;
+    bool causal;
+
+    /* Type of this kernel where it is not the plan's: of the operands of GEMM, CONV, ATTENTION; of
+     * the elements of STREAM. */
+    bool has_type;
+    enum dl_precision type;
 
     /* All operations. Traffic of GEMM and CONV is the compulsory one of their three tensors. */
     double flop;           /* 2 per multiply-add; elementwise operations for STREAM */

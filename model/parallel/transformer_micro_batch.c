@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "model/framework/cost.h"
+#include "model/framework/facts.h"
 #include "model/framework/kernel_scale.h"
 #include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
@@ -58,9 +59,11 @@ static void add_kernel(const struct maker *m, const struct dl_layer *layer,
 static void add_passes(const struct maker *m, const struct dl_layer *layer,
                        const enum dl_pass *passes, int count, double sign,
                        struct dl_transformer_pass *out) {
+    const struct dl_kernel_facts facts =
+        dl_framework_facts(m->tf->framework, m->tf->precision, m->tf->input.attention);
     for (int p = 0; p < count; p++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
-        const int n = layer->kind->kernels(layer, passes[p], m->micro_samples, kernels);
+        const int n = layer->kind->kernels(layer, &facts, passes[p], m->micro_samples, kernels);
         for (int i = 0; i < n; i++) add_kernel(m, layer, &kernels[i], sign, out);
         struct dl_kernel unfused[DL_TRANSFORMER_SOFTMAX_KERNELS];
         const int more = dl_transformer_softmax_kernels(m->tf->framework, m->tf->precision, layer,

@@ -42,8 +42,10 @@ struct dl_plan {
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
     int64_t virtual_stages;    /* virtual pipeline stages per device; 0: 2 if interleaved, else 1 */
     enum dl_assume assume;     /* simplifications of another model, for comparison with it */
-    const char *variable_placement; /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
-    const char *library;            /* collective library; NULL: the framework's */
+    const char *variable_placement;     /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
+    const char *library;                /* collective library; NULL: the framework's */
+    enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
+    int64_t servers; /* parameter servers; 0: one per node, next to its workers */
 
     /* Input. */
     bool synthetic_input;

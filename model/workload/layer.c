@@ -134,9 +134,10 @@ enum dl_code dl_layer_infer_same(struct dl_layer *layer, const struct dl_shape *
     return DL_OK;
 }
 
-struct dl_emit dl_emit_begin(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out) {
-    struct dl_emit emit = {.layer = layer, .pass = pass, .batch = batch, .out = out};
+struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = {
+        .layer = layer, .facts = facts, .pass = pass, .batch = batch, .out = out};
     emit.in_elements = batch * layer->in_elements;
     emit.out_elements = batch * dl_shape_elements(&layer->out);
     if (pass == DL_BACKWARD_DATA && layer->consumers > 1 && batch > 0.0) {

@@ -80,6 +80,7 @@ enum dl_code dl_layer_infer_same(struct dl_layer *layer, const struct dl_shape *
  * a layer that needs none is dropped. */
 struct dl_emit {
     const struct dl_layer *layer;
+    const struct dl_kernel_facts *facts;
     enum dl_pass pass;
     double batch;
     double in_elements, out_elements; /* of the whole batch */
@@ -88,8 +89,8 @@ struct dl_emit {
 };
 /* Starts a pass. DL_BACKWARD_DATA first adds the gradients of the layer's `consumers`: (consumers -
  * 1) times 2R + 1W. */
-struct dl_emit dl_emit_begin(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out);
+struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out);
 /* Emits a bandwidth-bound kernel, unless it moves nothing. extra_bytes: of fixed width (masks,
  * indices). */
 void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, double write_elements,

@@ -41,6 +41,7 @@
 
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
+#include "model/workload/facts.h"
 
 /* A tensor of one sample: channels x spatial extents. A sequence has dims = 1, size = {1, 1,
  * tokens} and channels = hidden. A vector has dims = 0. */
@@ -98,7 +99,7 @@ struct dl_layer {
 
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };
 
-enum { DL_LAYER_KERNELS = 12 }; /* most kernels one layer emits in one pass */
+enum { DL_LAYER_KERNELS = 24 }; /* most kernels one layer emits in one pass */
 
 /* One kind of layer: a file in model/workload/layers/, one row in dl_layer_kinds. */
 struct dl_layer_kind {
@@ -114,8 +115,8 @@ struct dl_layer_kind {
     /* Writes the kernels of one pass over `batch` samples to out[DL_LAYER_KERNELS] and returns
      * their number. Backward-data begins with the additions that merge the gradients of this
      * layer's output when several layers read it. */
-    int (*kernels)(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                   struct dl_kernel *out);
+    int (*kernels)(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                   enum dl_pass pass, double batch, struct dl_kernel *out);
 };
 extern const struct dl_layer_kind *const dl_layer_kinds[]; /* NULL-terminated */
 /* The kind with that name or alias; NULL: none. */

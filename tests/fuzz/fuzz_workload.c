@@ -9,6 +9,8 @@
 
 #include "model/workload/workload.h"
 
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_OVERRIDES = 4 };
@@ -46,7 +48,7 @@ static void check_layer(const struct dl_workload *w, int index) {
            layer->saved_bytes >= 0.0);
     for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
-        int count = layer->kind->kernels(layer, (enum dl_pass)pass, 2.0, kernels);
+        int count = layer->kind->kernels(layer, &PLAIN, (enum dl_pass)pass, 2.0, kernels);
         demand(count >= 0 && count <= DL_LAYER_KERNELS);
         for (int k = 0; k < count; k++) {
             demand(isfinite(kernels[k].flop) && kernels[k].flop >= 0.0);

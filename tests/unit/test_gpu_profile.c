@@ -18,6 +18,8 @@
 /* A file of the probes, which the library does not contain. */
 #include "calibrate/probes/gpu/probe_gpu_number.c"
 
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
 /* ---- numbers ---- */
 
 static unsigned bits_of(enum dl_gpu_type type, double value) {
@@ -275,8 +277,8 @@ static double kernels_s(const struct dl_device *device, const struct dl_workload
     for (int layer = 0; layer < w->layer_count; layer++) {
         for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
             struct dl_kernel kernels[DL_LAYER_KERNELS];
-            const int count = w->layers[layer].kind->kernels(&w->layers[layer], (enum dl_pass)pass,
-                                                             batch, kernels);
+            const int count = w->layers[layer].kind->kernels(&w->layers[layer], &PLAIN,
+                                                             (enum dl_pass)pass, batch, kernels);
             for (int i = 0; i < count; i++) {
                 struct dl_kernel_time t;
                 if (kernels[i].op == DL_OP_STREAM) continue;

@@ -12,6 +12,8 @@
 #include "model/workload/layer.h"
 #include "model/framework/layer_times.h"
 
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
 #define CHECK(condition) assert_true(condition)
 
 static struct dl_layer_time at_8[] = {{"conv", 0.004, 0.010}, {"relu", 0.001, NAN}};
@@ -123,8 +125,8 @@ static void split_takes_channels(void **state) {
     CHECK(dl_layer_kind_find("part") == split); /* its name in release 0.1 */
     CHECK(split->infer(&layer, &in, &arena, &err) == DL_OK);
     CHECK(layer.out.channels == 24 && layer.out.size[2] == 7);
-    CHECK(split->kernels(&layer, DL_FORWARD, 2, kernels) == 0);
-    CHECK(split->kernels(&layer, DL_BACKWARD_DATA, 2, kernels) == 1);
+    CHECK(split->kernels(&layer, &PLAIN, DL_FORWARD, 2, kernels) == 0);
+    CHECK(split->kernels(&layer, &PLAIN, DL_BACKWARD_DATA, 2, kernels) == 1);
     CHECK(kernels[0].read_elements == 2 * 24 * 49 && kernels[0].write_elements == 2 * 64 * 49);
     layer.hidden = 65;
     CHECK(split->infer(&layer, &in, &arena, &err) == DL_ERR_INPUT);

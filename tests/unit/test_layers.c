@@ -11,6 +11,8 @@
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
 #define HEAD "{'format':'dlmodel-workload','version':1,'name':'t','summary':'s','source':'x',"
 #define IMAGE(c, h, w) HEAD "'input':{'channels':" #c ",'size':[" #h "," #w "]},'layers':["
 #define TOKENS(n) HEAD "'input':{'tokens':" #n "},'layers':["
@@ -38,7 +40,7 @@ static void expect_shape(const struct dl_layer *layer, const char *text) {
 static struct dl_kernel kernel_of(const struct dl_layer *layer, enum dl_pass pass, double batch,
                                   int index) {
     struct dl_kernel kernels[DL_LAYER_KERNELS];
-    int count = layer->kind->kernels(layer, pass, batch, kernels);
+    int count = layer->kind->kernels(layer, &PLAIN, pass, batch, kernels);
     if (index >= count)
         fail_msg("%s emits %d kernels, expected more than %d", layer->name, count, index);
     return kernels[index];
@@ -46,7 +48,7 @@ static struct dl_kernel kernel_of(const struct dl_layer *layer, enum dl_pass pas
 
 static int kernel_count(const struct dl_layer *layer, enum dl_pass pass) {
     struct dl_kernel kernels[DL_LAYER_KERNELS];
-    return layer->kind->kernels(layer, pass, 2.0, kernels);
+    return layer->kind->kernels(layer, &PLAIN, pass, 2.0, kernels);
 }
 
 static void expect_stream(const struct dl_layer *layer, enum dl_pass pass, double batch, int index,

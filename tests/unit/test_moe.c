@@ -13,6 +13,8 @@
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
 /* 2 layers, hidden 128, f = 512, 2 heads, 64 tokens, vocabulary 1000; 4 experts, each token takes
  * 2, capacity factor as given. */
 static void make(struct gpt *g, const char *capacity) {
@@ -81,7 +83,7 @@ static void kernels(void **state) {
         make(&g, cases[c].capacity);
         const struct dl_transformer_split s = split(cases[c].tp, cases[c].ep, 1);
         const struct dl_layer layer = dl_transformer_layer_at(&g.tf, moe_layer(&g), &s);
-        const int n = layer.kind->kernels(&layer, DL_FORWARD, 3, k);
+        const int n = layer.kind->kernels(&layer, &PLAIN, DL_FORWARD, 3, k);
         assert_int_equal(n, 7);
         check_close(k[0].m, E, 0); /* router: all experts, wherever they are */
         check_close(k[0].n, 192, 0);
@@ -93,9 +95,9 @@ static void kernels(void **state) {
         check_close(k[3].m, cases[c].inner, 0);
         check_close(k[5].m, H, 0);
         double flop = 0; /* backward: twice the products' work */
-        const int data = layer.kind->kernels(&layer, DL_BACKWARD_DATA, 3, k);
+        const int data = layer.kind->kernels(&layer, &PLAIN, DL_BACKWARD_DATA, 3, k);
         for (int i = 0; i < data; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
-        const int weights = layer.kind->kernels(&layer, DL_BACKWARD_WEIGHTS, 3, k);
+        const int weights = layer.kind->kernels(&layer, &PLAIN, DL_BACKWARD_WEIGHTS, 3, k);
         for (int i = 0; i < weights; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
         check_close(
             flop,

@@ -11,6 +11,8 @@
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
 /* A row of data/model_checks.csv and how to build it; name NULL: why not. */
 static const struct {
     const char *row, *name, *set, *why_not;
@@ -335,7 +337,7 @@ static void kernels_do_the_work_of_the_counts(void **state) {
             if (layer->first) free_flop += 2.0 * batch * layer->forward_macs;
             for (int pass = 0; pass < 3; pass++) {
                 struct dl_kernel kernels[DL_LAYER_KERNELS];
-                int count = layer->kind->kernels(layer, (enum dl_pass)pass, batch, kernels);
+                int count = layer->kind->kernels(layer, &PLAIN, (enum dl_pass)pass, batch, kernels);
                 assert_in_range(count, 0, DL_LAYER_KERNELS);
                 for (int k = 0; k < count; k++) {
                     assert_true(kernels[k].read_elements >= 0.0 &&

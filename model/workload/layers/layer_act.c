@@ -19,24 +19,25 @@ static enum dl_code by_input_infer(struct dl_layer *layer, const struct dl_shape
     return dl_layer_infer_same(layer, inputs, arena, err);
 }
 
-static int emit_elementwise(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                            double flop_each, struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int emit_elementwise(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                            enum dl_pass pass, double batch, double flop_each,
+                            struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, flop_each * n, n, n, 0.0);
     if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, flop_each * n, 2.0 * n, n, 0.0);
     return emit.count;
 }
 
-static int cheap_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                         struct dl_kernel *out) {
-    return emit_elementwise(layer, pass, batch, 1.0, out);
+static int cheap_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass, double batch, struct dl_kernel *out) {
+    return emit_elementwise(layer, facts, pass, batch, 1.0, out);
 }
 
 /* 10: an exponential and a few operations; far below what would make it bound by arithmetic. */
-static int costly_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                          struct dl_kernel *out) {
-    return emit_elementwise(layer, pass, batch, 10.0, out);
+static int costly_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                          enum dl_pass pass, double batch, struct dl_kernel *out) {
+    return emit_elementwise(layer, facts, pass, batch, 10.0, out);
 }
 
 #define DL_ACTIVATION(symbol, kind_name, text, work_kind, infer_function, kernels_function)        \
@@ -77,9 +78,9 @@ static enum dl_code dropout_infer(struct dl_layer *layer, const struct dl_shape 
     return dl_layer_infer_same(layer, inputs, arena, err);
 }
 
-static int dropout_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                           struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int dropout_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                           enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (layer->dropout > 0.0 && (pass == DL_FORWARD || pass == DL_BACKWARD_DATA)) {
         dl_emit_stream(&emit, 2.0 * n, n, n, n);
@@ -110,9 +111,9 @@ static enum dl_code loss_infer(struct dl_layer *layer, const struct dl_shape *in
     return DL_OK;
 }
 
-static int loss_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                        struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int loss_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                        enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.in_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 10.0 * n, n, 0.0, 4.0 * n);
     if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 3.0 * n, 0.0, n, 4.0 * n);

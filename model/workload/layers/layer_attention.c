@@ -142,11 +142,14 @@ static void emit_unfused(struct dl_emit *emit, const struct geometry *g) {
     }
 }
 
-static int attention_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int attention_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     struct geometry g = geometry_of(layer);
-    if (layer->flash) {
+    const bool flash = facts->attention == DL_ATTENTION_OPEN
+                           ? layer->flash
+                           : facts->attention == DL_ATTENTION_FLASH;
+    if (flash) {
         if (pass == DL_FORWARD) emit_flash(&emit, &g, 2);
         if (pass == DL_BACKWARD_DATA) emit_flash(&emit, &g, 5);
     } else {

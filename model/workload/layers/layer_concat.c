@@ -20,9 +20,9 @@ static enum dl_code add_infer(struct dl_layer *layer, const struct dl_shape *inp
     return DL_OK;
 }
 
-static int add_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int add_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                       enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double additions = (double)layer->input_count - 1.0;
     if (pass == DL_FORWARD) {
         dl_emit_stream(&emit, additions * emit.out_elements, 2.0 * additions * emit.out_elements,
@@ -61,9 +61,9 @@ static enum dl_code mul_infer(struct dl_layer *layer, const struct dl_shape *inp
     return DL_OK;
 }
 
-static int mul_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int mul_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                       enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, n, emit.in_elements, n, 0.0);
     if (pass == DL_BACKWARD_DATA) {
@@ -85,9 +85,9 @@ const struct dl_layer_kind dl_layer_mul = {
     .kernels = mul_kernels,
 };
 
-static int copy_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                        struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int copy_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                        enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     if (pass == DL_FORWARD || pass == DL_BACKWARD_DATA) {
         dl_emit_stream(&emit, 0.0, emit.out_elements, emit.out_elements, 0.0);
     }
@@ -122,9 +122,9 @@ const struct dl_layer_kind dl_layer_concat = {
     .kernels = copy_kernels,
 };
 
-static int no_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                      struct dl_kernel *out) {
-    return dl_emit_begin(layer, pass, batch, out).count;
+static int no_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                      enum dl_pass pass, double batch, struct dl_kernel *out) {
+    return dl_emit_begin(layer, facts, pass, batch, out).count;
 }
 
 static enum dl_code flatten_infer(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -175,9 +175,9 @@ static enum dl_code position_infer(struct dl_layer *layer, const struct dl_shape
     return dl_layer_parameter(layer, arena, "weight", dl_shape_elements(&inputs[0]), err);
 }
 
-static int position_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                            struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int position_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                            enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements, each = n / batch;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, n, n + each, n, 0.0);
     if (pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, n, n, each, 0.0);

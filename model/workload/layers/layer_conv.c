@@ -59,10 +59,10 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
 }
 
 /* The convolution from `from` to `to` in its pass `role`, then the layer's bias. */
-static int emit_conv(const struct dl_layer *layer, enum dl_pass pass, enum dl_pass role,
-                     const struct dl_shape *from, const struct dl_shape *to, double batch,
-                     struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int emit_conv(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                     enum dl_pass pass, enum dl_pass role, const struct dl_shape *from,
+                     const struct dl_shape *to, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const double n = emit.out_elements;
     dl_emit_kernel(&emit, dl_kernel_conv(role, batch, from->channels, to->channels, layer->groups,
                                          from->size, layer->kernel, layer->stride, layer->pad,
@@ -72,9 +72,9 @@ static int emit_conv(const struct dl_layer *layer, enum dl_pass pass, enum dl_pa
     return emit.count;
 }
 
-static int conv_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                        struct dl_kernel *out) {
-    return emit_conv(layer, pass, pass, &layer->in, &layer->out, batch, out);
+static int conv_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                        enum dl_pass pass, double batch, struct dl_kernel *out) {
+    return emit_conv(layer, facts, pass, pass, &layer->in, &layer->out, batch, out);
 }
 
 const struct dl_layer_kind dl_layer_conv = {
@@ -110,12 +110,12 @@ static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shap
 
 /* A transposed convolution is the gradient of a convolution from `out` to `in`: it runs forward as
  * that one's backward-data pass and vice versa, as libraries do. */
-static int transpose_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out) {
+static int transpose_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
     enum dl_pass role = pass == DL_FORWARD         ? DL_BACKWARD_DATA
                         : pass == DL_BACKWARD_DATA ? DL_FORWARD
                                                    : pass;
-    return emit_conv(layer, pass, role, &layer->out, &layer->in, batch, out);
+    return emit_conv(layer, facts, pass, role, &layer->out, &layer->in, batch, out);
 }
 
 const struct dl_layer_kind dl_layer_conv_transpose = {

@@ -26,9 +26,9 @@ static enum dl_code dense_infer(struct dl_layer *layer, const struct dl_shape *i
     return DL_OK;
 }
 
-static int dense_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                         struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int dense_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double c = layer->in.channels, f = layer->out.channels,
            rows = batch * dl_shape_positions(&layer->in);
     if (pass == DL_FORWARD) dl_emit_gemm(&emit, f, rows, c, 1.0, true, false);
@@ -76,9 +76,9 @@ static enum dl_code dot_infer(struct dl_layer *layer, const struct dl_shape *inp
     return DL_OK;
 }
 
-static int dot_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int dot_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                       enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double vectors = layer->tables + 1.0, d = layer->in.channels;
     if (pass == DL_FORWARD) {
         /* concatenate the vectors into one matrix */

@@ -23,9 +23,9 @@ static enum dl_code embedding_infer(struct dl_layer *layer, const struct dl_shap
     return dl_layer_parameter(layer, arena, "weight", layer->rows * layer->hidden, err);
 }
 
-static int embedding_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int embedding_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements, index_bytes = 8.0 * batch * dl_shape_positions(&layer->out);
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 0.0, n, n, index_bytes);
     if (pass == DL_BACKWARD_WEIGHTS) {

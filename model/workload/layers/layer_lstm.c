@@ -38,9 +38,9 @@ static void emit_recurrent(struct dl_emit *emit, double m, double k, double toke
     if (emit->count > 0) emit->out[emit->count - 1].launches = tokens * directions;
 }
 
-static int lstm_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                        struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int lstm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                        enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double i = layer->in.channels, h = layer->hidden, tokens = layer->in.size[DL_DIMS - 1],
            rows = batch * tokens;
     double directions = layer->bidirectional ? 2.0 : 1.0, cells = directions * rows * h;

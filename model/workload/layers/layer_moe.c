@@ -50,9 +50,9 @@ static enum dl_code moe_infer(struct dl_layer *layer, const struct dl_shape *inp
     return DL_OK;
 }
 
-static int moe_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int moe_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                       enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const double h = layer->in.channels, f = layer->hidden, e = layer->experts,
                  held = layer->held_experts;
     const double tokens = batch * tokens_of(layer), all = tokens * routed(layer),

@@ -17,9 +17,9 @@ static enum dl_code batchnorm_infer(struct dl_layer *layer, const struct dl_shap
     return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
 }
 
-static int batchnorm_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int batchnorm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 5.0 * n, 2.0 * n, n, 0.0);
     /* the weights' gradients with it */
@@ -50,9 +50,9 @@ static enum dl_code layernorm_infer(struct dl_layer *layer, const struct dl_shap
     return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
 }
 
-static int layernorm_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                             struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int layernorm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements, statistics_bytes = batch * layer->saved_bytes;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 8.0 * n, n, n, statistics_bytes);
     if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 11.0 * n, 2.0 * n, n, statistics_bytes);
@@ -83,9 +83,9 @@ static enum dl_code lrn_infer(struct dl_layer *layer, const struct dl_shape *inp
     return DL_OK;
 }
 
-static int lrn_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int lrn_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                       enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (pass == DL_FORWARD) {
         dl_emit_stream(&emit, 6.0 * n, n, n, 0.0);
@@ -113,9 +113,9 @@ static enum dl_code scale_infer(struct dl_layer *layer, const struct dl_shape *i
     return dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err);
 }
 
-static int scale_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                         struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int scale_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 4.0 * n, 2.0 * n, n, 0.0);
     if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 6.0 * n, 2.0 * n, n, 0.0);

@@ -42,9 +42,9 @@ static enum dl_code maxpool_infer(struct dl_layer *layer, const struct dl_shape 
     return DL_OK;
 }
 
-static int maxpool_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                           struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int maxpool_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                           enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double index_bytes = 8.0 * emit.out_elements;
     if (pass == DL_FORWARD) {
         dl_emit_stream(&emit, window(layer) * emit.out_elements, emit.in_elements,
@@ -63,9 +63,9 @@ static enum dl_code avgpool_infer(struct dl_layer *layer, const struct dl_shape 
     return window_infer(layer, &inputs[0], err);
 }
 
-static int average_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                           struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int average_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                           enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double reads = emit.in_elements, writes = emit.out_elements;
     if (pass == DL_FORWARD) dl_emit_stream(&emit, reads, reads, writes, 0.0);
     if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, reads, writes, reads, 0.0);

@@ -20,9 +20,9 @@ static enum dl_code slice_infer(struct dl_layer *layer, const struct dl_shape *i
     return DL_OK;
 }
 
-static int cut_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                       struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int cut_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                       enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements, whole = batch * dl_shape_elements(&layer->in);
     if (n == whole && layer->input_count == 2) return emit.count; /* a crop that cuts nothing */
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 0.0, n, n, 0.0);
@@ -79,9 +79,9 @@ static enum dl_code split_infer(struct dl_layer *layer, const struct dl_shape *i
     return DL_OK;
 }
 
-static int split_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                         struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, pass, batch, out);
+static int split_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     if (pass == DL_BACKWARD_DATA)
         dl_emit_stream(&emit, 0.0, emit.out_elements, emit.in_elements, 0.0);
     return emit.count;
