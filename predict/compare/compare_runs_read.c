@@ -48,15 +48,6 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_TP] = COUNT("tp", false, "tensor-parallel devices of a replica"),
     [DL_RUN_PP] = COUNT("pp", false, "pipeline stages"),
     [DL_RUN_MICRO_BATCH] = NUMBER("micro_batch", false, "samples of a micro-batch"),
-    [DL_RUN_CP] = COUNT("cp", false, "context-parallel devices of a replica"),
-    [DL_RUN_EP] = COUNT("ep", false, "expert-parallel ranks, a part of the data-parallel ones"),
-    [DL_RUN_ZERO] = TEXT("zero", false, "as --zero"),
-    [DL_RUN_ZERO_GROUP] = COUNT("zero_group", false, "as --zero-group"),
-    [DL_RUN_SEQUENCE_PARALLEL] = TEXT("sequence_parallel", false, "1 or 0"),
-    [DL_RUN_VIRTUAL_STAGES] = COUNT("virtual_stages", false, "as --virtual-stages"),
-    [DL_RUN_SCHEDULE] = TEXT("schedule", false, "as --schedule"),
-    [DL_RUN_RECOMPUTE] = TEXT("recompute", false, "as --recompute"),
-    [DL_RUN_ATTENTION] = TEXT("attention", false, "as --attention"),
     [DL_RUN_METRIC] = TEXT("metric", true, "throughput (of the whole job) or iteration"),
     [DL_RUN_VALUE] = NUMBER("value", true, "measured value, in `unit`"),
     [DL_RUN_UNIT] = TEXT("unit", false, "samples/s of throughput; s, ms or us of iteration"),
@@ -282,10 +273,6 @@ static enum dl_code read_counts(const struct dl_run_rows *r, int row, struct dl_
     DL_TRY(positive(r, row, DL_RUN_GLOBAL_BATCH, &global, err));
     DL_TRY(positive(r, row, DL_RUN_MICRO_BATCH, &plan->micro_batch_samples, err));
     DL_TRY(positive(r, row, DL_RUN_VALUE, &run->measured, err));
-    DL_TRY(count(r, row, DL_RUN_CP, &plan->sp, err));
-    DL_TRY(count(r, row, DL_RUN_EP, &plan->ep, err));
-    DL_TRY(count(r, row, DL_RUN_ZERO_GROUP, &plan->shard_group, err));
-    DL_TRY(count(r, row, DL_RUN_VIRTUAL_STAGES, &plan->virtual_stages, err));
     plan->global_batch_samples = plan->batch_per_device_samples > 0 ? 0 : global;
     run->global_batch_samples = global > 0 ? global
                                            : plan->batch_per_device_samples *
@@ -337,25 +324,6 @@ static const char *convert_unit(const struct dl_run_rows *r, int row, struct dl_
                            run->throughput ? "samples/s" : "s, ms or us");
 }
 
-/* Expert ranks of a row are data ranks too; a plan counts them apart. Ranks that a strategy does not
- * split over make it 3d or expert, with the states sharded as before. */
-static void place_ranks(const struct dl_run_rows *r, int row, struct dl_plan *plan) {
-    const int64_t devices = plan->nodes * plan->devices_per_node;
-    const int64_t tp = plan->tp > 1 ? plan->tp : 1, pp = plan->pp > 1 ? plan->pp : 1,
-                  sp = plan->sp > 1 ? plan->sp : 1, ep = plan->ep > 1 ? plan->ep : 1;
-    const char *zero = dl_run_cell(r, row, DL_RUN_ZERO);
-    if (ep > 1 && plan->dp > 0 && plan->dp * tp * pp * sp == devices && plan->dp % ep == 0)
-        plan->dp /= ep;
-    if (plan->strategy == NULL) return;
-    const unsigned given = (tp > 1 ? DL_AXIS_TP : 0u) | (pp > 1 ? DL_AXIS_PP : 0u) |
-                           (sp > 1 ? DL_AXIS_SP : 0u) | (ep > 1 ? DL_AXIS_EP : 0u);
-    if ((given & ~plan->strategy->axes) != 0) {
-        if (plan->strategy->shard > 0) plan->shard = plan->strategy->shard;
-        plan->strategy = dl_strategy_find(ep > 1 ? "expert" : "3d");
-    }
-    if (plan->strategy->shard == 0 && zero[0] >= '1' && zero[0] <= '3') plan->shard = zero[0] - '0';
-}
-
 /* Strategy and what it runs on; NULL, or why the row cannot be predicted. */
 static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl_plan *plan) {
     const char *strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
@@ -368,7 +336,6 @@ static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl
     /* the ranks of a row decide: tensor parallelism with replicas is data+tensor */
     if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) strategy = "data+tensor";
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
-    place_ranks(r, row, plan);
     if (plan->strategy == NULL)
         return dl_arena_printf(r->arena,
                                "unknown strategy \"%s\"; 'dlmodel list strategies' shows the names",
@@ -395,21 +362,7 @@ static const char *read_choices(const struct dl_run_rows *r, int row, struct dl_
     const int precision =
         choice(dl_run_cell(r, row, DL_RUN_PRECISION), dl_precision_names, DL_FP32);
     *optimizer = choice(dl_run_cell(r, row, DL_RUN_OPTIMIZER), dl_optimizer_names, DL_OPTIMIZERS);
-    const int schedule = choice(dl_run_cell(r, row, DL_RUN_SCHEDULE), dl_schedule_names, DL_1F1B),
-              recompute = choice(dl_run_cell(r, row, DL_RUN_RECOMPUTE), dl_recompute_names, 3),
-              attention = choice(dl_run_cell(r, row, DL_RUN_ATTENTION), dl_attention_kernel_names,
-                                 DL_ATTENTION_OPEN);
     if (*optimizer < 0) return unknown(r, row, DL_RUN_OPTIMIZER, dl_optimizer_names);
-    if (schedule < 0) return unknown(r, row, DL_RUN_SCHEDULE, dl_schedule_names);
-    if (recompute < 0) return unknown(r, row, DL_RUN_RECOMPUTE, dl_recompute_names);
-    if (attention < 0) return unknown(r, row, DL_RUN_ATTENTION, dl_attention_kernel_names);
-    plan->schedule = (enum dl_schedule)schedule;
-    plan->attention = (enum dl_attention_kernel)attention;
-    plan->sequence_parallel = strcmp(dl_run_cell(r, row, DL_RUN_SEQUENCE_PARALLEL), "1") == 0;
-    if (recompute < 3) {
-        plan->recompute = (enum dl_recompute)recompute;
-        plan->recompute_open = false;
-    }
     if (precision < 0) return unknown(r, row, DL_RUN_PRECISION, dl_precision_names);
     plan->precision = (enum dl_precision)precision;
     plan->optimizer = (enum dl_optimizer) * optimizer;
