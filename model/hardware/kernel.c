@@ -352,8 +352,37 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         roofline_time(device, precision, kernel, out);
 }
 
+/* Fused attention without samples of its own: its products one after another, the traffic once. */
+static void attention_time(const struct dl_device *device, enum dl_precision precision,
+                           const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    const int products = kernel->pass == DL_FORWARD ? 2 : 5;
+    const double sum = kernel->pass == DL_FORWARD
+                           ? kernel->head_dim + kernel->value_dim
+                           : 3.0 * kernel->head_dim + 2.0 * kernel->value_dim;
+    const double d = sum / products,
+                 count = kernel->flop / (2.0 * sum * kernel->queries * kernel->keys);
+    double time_s = 0.0;
+    for (int i = products - 1; i >= 0; i--) { /* the first one, last, decides all but the time */
+        const bool scores = i == 0;
+        struct dl_kernel gemm = dl_kernel_gemm(kernel->pass, scores ? kernel->keys : d,
+                                               kernel->queries, scores ? d : kernel->keys, count);
+        gemm.work = kernel->work;
+        gemm.read_elements = scores ? kernel->read_elements : 0.0;
+        gemm.write_elements = scores ? kernel->write_elements : 0.0;
+        gemm.extra_bytes = scores ? kernel->extra_bytes : 0.0;
+        gemm.launches = scores ? 1.0 : 0.0;
+        dl_kernel_time(device, precision, &gemm, out);
+        time_s += out->time_s;
+    }
+    out->time_s = time_s;
+}
+
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    if (kernel->op == DL_OP_ATTENTION) {
+        attention_time(device, kernel->has_type ? kernel->type : precision, kernel, out);
+        return;
+    }
     shape_time(device, precision, kernel, out);
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
