@@ -27,6 +27,9 @@ struct dl_framework_release {
     int workload_count;
 };
 
+/* Which server holds which variable (servers.h). */
+enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_SERVERS_HASHED };
+
 /* How gradients are synchronized: what all behaviours share, then the policy of each. A
  * behaviour names the members that it requires (dl_framework_behaviour.required). */
 struct dl_sync_policy {
@@ -55,14 +58,20 @@ struct dl_sync_policy {
     struct {                     /* MXNet */
         double big_key_elements; /* larger arrays are split over all servers */
         bool host_staged;        /* devices of a node are summed on the host, not on a GPU */
+        bool serial_keys;        /* a key is summed and copied out before the next one begins */
     } kvstore;
     struct {              /* messages of servers and of central weights */
         double message_s; /* host time of one message or RPC */
         /* the same where device memory goes through the host; 0: as message_s */
         double staged_message_s;
-        double message_copy_bytes_per_s; /* serialization and host copies of a message stream */
-        bool servers_colocated;          /* parameter servers share the workers' nodes */
-        bool weights_on_device;          /* central weights live on the first GPU, not the host */
+        /* Messages of one process: its receiving thread copies and parses them, its senders
+         * serialize them, a server's thread adds a worker's gradient to the sum. NAN: no limit. */
+        double message_copy_bytes_per_s, send_bytes_per_s, sum_bytes_per_s;
+        double servers_per_node; /* server processes for each node of workers */
+        int server_assignment;   /* enum dl_server_assignment */
+        bool servers_colocated;  /* parameter servers share the workers' nodes */
+        bool worker_per_device;  /* a process for each device; else one for each node */
+        bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
 };

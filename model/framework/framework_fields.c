@@ -101,6 +101,10 @@ static const char *const optimizer_names[] = {
     "fused",   "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop",
     "pytorch", "mxnet", "keras",      "caffe",       NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
+static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
+                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
+                                               [DL_SERVERS_HASHED] = "hashed",
+                                               NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -157,8 +161,10 @@ static const struct dl_field framework_fields[] = {
             "host time of one message or remote call"),
     DEFAULT(AT(sync.messages, staged_message_s), 0, 1, DL_UNIT_S, 0,
             "host time of one message between devices that only the host connects; 0: message_s"),
-    NUMBER(AT(sync.messages, message_copy_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
-           "rate of serialization and host copies of one message stream; absent: no limit"),
+    NUMBER(
+        AT(sync.messages, message_copy_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+        "rate at which the one receiving thread of a process copies and parses messages; absent: "
+        "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
     DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
             "time to negotiate which tensors are ready, per doubling of nodes"),
@@ -177,6 +183,21 @@ static const struct dl_field framework_fields[] = {
          "batch-norm statistics are broadcast before each forward pass"),
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
+    FLAG(AT(sync.messages, worker_per_device),
+         "each device has a worker process, which exchanges all its gradients with the servers; "
+         "else the node's devices share one"),
+    DEFAULT(AT(sync.messages, servers_per_node), 1, 64, DL_UNIT_COUNT, 1,
+            "server processes for each node of workers when the plan says nothing"),
+    {AT(sync.messages, server_assignment), .type = DL_FIELD_CHOICE, .choices = assignment_names,
+     .has_fallback = true, .fallback = DL_SERVERS_ROUND_ROBIN,
+     .help = "server of a variable: in turn, the one with the fewest bytes, or by the variable's "
+             "number"},
+    NUMBER(AT(sync.messages, send_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate at which one process serializes the messages that it sends; absent: no limit"),
+    NUMBER(AT(sync.messages, sum_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate at which a server's thread adds gradients of workers; absent: memory bandwidth"),
+    FLAG(AT(sync.kvstore, serial_keys),
+         "a key is summed and copied to the host before the next one begins"),
     DEFAULT(AT(memory, context_bytes), 0, 1e12, DL_UNIT_BYTE, 0,
             "device memory of the framework in addition to the runtime's context"),
     DEFAULT(AT(memory, fragmentation_frac), 0, 0.5, DL_UNIT_NONE, 0,

@@ -149,6 +149,12 @@ static enum dl_code check_framework(const struct dl_system *system,
             "--backup-workers %lld: at most %lld of %lld nodes, one worker each, can be spare",
             (long long)plan->backup_workers, (long long)plan->nodes - 1, (long long)plan->nodes);
     }
+    if (plan->servers > 0 && !behaviour->has_servers) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--servers: %s has no parameter servers; tensorflow-ps, mxnet-dist-sync and "
+                       "mxnet-dist-device-sync have",
+                       framework->name);
+    }
     const char *why = behaviour->refuse == NULL ? NULL : behaviour->refuse(system, plan);
     if (why != NULL) return dl_fail(err, DL_ERR_USAGE, "%s: %s", framework->name, why);
     return DL_OK;
