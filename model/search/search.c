@@ -222,7 +222,6 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
     struct combination c = {.s = s, .task = task, .w = w};
     if (!dl_search_mine(s, index)) return DL_OK;
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
-    const int size = dl_search_size_of(s, task->split.nodes);
     struct sharding sharding;
     DL_TRY(make_mappings(s, task, &sharding, err));
     const double share =
@@ -230,10 +229,8 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
     for (int m = 0; m < s->batches.count; m++) {
         if (!dl_search_takes(s, task, m)) continue;
         for (int on = 0; on < 2; on++) {
-            struct dl_transformer_split split = task->split;
-            split.sequence_parallel = on;
             if (!dl_search_sequence_allowed(s, &task->split, on)) continue;
-            DL_TRY(run_cost(&c, &sharding, s->costs[dl_search_cost_key(s, size, &split, m)],
+            DL_TRY(run_cost(&c, &sharding, s->costs[dl_search_cost_key(s, task, m, on)],
                             share / (double)s->batches.value[m], err));
         }
     }
