@@ -21,7 +21,7 @@ static bool recomputes(const struct dl_workload *workload, const struct dl_layer
     return !(dl_known(workload->vocabulary) && layer->out.channels >= workload->vocabulary);
 }
 
-static double tokens_of(const struct dl_workload *workload) {
+double dl_tokens_per_sample(const struct dl_workload *workload) {
     const struct dl_shape *input = &workload->input;
     const bool sequence =
         input->dims == 1 && workload->family != NULL &&
@@ -35,7 +35,8 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
                                       const struct dl_prediction *prediction) {
     const double devices = (double)(plan->nodes * plan->devices_per_node),
                  samples_per_s = prediction->throughput_samples_per_s;
-    struct dl_throughput out = {.tokens_per_sample = tokens_of(workload), .peak_flop_per_s = NAN};
+    struct dl_throughput out = {.tokens_per_sample = dl_tokens_per_sample(workload),
+                                .peak_flop_per_s = NAN};
     double macs = 0, again = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
@@ -60,7 +61,7 @@ struct dl_run_total dl_run_total_of(const struct dl_workload *workload, const st
     const double dataset =
         plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples;
     struct dl_run_total out = {NAN, NAN, NAN, NAN};
-    if (length->tokens > 0) out.samples = length->tokens / tokens_of(workload);
+    if (length->tokens > 0) out.samples = length->tokens / dl_tokens_per_sample(workload);
     if (length->epochs > 0) out.samples = length->epochs * dataset;
     if (!dl_known(out.samples)) return out;
     /* what an iteration adds: without the samples of spare workers, whose gradients are dropped */

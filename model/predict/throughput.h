@@ -22,6 +22,9 @@ struct dl_throughput {        /* NAN: unknown or without meaning */
     double mfu_frac, hfu_frac; /* F-MFU, F-HFU */
 };
 
+/* Tokens of a sample; NAN where the input is no sequence of them. */
+double dl_tokens_per_sample(const struct dl_workload *workload);
+
 /* Multiply-adds that F-MODEL-FLOP counts in the forward pass of one sample of a layer. */
 double dl_model_macs(const struct dl_layer *layer);
 
