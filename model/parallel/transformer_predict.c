@@ -118,13 +118,14 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
                                    struct dl_err *err) {
     struct dl_transformer_choice choice;
     double micro;
-    DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
+    if ((double)plan->pp > tf->stack)
+        DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
     dl_transformer_choice_of(plan, &choice, &micro);
     if (choice.schedule == DL_INTERLEAVED) {
         if (plan->pp < 2)
             return dl_fail(err, DL_ERR_USAGE,
                            "--schedule interleaved needs a pipeline: --pp 2 or more");
-        const double layers = tf->stack / (double)plan->pp;
+        const double layers = ceil(tf->stack / (double)plan->pp);
         DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
                              tf->workload->name, err));
     } else if (plan->virtual_stages > 1) {
