@@ -59,7 +59,7 @@ static void list_virtual_stages(struct combination *c) {
     const bool interleaves = r->any_schedule || r->fixed.schedule == DL_INTERLEAVED;
     c->virtual_stages.count = 0;
     if (pp == 1 || !interleaves) return;
-    for (int64_t v = 2; (double)(v * pp) <= c->s->tf.stack; v++) {
+    for (int64_t v = 2; (double)(v - 1) * (double)pp < c->s->tf.stack; v++) {
         if (given > 0 && v != given) continue;
         if (!dl_transformer_takes_stages(&c->s->tf, pp, v)) continue;
         if (c->virtual_stages.count < DL_SEARCH_DIVISORS)

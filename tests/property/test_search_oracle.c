@@ -308,8 +308,9 @@ static void search_is_brute_force(void **state) {
                   (int)SPACES, feasible, (long long)all.predicted, (long long)all.uneven,
                   (long long)all.expert, (long long)all.context, (long long)all.interleaved,
                   (long long)all.sharded, (long long)all.pipeline_inside);
-    assert_true(feasible > SPACES / 3 && all.expert > 1000 && all.context > 1000 &&
-                all.interleaved > 100 && all.sharded > 1000 && all.pipeline_inside > 1000);
+    assert_true(feasible > SPACES / 3 && all.uneven > 1000 && all.expert > 1000 &&
+                all.context > 1000 && all.interleaved > 100 && all.sharded > 1000 &&
+                all.pipeline_inside > 1000);
 }
 
 int main(void) {
