@@ -110,6 +110,10 @@ static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct d
                    (long long)nearest_divisor((double)ranks, group));
 }
 
+bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v) {
+    return (double)pp <= tf->stack && fmod(ceil(tf->stack / (double)pp), (double)v) == 0;
+}
+
 static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct dl_plan *plan,
                                    struct dl_err *err) {
     struct dl_transformer_choice choice;
