@@ -117,6 +117,10 @@ static const char *const context_names[] = {
     [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
 static const char *const expert_names[] = {
     [DL_EXPERT_ALL_TO_ALL] = "all-to-all", [DL_EXPERT_GATHER] = "all-gather", NULL};
+static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attention",
+                                              [DL_SELECTIVE_OPERATIONS] = "operations",
+                                              [DL_SELECTIVE_BLOCKS] = "blocks",
+                                              NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -349,6 +353,12 @@ static const struct dl_field framework_fields[] = {
            "how tokens reach experts on other ranks"),
     DEFAULT(AT(transformer, expert_imbalance), 1, 8, DL_UNIT_NONE, 1,
             "tokens of the fullest rank of experts / mean, where no capacity limits them"),
+    CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,
+           "what selective recomputation repeats: attention, all operations but some linear "
+           "layers, or some blocks"),
+    DEFAULT(AT(transformer, selective_frac), 0, 1, DL_UNIT_NONE, 0.5,
+            "share of the linear layers (operations) or blocks that selective recomputation "
+            "repeats"),
     CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
            "casts to 8 or 4 bits that are kernels of their own"),
     FLAG(AT(transformer, scales_currently),

@@ -129,7 +129,7 @@ static void add_shared_attention(const struct dl_transformer_maker *m,
     add_own(m, l, &share, pass, sign, &one);
     const double elements = m->micro_samples * dl_shape_elements(&layer->out);
     if (pass != DL_BACKWARD_WEIGHTS) add_stream(m, pass, 2 * elements, elements, 0, sign, &one);
-    for (int i = 0; i < (int)m->split->sp - 1; i++) dl_transformer_add_pass(out, &one);
+    dl_transformer_add_pass(out, &one, ranks - 1);
 }
 
 void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
