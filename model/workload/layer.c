@@ -74,8 +74,10 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
 
 double dl_layer_model_macs(const struct dl_layer *layer) {
     if (layer->kind != &dl_layer_attention) return layer->forward_macs;
-    const double pairs = layer->out.size[DL_DIMS - 1] * layer->tokens;
-    return layer->forward_macs * dl_layer_attention_pairs(layer) / pairs;
+    double keys = layer->tokens;
+    if (layer->window > 0.0 && layer->window < keys) keys = layer->window;
+    return layer->forward_macs * dl_layer_attention_pairs(layer) /
+           (layer->out.size[DL_DIMS - 1] * keys);
 }
 
 double dl_layer_active_parameters(const struct dl_layer *layer) {
