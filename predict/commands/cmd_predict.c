@@ -339,19 +339,20 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
     }
     const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
-    const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena);
+    const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena),
+                            *stages = dl_rows_stages_text(shown.prediction, context->arena);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(
         options,
-        text == NULL || length == NULL
+        text == NULL || length == NULL || stages == NULL
             ? NULL
             : dl_arena_printf(
-                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s",
+                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s",
                   inputs->workload->name, dl_precision_names[plan->precision],
                   strategy_text(context, results), batch_text(context, inputs, results),
                   inputs->system->name,
                   inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name,
-                  measured, text, sentence(context, options, results), length, checkpoint),
+                  measured, text, sentence(context, options, results), stages, length, checkpoint),
         err);
 }
 

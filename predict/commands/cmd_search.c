@@ -338,6 +338,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.plan.backup_workers > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--backup-workers: search covers no backup workers; use predict");
+    if (inputs.max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE, "--micro-batch max: search tries them all; leave it out");
     if (inputs.max_batch)
         return dl_fail(
             err, DL_ERR_USAGE,

@@ -78,8 +78,11 @@ const struct dl_option dl_input_options[] = {
      "expert-parallel ranks of a mixture of experts (gpt:...,experts=8,topk=2,capacity=1.25); "
      "default 1",
      DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
-    {"micro-batch", 0, "N", "Plan", "samples per micro-batch; default: the strategy chooses",
-     DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7)},
+    {"micro-batch", 0, "N|max", "Plan",
+     "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
+     "strategy chooses",
+     DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
+               DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",
      "tensorflow-ps: workers (one per node) that a synchronous step does not wait for; default 0",
      DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MOST_RANKS)},
@@ -205,6 +208,9 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
     if (out->given.nodes && out->given.gpus)
         return dl_fail(err, DL_ERR_USAGE, "give --nodes or --gpus, not both");
+    if (out->max_batch && out->max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "max: of --batch-per-device or of --micro-batch, not of both");
     if (out->length.tokens > 0 && out->length.epochs > 0)
         return dl_fail(err, DL_ERR_USAGE, "give --tokens or --epochs, not both");
     out->plan.recompute_open = !out->given.recompute;

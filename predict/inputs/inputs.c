@@ -1,6 +1,7 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
 #include "predict/inputs/inputs.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -245,6 +246,39 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     return DL_OK;
 }
 
+/* The largest micro-batch that divides the share of a data rank and fits. The first that is tried
+ * is the model's own bound, which a schedule or the division may refuse. */
+static enum dl_code largest_micro_batch(const struct dl_inputs *inputs,
+                                        const struct dl_framework *framework, struct dl_plan *plan,
+                                        struct dl_arena *arena, struct dl_err *err) {
+    struct dl_plan one = *plan;
+    struct dl_prediction p;
+    one.micro_batch_samples = 1;
+    DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &one, err));
+    DL_TRY(dl_predict(inputs->system, inputs->workload, framework, &one, NULL, arena, &p, err));
+    if (p.stage_count == 0 || !dl_known(p.max_micro_batch_samples))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--micro-batch max: known of transformers that %s splits or shards, on "
+                       "devices of known memory; give a number",
+                       framework->name);
+    const double share = one.global_batch_samples / (double)(one.dp * one.ep);
+    for (double b = floor(fmin(share, p.max_micro_batch_samples)); b >= 1; b--) {
+        struct dl_err ignored = {.code = DL_OK};
+        struct dl_plan tried = one;
+        tried.micro_batch_samples = b;
+        if (fmod(share, b) != 0 || dl_plan_complete(inputs->system, inputs->workload, framework,
+                                                    &tried, &ignored) != DL_OK)
+            continue;
+        DL_TRY(
+            dl_predict(inputs->system, inputs->workload, framework, &tried, NULL, arena, &p, err));
+        if (!p.fits) continue;
+        plan->micro_batch_samples = b;
+        return DL_OK;
+    }
+    return dl_fail(err, DL_ERR_NO, "%s on %s: not even micro-batches of one sample fit in memory",
+                   inputs->workload->name, inputs->system->name);
+}
+
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
                                int64_t nodes, bool terms, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
@@ -254,9 +288,8 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     plan.nodes = nodes;
     plan.layer_times = dl_layer_inputs_for(inputs, framework);
     if (inputs->heterogeneous != NULL) {
-        if (inputs->max_batch)
-            return dl_fail(err, DL_ERR_USAGE,
-                           "--batch-per-device max: not with --heterogeneous; give a number");
+        if (inputs->max_batch || inputs->max_micro_batch)
+            return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
         return dl_heterogeneous_predict(inputs->heterogeneous, inputs->workload, framework, &plan,
                                         &options, arena, plan_out, out, err);
     }
@@ -275,6 +308,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         plan.layer_times = dl_layer_inputs_for(inputs, framework);
         plan.batch_per_device_samples = out->max_batch_samples;
     }
+    if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
     *plan_out = plan;
     return dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out,

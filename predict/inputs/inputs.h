@@ -32,7 +32,8 @@ struct dl_inputs {
     int input;               /* 0 synthetic, 1 real */
     int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */
     struct dl_run_length length;
-    bool max_batch; /* --batch-per-device max */
+    bool max_batch;       /* --batch-per-device max */
+    bool max_micro_batch; /* --micro-batch max */
     bool strict;
     struct {
         bool system, nodes, gpus, batch_per_device, optimizer, context, spatial, recompute,

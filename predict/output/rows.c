@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/stats.h"
+#include "model/base/text.h"
 #include "model/parallel/strategy.h"
 #include "model/predict/throughput.h"
 
@@ -284,6 +285,46 @@ const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_a
         total.device_hours, gpu ? "GPU" : "device");
 }
 
+const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *arena) {
+    enum { SHOWN = 16 };
+    const double capacity = p->stage_count > 0 ? p->stages[0].capacity_bytes : NAN;
+    struct dl_text text = {.arena = arena};
+    if (!dl_known(capacity)) return "";
+    dl_text_printf(&text, "Memory%s, %.4g GiB of a device [GiB (margin)]:",
+                   p->stage_count > 1 ? " of the stages" : "", capacity / GIB);
+    for (int i = 0; i < p->stage_count; i++) {
+        const double total = p->stages[i].total_bytes;
+        /* of long pipelines the first and the last */
+        if (p->stage_count > SHOWN && i == SHOWN - 1) dl_text_add(&text, " ...");
+        if (p->stage_count > SHOWN && i >= SHOWN - 1 && i < p->stage_count - 1) continue;
+        dl_text_printf(&text, " %.3g (%.0f %%%s)", total / GIB, 100 * (1 - total / capacity),
+                       total > capacity         ? ", does not fit"
+                       : total > 0.9 * capacity ? ", tight"
+                                                : "");
+    }
+    if (dl_known(p->max_micro_batch_samples))
+        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f samples.\n",
+                       p->max_micro_batch_samples);
+    else
+        dl_text_add(&text, ".\n");
+    return dl_text_string(&text);
+}
+
+static void stages_json(struct dl_json_writer *w, const struct dl_prediction *p) {
+    if (p->stage_count == 0) return;
+    dl_jw_number(w, "max_micro_batch_samples", p->max_micro_batch_samples);
+    dl_jw_array(w, "stages");
+    for (int i = 0; i < p->stage_count; i++) {
+        const struct dl_memory *m = &p->stages[i];
+        dl_jw_object(w, NULL);
+        dl_jw_number(w, "activations_bytes", m->activations_bytes);
+        dl_jw_number(w, "total_bytes", m->total_bytes);
+        dl_jw_number(w, "margin_frac", 1 - m->total_bytes / m->capacity_bytes);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
 void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row *row) {
     union dl_cell cells[COLUMNS];
     bool in_memory = false;
@@ -306,6 +347,7 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
     for (int i = 0; i < row->prediction->warning_count; i++)
         dl_jw_string(w, NULL, row->prediction->warnings[i]);
     dl_jw_end(w);
+    stages_json(w, row->prediction);
 }
 
 void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {

@@ -40,6 +40,10 @@ void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row 
  * --epochs; NULL: out of memory. */
 const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 
+/* Memory of each pipeline stage with its margin, and the largest micro-batch that fits; "" where
+ * the model does not tell; NULL: out of memory. */
+const char *dl_rows_stages_text(const struct dl_prediction *prediction, struct dl_arena *arena);
+
 /* The shown-th longest of the prediction's times, in s; -INFINITY when there are no more terms,
  * or memory is exhausted. */
 double dl_terms_least_shown_s(const struct dl_prediction *prediction, size_t shown,
