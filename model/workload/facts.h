@@ -8,7 +8,7 @@
 #include "model/hardware/kernel.h"
 
 struct dl_kernel_facts {
-    enum dl_precision precision; /* of the plan */
+    enum dl_precision precision;        /* of the plan */
     enum dl_attention_kernel attention; /* kernels of attention; DL_ATTENTION_OPEN: the layer's */
 };
 
