@@ -82,8 +82,8 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
-static const char *const layernorm_names[] = {"fused", "moments", "batchnorm", "compiled",
-                                              "composed", NULL};
+static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
+                                              "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
@@ -94,12 +94,11 @@ static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {"half",    "autocast",        "autocast-gelu",
-                                           "rewrite", "rewrite-softmax", "rewrite-compiled",
-                                           NULL};
+static const char *const policy_names[] = {
+    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
 static const char *const optimizer_names[] = {
-    "fused",   "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop",
-    "pytorch", "mxnet", "keras",      "caffe",       NULL};
+    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
+    "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
 static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
                                                [DL_SERVERS_LEAST_LOADED] = "least-loaded",
@@ -121,6 +120,8 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
+static const char *const attention_library_names[] = {
+    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -359,6 +360,10 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(AT(transformer, selective_frac), 0, 1, DL_UNIT_NONE, 0.5,
             "share of the linear layers (operations) or blocks that selective recomputation "
             "repeats"),
+    CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
+           "fused attention: kernels written for the device, or FlashAttention-2 on every device"),
+    FLAG(AT(transformer, eager_operations),
+         "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
            "casts to 8 or 4 bits that are kernels of their own"),
     FLAG(AT(transformer, scales_currently),
