@@ -8,7 +8,6 @@
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/topology.h"
 #include "model/parallel/strategy.h"
-#include "model/predict/interval.h"
 
 static const char SUFFIX[] = ".json";
 
@@ -447,6 +446,7 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     }
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     DL_TRY(check_strategy(framework, doc, err));
     if (framework->kernels.kernels_from != NULL) { /* one step only, as that file has them */
@@ -458,24 +458,6 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
         DL_TRY(code);
         dl_framework_share_kernels(framework, from);
     }
-    framework->intervals = data->intervals;
     *out = framework;
-    return DL_OK;
-}
-
-enum dl_code dl_data_intervals(const struct dl_data *data, struct dl_arena *arena,
-                               const struct dl_interval_model **out, struct dl_err *err) {
-    *out = NULL;
-    for (int d = 0; d < data->directory_count; d++) {
-        const char *path = dl_arena_printf(arena, "%s/intervals.json", data->directories[d]);
-        struct dl_interval_model *model = dl_arena_alloc(arena, 1, sizeof *model);
-        struct dl_json *doc = NULL;
-        if (path == NULL || model == NULL) return no_memory(err);
-        if (!dl_data_exists(path)) continue;
-        DL_TRY(dl_json_read(path, arena, &doc, err));
-        DL_TRY(dl_json_load(doc, &dl_interval_schema, arena, model, err));
-        *out = model;
-        return DL_OK;
-    }
     return DL_OK;
 }

@@ -25,6 +25,8 @@ struct dl_layer_times; /* layer_times.h */
 struct dl_data {
     const char *const *directories;
     int directory_count;
+    /* spread of errors for the intervals of predictions; NULL: not known */
+    const struct dl_interval_model *intervals;
     const char *local_profile; /* path of the profile "local"; NULL: none */
     /* --set; each loader marks those that it took */
     struct dl_override *overrides;
@@ -32,8 +34,6 @@ struct dl_data {
     /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
     bool training;
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
-    /* spread of errors for the intervals of predictions; NULL: not known */
-    const struct dl_interval_model *intervals;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;
