@@ -161,7 +161,8 @@ enum dl_code dl_arguments_shell(const char *path, const char *text, size_t lengt
         if (name == NULL) return no_memory(err);
         DL_TRY(next_word(&s, &value));
         const char *given = equals != NULL ? equals + 1 : is_option(value) ? NULL : value;
-        if (given != NULL) given = without_bracket(arena, substituted(&variables, given));
+        if (given != NULL) given = without_bracket(arena, given);
+        if (given != NULL) given = substituted(&variables, given);
         /* a flag before ")" or before the program that follows it */
         if (given != NULL && given[0] == '\0') given = NULL;
         DL_TRY(add(out, name, given, line, err));
