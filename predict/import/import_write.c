@@ -57,7 +57,7 @@ static void write_numbers(struct dl_json_writer *w, const struct dl_import_stack
         {DL_KEY_OUT, "out", l->hidden, 0},
         {DL_KEY_GROUPS, "groups", l->groups, 1},
         {DL_KEY_HEADS, "heads", l->heads, 0},
-        {DL_KEY_KV_HEADS, "kv_heads", l->kv_heads, l->heads},
+        {DL_KEY_KV_HEADS, "kv_heads", l->kv_heads, l->kv_heads > 0 ? l->heads : 0},
         {DL_KEY_ROWS, "rows", l->rows, 0},
         {DL_KEY_SCALE, "scale", l->scale, 0},
         {DL_KEY_DROPOUT, "dropout", l->dropout, -1},

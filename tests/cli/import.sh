@@ -120,6 +120,19 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
     run predict --workload "$work/gpt2.json" --system dgx-a100-80 --framework megatron --tp 8 --precision mixed --set layers=24 \
         --set hidden=1024 --set heads=16
     check 'onnx: --set changes the stack' 0
+    # A Llama: 2 x 500 x 64 + 3 (64 (64 + 2 x 32 + 64) + 3 x 64 x 160 + 2 x 64) + 64 parameters.
+    run import onnx "$onnx/llama.onnx" -o "$work/small_llama.json"
+    check 'onnx llama: parameters' 0 'llama: [0-9]+ nodes became [0-9]+ layers: 193472 parameters'
+    check 'onnx llama: its stack' 0 "a stack of 3 equal layers 'model.layers'"
+    cp "$work/small_llama.json" "$SCRATCH/out"
+    has 'onnx llama: RMS norm' '"name":"input_layernorm","kind":"rmsnorm"'
+    has 'onnx llama: rotary embedding of queries' '"kind":"rope",.*"heads":"heads"'
+    has 'onnx llama: rotary embedding of keys' '"kind":"rope",.*"heads":2'
+    has 'onnx llama: shared heads' '"kind":"attention",.*"heads":"heads","kv_heads":2,"causal":1'
+    has 'onnx llama: gate' '"kind":"mul","from":\["swish","mlp.up_proj"\]'
+    run predict --workload "$work/small_llama.json" --system dgx-a100-80 --framework megatron --tp 2 --pp 3 --global-batch 48 \
+        --nodes 3 --micro-batch 1 --precision mixed
+    check 'onnx llama: tensor and pipeline parallelism' 0
     run import onnx "$onnx/translator.onnx"
     hasnt 'onnx: two kinds of layers are no stack' '"blocks"'
     run import onnx "$onnx/lstm.onnx"
