@@ -1,5 +1,5 @@
-/* cmd_import.c - turns an ONNX model, nccl-tests or OSU output, or a framework's trace into data
- * files, and a training run's arguments into a command line of predict. */
+/* cmd_import.c - turns an ONNX model, a Hugging Face config, nccl-tests or OSU output, or a
+ * framework's trace into data files, and a training run's arguments into a command line of predict. */
 #include <string.h>
 
 #include "predict/import/import.h"
@@ -8,14 +8,15 @@
 static const char *const row_names[] = {"both", "out", "in", NULL};
 
 const struct dl_option dl_import_options[] = {
-    {"name", 0, "NAME", "onnx, trace",
+    {"name", 0, "NAME", "onnx, config, trace",
      "name of the result; default: derived from the file name or from the measurement",
      DL_TEXT(ASKED(name))},
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
      DL_REPEATED},
-    {"skip-unknown", 0, NULL, "onnx",
-     "skip operators that map to no layer, with a warning, instead of failing",
+    {"skip-unknown", 0, NULL, "onnx, config",
+     "skip operators that map to no layer, or members that are not known, with a warning, instead "
+     "of failing",
      DL_FLAG(ASKED(skip_unknown))},
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
@@ -69,6 +70,7 @@ const struct dl_option dl_import_options[] = {
 static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel import onnx tests/fixtures/onnx/resnet50.onnx --name my-resnet50",
+    "dlmodel import config tests/fixtures/config/llama.json --name my-llama",
     "dlmodel import nccl-tests tests/fixtures/bench/nccl_2.18_a100.txt --system dgx-a100-40",
     "dlmodel import osu tests/fixtures/bench/osu_5.9_allreduce.txt --system stampede2-skx --nodes "
     "4 --ranks 8",
@@ -84,6 +86,7 @@ static const struct kind {
     dl_import_fn *import;
 } kinds[] = {
     {"onnx", dl_import_onnx},
+    {"config", dl_import_config},
     {"nccl-tests", dl_import_nccl_tests},
     {"osu", dl_import_osu},
     {"trace", dl_import_trace},
@@ -147,13 +150,17 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
-    .usage = "onnx|nccl-tests|osu|trace|megatron|nemo|torchtitan FILE... [options]",
+    .usage = "onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan FILE... [options]",
     .purpose =
         "onnx: converts a model to a workload file. Shapes follow from the model's inputs; its "
         "initializers are the parameters, tied ones counted once; running statistics of batch "
         "norms are buffers. Export the model for training (PyTorch: "
         "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. The values of "
-        "weights are not needed. nccl-tests, osu: converts the printed output to a table as in "
+        "weights are not needed. config: converts a config.json of Hugging Face's transformers "
+        "(llama, mistral, mixtral, qwen2, qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, "
+        "gpt2, gpt_neox, bert and relatives) to a workload that extends gpt or bert_base; a member "
+        "that might change the work and is not known is an error. nccl-tests, osu: converts the "
+        "printed output to a table as in "
         "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE, adds the "
         "times to a copy of the system's file, where predictions prefer them to the model. trace: "
         "converts a Chrome trace of PyTorch's profiler to layer times (dlmodel schema layers) for "
@@ -172,7 +179,7 @@ const struct dl_command dl_cmd_import = {
         "model and plan, or with --json its parts; nothing of the file is executed, and arguments "
         "that have no part in a prediction are named. predict --export writes such files.",
     .examples = examples,
-    .words = "onnx nccl-tests osu trace megatron nemo torchtitan",
+    .words = "onnx config nccl-tests osu trace megatron nemo torchtitan",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "
