@@ -294,8 +294,10 @@ static enum dl_code load_field(const struct load *l, const struct dl_json_node *
 static void set_absent(const struct dl_schema *schema, char *out) {
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
         double number = f->has_fallback ? f->fallback : (double)NAN;
-        int64_t integer = f->has_fallback ? (int64_t)f->fallback : DL_ABSENT;
-        int choice = f->has_fallback ? (int)f->fallback : -1;
+        /* a number's fallback need not fit into an integer */
+        const bool whole = f->has_fallback && fabs(f->fallback) < 2147483647.0;
+        int64_t integer = whole ? (int64_t)f->fallback : DL_ABSENT;
+        int choice = whole ? (int)f->fallback : -1;
         bool boolean = f->has_fallback && f->fallback != 0;
 
         if (f->type == DL_FIELD_NUMBER)

@@ -68,6 +68,8 @@ static const char *take_measurement(const struct dl_coll_row *row, struct dl_col
     return NULL;
 }
 
+static const double MOST_RANKS = 1e8;
+
 /* NULL, or why the model cannot predict the row. */
 static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
     const int library = library_of(row->library),
@@ -76,6 +78,8 @@ static const char *take_request(const struct dl_coll_row *row, struct dl_coll_ma
     if (op < 0) return "collective not known";
     if (!(row->nodes >= 1.0) || !(row->ranks >= row->nodes) || fmod(row->ranks, row->nodes) != 0.0)
         return "nodes and ranks are not given";
+    if (row->ranks > MOST_RANKS || row->devices_per_process > MOST_RANKS)
+        return "more ranks than any machine has";
     match->request = (struct dl_collective_request){
         .op = (enum dl_collective_op)op,
         .library = (enum dl_library)library,
