@@ -62,3 +62,26 @@ mkdir "$SCRATCH/small"
 status=$?
 check 'a limit on file sizes' 5 'File too large'
 if [ -z "$(ls -A "$SCRATCH/small")" ]; then echo 'ok no temporary file stays'; else bad 'no temporary file stays' "$(ls -A "$SCRATCH/small")"; fi
+
+# Rows of a benchmark's table whose size is no size are not another program's lines.
+cat > "$SCRATCH/nccl.txt" << 'END'
+# nThread 1 nGpus 2 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+# all_reduce_perf
+#  Rank  0 Group  0 Pid 1 on node1 device  0 [0x07] NVIDIA A100
+#  Rank  1 Group  0 Pid 1 on node1 device  1 [0x08] NVIDIA A100
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+        1024           256     float     sum      -1     10.0    0.10    0.10      0     10.0    0.10    0.10      0
+END
+run import nccl-tests "$SCRATCH/nccl.txt"
+check 'a good table of nccl-tests' 0
+for size in -2048 2048.5 2k 1e300 0x800; do
+    sed "s/^        1024 /        $size /" "$SCRATCH/nccl.txt" > "$SCRATCH/nccl-bad.txt"
+    run import nccl-tests "$SCRATCH/nccl-bad.txt"
+    check "nccl-tests: a size of $size" 3 'nccl-bad\.txt:6:1: error: size: expected a size in bytes'
+done
+printf '# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4 1.5\nX8 1.6\n' > "$SCRATCH/osu.txt"
+run import osu --ranks 2 --nodes 1 "$SCRATCH/osu.txt"
+check 'OSU: a size that is none' 3 'osu\.txt:4:1: error: Size: expected a size in bytes'
+printf '{"traceEvents": [{"ph": "X", "name": "ProfilerStep#1", "cat": "user_annotation", "ts": 1, "dur": 1e308}]}' > "$SCRATCH/trace.json"
+run import trace --workload resnet50 "$SCRATCH/trace.json"
+check 'a trace with an endless step' 3 "event [0-9]+ .'ProfilerStep#1'.: expected numbers ts and dur"
