@@ -10,6 +10,7 @@
 #define DL_MODEL_FRAMEWORK_FRAMEWORK_H
 
 #include "model/base/json.h"
+#include "model/framework/transformer_policy.h"
 
 /* Constants of one release where they differ from the file's. release.h says which runs it covers.
  */
@@ -175,6 +176,7 @@ struct dl_framework {
     struct dl_framework_input input;
     struct dl_framework_memory memory;
     struct dl_activation_policy activations;
+    struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
     int recompute;      /* default enum dl_recompute */

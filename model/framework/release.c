@@ -26,6 +26,7 @@ static const struct {
 } where_columns[] = {
     {"workload", offsetof(struct dl_release_facts, workload)},
     {"layout", offsetof(struct dl_release_facts, layout)},
+    {"compiler", offsetof(struct dl_release_facts, compiler)},
 };
 enum { WHERE_COLUMNS = sizeof where_columns / sizeof where_columns[0] };
 

@@ -112,8 +112,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
 }
 
 static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
-    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework, &r->plan,
-                                      &r->prediction};
+    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,
+                                      &r->plan,       &r->prediction,   &inputs->length};
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
@@ -311,10 +311,11 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
                                const struct dl_inputs *inputs, const struct results *results,
                                enum dl_format format, struct dl_err *err) {
     struct dl_table table;
-    if (results->every_strategy)
-        DL_TRY(dl_rows_init_strategies(&table, context->arena, err));
-    else
-        dl_rows_init(&table, context->arena);
+    const struct dl_prediction_row first = row_of(inputs, &results->rows[0]);
+    const bool tokens = dl_known(dl_rows_throughput(&first).tokens_per_sample);
+    DL_TRY(dl_rows_init(
+        &table, context->arena,
+        (results->every_strategy ? DL_ROWS_STRATEGY : 0u) | (tokens ? DL_ROWS_TOKENS : 0u), err));
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
         DL_TRY(dl_rows_add(&table, &row, err));
@@ -338,18 +339,20 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
     }
     const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
-    const char *checkpoint;
+    const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena),
+                            *stages = dl_rows_stages_text(shown.prediction, context->arena);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(
         options,
-        text == NULL
+        text == NULL || length == NULL || stages == NULL
             ? NULL
             : dl_arena_printf(
-                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s", inputs->workload->name,
-                  dl_precision_names[plan->precision], strategy_text(context, results),
-                  batch_text(context, inputs, results), inputs->system->name,
+                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s",
+                  inputs->workload->name, dl_precision_names[plan->precision],
+                  strategy_text(context, results), batch_text(context, inputs, results),
+                  inputs->system->name,
                   inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name,
-                  measured, text, sentence(context, options, results), checkpoint),
+                  measured, text, sentence(context, options, results), stages, length, checkpoint),
         err);
 }
 

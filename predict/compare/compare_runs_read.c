@@ -44,10 +44,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_BATCH_PER_DEVICE] = NUMBER("batch_per_device", false, "samples"),
     [DL_RUN_GLOBAL_BATCH] =
         NUMBER("global_batch", false, "samples; used where batch_per_device is empty"),
-    [DL_RUN_DP] = COUNT("dp", false, "data-parallel replicas; empty: from the devices"),
-    [DL_RUN_TP] = COUNT("tp", false, "tensor-parallel devices of a replica"),
-    [DL_RUN_PP] = COUNT("pp", false, "pipeline stages"),
-    [DL_RUN_MICRO_BATCH] = NUMBER("micro_batch", false, "samples of a micro-batch"),
+    [DL_RUN_DATA] = TEXT("data", false, "where samples come from: synthetic or real"),
     [DL_RUN_METRIC] = TEXT("metric", true, "throughput (of the whole job) or iteration"),
     [DL_RUN_VALUE] = NUMBER("value", true, "measured value, in `unit`"),
     [DL_RUN_UNIT] = TEXT("unit", false, "samples/s of throughput; s, ms or us of iteration"),
@@ -149,6 +146,8 @@ static enum dl_code load_release(struct dl_run_rows *r, int row,
         .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
+        .compiler =
+            run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };
     bool covered;
     *release_out = dl_framework_release_of(plain, &facts, &covered);
@@ -266,12 +265,8 @@ static enum dl_code read_counts(const struct dl_run_rows *r, int row, struct dl_
     double global;
     DL_TRY(count(r, row, DL_RUN_NODES, &plan->nodes, err));
     DL_TRY(count(r, row, DL_RUN_DEVICES_PER_NODE, &plan->devices_per_node, err));
-    DL_TRY(count(r, row, DL_RUN_DP, &plan->dp, err));
-    DL_TRY(count(r, row, DL_RUN_TP, &plan->tp, err));
-    DL_TRY(count(r, row, DL_RUN_PP, &plan->pp, err));
     DL_TRY(positive(r, row, DL_RUN_BATCH_PER_DEVICE, &plan->batch_per_device_samples, err));
     DL_TRY(positive(r, row, DL_RUN_GLOBAL_BATCH, &global, err));
-    DL_TRY(positive(r, row, DL_RUN_MICRO_BATCH, &plan->micro_batch_samples, err));
     DL_TRY(positive(r, row, DL_RUN_VALUE, &run->measured, err));
     plan->global_batch_samples = plan->batch_per_device_samples > 0 ? 0 : global;
     run->global_batch_samples = global > 0 ? global
@@ -333,8 +328,6 @@ static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl
         if (strcmp(backend, dl_library_names[backends[i]]) == 0) plan->library = backend;
     }
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
-    /* the ranks of a row decide: tensor parallelism with replicas is data+tensor */
-    if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) strategy = "data+tensor";
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     if (plan->strategy == NULL)
         return dl_arena_printf(r->arena,
@@ -369,13 +362,37 @@ static const char *read_choices(const struct dl_run_rows *r, int row, struct dl_
     return NULL;
 }
 
+/* The ranks of a row decide: tensor parallelism with replicas is data+tensor, experts over ranks
+ * make 3d expert. A strategy that shards needs no `zero`. */
+static const struct dl_strategy *strategy_of_ranks(struct dl_plan *plan) {
+    const char *name = plan->strategy->name;
+    if (plan->shard == plan->strategy->shard) plan->shard = 0;
+    if (strcmp(name, "tensor") == 0 && plan->dp > 1) return dl_strategy_find("data+tensor");
+    if (strcmp(name, "3d") == 0 && plan->ep > 1) return dl_strategy_find("expert");
+    return plan->strategy;
+}
+
+/* `data` decides; in older tables `input` says "real". DL_ERR_INPUT for another word. */
+static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_plan *plan,
+                              struct dl_err *err) {
+    const char *data = dl_run_cell(r, row, DL_RUN_DATA);
+    const bool real = strcmp(data, "real") == 0;
+    if (data[0] == 0)
+        plan->synthetic_input = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
+    else if (!real && strcmp(data, "synthetic") != 0)
+        return dl_csv_fault(r->csv, row, r->columns[DL_RUN_DATA], err,
+                            "expected synthetic or real, got \"%.60s\"", data);
+    else
+        plan->synthetic_input = !real;
+    return DL_OK;
+}
+
 /* Of several reasons, one is reported: strategy before choices, metric and counts. */
 static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
                              struct dl_err *err) {
     struct dl_plan *plan = &run->plan;
     int optimizer = DL_OPTIMIZERS;
-    plan->synthetic_input = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
-    plan->recompute_open = true;
+    DL_TRY(read_data(r, row, plan, err));
     DL_TRY(read_counts(r, row, run, err));
     const char *metric = read_metric(r, row, run),
                *choices = read_choices(r, row, plan, &optimizer),
@@ -384,7 +401,9 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                : choices != NULL ? choices
                : metric != NULL  ? metric
                                  : run->why;
+    DL_TRY(dl_run_plan_read(r, row, plan, err));
     if (run->why != NULL) return DL_OK;
+    plan->strategy = strategy_of_ranks(plan);
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
@@ -414,13 +433,19 @@ static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct
 }
 
 static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
-    for (int c = 0; c < DL_RUN_COLUMNS; c++) {
+    const char *first = NULL, *missing = "";
+    for (int c = 0; c < DL_RUN_COLUMNS && missing != NULL; c++) {
         r->columns[c] = dl_csv_column(r->csv, columns[c].key);
-        if (r->columns[c] < 0 && columns[c].required)
-            return dl_fail_at(err, r->csv->name, 1, 1, columns[c].key,
-                              "a table of runs needs this column");
+        if (r->columns[c] >= 0 || !columns[c].required) continue;
+        missing =
+            dl_arena_printf(r->arena, "%s%s%s", missing, first != NULL ? ", " : "", columns[c].key);
+        if (first == NULL) first = columns[c].key;
     }
-    return DL_OK;
+    if (first == NULL) return dl_run_plan_find(r, err);
+    return dl_fail_at(err, r->csv->name, 1, 1, first,
+                      "a table of runs also needs the columns %s; dlmodel schema runs --template "
+                      "prints a header",
+                      missing != NULL ? missing : first);
 }
 
 enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,

@@ -19,7 +19,8 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
 
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err) {
-    if (dl_csv_column(csv, "workload") >= 0 && dl_csv_column(csv, "metric") >= 0) {
+    if (dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
+        dl_csv_column(csv, "framework") >= 0) {
         return dl_compare_runs(data, csv, anchor, out, err);
     }
     if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
