@@ -17,11 +17,11 @@ struct running {
 struct simulation {
     const struct dl_campaign *campaign;
     struct dl_campaign_state state;
-    struct dl_heap queue;  /* pieces by the order of the campaign: id is a place in pieces */
+    struct dl_heap queue; /* pieces by the order of the campaign: id is a place in pieces */
     /* by time; id: slot: its task ends; slots + slot: its task fails; -1 - slot: it is repaired;
      * 2 slots: the scheduler can start the next task */
     struct dl_heap events;
-    struct dl_heap idle;   /* slots, the lowest first */
+    struct dl_heap idle; /* slots, the lowest first */
     struct dl_campaign_piece *pieces;
     int piece_count, piece_capacity;
     struct running *running; /* by slot */
@@ -31,9 +31,9 @@ struct simulation {
 
     /* Copies share the rate equally and are of one size, so they end in the order in which they
      * began. `copied` is what a copy that runs all the time has moved. */
-    char *copy;          /* by place: enum copy */
-    double *copy_until;  /* by place: value of `copied` at its end */
-    int64_t *copying;    /* places that copy now, in a ring */
+    char *copy;         /* by place: enum copy */
+    double *copy_until; /* by place: value of `copied` at its end */
+    int64_t *copying;   /* places that copy now, in a ring */
     int64_t copy_first, copy_count, places, slots_per_place;
     double copied, copied_at_s, copy_bytes;
 
@@ -84,8 +84,8 @@ static enum dl_code check(const struct dl_campaign *c, struct dl_err *err) {
 /* ---- copies ---- */
 
 static double copy_rate(const struct simulation *s) {
-    const double share = s->campaign->shared_bytes_per_s /
-                         ((double)s->copy_count * (double)s->result.slot_nodes);
+    const double share =
+        s->campaign->shared_bytes_per_s / ((double)s->copy_count * (double)s->result.slot_nodes);
     return fmin(s->campaign->node_bytes_per_s, share);
 }
 
@@ -171,21 +171,19 @@ static void record(struct simulation *s, int slot, double end_s, bool failed) {
         s->tasks = grown;
         s->task_capacity = capacity;
     }
-    s->tasks[s->result.task_count - 1] =
-        (struct dl_campaign_task){.trial = r->piece.trial,
-                                  .rung = r->piece.rung,
-                                  .slot = slot,
-                                  .start_s = r->start_s,
-                                  .train_s = r->train_s,
-                                  .end_s = end_s,
-                                  .failed = failed};
+    s->tasks[s->result.task_count - 1] = (struct dl_campaign_task){.trial = r->piece.trial,
+                                                                   .rung = r->piece.rung,
+                                                                   .slot = slot,
+                                                                   .start_s = r->start_s,
+                                                                   .train_s = r->train_s,
+                                                                   .end_s = end_s,
+                                                                   .failed = failed};
 }
 
 static void put_piece(struct simulation *s, const struct dl_campaign_piece *piece) {
     if (s->piece_count == s->piece_capacity) {
         const int capacity = s->piece_capacity == 0 ? 1024 : 2 * s->piece_capacity;
-        struct dl_campaign_piece *grown =
-            dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
+        struct dl_campaign_piece *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
         if (grown == NULL) {
             s->failed = true;
             return;
@@ -195,8 +193,7 @@ static void put_piece(struct simulation *s, const struct dl_campaign_piece *piec
         s->piece_capacity = capacity;
     }
     s->pieces[s->piece_count] = *piece;
-    dl_heap_add(&s->queue,
-                s->campaign->order == DL_CAMPAIGN_LONGEST_FIRST ? -piece->train_s : 0,
+    dl_heap_add(&s->queue, s->campaign->order == DL_CAMPAIGN_LONGEST_FIRST ? -piece->train_s : 0,
                 s->piece_count++);
 }
 
@@ -284,8 +281,7 @@ static void find_bounds(struct simulation *s) {
     const struct dl_campaign *c = s->campaign;
     struct dl_campaign_result *r = &s->result;
     const double slots = (double)r->slots;
-    const bool independent =
-        c->policy == DL_CAMPAIGN_ALL || c->policy == DL_CAMPAIGN_MEDIAN_STOP;
+    const bool independent = c->policy == DL_CAMPAIGN_ALL || c->policy == DL_CAMPAIGN_MEDIAN_STOP;
     const double work_s = r->train_s - r->lost_s + r->startup_s, mean_s = work_s / slots;
     double longest_s = 0;
     for (int i = 0; i < s->piece_count && independent; i++)
@@ -298,8 +294,7 @@ static void find_bounds(struct simulation *s) {
     r->longest_first_bound_s = independent && c->order == DL_CAMPAIGN_LONGEST_FIRST
                                    ? r->makespan_s / (4.0 / 3 - 1 / (3 * slots))
                                    : (double)NAN;
-    if (r->makespan_s > 0)
-        r->utilization_frac = (r->train_s - r->lost_s) / (slots * r->makespan_s);
+    if (r->makespan_s > 0) r->utilization_frac = (r->train_s - r->lost_s) / (slots * r->makespan_s);
 }
 
 static enum dl_code make_room(struct simulation *s, struct dl_err *err) {
@@ -323,11 +318,9 @@ static enum dl_code set_up(struct simulation *s, struct dl_err *err) {
     const struct dl_campaign *c = s->campaign;
     struct dl_campaign_result *r = &s->result;
     r->slot_devices = c->devices_per_trial;
-    r->slot_nodes = c->devices_per_trial > c->devices_per_node
-                        ? c->devices_per_trial / c->devices_per_node
-                        : 1;
-    s->slots_per_place =
-        r->slot_nodes > 1 ? 1 : c->devices_per_node / c->devices_per_trial;
+    r->slot_nodes =
+        c->devices_per_trial > c->devices_per_node ? c->devices_per_trial / c->devices_per_node : 1;
+    s->slots_per_place = r->slot_nodes > 1 ? 1 : c->devices_per_node / c->devices_per_trial;
     s->places = c->nodes / r->slot_nodes;
     r->slots = s->places * s->slots_per_place;
     s->copy_bytes = c->stage_bytes;

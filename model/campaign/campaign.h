@@ -61,7 +61,7 @@ struct dl_campaign {
 
     double device_failures_per_s; /* of one device; 0: none */
     double repair_s;              /* until a slot is back */
-    double checkpoint_s; /* training between checkpoints; 0: a failed task begins again */
+    double checkpoint_s;          /* training between checkpoints; 0: a failed task begins again */
 
     uint64_t seed; /* of scores (which trials survive) and failures */
 };

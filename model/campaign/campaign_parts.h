@@ -35,13 +35,13 @@ struct dl_campaign_state {
     /* by trial: first rung, bracket */
     int *first_rung, *bracket;
     int bracket_count;
-    int *bracket_first; /* first trial of each bracket, which holds neighbours; and the end */
-    int *open;      /* by bracket and rung: trials not yet done */
-    int *members;   /* by bracket and rung: trials that take part */
-    int *done;      /* ASHA by rung: trials that are done */
-    int *promoted;  /* ASHA by rung and rank: Fenwick tree of promoted trials */
+    int *bracket_first;      /* first trial of each bracket, which holds neighbours; and the end */
+    int *open;               /* by bracket and rung: trials not yet done */
+    int *members;            /* by bracket and rung: trials that take part */
+    int *done;               /* ASHA by rung: trials that are done */
+    int *promoted;           /* ASHA by rung and rank: Fenwick tree of promoted trials */
     struct dl_heap *waiting; /* ASHA by rung: done, not promoted, by rank */
-    int next_trial; /* ASHA: not yet begun */
+    int next_trial;          /* ASHA: not yet begun */
     /* what becomes ready is appended here */
     struct dl_campaign_piece *ready;
     int ready_count, ready_capacity;

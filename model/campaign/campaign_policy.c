@@ -25,8 +25,7 @@ static bool before(const struct dl_heap_entry *a, const struct dl_heap_entry *b)
 void dl_heap_add(struct dl_heap *heap, double key, int id) {
     if (heap->count == heap->capacity) {
         const int capacity = heap->capacity == 0 ? 64 : 2 * heap->capacity;
-        struct dl_heap_entry *grown =
-            dl_arena_alloc(heap->arena, (size_t)capacity, sizeof *grown);
+        struct dl_heap_entry *grown = dl_arena_alloc(heap->arena, (size_t)capacity, sizeof *grown);
         if (grown == NULL) {
             heap->failed = true;
             return;
@@ -60,12 +59,10 @@ double dl_campaign_rung_frac(const struct dl_campaign *campaign, int rung) {
     return pow(campaign->reduction, (double)(rung - (campaign->rungs - 1)));
 }
 
-static void add_piece(struct dl_campaign_state *s, int trial, int rung, double frac,
-                      bool resumed) {
+static void add_piece(struct dl_campaign_state *s, int trial, int rung, double frac, bool resumed) {
     if (s->ready_count == s->ready_capacity) {
         const int capacity = s->ready_capacity == 0 ? 1024 : 2 * s->ready_capacity;
-        struct dl_campaign_piece *grown =
-            dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
+        struct dl_campaign_piece *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
         if (grown == NULL) {
             s->failed = true;
             return;
@@ -74,9 +71,11 @@ static void add_piece(struct dl_campaign_state *s, int trial, int rung, double f
         s->ready = grown;
         s->ready_capacity = capacity;
     }
-    s->ready[s->ready_count++] = (struct dl_campaign_piece){
-        .trial = trial, .rung = rung, .train_s = s->campaign->trial_s[trial] * frac,
-        .resumed = resumed};
+    s->ready[s->ready_count++] =
+        (struct dl_campaign_piece){.trial = trial,
+                                   .rung = rung,
+                                   .train_s = s->campaign->trial_s[trial] * frac,
+                                   .resumed = resumed};
 }
 
 /* The training between the rung before and this one. */
@@ -220,8 +219,7 @@ static void complete(struct dl_campaign_state *s, int bracket, int rung) {
         dl_heap_add(&best, (double)s->rank[i], i);
     const int next = go_on(c, members);
     s->members[at(s, bracket, rung + 1)] = s->open[at(s, bracket, rung + 1)] = next;
-    for (int i = 0; i < next && best.count > 0; i++)
-        add_rung(s, dl_heap_take(&best).id, rung + 1);
+    for (int i = 0; i < next && best.count > 0; i++) add_rung(s, dl_heap_take(&best).id, rung + 1);
     s->failed = s->failed || best.failed;
 }
 

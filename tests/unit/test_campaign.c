@@ -232,9 +232,11 @@ static void bounds_hold(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_by_hand),        cmocka_unit_test(rungs_by_hand),
-        cmocka_unit_test(asynchronous_by_hand), cmocka_unit_test(copies_and_dispatch_by_hand),
-        cmocka_unit_test(failures),             cmocka_unit_test(bounds_hold)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_by_hand),
+                                       cmocka_unit_test(rungs_by_hand),
+                                       cmocka_unit_test(asynchronous_by_hand),
+                                       cmocka_unit_test(copies_and_dispatch_by_hand),
+                                       cmocka_unit_test(failures),
+                                       cmocka_unit_test(bounds_hold)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
