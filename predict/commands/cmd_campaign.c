@@ -120,15 +120,16 @@ static enum dl_code read_campaign(struct dl_campaign_job *job, struct dl_err *er
         c->device_failures_per_s = 1 / (system->node_mtbf_s * (double)system->devices_per_node);
     if (a->stage_bytes <= 0) return DL_OK;
     const struct dl_storage *storage = &system->storage;
-    if (!system->has_storage || !dl_known(storage->read_bytes_per_s))
+    const bool node = system->has_storage && dl_known(storage->read_bytes_per_s),
+               total = system->has_storage && dl_known(storage->total_read_bytes_per_s);
+    if (!node && !total)
         return dl_fail(err, DL_ERR_USAGE,
                        "--stage: %s has no storage rate; give it by --set "
-                       "storage.read_bytes_per_s=10GB/s",
+                       "storage.read_bytes_per_s=2GB/s",
                        system->name);
-    c->node_bytes_per_s = storage->read_bytes_per_s;
-    c->shared_bytes_per_s = dl_known(storage->total_read_bytes_per_s)
-                                ? storage->total_read_bytes_per_s
-                                : c->node_bytes_per_s * (double)c->nodes;
+    c->node_bytes_per_s = node ? storage->read_bytes_per_s : storage->total_read_bytes_per_s;
+    c->shared_bytes_per_s =
+        total ? storage->total_read_bytes_per_s : c->node_bytes_per_s * (double)c->nodes;
     return DL_OK;
 }
 
@@ -149,8 +150,8 @@ static enum dl_code read_trials(struct dl_campaign_job *job, struct dl_err *err)
     if (job->batch == NULL || job->trial_s == NULL || job->low_s == NULL || job->high_s == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     job->campaign.trial_count = (int)count;
-    dl_space_batches(&job->space, job->asked.search != DL_SEARCH_GRID, (uint64_t)job->asked.seed, (int)count,
-                     job->batch);
+    dl_space_batches(&job->space, job->asked.search != DL_SEARCH_GRID, (uint64_t)job->asked.seed,
+                     (int)count, job->batch);
     return DL_OK;
 }
 
@@ -158,8 +159,8 @@ static enum dl_code read_trials(struct dl_campaign_job *job, struct dl_err *err)
 
 /* Trains on `devices` with the batch of one point; times of the whole trial. DL_ERR_USAGE: this
  * width cannot be. */
-static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t devices, int batch, double *trial_s,
-                               double *low_s, double *high_s, struct dl_err *err) {
+static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t devices, int batch,
+                               double *trial_s, double *low_s, double *high_s, struct dl_err *err) {
     struct dl_inputs inputs = job->inputs;
     struct dl_plan plan;
     struct dl_prediction p;
@@ -186,7 +187,8 @@ static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t device
     return DL_OK;
 }
 
-static enum dl_code fill_trials(struct dl_campaign_job *job, struct dl_campaign_width *w, struct dl_err *err) {
+static enum dl_code fill_trials(struct dl_campaign_job *job, struct dl_campaign_width *w,
+                                struct dl_err *err) {
     double times[DL_SPACE_VALUES][3];
     const int axis = job->space.batch_axis, values = axis < 0 ? 1 : job->space.axes[axis].count;
     for (int i = 0; i < values; i++)
@@ -245,8 +247,7 @@ static struct dl_campaign_width *choose(struct dl_campaign_job *job) {
     struct dl_campaign_width *best = NULL;
     for (int i = 0; i < job->width_count; i++) {
         struct dl_campaign_width *w = &job->widths[i];
-        if (w->why == NULL &&
-            (best == NULL || w->result.makespan_s < best->result.makespan_s))
+        if (w->why == NULL && (best == NULL || w->result.makespan_s < best->result.makespan_s))
             best = w;
     }
     if (best != NULL) best->best = true;
@@ -257,14 +258,14 @@ static struct dl_campaign_width *choose(struct dl_campaign_job *job) {
     return best;
 }
 
-static enum dl_code find_limits(struct dl_campaign_job *job, struct dl_campaign_width *best, struct dl_arena *scratch,
-                                struct dl_err *err) {
+static enum dl_code find_limits(struct dl_campaign_job *job, struct dl_campaign_width *best,
+                                struct dl_arena *scratch, struct dl_err *err) {
     struct dl_campaign_width refilled = {.devices = best->devices};
     DL_TRY(fill_trials(job, &refilled, err));
     job->campaign.trial_s = job->trial_s;
     job->campaign.devices_per_trial = best->devices;
-    return dl_campaign_find_limits(&job->campaign, best->result.makespan_s, scratch,
-                                   &best->limits, err);
+    return dl_campaign_find_limits(&job->campaign, best->result.makespan_s, scratch, &best->limits,
+                                   err);
 }
 
 /* Simulates the best width once more, for its schedule. */
@@ -277,17 +278,17 @@ static enum dl_code keep_tasks(struct dl_campaign_job *job, const struct dl_camp
     return dl_campaign_simulate(&job->campaign, true, job->context->arena, out, err);
 }
 
-static enum dl_code load(struct dl_campaign_job *job, const struct dl_options *options, struct dl_err *err) {
+static enum dl_code load(struct dl_campaign_job *job, const struct dl_options *options,
+                         struct dl_err *err) {
     struct dl_inputs *in = &job->inputs;
     DL_TRY(dl_options_bind(options, own_options, &job->asked, err));
     DL_TRY(dl_inputs_load(job->context, options, in, err));
     DL_TRY(dl_inputs_one_framework(in, "campaign", err));
-    if (in->framework_all)
-        return dl_fail(err, DL_ERR_USAGE, "campaign needs one --framework");
+    if (in->framework_all) return dl_fail(err, DL_ERR_USAGE, "campaign needs one --framework");
     if (in->node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: campaign takes one number of nodes");
-    const int lengths = (in->length.epochs > 0) + (in->length.tokens > 0) +
-                        (job->asked.until_step > 0);
+    const int lengths =
+        (in->length.epochs > 0) + (in->length.tokens > 0) + (job->asked.until_step > 0);
     if (lengths != 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "give one of --epochs, --tokens and --until-step: how long a trial is");
@@ -308,12 +309,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (job == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     job->context = context;
     job->asked = (struct dl_campaign_asked){.reduction = 3,
-                                .rungs = 4,
-                                .dispatch_s = 0.1,
-                                .startup_s = 20,
-                                .resume_s = 5,
-                                .repair_s = 600,
-                                .seed = 1};
+                                            .rungs = 4,
+                                            .dispatch_s = 0.1,
+                                            .startup_s = 20,
+                                            .resume_s = 5,
+                                            .repair_s = 600,
+                                            .seed = 1};
     DL_TRY(load(job, options, err));
     DL_TRY(try_widths(job, err));
     struct dl_campaign_width *best = choose(job);

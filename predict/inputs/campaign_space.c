@@ -19,9 +19,8 @@ static enum dl_code read_axis(const char *text, struct dl_arena *arena, struct d
     for (const char *at = equals + 1; at != NULL;) {
         const size_t length = strcspn(at, ",");
         if (length == 0 || axis->count == DL_SPACE_VALUES)
-            return dl_fail(err, DL_ERR_USAGE,
-                           "--space %s: expected 1 to %d values between commas", axis->name,
-                           DL_SPACE_VALUES);
+            return dl_fail(err, DL_ERR_USAGE, "--space %s: expected 1 to %d values between commas",
+                           axis->name, DL_SPACE_VALUES);
         axis->values[axis->count++] = dl_arena_strndup(arena, at, length);
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
@@ -61,8 +60,7 @@ void dl_space_batches(const struct dl_space *space, bool random, uint64_t seed, 
     const int axis = space->batch_axis;
     const int64_t values = axis < 0 ? 1 : space->axes[axis].count;
     int64_t stride = 1; /* points of the grid between changes of the batch: later axes run first */
-    for (int i = space->axis_count - 1; i > axis && axis >= 0; i--)
-        stride *= space->axes[i].count;
+    for (int i = space->axis_count - 1; i > axis && axis >= 0; i--) stride *= space->axes[i].count;
     for (int i = 0; i < count; i++) {
         const int64_t drawn = (int64_t)(dl_campaign_random(&seed) * (double)values);
         batch_out[i] = (int)(random ? drawn : (i / stride) % values);

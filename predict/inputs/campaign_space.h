@@ -14,9 +14,9 @@ struct dl_space_axis {
 struct dl_space {
     struct dl_space_axis axes[DL_SPACE_AXES];
     int axis_count;
-    int batch_axis;                      /* the axis that changes the time of a step; -1: none */
+    int batch_axis;                        /* the axis that changes the time of a step; -1: none */
     double batch_samples[DL_SPACE_VALUES]; /* its values: samples per device */
-    double size;                         /* points */
+    double size;                           /* points */
 };
 
 /* Reads each --space NAME=VALUE,... DL_ERR_USAGE names the option and what was expected. */

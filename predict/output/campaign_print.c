@@ -5,10 +5,8 @@
 
 #include "model/base/text.h"
 
-const char *const dl_campaign_search_names[] = {"grid", "random",      "successive-halving", "hyperband",
-                                           "asha", "median-stop", NULL};
-
-
+const char *const dl_campaign_search_names[] = {
+    "grid", "random", "successive-halving", "hyperband", "asha", "median-stop", NULL};
 
 static const struct dl_column width_columns[] = {
     {"devices_per_trial", "devices", NULL, DL_COLUMN_INTEGER, 0, 0},
@@ -31,8 +29,8 @@ static const struct dl_column width_columns[] = {
 };
 enum { WIDTH_COLUMNS = sizeof width_columns / sizeof *width_columns };
 
-static enum dl_code add_width(const struct dl_campaign_job *job, const struct dl_campaign_width *w, struct dl_table *table,
-                              struct dl_err *err) {
+static enum dl_code add_width(const struct dl_campaign_job *job, const struct dl_campaign_width *w,
+                              struct dl_table *table, struct dl_err *err) {
     union dl_cell *c = dl_table_row(table);
     const struct dl_campaign_result *r = &w->result;
     const bool can = w->why == NULL;
@@ -87,7 +85,8 @@ static enum dl_code list_tasks(const struct dl_campaign_result *r, struct dl_tab
 }
 
 /* What shortens the campaign most, each change alone. */
-static const char *limits_text(const struct dl_campaign_job *job, const struct dl_campaign_width *best) {
+static const char *limits_text(const struct dl_campaign_job *job,
+                               const struct dl_campaign_width *best) {
     const struct dl_campaign_limits *l = &best->limits;
     const struct {
         const char *what;
@@ -116,7 +115,8 @@ static enum dl_code print_text(struct dl_campaign_job *job, const struct dl_opti
     dl_text_printf(&t, "%d trials of %s with %s on %lld nodes of %s, %s, %s\n\n",
                    job->campaign.trial_count, job->inputs.workload->name, job->framework->name,
                    (long long)job->campaign.nodes, job->inputs.system->name,
-                   dl_campaign_search_names[job->asked.search], dl_campaign_order_names[job->asked.order]);
+                   dl_campaign_search_names[job->asked.search],
+                   dl_campaign_order_names[job->asked.order]);
     dl_text_add(&t, dl_table_text(table));
     if (job->asked.shown == 1) return job->context->output(options, dl_text_string(&t), err);
     dl_units_format(best->result.makespan_s, DL_UNIT_S, makespan, sizeof makespan);
@@ -182,4 +182,3 @@ enum dl_code dl_campaign_print(struct dl_campaign_job *job, const struct dl_opti
     return format == DL_FORMAT_JSON ? print_json(job, options, best, &table, err)
                                     : print_text(job, options, best, &table, err);
 }
-

@@ -8,7 +8,14 @@
 
 enum { DL_CAMPAIGN_WIDTHS = 64 };
 
-enum dl_campaign_search { DL_SEARCH_GRID, DL_SEARCH_RANDOM, DL_SEARCH_HALVING, DL_SEARCH_HYPERBAND, DL_SEARCH_ASHA, DL_SEARCH_MEDIAN_STOP };
+enum dl_campaign_search {
+    DL_SEARCH_GRID,
+    DL_SEARCH_RANDOM,
+    DL_SEARCH_HALVING,
+    DL_SEARCH_HYPERBAND,
+    DL_SEARCH_ASHA,
+    DL_SEARCH_MEDIAN_STOP
+};
 
 struct dl_campaign_asked {
     enum dl_campaign_search search;
