@@ -38,7 +38,7 @@ for search in grid random successive-halving hyperband asha median-stop; do
     if cmp -s "$SCRATCH/first" "$SCRATCH/out"; then echo "ok $search: the same twice"; else bad "$search: the same twice" 'differs'; fi
 done
 # shellcheck disable=SC2086
-run campaign $base --nodes 2 --until-step 500 --trials 10 --stage 10GB --devices-per-trial 1 --json
+run campaign $base --nodes 2 --until-step 500 --trials 10 --stage 2TB --devices-per-trial 1 --json
 check 'data are copied first' 0
 same 'less without the copy' "d['change_of_makespan_frac']['no_staging'] < 0"
 
