@@ -76,7 +76,7 @@ static enum dl_code wrong_value(const struct load *l, const struct dl_json_node 
     return fault(l, node->place, path, "expected %s, got %s", expected, got);
 }
 
-/* Text of a number or string. */
+/* Text of a number or string, or a boolean where the field takes one. */
 static enum dl_code expr_text(const struct load *l, const struct dl_json_node *node,
                               const struct dl_field *field, const struct dl_json_path *path,
                               const char **out) {
@@ -87,6 +87,8 @@ static enum dl_code expr_text(const struct load *l, const struct dl_json_node *n
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an element of a list made for all
          * children */
         *out = dl_arena_strdup(l->arena, node->string);
+    } else if (node->kind == DL_JSON_BOOL && field->or_bool) {
+        *out = node->boolean ? "true" : "false";
     } else if (node->kind == DL_JSON_NUMBER && field->type != DL_FIELD_STRINGS) {
         dl_number_text(node->number, number);
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the same */

@@ -81,6 +81,7 @@ struct dl_framework_behaviour {
     const bool timing_dependent;
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
+    const bool has_servers;          /* parameter servers, of which a plan may say how many */
     /* Keys of the framework that it requires; NULL-terminated. NULL: none. */
     const char *const *required;
     /* NULL when the plan is possible, else the reason, as a message for the user. */

@@ -35,6 +35,13 @@ enum dl_casts {
     DL_CASTS_FUSED,      /* none: a compiler lets the producer write 8 bits */
 };
 
+/* What selective recomputation repeats. F-TRANSFORMER-RECOMPUTE */
+enum dl_selective {
+    DL_SELECTIVE_ATTENTION,  /* attention between its projections (Megatron) */
+    DL_SELECTIVE_OPERATIONS, /* all but attention and a share of the linear layers (PyTorch, JAX) */
+    DL_SELECTIVE_BLOCKS,     /* a share of the layers of the stack, in full */
+};
+
 struct dl_transformer_policy {
     /* width of a gradient element as summed and kept, with 16-bit or narrower arithmetic */
     double bf16_gradient_bytes;
@@ -52,6 +59,8 @@ struct dl_transformer_policy {
     int context_exchange;  /* enum dl_context_exchange */
     int expert_exchange;   /* enum dl_expert_exchange */
     double expert_imbalance; /* tokens of the fullest rank of experts / mean */
+    int selective;          /* enum dl_selective */
+    double selective_frac;  /* of the linear layers or the blocks, what is repeated */
     int casts;               /* enum dl_casts */
     bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */
     bool casts_weights_once; /* in an iteration, not with every micro-batch */

@@ -163,8 +163,8 @@ struct dl_transformer_pass {
     double step_s;
 };
 
-void dl_transformer_add_pass(struct dl_transformer_pass *to,
-                             const struct dl_transformer_pass *from);
+void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,
+                             double times);
 
 struct dl_transformer_micro_batch {
     struct dl_transformer_split split; /* tp, sp, ep and sequence_parallel count */

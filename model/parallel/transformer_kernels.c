@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "model/framework/facts.h"
-#include "model/framework/kernel_scale.h"
 #include "model/parallel/transformer_maker.h"
 #include "model/workload/layer.h"
 
@@ -32,16 +31,12 @@ bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_tran
             l->role == DL_TRANSFORMER_EXPERTS);
 }
 
-static void add_kernel(const struct dl_transformer_maker *m, const struct dl_layer *layer,
-                       const struct dl_kernel *kernel, double sign,
-                       struct dl_transformer_pass *pass) {
+static void add_kernel(const struct dl_transformer_maker *m, const struct dl_kernel *kernel,
+                       double sign, struct dl_transformer_pass *pass) {
     struct dl_kernel_time t;
-    dl_kernel_time(m->tf->system->device, m->tf->precision, kernel, &t);
-    const double scale =
-        (m->tf->compute_scale > 0 ? m->tf->compute_scale : 1) *
-        (kernel->op < DL_OP_ATTENTION
-             ? dl_kernel_scales(m->tf->framework, m->tf->precision, layer).op_scale[kernel->op]
-             : 1);
+    dl_kernel_time(m->tf->system->device, kernel->has_type ? kernel->type : m->tf->precision,
+                   kernel, &t);
+    const double scale = m->tf->compute_scale > 0 ? m->tf->compute_scale : 1;
     const double time_s = sign * scale * t.time_s;
     pass->device_s += time_s;
     pass->by_limit_s[t.limit] += time_s;
@@ -54,22 +49,21 @@ static void add_kernel(const struct dl_transformer_maker *m, const struct dl_lay
                                  kernel->extra_bytes);
 }
 
-static void add_stream(const struct dl_transformer_maker *m, const struct dl_layer *layer,
-                       enum dl_pass pass, double reads, double writes, double extra_bytes,
-                       double sign, struct dl_transformer_pass *out) {
+static void add_stream(const struct dl_transformer_maker *m, enum dl_pass pass, double reads,
+                       double writes, double extra_bytes, double sign,
+                       struct dl_transformer_pass *out) {
     struct dl_kernel kernel = dl_kernel_stream(pass, reads, reads, writes);
     kernel.extra_bytes = extra_bytes;
-    if (reads > 0) add_kernel(m, layer, &kernel, sign, out);
+    if (reads > 0) add_kernel(m, &kernel, sign, out);
 }
 
 /* Casts `elements` of one tensor. */
-static void add_cast(const struct dl_transformer_maker *m, const struct dl_layer *layer,
-                     enum dl_pass pass, double elements, double sign,
-                     struct dl_transformer_pass *out) {
+static void add_cast(const struct dl_transformer_maker *m, enum dl_pass pass, double elements,
+                     double sign, struct dl_transformer_pass *out) {
     const double bytes = 2 * dl_precision_operand_bytes(m->tf->precision);
     if (m->tf->framework->transformer.scales_currently)
-        add_stream(m, layer, pass, elements, 0, 0, sign, out);
-    add_stream(m, layer, pass, elements, 0, bytes * elements, sign, out);
+        add_stream(m, pass, elements, 0, 0, sign, out);
+    add_stream(m, pass, elements, 0, bytes * elements, sign, out);
 }
 
 static bool follows_norm(const struct dl_transformer *tf, const struct dl_layer *layer) {
@@ -91,13 +85,13 @@ static void add_casts(const struct dl_transformer_maker *m, const struct dl_tran
     if (!dl_transformer_narrow(m->tf, l)) return;
     if (pass == DL_FORWARD && policy->casts != DL_CASTS_FUSED) {
         const bool free = policy->casts == DL_CASTS_AFTER_NORM && follows_norm(m->tf, layer);
-        if (!free) add_cast(m, layer, pass, in, sign, out);
-        add_cast(m, layer, pass, inner, sign, out);
+        if (!free) add_cast(m, pass, in, sign, out);
+        add_cast(m, pass, inner, sign, out);
     }
     if (pass == DL_FORWARD && !policy->casts_weights_once && !experts)
-        add_cast(m, layer, pass, layer->in.channels * layer->out.channels, sign, out);
+        add_cast(m, pass, layer->in.channels * layer->out.channels, sign, out);
     if (pass == DL_BACKWARD_DATA && policy->casts != DL_CASTS_FUSED)
-        add_cast(m, layer, pass, back, sign, out);
+        add_cast(m, pass, back, sign, out);
 }
 
 static void add_own(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
@@ -111,11 +105,11 @@ static void add_own(const struct dl_transformer_maker *m, const struct dl_transf
             kernels[i].has_type = true;
             kernels[i].type = DL_BF16;
         }
-        add_kernel(m, layer, &kernels[i], sign, out);
+        add_kernel(m, &kernels[i], sign, out);
     }
     const int more = dl_transformer_softmax_kernels(m->tf->framework, m->tf->precision, layer, pass,
                                                     m->micro_samples, unfused);
-    for (int i = 0; i < more; i++) add_kernel(m, layer, &unfused[i], sign, out);
+    for (int i = 0; i < more; i++) add_kernel(m, &unfused[i], sign, out);
 }
 
 /* Attention of one context-parallel rank. `layer` has its queries and all keys. */
@@ -134,9 +128,8 @@ static void add_shared_attention(const struct dl_transformer_maker *m,
     struct dl_transformer_pass one = {0};
     add_own(m, l, &share, pass, sign, &one);
     const double elements = m->micro_samples * dl_shape_elements(&layer->out);
-    if (pass != DL_BACKWARD_WEIGHTS)
-        add_stream(m, layer, pass, 2 * elements, elements, 0, sign, &one);
-    for (int i = 0; i < (int)m->split->sp - 1; i++) dl_transformer_add_pass(out, &one);
+    if (pass != DL_BACKWARD_WEIGHTS) add_stream(m, pass, 2 * elements, elements, 0, sign, &one);
+    dl_transformer_add_pass(out, &one, ranks - 1);
 }
 
 void dl_transformer_add_kernels(const struct dl_transformer_maker *m,

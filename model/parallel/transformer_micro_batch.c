@@ -18,21 +18,40 @@
  * one no longer fall into reserves of the other at every kernel. */
 static const double HIDING = 8;
 
-void dl_transformer_add_pass(struct dl_transformer_pass *to,
-                             const struct dl_transformer_pass *from) {
-    to->device_s += from->device_s;
-    for (int i = 0; i < 3; i++) to->by_limit_s[i] += from->by_limit_s[i];
-    to->launches += from->launches;
-    to->error_s += from->error_s;
-    to->outside_s += from->outside_s;
-    to->flop += from->flop;
-    to->moved_bytes += from->moved_bytes;
-    to->comm_s += from->comm_s;
-    to->comm_latency_s += from->comm_latency_s;
-    to->comm_inter_s += from->comm_inter_s;
-    to->comm_error_s += from->comm_error_s;
-    to->comm_bytes += from->comm_bytes;
-    to->collective_count += from->collective_count;
+void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,
+                             double times) {
+    to->device_s += times * from->device_s;
+    for (int i = 0; i < 3; i++) to->by_limit_s[i] += times * from->by_limit_s[i];
+    to->launches += times * from->launches;
+    to->error_s += times * from->error_s;
+    to->outside_s += times * from->outside_s;
+    to->flop += times * from->flop;
+    to->moved_bytes += times * from->moved_bytes;
+    to->comm_s += times * from->comm_s;
+    to->comm_latency_s += times * from->comm_latency_s;
+    to->comm_inter_s += times * from->comm_inter_s;
+    to->comm_error_s += times * from->comm_error_s;
+    to->comm_bytes += times * from->comm_bytes;
+    to->collective_count += times * from->collective_count;
+}
+
+/* F-TRANSFORMER-RECOMPUTE: what recomputation repeats of a layer before its backward pass. `alone`:
+ * its kernels without exchanges. */
+static void add_again(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
+                      enum dl_recompute recompute, const struct dl_transformer_pass *alone,
+                      const struct dl_transformer_pass *forward, struct dl_transformer_pass *to) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const struct dl_layer *layer = &tf->workload->layers[l->index];
+    const bool body = l->part == DL_TRANSFORMER_BODY,
+               linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW;
+    if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, 1);
+    if (recompute != DL_RECOMPUTE_SELECTIVE) return;
+    if (policy->selective == DL_SELECTIVE_ATTENTION && layer->recomputable)
+        dl_transformer_add_pass(to, alone, 1);
+    if (policy->selective == DL_SELECTIVE_BLOCKS && body)
+        dl_transformer_add_pass(to, forward, policy->selective_frac);
+    if (policy->selective == DL_SELECTIVE_OPERATIONS && body && layer->kind != &dl_layer_attention)
+        dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
 }
 
 /* One layer into its part; the last body layer goes into the part after it with what it has more or
@@ -53,15 +72,12 @@ static void add_layer(struct dl_transformer_maker *m, const struct dl_transforme
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p.weights);
     const struct dl_transformer_pass again = p.forward;
     dl_transformer_add_exchanges(m, l, &p);
-    dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward);
+    dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
         struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
-        dl_transformer_add_pass(to, &p.data);
-        dl_transformer_add_pass(to, &p.weights);
-        if (r == DL_RECOMPUTE_SELECTIVE && tf->workload->layers[l->index].recomputable)
-            dl_transformer_add_pass(to, &again);
-        if (r == DL_RECOMPUTE_FULL && l->part == DL_TRANSFORMER_BODY)
-            dl_transformer_add_pass(to, &p.forward);
+        dl_transformer_add_pass(to, &p.data, 1);
+        dl_transformer_add_pass(to, &p.weights, 1);
+        add_again(tf, l, (enum dl_recompute)r, &again, &p.forward, to);
     }
 }
 
@@ -84,7 +100,7 @@ static void add_difference(struct dl_transformer_maker *m) {
     layer.consumers = tf->workload->layers[last].consumers;
     dl_transformer_add_kernels(m, &l, &layer, DL_BACKWARD_DATA, 1, &difference);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
-        dl_transformer_add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference);
+        dl_transformer_add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference, 1);
 }
 
 /* One unit of a network that is no stack. */

@@ -299,6 +299,20 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     return layer;
 }
 
+/* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps; `out`:
+ * of its output. */
+static double kept_selectively(const struct dl_transformer *tf,
+                               const struct dl_transformer_layer *l, double all, double out) {
+    const struct dl_layer *layer = &tf->workload->layers[l->index];
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const double share = 1 - policy->selective_frac;
+    if (policy->selective == DL_SELECTIVE_ATTENTION) return layer->recomputable ? out : all;
+    if (l->part != DL_TRANSFORMER_BODY) return all;
+    if (policy->selective == DL_SELECTIVE_BLOCKS) return share * all;
+    if (layer->kind == &dl_layer_attention) return all;
+    return l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ? share * all : 0;
+}
+
 double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                                  const struct dl_transformer_layer *l,
                                  const struct dl_transformer_split *split,
@@ -312,6 +326,6 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                       (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double out = whole->saved_elements > whole->own_elements ? dl_shape_elements(&kept) : 0;
-    if (recompute == DL_RECOMPUTE_SELECTIVE && whole->recomputable) return out * width;
-    return (out + layer.own_elements) * width + layer.saved_bytes;
+    const double all = (out + layer.own_elements) * width + layer.saved_bytes;
+    return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out * width) : all;
 }

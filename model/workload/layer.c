@@ -45,6 +45,14 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_loss,
     &dl_layer_split,
     &dl_layer_moe,
+    &dl_layer_rmsnorm,
+    &dl_layer_head_norm,
+    &dl_layer_swiglu,
+    &dl_layer_geglu,
+    &dl_layer_relu2,
+    &dl_layer_rope,
+    &dl_layer_latent,
+    &dl_layer_latent_keys,
     NULL,
 };
 
@@ -52,7 +60,7 @@ const char *const dl_layer_key_names[] = {
     "out",      "kernel",   "stride",        "pad",    "dilation", "size",   "groups",  "heads",
     "kv_heads", "rows",     "tokens",        "scale",  "dropout",  "causal", "flash",   "bias",
     "ceil",     "in_place", "bidirectional", "sparse", "additive", "tied",   "experts", "topk",
-    "capacity", NULL,
+    "capacity", "gated",    "router_bias",   "window", "sinks",    "rotary", NULL,
 };
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
@@ -62,6 +70,23 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
         if (kind->alias != NULL && strcmp(kind->alias, name) == 0) return kind;
     }
     return NULL;
+}
+
+double dl_layer_model_macs(const struct dl_layer *layer) {
+    if (layer->kind != &dl_layer_attention) return layer->forward_macs;
+    double keys = layer->tokens;
+    if (layer->window > 0.0 && layer->window < keys) keys = layer->window;
+    return layer->forward_macs * dl_layer_attention_pairs(layer) /
+           (layer->out.size[DL_DIMS - 1] * keys);
+}
+
+double dl_layer_active_parameters(const struct dl_layer *layer) {
+    double expert = 0.0; /* all tensors of experts; the router is used by every token */
+    for (int i = 0; layer->kind == &dl_layer_moe && i < layer->parameter_count; i++)
+        if (strncmp(layer->parameters[i].name, "router", 6) != 0)
+            expert += layer->parameters[i].elements;
+    if (!(expert > 0.0)) return layer->parameter_elements;
+    return layer->parameter_elements - expert * (1.0 - layer->top_k / layer->experts);
 }
 
 double dl_shape_positions(const struct dl_shape *shape) {
@@ -142,11 +167,16 @@ struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kerne
     emit.out_elements = batch * dl_shape_elements(&layer->out);
     if (pass == DL_BACKWARD_DATA && layer->consumers > 1 && batch > 0.0) {
         /* One kernel represents all additions; each reads two tensors and writes one. */
-        double additions = (double)(layer->consumers - 1);
-        struct dl_kernel join =
-            dl_kernel_stream(pass, additions * emit.out_elements,
-                             2.0 * additions * emit.out_elements, additions * emit.out_elements);
-        join.launches = additions;
+        const double n = emit.out_elements, additions = (double)(layer->consumers - 1);
+        const bool at_once = facts->sums == DL_SUM_AT_ONCE;
+        struct dl_kernel join = dl_kernel_stream(
+            pass, additions * n, at_once ? (additions + 1.0) * n : 2.0 * additions * n,
+            at_once ? n : additions * n);
+        join.launches = at_once ? 1.0 : additions;
+        if (layer->out.dims == 1 && dl_fact_is_fp32(facts, DL_FACT_RESIDUAL)) {
+            join.has_type = true;
+            join.type = DL_FP32;
+        }
         emit.out[emit.count++] = join;
     }
     return emit;
@@ -164,6 +194,24 @@ void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, dou
     kernel.extra_bytes = extra_bytes;
     kernel.work = emit->layer->kind->work;
     dl_emit_kernel(emit, kernel);
+}
+
+void dl_emit_type(struct dl_emit *emit, enum dl_fact_op op) {
+    if (emit->count == 0 || !dl_fact_is_fp32(emit->facts, op)) return;
+    emit->out[emit->count - 1].has_type = true;
+    emit->out[emit->count - 1].type = DL_FP32;
+}
+
+void dl_emit_passes(struct dl_emit *emit, const struct dl_passes *passes, double flop, double n,
+                    enum dl_fact_op op) {
+    enum { CAST_BYTES = 6 }; /* 4 of one type and 2 of the other */
+    const double casts = dl_fact_casts(emit->facts, op), kernels = passes->kernels + casts;
+    const int before = emit->count;
+    dl_emit_stream(emit, flop, passes->reads * n, passes->writes * n,
+                   (passes->fixed_bytes + CAST_BYTES * casts) * n);
+    if (emit->count == before) return;
+    emit->out[emit->count - 1].launches = kernels;
+    dl_emit_type(emit, op);
 }
 
 void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double count, bool a_trans,

@@ -89,18 +89,30 @@ static enum dl_code set_extents(struct dl_scope *scope, const struct extents_rul
 
 static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e,
                                 struct dl_layer *layer) {
-    double causal = 0.0, flash = 0.0;
+    double causal = 0.0, flash = 0.0, gated = 0.0, router_bias = 0.0, sinks = 0.0;
+    double bias = layer->kind == &dl_layer_layernorm ? 1.0 : 0.0;
     const struct {
         const char *key, *text;
         double min;
         double *out;
     } numbers[] = {
-        {"out", e->out, 1.0, &layer->hidden},    {"groups", e->groups, 1.0, &layer->groups},
-        {"heads", e->heads, 1.0, &layer->heads}, {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
-        {"rows", e->rows, 1.0, &layer->rows},    {"tokens", e->tokens, 1.0, &layer->tokens},
-        {"scale", e->scale, 1.0, &layer->scale}, {"causal", e->causal, 0.0, &causal},
-        {"flash", e->flash, 0.0, &flash},        {"experts", e->experts, 1.0, &layer->experts},
+        {"out", e->out, 1.0, &layer->hidden},
+        {"groups", e->groups, 1.0, &layer->groups},
+        {"heads", e->heads, 1.0, &layer->heads},
+        {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
+        {"rows", e->rows, 1.0, &layer->rows},
+        {"tokens", e->tokens, 1.0, &layer->tokens},
+        {"scale", e->scale, 1.0, &layer->scale},
+        {"causal", e->causal, 0.0, &causal},
+        {"flash", e->flash, 0.0, &flash},
+        {"experts", e->experts, 1.0, &layer->experts},
         {"topk", e->topk, 1.0, &layer->top_k},
+        {"bias", e->bias, 0.0, &bias},
+        {"gated", e->gated, 0.0, &gated},
+        {"router_bias", e->router_bias, 0.0, &router_bias},
+        {"window", e->window, 0.0, &layer->window},
+        {"sinks", e->sinks, 0.0, &sinks},
+        {"rotary", e->rotary, 1.0, &layer->rotary},
     };
     layer->groups = 1.0;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -119,15 +131,20 @@ static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e
     }
     if (e->capacity != NULL) {
         enum dl_code code = dl_build_number(scope, e->capacity, &layer->capacity);
-        if (code == DL_OK && !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
+        if (code == DL_OK && layer->capacity != 0.0 &&
+            !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
             code = dl_fail(scope->b->err, DL_ERR_INPUT,
-                           "expected a factor from 0.1 to 1e6, found %g", layer->capacity);
+                           "expected a factor from 0.1 to 1e6, or 0 to drop no token; found %g",
+                           layer->capacity);
         }
         if (code != DL_OK) return name_key(scope->b->err, "capacity", code);
     }
     layer->causal = causal != 0.0;
     layer->flash = flash != 0.0;
-    layer->bias = e->bias;
+    layer->gated = gated != 0.0;
+    layer->router_bias = router_bias != 0.0;
+    layer->sinks = sinks != 0.0;
+    layer->bias = bias != 0.0;
     layer->ceil_mode = e->ceil;
     layer->in_place = e->in_place;
     layer->bidirectional = e->bidirectional;

@@ -7,6 +7,8 @@
 #include "predict/compare/compare_fit.h"
 #include "predict/compare/compare_markdown.h"
 #include "predict/compare/compare_repeats.h"
+#include "predict/compare/decisions.h"
+#include "predict/compare/generalize_print.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/where.h"
@@ -54,6 +56,14 @@ static const struct dl_option compare_options[] = {
      DL_REPEATED},
     {"leave-out", 0, "COLUMN", "Fit",
      "for each value of that column, fit without its rows and predict them", NULL},
+    {"generalize", 0, "source|framework|device|system", "Fit",
+     "refit all constants of data/constants.json without each source, framework, ... and predict "
+     "it: errors of runs that were in no fit",
+     NULL},
+    {"fit-constants", 0, NULL, "Fit",
+     "fit all constants of data/constants.json to the rows; refuses those that one source decides",
+     NULL},
+    {"write", 0, NULL, "Fit", "with --fit-constants: store the values in their files", NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
@@ -61,6 +71,7 @@ static const char *const examples[] = {
     "dlmodel compare data/runs/tensorflow_2017.csv --rows",
     "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
     "dlmodel compare data/runs/keras_aws.csv --fit message_s=0.0001",
+    "dlmodel compare data/runs/*.csv --generalize source",
     NULL,
 };
 
@@ -384,6 +395,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(read_data(context, options, &data, err));
     if (dl_option_given(options, "fit"))
         return dl_compare_fit_run(context, options, &data, csvs, options->positional_count, err);
+    if (dl_generalize_wanted(options))
+        return dl_generalize_run(context, options, &data, csvs, options->positional_count, err);
     if (dl_option_given(options, "leave-out"))
         return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
     DL_TRY(compare_all(context, options, &data, csvs, &comparison, err));
