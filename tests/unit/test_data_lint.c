@@ -374,7 +374,9 @@ static void collective_row(struct shipped *s, const struct dl_csv *csv, int row)
 
 static void kernel_row(struct shipped *s, const struct dl_csv *csv, int row) {
     assert_true(number(s, csv, row, "time_ms") > 0);
-    assert_true(cell(csv, row, "source_path")[0] != '\0' && cell(csv, row, "device")[0] != '\0');
+    const bool by_gpu = dl_csv_column(csv, "gpu") >= 0;
+    assert_true(cell(csv, row, by_gpu ? "source" : "source_path")[0] != '\0' &&
+                cell(csv, row, by_gpu ? "gpu" : "device")[0] != '\0');
 }
 
 static void collectives_and_kernels(void **state) {
