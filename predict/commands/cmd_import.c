@@ -1,5 +1,5 @@
-/* cmd_import.c - turns an ONNX model, nccl-tests or OSU output, or a framework's trace into data
- * files. */
+/* cmd_import.c - turns an ONNX model, a Hugging Face config, nccl-tests or OSU output, or a
+ * framework's trace into data files. */
 #include <string.h>
 
 #include "predict/import/import.h"
@@ -8,14 +8,15 @@
 static const char *const row_names[] = {"both", "out", "in", NULL};
 
 const struct dl_option dl_import_options[] = {
-    {"name", 0, "NAME", "onnx, trace",
+    {"name", 0, "NAME", "onnx, config, trace",
      "name of the result; default: derived from the file name or from the measurement",
      DL_TEXT(ASKED(name))},
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
      DL_REPEATED},
-    {"skip-unknown", 0, NULL, "onnx",
-     "skip operators that map to no layer, with a warning, instead of failing",
+    {"skip-unknown", 0, NULL, "onnx, config",
+     "skip operators that map to no layer, or members that are not known, with a warning, instead "
+     "of failing",
      DL_FLAG(ASKED(skip_unknown))},
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
@@ -66,6 +67,7 @@ const struct dl_option dl_import_options[] = {
 static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel import onnx tests/fixtures/onnx/resnet50.onnx --name my-resnet50",
+    "dlmodel import config tests/fixtures/config/llama.json --name my-llama",
     "dlmodel import nccl-tests tests/fixtures/bench/nccl_2.18_a100.txt --system dgx-a100-40",
     "dlmodel import osu tests/fixtures/bench/osu_5.9_allreduce.txt --system stampede2-skx --nodes "
     "4 --ranks 8",
@@ -78,11 +80,8 @@ static const struct kind {
     const char *name;
     dl_import_fn *import;
 } kinds[] = {
-    {"onnx", dl_import_onnx},
-    {"nccl-tests", dl_import_nccl_tests},
-    {"osu", dl_import_osu},
-    {"trace", dl_import_trace},
-    {NULL, NULL},
+    {"onnx", dl_import_onnx}, {"config", dl_import_config}, {"nccl-tests", dl_import_nccl_tests},
+    {"osu", dl_import_osu},   {"trace", dl_import_trace},   {NULL, NULL},
 };
 
 enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err) {
@@ -138,14 +137,20 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_import = {
     .name = "import",
-    .summary = "turn an ONNX model, nccl-tests or OSU output, or a trace into data files",
-    .usage = "onnx|nccl-tests|osu|trace FILE... [options]",
+    .summary =
+        "turn an ONNX model, a Hugging Face config, nccl-tests or OSU output, or a trace into data "
+        "files",
+    .usage = "onnx|config|nccl-tests|osu|trace FILE... [options]",
     .purpose =
         "onnx: converts a model to a workload file. Shapes follow from the model's inputs; its "
         "initializers are the parameters, tied ones counted once; running statistics of batch "
         "norms are buffers. Export the model for training (PyTorch: "
         "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. The values of "
-        "weights are not needed. nccl-tests, osu: converts the printed output to a table as in "
+        "weights are not needed. config: converts a config.json of Hugging Face's transformers "
+        "(llama, mistral, mixtral, qwen2, qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, "
+        "gpt2, gpt_neox, bert and relatives) to a workload that extends gpt or bert_base; a member "
+        "that might change the work and is not known is an error. nccl-tests, osu: converts the "
+        "printed output to a table as in "
         "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE, adds the "
         "times to a copy of the system's file, where predictions prefer them to the model. trace: "
         "converts a Chrome trace of PyTorch's profiler to layer times (dlmodel schema layers) for "
@@ -160,7 +165,7 @@ const struct dl_command dl_cmd_import = {
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
         "columns layer, pass (forward, backward or update) and time_s.",
     .examples = examples,
-    .words = "onnx nccl-tests osu trace",
+    .words = "onnx config nccl-tests osu trace",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "
