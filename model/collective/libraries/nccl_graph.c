@@ -278,6 +278,7 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->ll128 = !known->before_volta && (inside.nvlink || request->ranks_per_node == 1);
     out->nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch");
     out->collnet = out->inside_limits = false;
+    out->attained = inside.nvlink && !known->before_volta ? dl_nccl_attained_of(generation) : NULL;
     if (request->nodes > 1) return between(system, request, &inside, out, err);
     out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
     out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;
