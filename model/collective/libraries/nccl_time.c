@@ -64,8 +64,7 @@ static enum dl_code sends_time(const struct dl_system *system,
     struct dl_nccl_graph graph = *whole;
     double adapters_bytes_per_s = 0.0;
     if (request->nodes > 1) {
-        double adapters =
-            system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
+        const double adapters = dl_coll_adapters(system, request);
         adapters_bytes_per_s = fmin(adapters, per_node) *
                                dl_nccl_adapter_bytes_per_s(&system->inter) /
                                fmax(1.0, request->flows_per_adapter);
@@ -78,7 +77,10 @@ static enum dl_code sends_time(const struct dl_system *system,
         }
     }
     double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
-    double blocking = dl_network_fabric(system, (double)request->nodes).bisection;
+    double blocking =
+        dl_network_fabric(system, (double)(request->nodes *
+                                           (request->domain_nodes > 1 ? request->domain_nodes : 1)))
+            .bisection;
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
         sends(row, &graph, adapters_bytes_per_s / blocking, ranks - 1.0, bytes * in_share,
@@ -110,8 +112,8 @@ static bool remembered(const struct dl_nccl_memo *memo, const struct dl_system *
                        const struct dl_collective_request *request) {
     return memo->system == system && memo->nodes == request->nodes &&
            memo->ranks_per_node == request->ranks_per_node && memo->op == request->op &&
-           memo->as_run == request->as_run && memo->group_stride == request->group_stride &&
-           memo->concurrent == request->concurrent &&
+           memo->domain_nodes == request->domain_nodes && memo->as_run == request->as_run &&
+           memo->group_stride == request->group_stride && memo->concurrent == request->concurrent &&
            !(memo->flows_per_adapter < request->flows_per_adapter ||
              memo->flows_per_adapter > request->flows_per_adapter);
 }
@@ -123,7 +125,7 @@ static enum dl_code remember(const struct dl_system *system,
     DL_TRY(dl_nccl_graph_build(system, request, &memo->graph, err));
     memo->row = dl_nccl_version_of(system, &memo->number, &memo->assumed);
     memo->nodes = request->nodes, memo->ranks_per_node = request->ranks_per_node,
-    memo->op = request->op;
+    memo->domain_nodes = request->domain_nodes, memo->op = request->op;
     memo->group_stride = request->group_stride, memo->concurrent = request->concurrent;
     memo->flows_per_adapter = request->flows_per_adapter, memo->as_run = request->as_run;
     memo->system = system;
