@@ -103,6 +103,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
         if (!dl_known(*numbers[i]))
             *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
     }
+    if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }
 
