@@ -180,7 +180,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
         const struct dl_layer *layer = &workload->layers[i];
         const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
         if (fused && facts.fusion == DL_FUSION_BOTH) continue;
-        const struct dl_kernel_scales scales = dl_kernel_scales(framework, layer);
+        const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
         if (!fused)
             layers[i].forward =
                 pass_cost(device, plan->precision, layer, &facts, &scales, forward, 1, batch);

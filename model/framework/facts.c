@@ -21,6 +21,9 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
               fusion = mixed && k->mixed_fusion >= 0 ? k->mixed_fusion : k->fusion;
+    int batchnorm = or_zero(k->batchnorm);
+    if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
+        batchnorm = DL_BATCHNORM_SPATIAL;
     return (struct dl_kernel_facts){
         .precision = precision,
         .attention = attention,
@@ -28,7 +31,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
         .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
         .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
         .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
-        .batchnorm = (enum dl_batchnorm_kernels)or_zero(k->batchnorm),
+        .batchnorm = (enum dl_batchnorm_kernels)batchnorm,
         .bias = (enum dl_bias_kernels)or_zero(k->bias),
         .loss = (enum dl_loss_kernels)or_zero(k->loss),
         .sums = (enum dl_sum_kernels)or_zero(k->sums),

@@ -78,8 +78,6 @@ struct dl_framework_kernels {
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
     double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
-    /* time of batch norms by cuDNN before 7.2 / that of their passes; NAN: 1 */
-    double early_norm_scale;
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */
     double softmax_matrices, softmax_keys;

@@ -88,7 +88,7 @@ static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed",
-                                              "early",   "composed",   NULL};
+                                              "composed", NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
 static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
@@ -202,7 +202,7 @@ static const struct dl_field framework_fields[] = {
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
-           "NCHW and back, those before cuDNN 7.2, or "
+           "NCHW and back, or "
            "many operations"),
     CHOICE(AT(kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
@@ -230,9 +230,6 @@ static const struct dl_field framework_fields[] = {
            "kernels of attention's scale and mask next to its softmax: 2, 1 or none"),
     NUMBER(AT(kernels, norm_small_kernels), 0, 20, DL_UNIT_COUNT,
            "short kernels per batch norm and step: moving averages, a counter"),
-    NUMBER(AT(kernels, early_norm_scale), 0.5, 10, DL_UNIT_NONE,
-           "time of batch norms by cuDNN before 7.2 / that of their passes over memory; absent: "
-           "1"),
     CHOICE(
         AT(activations, activation_library), dl_library_names,
         "library of collectives inside a replica that is split within layers (absent: `library`)"),

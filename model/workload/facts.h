@@ -38,7 +38,6 @@ enum dl_batchnorm_kernels {
     DL_BATCHNORM_SPATIAL,    /* cuDNN: statistics, then the normalization */
     DL_BATCHNORM_PERSISTENT, /* cuDNN: what it read of a channel stays on chip if it fits */
     DL_BATCHNORM_TRANSPOSED, /* the spatial ones between copies to NCHW and back: TensorFlow, NHWC */
-    DL_BATCHNORM_EARLY,      /* cuDNN before 7.2: the same passes at a lower rate */
     DL_BATCHNORM_COMPOSED,   /* Caffe: products with vectors of ones */
 };
 enum dl_bias_kernels {
