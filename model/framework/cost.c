@@ -99,15 +99,14 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
     double longest_s = -1;
     const struct dl_framework_kernels *kernels = &framework->kernels;
     const bool known = kernels->optimizer_kernels > 0;
-    const struct dl_optimizer_cost update =
-        dl_optimizer_cost((enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0),
-                          plan->optimizer);
+    const struct dl_optimizer_cost update = dl_optimizer_cost(
+        (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->optimizer);
     double bytes = dl_update_bytes_per_parameter(plan->optimizer, plan->precision);
     if (known)
-        bytes = update.bytes + (plan->precision == DL_MIXED
-                                    ? dl_mixed_update_bytes(
-                                          (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
-                                    : 0);
+        bytes = update.bytes +
+                (plan->precision == DL_MIXED
+                     ? dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
+                     : 0);
     const double words = workload->parameters * bytes / 4;
     if (words <= 0) return cost;
     struct dl_kernel kernel =

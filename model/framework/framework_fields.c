@@ -82,24 +82,23 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
-static const char *const layernorm_names[] = {"fused", "moments", "batchnorm", "compiled",
-                                              "composed", NULL};
+static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
+                                              "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed",
-                                              "composed", NULL};
+static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
+                                              NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
 static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {"half",    "autocast",        "autocast-gelu",
-                                           "rewrite", "rewrite-softmax", "rewrite-compiled",
-                                           NULL};
+static const char *const policy_names[] = {
+    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
 static const char *const optimizer_names[] = {
-    "fused",   "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop",
-    "pytorch", "mxnet", "keras",      "caffe",       NULL};
+    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
+    "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
 
 static const char *const default_names[] = {

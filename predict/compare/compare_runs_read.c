@@ -182,9 +182,9 @@ static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run
     const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
                *release = of.release != NULL ? of.release->name : NULL,
                *kernels = of.from_release != NULL ? of.from_release->name : NULL;
-    const char *key = dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
-                                      release != NULL ? release : "",
-                                      kernels != NULL ? kernels : "");
+    const char *key =
+        dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
+                        release != NULL ? release : "", kernels != NULL ? kernels : "");
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->framework = cached(r, key);
     if (run->framework != NULL) return DL_OK;
