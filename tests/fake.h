@@ -18,9 +18,10 @@ struct dl_fake {
 };
 
 /* A layer that is one matrix product: in -> out features, forward, and both backward passes. */
-static int fake_kernels(const struct dl_layer *layer, enum dl_pass pass, double batch,
-                        struct dl_kernel *out) {
+static int fake_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                        enum dl_pass pass, double batch, struct dl_kernel *out) {
     const double c = layer->in.channels, f = layer->out.channels;
+    (void)facts;
     if (pass == DL_FORWARD)
         out[0] = dl_kernel_gemm(pass, batch, f, c, 1);
     else if (pass == DL_BACKWARD_DATA)
