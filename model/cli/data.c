@@ -466,8 +466,15 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
             return dl_json_fail(doc, "kernels_from", err, "no framework '%s'",
                                 framework->kernels.kernels_from);
         DL_TRY(code);
+        const char *name_of = data->kernels_release != NULL ? data->kernels_release : data->release;
+        release = name_of == NULL ? NULL : dl_framework_release_find(from, name_of);
+        if (release != NULL) {
+            DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
+            DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
+        }
         dl_framework_share_kernels(framework, from);
     }
+    if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = 0;
     *out = framework;
     return DL_OK;
 }

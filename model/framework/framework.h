@@ -82,14 +82,12 @@ struct dl_sync_policy {
 struct dl_framework_kernels {
     const char *kernels_from; /* framework that runs the same kernels; NULL: none */
     int layernorm, gelu, dropout, softmax, batchnorm, bias, loss, sums;
-    int fusion, mixed_fusion; /* enum dl_fusion */
-    int layout, mixed_layout; /* enum dl_layout */
-    int mixed_policy;         /* enum dl_mixed_policy */
-    int optimizer_kernels;    /* enum dl_optimizer_kernels */
-    int weight_copies;        /* enum dl_yes */
+    int fusion, mixed_fusion;                              /* enum dl_fusion */
+    int layout, mixed_layout;                              /* enum dl_layout */
+    int mixed_policy;                                      /* enum dl_mixed_policy */
+    int optimizer_kernels;                                 /* enum dl_optimizer_kernels */
+    int weight_copies;                                     /* enum dl_yes */
     double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
-    /* time of batch norms by cuDNN before 7.2 / that of their passes; NAN: 1 */
-    double early_norm_scale;
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */
     double softmax_matrices, softmax_keys;
@@ -106,7 +104,7 @@ enum dl_optimizer_kernels {
     DL_OPTIMIZER_TENSORFLOW2,       /* ApplyAdam in one kernel */
     DL_OPTIMIZER_TENSORFLOW_SCRIPT, /* TensorFlow operations: optimizers of BERT scripts */
     DL_OPTIMIZER_PYTORCH_LOOP,      /* to 1.13: a loop over tensors, gradients zeroed and added */
-    DL_OPTIMIZER_PYTORCH,           /* from 2.0: many tensors in one kernel, operation by operation */
+    DL_OPTIMIZER_PYTORCH, /* from 2.0: many tensors in one kernel, operation by operation */
     DL_OPTIMIZER_MXNET,
     DL_OPTIMIZER_KERAS, /* Keras 2: TensorFlow operations */
     DL_OPTIMIZER_CAFFE,

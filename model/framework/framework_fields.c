@@ -82,24 +82,23 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
-static const char *const layernorm_names[] = {"fused", "moments", "batchnorm", "compiled",
-                                              "composed", NULL};
+static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
+                                              "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed",
-                                              "early",   "composed",   NULL};
+static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
+                                              NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
 static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {"half",    "autocast",        "autocast-gelu",
-                                           "rewrite", "rewrite-softmax", "rewrite-compiled",
-                                           NULL};
+static const char *const policy_names[] = {
+    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
 static const char *const optimizer_names[] = {
-    "fused",   "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop",
-    "pytorch", "mxnet", "keras",      "caffe",       NULL};
+    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
+    "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
 static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
                                                [DL_SERVERS_LEAST_LOADED] = "least-loaded",
@@ -174,7 +173,8 @@ static const struct dl_field framework_fields[] = {
             "time to negotiate which tensors are ready, per doubling of nodes"),
     DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
             "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
-    DEFAULT(AT(host, dispatch_s), 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
+    NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
+           "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
@@ -243,7 +243,7 @@ static const struct dl_field framework_fields[] = {
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
-           "NCHW and back, those before cuDNN 7.2, or "
+           "NCHW and back, or "
            "many operations"),
     CHOICE(AT(kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
@@ -271,9 +271,6 @@ static const struct dl_field framework_fields[] = {
            "kernels of attention's scale and mask next to its softmax: 2, 1 or none"),
     NUMBER(AT(kernels, norm_small_kernels), 0, 20, DL_UNIT_COUNT,
            "short kernels per batch norm and step: moving averages, a counter"),
-    NUMBER(AT(kernels, early_norm_scale), 0.5, 10, DL_UNIT_NONE,
-           "time of batch norms by cuDNN before 7.2 / that of their passes over memory; absent: "
-           "1"),
     CHOICE(
         AT(activations, activation_library), dl_library_names,
         "library of collectives inside a replica that is split within layers (absent: `library`)"),

@@ -11,13 +11,12 @@ static double or_one(double factor) { /* absent is NAN */
 }
 
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
+                                         const struct dl_device *device,
                                          const struct dl_layer *layer) {
-    const bool norm = strcmp(layer->kind->name, "batchnorm") == 0;
-    return (struct dl_kernel_scales){
-        dl_workspace_limit_bytes(framework),
-        norm && framework->kernels.batchnorm == (int)DL_BATCHNORM_EARLY
-            ? or_one(framework->kernels.early_norm_scale)
-            : 1};
+    const bool norm = strcmp(layer->kind->name, "batchnorm") == 0 &&
+                      framework->kernels.batchnorm != (int)DL_BATCHNORM_COMPOSED;
+    return (struct dl_kernel_scales){dl_workspace_limit_bytes(framework),
+                                     norm ? or_one(device->norm_scale) : 1};
 }
 
 bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
