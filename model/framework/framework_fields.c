@@ -120,6 +120,8 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
+static const char *const attention_library_names[] = {
+    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -356,6 +358,10 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(AT(transformer, selective_frac), 0, 1, DL_UNIT_NONE, 0.5,
             "share of the linear layers (operations) or blocks that selective recomputation "
             "repeats"),
+    CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
+           "fused attention: kernels written for the device, or FlashAttention-2 on every device"),
+    FLAG(AT(transformer, eager_operations),
+         "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
            "casts to 8 or 4 bits that are kernels of their own"),
     FLAG(AT(transformer, scales_currently),

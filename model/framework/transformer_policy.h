@@ -42,6 +42,12 @@ enum dl_selective {
     DL_SELECTIVE_BLOCKS,     /* a share of the layers of the stack, in full */
 };
 
+/* Whose kernels fused attention runs. F-KERNEL-LOAD */
+enum dl_attention_library {
+    DL_ATTENTION_NATIVE, /* those written for the device: cuDNN, FlashAttention-3, Triton */
+    DL_ATTENTION_FLASH2, /* FlashAttention-2, with the instructions of Ampere on what came later */
+};
+
 struct dl_transformer_policy {
     /* width of a gradient element as summed and kept, with 16-bit or narrower arithmetic */
     double bf16_gradient_bytes;
@@ -59,8 +65,10 @@ struct dl_transformer_policy {
     int context_exchange;  /* enum dl_context_exchange */
     int expert_exchange;   /* enum dl_expert_exchange */
     double expert_imbalance; /* tokens of the fullest rank of experts / mean */
-    int selective;          /* enum dl_selective */
-    double selective_frac;  /* of the linear layers or the blocks, what is repeated */
+    int selective;           /* enum dl_selective */
+    double selective_frac;   /* of the linear layers or the blocks, what is repeated */
+    int attention_library;   /* enum dl_attention_library */
+    bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
     int casts;               /* enum dl_casts */
     bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */
     bool casts_weights_once; /* in an iteration, not with every micro-batch */

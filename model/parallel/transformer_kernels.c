@@ -31,12 +31,27 @@ bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_tran
             l->role == DL_TRANSFORMER_EXPERTS);
 }
 
+/* F-KERNEL-LOAD: GEMMs under the power limit, attention by kernels of an older generation. */
+static double load_scale(const struct dl_transformer *tf, const struct dl_kernel *kernel,
+                         enum dl_precision precision) {
+    const struct dl_device *device = tf->system->device;
+    const bool old = tf->framework->transformer.attention_library == DL_ATTENTION_FLASH2;
+    double scale = NAN;
+    if (kernel->op == DL_OP_ATTENTION && old) scale = device->flash2_scale;
+    if (kernel->op == DL_OP_GEMM)
+        scale = narrow_precision(precision) ? device->load_scale_8bit
+                : precision != DL_FP32      ? device->load_scale
+                                            : NAN;
+    return dl_known(scale) ? scale : 1;
+}
+
 static void add_kernel(const struct dl_transformer_maker *m, const struct dl_kernel *kernel,
                        double sign, struct dl_transformer_pass *pass) {
     struct dl_kernel_time t;
-    dl_kernel_time(m->tf->system->device, kernel->has_type ? kernel->type : m->tf->precision,
-                   kernel, &t);
-    const double scale = m->tf->compute_scale > 0 ? m->tf->compute_scale : 1;
+    const enum dl_precision precision = kernel->has_type ? kernel->type : m->tf->precision;
+    dl_kernel_time(m->tf->system->device, precision, kernel, &t);
+    const double scale = (m->tf->compute_scale > 0 ? m->tf->compute_scale : 1) *
+                         load_scale(m->tf, kernel, precision);
     const double time_s = sign * scale * t.time_s;
     pass->device_s += time_s;
     pass->by_limit_s[t.limit] += time_s;
