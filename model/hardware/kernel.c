@@ -263,7 +263,8 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
     for (int i = 0; i < device->kernel_model_count; i++) {
         const struct dl_kernel_model *model = &device->kernel_models[i];
         if (model->op == (int)op && model->pass == (int)pass &&
-            model->precision == (int)precision && model->work == (int)work)
+            model->precision == (int)precision &&
+            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work)
             return model;
     }
     return NULL;
