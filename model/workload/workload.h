@@ -78,6 +78,7 @@ struct dl_layer {
     double capacity;              /* room of an expert / mean number of its tokens */
     double window;                /* keys that a query sees at most; 0: all */
     double rotary;                /* channels of each head that turn; 0: all */
+    bool dropless;                /* experts compute every token; then capacity is 1 */
     bool gated;                   /* experts: the first matrix is doubled and gated */
     bool router_bias, sinks;
     bool causal, bias, in_place, bidirectional, recomputable, flash;

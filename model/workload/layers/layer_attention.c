@@ -135,36 +135,23 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
     return DL_OK;
 }
 
-/* One kernel of each pass keeps the scores on chip: queries, keys, values and output move. */
+/* One kernel of each pass keeps the scores on chip. Ranks that share the tokens out see pairs of
+ * early and late tokens alike, so the mean counts, not the pairs of the last queries. */
 static void emit_flash(struct dl_emit *emit, const struct geometry *g) {
     const struct dl_layer *layer = emit->layer;
-    const bool forward = emit->pass == DL_FORWARD;
-    const double kv_channels = layer->kv_heads * (g->head_dim + g->value_dim);
-    const double inputs = /* Q, K, V */
-        emit->batch * (g->queries * layer->heads * g->head_dim + g->keys * kv_channels);
-    const double pairs = emit->batch * layer->heads * dl_layer_attention_pairs(layer);
-    const double channels =
-        forward ? g->head_dim + g->value_dim : 3.0 * g->head_dim + 2.0 * g->value_dim;
-    const double statistics = emit->batch * 4.0 * layer->heads * g->queries;
-    struct dl_kernel kernel = {
-        .op = DL_OP_ATTENTION,
-        .pass = emit->pass,
-        .work = DL_WORK_ATTENTION,
-        .batch = emit->batch,
-        .heads = layer->heads,
-        .kv_heads = layer->kv_heads,
-        .queries = g->queries,
-        .keys = g->keys,
-        .head_dim = g->head_dim,
-        .value_dim = g->value_dim,
-        .window = layer->window,
-        .causal = layer->causal,
-        .flop = 2.0 * pairs * channels,
-        .read_elements = forward ? inputs : inputs + 2.0 * emit->out_elements,
-        .write_elements = forward ? emit->out_elements : inputs,
-        .extra_bytes = statistics,
-        .launches = 1.0,
-    };
+    const struct dl_attention_shape shape = {.batch = emit->batch,
+                                             .heads = layer->heads,
+                                             .kv_heads = layer->kv_heads,
+                                             .queries = g->queries,
+                                             .keys = g->keys,
+                                             .head_dim = g->head_dim,
+                                             .value_dim = g->value_dim,
+                                             .window = layer->window,
+                                             .causal = layer->causal};
+    struct dl_kernel kernel = dl_kernel_attention(emit->pass, &shape);
+    if (g->queries != g->keys)
+        kernel.flop *= dl_layer_attention_pairs(layer) /
+                       dl_attention_pairs(g->queries, g->keys, layer->causal, layer->window);
     if (emit->facts->precision >= DL_FP8) {
         kernel.has_type = true;
         kernel.type = DL_BF16;

@@ -39,7 +39,8 @@ static enum dl_code moe_infer(struct dl_layer *layer, const struct dl_shape *inp
     if (inputs[0].dims > 1)
         return dl_layer_fail(err, 0, "expected a vector or a sequence; put a 'flatten' before it");
     if (layer->top_k == 0) layer->top_k = 1;
-    if (layer->capacity == 0) layer->capacity = 1;
+    layer->dropless = layer->capacity == 0;
+    if (layer->dropless) layer->capacity = 1;
     if (layer->top_k > e)
         return dl_layer_fail(err, DL_KEY_TOPK,
                              "expected at most the number of experts (%.0f), found %.0f", e,
