@@ -5,6 +5,7 @@ generation of GPUs: python3 data/collectives/fit_nccl.py [--without OPERATION]
 
   LL      t = base + hop x steps + S x steps / (n x bandwidth of LL)         up to 64 KiB
   Simple  t = base + hop x steps + S x steps / (n x bandwidth) + S/n x copy  from 32 MiB
+  LL128   t = NCCL's latency + S x steps / (n x bandwidth x f)               4 to 32 MiB, all-reduce
   sends   t = base + S / bandwidth                                           up to 1 MiB, all-to-all
           t = base + step + S/n x copy (of Simple) + S (n-1)/n / bandwidth   from 32 MiB
   NVLS    t = base + S / bandwidth                                           from 22 MB (CUDA graph),
@@ -74,6 +75,15 @@ def main():
         mine = [r for r in rows if r[0] == device and r[5].startswith("one process")]
         (a, ea), (b, eb) = fit_rings(device, [r for r in mine if r[1] != "all_to_all"], bandwidth,
                                      ll)
+        ranks = 8 if device.startswith("A100") else 2
+        steps = 2 * (ranks - 1)
+        middle = [([s * steps / ranks], t - 14 - steps * 1.9, t) for d, op, n, s, t, name in rows
+                  if d == device and op == "all_reduce" and n == ranks and
+                  name.startswith("kernel of rank 0") and 4 * MEBIBYTE <= s < LONG]
+        if middle:
+            m, em = fit(middle)
+            print(f"  LL128: {1e-3 / m[0] / bandwidth * 1e9:.2f} of the ring's bandwidth "
+                  f"(rms {100 * em:.0f} %)")
         sends = [([1, s], t, t) for _, op, _, s, t, _ in mine
                  if op == "all_to_all" and s <= MEBIBYTE]
         print(f"{device}: LL base {a[0]:.2f} us, step {a[1]:.2f} us (rms {100 * ea:.0f} %); Simple "

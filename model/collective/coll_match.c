@@ -26,8 +26,8 @@ static int library_of(const char *name) {
         const char *part;
         enum dl_library library;
     } names[] = {{"MLSL", DL_LIB_MLSL}, {"NCCL", DL_LIB_NCCL}, {"nccl", DL_LIB_NCCL},
-                 {"OSU", DL_LIB_MPI},   {"MPI", DL_LIB_MPI},   {"Baidu", DL_LIB_MPI},
-                 {"mlsl", DL_LIB_MLSL}, {"Gloo", DL_LIB_GLOO}};
+                 {"RCCL", DL_LIB_NCCL}, {"OSU", DL_LIB_MPI},   {"MPI", DL_LIB_MPI},
+                 {"Baidu", DL_LIB_MPI}, {"mlsl", DL_LIB_MLSL}, {"Gloo", DL_LIB_GLOO}};
     if (name == NULL) return -1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strstr(name, names[i].part) != NULL) return (int)names[i].library;

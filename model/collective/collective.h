@@ -102,6 +102,26 @@ enum dl_code dl_collective_group(const struct dl_system *system,
 void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int64_t ranks_per_node,
                               int64_t ranks, int64_t stride, struct dl_collective_request *request);
 
+enum { DL_COLL_TOGETHER = 8 };
+/* F-COLL-TOGETHER: sets frac[i] in (0, 1] to the share of its bandwidth alone that each of `count`
+ * different collectives of NCCL keeps while all run, for as long as all do: max-min fair shares
+ * (fair.h) of the links inside a node and of its adapters. bandwidth_s / frac is the time of its
+ * transfer meanwhile; latencies stay. How a job calls this and the groups of one kind:
+ *
+ *   All tensor groups of a job, at once:   nodes = N, ranks_per_node = r, group_size = tp,
+ *                                          group_stride = 1, concurrent = N r / tp
+ *   All data groups across them, at once:  the same with group_size = dp, group_stride = tp,
+ *                                          concurrent = N r / dp: dl_collective_time() counts the
+ *                                          groups that share a node's adapters, and how many ranks
+ *                                          of a group lie on one node
+ *   Both at the same time:                 dl_collective_together() of the two requests
+ *
+ * DL_ERR_USAGE: another library, or more than DL_COLL_TOGETHER requests. SMs that collectives take
+ * from each other are not modelled. */
+enum dl_code dl_collective_together(const struct dl_system *system,
+                                    const struct dl_collective_request *requests, int count,
+                                    double *frac, struct dl_err *err);
+
 struct dl_collective_time {
     double time_s;      /* latency_s + bandwidth_s */
     double latency_s;   /* independent of bytes */

@@ -160,7 +160,13 @@ static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph
     const double *base_us = s->table->base_us[DL_NCCL_RING];
     if (own == NULL) return;
     if (protocol != DL_NCCL_LL) line->extra_s = bytes / graph->ranks * own->copy_s_per_byte;
-    if (protocol == DL_NCCL_LL128) return;
+    if (protocol == DL_NCCL_LL128) {
+        const double links = graph->channels * graph->ring_bytes_per_s * graph->ranks /
+                             s->ring_steps * own->ll128_frac;
+        if (graph->nodes <= 1.0)
+            line->extra_s += dl_most(0.0, bytes / links - bytes / (line->bandwidth * 1e9));
+        return;
+    }
     if (protocol == DL_NCCL_LL) {
         const double seen_us = dl_most(hop_inside_us(s, DL_NCCL_RING, protocol), ring->overhead_us);
         line->extra_us = own->ll_base_us - base_us[protocol] +
@@ -388,25 +394,12 @@ static inline void consider_trees(struct choice *c) {
     }
 }
 
-/* Cost of a ring by NCCL's own constants and rates. */
-static double seen_ring_s(const struct choice *c, const struct ring *ring,
-                          enum dl_nccl_protocol protocol) {
-    return ring_latency_us(c->s, ring, protocol) * 1e-6 +
-           c->s->frac * (c->bytes / (ring_bandwidth(c->s, c->graph, c->op, protocol) * 1e9));
-}
-
 static inline void consider_rings(struct choice *c) {
     const struct ring ring = ring_of(c->s, c->graph, c->op, c->bytes);
-    /* Of the protocols that NCCL would not run here, since Simple looks cheaper to it, none counts:
-     * as the message grows they drop out, so that the time does not fall. */
-    const bool in_order = c->best.attained && c->graph->nodes <= 1.0;
-    double simple_s = HUGE_VAL;
-    if (in_order && c->allowed[DL_NCCL_SIMPLE]) simple_s = seen_ring_s(c, &ring, DL_NCCL_SIMPLE);
     for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
         const enum dl_nccl_protocol protocol = (enum dl_nccl_protocol)p;
         const double latency_us = ring_latency_us(c->s, &ring, protocol);
         if (!c->allowed[p] || hopeless(&c->best, latency_us)) continue;
-        if (in_order && seen_ring_s(c, &ring, protocol) > simple_s) continue;
         struct line line = {latency_us, ring_bandwidth(c->s, c->graph, c->op, protocol), c->bytes,
                             0.0, 0.0};
         ring_extra(c->s, c->graph, &ring, protocol, c->bytes, &line);

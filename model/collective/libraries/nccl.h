@@ -47,10 +47,11 @@ extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with 
 /* F-NCCL-ATTAINED: what NCCL's kernels attain on the links of a generation of GPUs behind NVSwitch,
  * in place of the constants by which NCCL chooses. data/collectives/fit_nccl.py fits them to
  * nccl-tests of published_2.csv (key "aiconfigurator"; NVLS of Hopper: "mlperf-nccl", "vidur").
- * Only the protocols that were measured: LL128 keeps NCCL's constants. */
+ * LL128 keeps NCCL's latencies. */
 struct dl_nccl_attained {
     double ll_base_us, ll_hop_us;         /* ring of LL: start, one step inside a node */
     double simple_base_us, simple_hop_us; /* of Simple: start with the filling of its buffers */
+    double ll128_frac;                    /* bandwidth of LL128 inside a node / that of the links */
     double copy_s_per_byte;               /* of a rank's own block, which it also copies or reads */
     /* in-switch reduction: start and rate / NCCL's rate; small chunks of short messages start
      * sooner and move slower */

@@ -207,6 +207,9 @@ enum dl_code dl_nccl_time(const struct dl_system *system,
      * (tests/unit/test_collective_published.c with DLMODEL_VERBOSE=1): one node 0.05 (median /
      * 0.6745) to 0.13 (90 % / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
     out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
+    /* RCCL: no measurement in data/collectives */
+    if (system->has_intra && system->intra.kind != NULL && system->intra.kind[0] == 'i')
+        out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
         return sends_time(system, request, memo->row, &memo->graph, out, err);
     return chosen_time(system, request, memo, out, err);
