@@ -374,10 +374,43 @@ static const struct dl_field framework_fields[] = {
     {.key = NULL},
 };
 
+#define FACTS "state the kernels instead (layernorm, gelu, dropout, softmax, batchnorm, ...)"
+#define LAYOUT "state layout, mixed_layout and mixed_policy instead"
+#define RATE "a rate of the device; remove it"
+static const char *const removed_keys[] = {
+    "conv_scale",
+    RATE,
+    "grouped_scale",
+    RATE,
+    "unequal_scale",
+    RATE,
+    "norm_scale",
+    "state batchnorm instead; the rate is norm_scale of the device",
+    "stream_scale",
+    FACTS,
+    "composed_scale",
+    FACTS,
+    "loss_scale",
+    "state loss instead",
+    "mixed_conv_scale",
+    LAYOUT,
+    "mixed_grouped_scale",
+    LAYOUT,
+    "mixed_stream_scale",
+    LAYOUT,
+    "mixed_composed_scale",
+    "state mixed_policy instead",
+    "fuses_elementwise",
+    "state fusion instead (none, forward, both)",
+    "mixed_fuses_elementwise",
+    "state mixed_fusion instead (none, forward, both)",
+    NULL};
+
 const struct dl_schema dl_framework_schema = {
     .name = "dlmodel-framework",
     .summary = "a framework in one distributed mode: its behaviour and its constants by version",
     .size = sizeof(struct dl_framework),
     .fields = framework_fields,
+    .removed = removed_keys,
     .top_level = true,
 };
