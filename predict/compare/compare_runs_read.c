@@ -149,6 +149,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row,
         .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
+        .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
     };
     bool covered;
     *release_out = dl_framework_release_of(plain, &facts, &covered);
