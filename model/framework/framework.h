@@ -53,6 +53,10 @@ struct dl_sync_policy {
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
+        /* gradients of one pack, counted from the first variable; 0: by pack_bytes */
+        double pack_tensors;
+        bool in_place; /* gradients are computed in the pack's memory: no copies */
+        bool divides;  /* the mean takes a pass of its own over the summed gradients */
     } concatenated;
     struct {                     /* MXNet */
         double big_key_elements; /* larger arrays are split over all servers */

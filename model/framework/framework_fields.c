@@ -125,6 +125,13 @@ static const struct dl_field framework_fields[] = {
            "time between two checks for ready gradients"),
     NUMBER(AT(sync.concatenated, pack_bytes), 0, 1e12, DL_UNIT_BYTE,
            "gradients are concatenated up to this size; 0: all into one tensor"),
+    DEFAULT(AT(sync.concatenated, pack_tensors), 0, 1e6, DL_UNIT_COUNT, 0,
+            "gradients of one concatenated tensor, counted from the first variable; 0: by "
+            "pack_bytes"),
+    FLAG(AT(sync.concatenated, in_place),
+         "gradients are computed in the memory of their concatenated tensor, without copies"),
+    FLAG(AT(sync.concatenated, divides),
+         "dividing the sums takes a pass of its own over the gradients"),
     NUMBER(AT(sync.kvstore, big_key_elements), 1, 1e12, DL_UNIT_COUNT,
            "arrays of at least this many elements are split over all servers"),
     DEFAULT(AT(sync.messages, message_s), 0, 1, DL_UNIT_S, 0,

@@ -3,8 +3,10 @@
  *
  * F-FW-CONCATENATED. pack_bytes = 0: one tensor, so that the all-reduce starts after the last
  * gradient and nothing overlaps. Otherwise a new tensor begins when the previous one exceeds
- * pack_bytes, and each is reduced when its last gradient is ready. Concatenating and splitting read
- * and write all bytes of tensors that hold several gradients twice. Source: tf-source
+ * pack_bytes, or after pack_tensors variables, and each is reduced when its last gradient is ready.
+ * Concatenating and splitting read and write all bytes of tensors that hold several gradients
+ * twice, unless gradients are computed in place (scoped allocator); a division of its own does so
+ * once. Source: tf-source
  * (cross_device_ops.py, cross_device_utils.py).
  */
 #include <math.h>
@@ -15,13 +17,17 @@
 /* Counts the concatenated tensors; fills `messages` unless it is NULL. */
 static int concatenate(const struct dl_gradient_sync_request *r, struct dl_message *messages) {
     const double limit = r->framework->sync.concatenated.pack_bytes;
+    const int tensors = (int)r->framework->sync.concatenated.pack_tensors;
     const bool overlaps = r->framework->sync.overlaps_backward;
     double bytes = 0;
     int count = 0, first = 0;
     for (int g = 0; g < r->gradient_count; g++) {
         bytes += r->gradients[g].bytes;
         const bool last = g == r->gradient_count - 1;
-        if (!last && !(limit > 0 && bytes > limit)) continue;
+        /* packs of variables begin with the first one, gradients with the last */
+        const bool full =
+            tensors > 0 ? (r->gradient_count - 1 - g) % tensors == 0 : limit > 0 && bytes > limit;
+        if (!last && !full) continue;
         if (messages != NULL) {
             messages[count].first = first;
             messages[count].count = g + 1 - first;
@@ -92,7 +98,11 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                                    err));
         if (message->count > 1) copied_bytes += (twice ? 2 : 1) * message->bytes;
     }
-    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
+    /* read and written on the way in, and on the way out */
+    const double copies = r->framework->sync.concatenated.in_place ? 0 : 4,
+                 divisions = r->framework->sync.concatenated.divides ? 2 : 0;
+    out->device_copy_s =
+        dl_gradient_sync_device_stream_s(r, copies * copied_bytes + divisions * r->total_bytes);
     return DL_OK;
 }
 
