@@ -144,6 +144,15 @@ enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *sch
 enum dl_code dl_json_fail(const struct dl_json *doc, const char *path, struct dl_err *err,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The number at `parts` (NULL-terminated names of members; of an array, the "name" of the element)
+ * and the bytes of the text that hold it. false: there is none. */
+bool dl_json_number_at(const struct dl_json *doc, const char *const *parts, double *value,
+                       size_t *begin, size_t *end);
+/* The document's text with that number replaced, to the digits that messages show. NULL: there is
+ * no such number, or memory is exhausted. */
+const char *dl_json_with_number(const struct dl_json *doc, const char *const *parts, double value,
+                                struct dl_arena *arena);
+
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
 /* FNV-1a hash of its text, for the "inputs" of a result */
 uint64_t dl_json_hash(const struct dl_json *doc);

@@ -45,6 +45,50 @@ static enum dl_code selection_add(struct selection *selection, struct dl_arena *
     return DL_OK;
 }
 
+/* Whether a comma-separated list of names, of which one may end in '*', holds the name. */
+static bool list_names(const char *list, size_t length, const char *name) {
+    for (const char *at = list, *end = list + length; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const size_t part = (size_t)((comma != NULL ? comma : end) - at);
+        const bool any = part > 0 && at[part - 1] == '*';
+        if (strncmp(at, name, any ? part - 1 : part) == 0 && (any || name[part] == 0)) return true;
+        at += part + 1;
+    }
+    return false;
+}
+
+/* What follows "NAMES." or "NAMES@RELEASE." in a key that names objects, where these include
+ * `object` (in that release; NULL: keys without one); NULL where they do not. */
+static const char *named_key(const char *key, const char *object, const char *release) {
+    const char *at = strchr(key, '@'), *dot = at != NULL ? strrchr(key, '.') : strchr(key, '.');
+    if (dot == NULL || dot[1] == 0 || (at != NULL && dot < at) || (at != NULL) != (release != NULL))
+        return NULL;
+    if (release != NULL &&
+        (strncmp(at + 1, release, (size_t)(dot - at - 1)) != 0 || release[dot - at - 1] != 0))
+        return NULL;
+    return list_names(key, (size_t)((at != NULL ? at : dot) - key), object) ? dot + 1 : NULL;
+}
+
+/* The overrides that name the object: "framework.megatron.dispatch_s". */
+static enum dl_code select_named(const struct dl_data *data, enum dl_data_kind kind,
+                                 const char *object, const char *release, struct dl_arena *arena,
+                                 struct selection *out, struct dl_err *err) {
+    const char *prefix = dl_data_kinds[kind].prefix;
+    size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
+    *out = (struct selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
+                              .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
+    if (out->list == NULL || out->origin == NULL) return no_memory(err);
+    for (int i = 0; i < data->override_count; i++) {
+        struct dl_override *o = &data->overrides[i];
+        const char *key =
+            has_prefix(o->key, prefix) ? named_key(o->key + strlen(prefix), object, release) : NULL;
+        if (key == NULL) continue;
+        out->list[out->count] = (struct dl_override){.key = key, .value = o->value};
+        out->origin[out->count++] = o;
+    }
+    return DL_OK;
+}
+
 static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_kind kind,
                                      const char *replacement, bool bare, struct dl_arena *arena,
                                      struct selection *out, struct dl_err *err) {
@@ -74,6 +118,17 @@ static enum dl_code set_document(const struct dl_data *data, enum dl_data_kind k
                                  struct dl_err *err) {
     struct selection selection;
     DL_TRY(select_overrides(data, kind, replacement, bare, arena, &selection, err));
+    DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
+    mark_used(&selection);
+    return DL_OK;
+}
+
+static enum dl_code set_named(const struct dl_data *data, enum dl_data_kind kind,
+                              const char *object, const char *release, struct dl_json *doc,
+                              const struct dl_schema *schema, struct dl_arena *arena,
+                              struct dl_err *err) {
+    struct selection selection;
+    DL_TRY(select_named(data, kind, object, release, arena, &selection, err));
     DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
     mark_used(&selection);
     return DL_OK;
@@ -190,13 +245,16 @@ enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct
     struct dl_device *measured = NULL, *device = NULL;
     DL_TRY(load_device(path, doc, arena, &measured, err));
     DL_TRY(load_borrowed(data, measured, doc, "kernel_models_from", arena, err));
-    struct selection selection;
+    struct selection selection, named;
+    DL_TRY(select_named(data, DL_DATA_DEVICE, measured->name, NULL, arena, &named, err));
     DL_TRY(select_overrides(data, DL_DATA_DEVICE, "", false, arena, &selection, err));
-    if (selection.count == 0) {
+    if (selection.count + named.count == 0) {
         *out = measured;
         return DL_OK;
     }
+    DL_TRY(dl_json_set(doc, &dl_device_schema, named.list, named.count, err));
     DL_TRY(dl_json_set(doc, &dl_device_schema, selection.list, selection.count, err));
+    mark_used(&named);
     mark_used(&selection);
     DL_TRY(load_device(path, doc, arena, &device, err));
     DL_TRY(load_borrowed(data, device, doc, "kernel_models_from", arena, err));
@@ -231,6 +289,8 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
     struct dl_system *measured = dl_arena_alloc(arena, 1, sizeof *measured);
     if (system == NULL || measured == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
+    DL_TRY(
+        set_named(data, DL_DATA_SYSTEM, measured->name, NULL, doc, &dl_system_schema, arena, err));
     DL_TRY(set_document(data, DL_DATA_SYSTEM, "", true, doc, &dl_system_schema, arena, err));
     if (measured->has_profile)
         DL_TRY(set_document(data, DL_DATA_DEVICE, "device_profile.", false, doc, &dl_system_schema,
@@ -358,6 +418,9 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     DL_TRY(dl_json_read(path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
     if (*out == NULL) return no_memory(err);
+    DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
+    DL_TRY(set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc, &dl_framework_schema, arena,
+                     err));
     return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
 }
 
@@ -376,7 +439,11 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
         data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
-    if (release != NULL) DL_TRY(dl_framework_release_set(release, doc, arena, err));
+    if (release != NULL) {
+        DL_TRY(dl_framework_release_set(release, doc, arena, err));
+        DL_TRY(set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
+                         &dl_framework_schema, arena, err));
+    }
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     DL_TRY(dl_framework_resolve(framework, doc, err));
@@ -388,8 +455,15 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
             return dl_json_fail(doc, "kernels_from", err, "no framework '%s'",
                                 framework->kernels.kernels_from);
         DL_TRY(code);
+        const char *name_of = data->kernels_release != NULL ? data->kernels_release : data->release;
+        release = name_of == NULL ? NULL : dl_framework_release_find(from, name_of);
+        if (release != NULL) {
+            DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
+            DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
+        }
         dl_framework_share_kernels(framework, from);
     }
+    if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = 0;
     *out = framework;
     return DL_OK;
 }

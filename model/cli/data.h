@@ -6,7 +6,10 @@
  *
  * --set keys: "device.KEY" changes the device of a system (also one given as device_profile) and
  * nothing else; "system.", "workload." and "framework." do the same for the other kinds; a key
- * without such a prefix goes to each document other than the device that knows it. A device of
+ * without such a prefix goes to each document other than the device that knows it.
+ * "framework.NAME.KEY" changes that object alone (NAME may be several between commas, the last
+ * characters of one '*'); a framework's release that states its own value keeps it, and
+ * "framework.NAME@RELEASE.KEY" changes it there. A device of
  * which --set changed a peak or the memory bandwidth keeps its fitted kernel times as borrowed
  * ones, so that they scale with the change.
  */
@@ -29,6 +32,8 @@ struct dl_data {
     /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
     bool training;
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
+    /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
+    const char *kernels_release;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;

@@ -251,6 +251,19 @@ enum dl_code dl_option_store(const struct dl_option *option, const char *text, v
     return store(option, text, target, err);
 }
 
+enum dl_code dl_option_store_cell(const struct dl_option *option, const char *text, void *target,
+                                  struct dl_err *err) {
+    const struct dl_value *v = option->value;
+    if (v == NULL || v->kind != DL_VALUE_FLAG) return dl_option_store(option, text, target, err);
+    const bool given = true, on = strcmp(text, "1") == 0;
+    if (!on && strcmp(text, "0") != 0)
+        return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 or 0, got \"%.60s\"", option->name,
+                       text);
+    if (v->given_at > 0) put(target, v->given_at, &given, sizeof given);
+    put(target, v->at, &on, sizeof on);
+    return DL_OK;
+}
+
 enum dl_code dl_options_bind(const struct dl_options *options, const struct dl_option *table,
                              void *target, struct dl_err *err) {
     for (const struct dl_option *o = table; o->name != NULL; o++) {

@@ -103,6 +103,9 @@ enum dl_code dl_options_bind(const struct dl_options *options, const struct dl_o
 /* The same for one value from elsewhere, such as a column of a table. */
 enum dl_code dl_option_store(const struct dl_option *option, const char *text, void *target,
                              struct dl_err *err);
+/* The same for a cell of a table, where a flag is "1" or "0". */
+enum dl_code dl_option_store_cell(const struct dl_option *option, const char *text, void *target,
+                                  struct dl_err *err);
 bool dl_option_repeatable(const struct dl_option *option);
 
 bool dl_option_given(const struct dl_options *options, const char *name);

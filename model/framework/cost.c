@@ -1,6 +1,7 @@
 /* cost.c - sums kernel times into layer times. */
 #include "model/framework/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/framework/facts.h"
@@ -11,6 +12,7 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
                        const struct dl_kernel *kernel, double scale, struct dl_pass_cost *cost,
                        double *longest_s) {
     struct dl_kernel_time t;
+    if (kernel->has_type) precision = kernel->type;
     dl_kernel_time(device, precision, kernel, &t);
     t.time_s *= scale;
     const double error_s = t.time_s * t.sigma_log;
@@ -33,8 +35,7 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
 }
 
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision) {
-    return precision == DL_MIXED ? framework->kernels.mixed_fuses_elementwise
-                                 : framework->kernels.fuses_elementwise;
+    return dl_framework_facts(framework, precision, DL_ATTENTION_OPEN).fusion == DL_FUSION_BOTH;
 }
 
 static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
@@ -96,13 +97,23 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
                                        const struct dl_plan *plan) {
     struct dl_pass_cost cost = {0};
     double longest_s = -1;
-    const double words =
-        workload->parameters * dl_update_bytes_per_parameter(plan->optimizer, plan->precision) / 4;
+    const struct dl_framework_kernels *kernels = &framework->kernels;
+    const bool known = kernels->optimizer_kernels > 0;
+    const struct dl_optimizer_cost update = dl_optimizer_cost(
+        (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->optimizer);
+    double bytes = dl_update_bytes_per_parameter(plan->optimizer, plan->precision);
+    if (known)
+        bytes = update.bytes +
+                (plan->precision == DL_MIXED
+                     ? dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
+                     : 0);
+    const double words = workload->parameters * bytes / 4;
     if (words <= 0) return cost;
     struct dl_kernel kernel =
         dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
     add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
-    cost.launches = framework->kernels.update_launches_per_tensor * workload->parameter_tensors;
+    cost.launches = workload->parameter_tensors *
+                    (known ? update.kernels : kernels->update_launches_per_tensor);
     /* many small tensors: latency, not bandwidth */
     if (dl_known(device->kernel_latency_s) && cost.launches > 1) {
         const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
@@ -159,18 +170,19 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              struct dl_err *err) {
     static const enum dl_pass forward[] = {DL_FORWARD};
     static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
-    const bool fuses = dl_cost_fuses(framework, plan->precision);
-    const struct dl_kernel_facts facts =
-        dl_framework_facts(framework, plan->precision, plan->attention);
+    struct dl_kernel_facts facts = dl_framework_facts(framework, plan->precision, plan->attention);
+    facts.activation_copies = facts.activation_copies && dl_facts_matrix_units(device);
     struct dl_layer_cost *layers =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        if (fuses && dl_cost_fused(workload, i)) continue;
-        const struct dl_kernel_scales scales = dl_kernel_scales(framework, plan->precision, layer);
-        layers[i].forward =
-            pass_cost(device, plan->precision, layer, &facts, &scales, forward, 1, batch);
+        const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
+        if (fused && facts.fusion == DL_FUSION_BOTH) continue;
+        const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
+        if (!fused)
+            layers[i].forward =
+                pass_cost(device, plan->precision, layer, &facts, &scales, forward, 1, batch);
         if (!layer->detached)
             layers[i].backward =
                 pass_cost(device, plan->precision, layer, &facts, &scales, backward, 2, batch);

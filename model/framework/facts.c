@@ -1,11 +1,72 @@
 /* facts.c - see the header. */
 #include "model/framework/facts.h"
 
+#include <math.h>
+
+static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
+static double or_none(double number) { return dl_known(number) ? number : 0; }
+
+bool dl_facts_matrix_units(const struct dl_device *device) {
+    enum { MATRIX = 1 }; /* of the device's `unit` */
+    for (int i = 0; i < device->rate_count; i++) {
+        if (device->rates[i].unit == MATRIX) return true;
+    }
+    return false;
+}
+
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel attention) {
-    struct dl_kernel_facts facts = dl_kernel_facts_plain(precision);
-    (void)framework;
-    facts.attention = attention;
-    return facts;
+    const struct dl_framework_kernels *k = &framework->kernels;
+    const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
+    const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
+              fusion = mixed && k->mixed_fusion >= 0 ? k->mixed_fusion : k->fusion;
+    int batchnorm = or_zero(k->batchnorm);
+    if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
+        batchnorm = DL_BATCHNORM_SPATIAL;
+    return (struct dl_kernel_facts){.precision = precision,
+                                    .attention = attention,
+                                    .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
+                                    .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
+                                    .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
+                                    .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
+                                    .batchnorm = (enum dl_batchnorm_kernels)batchnorm,
+                                    .bias = (enum dl_bias_kernels)or_zero(k->bias),
+                                    .loss = (enum dl_loss_kernels)or_zero(k->loss),
+                                    .sums = (enum dl_sum_kernels)or_zero(k->sums),
+                                    .fusion = (enum dl_fusion)or_zero(fusion),
+                                    .policy = (enum dl_mixed_policy)or_zero(k->mixed_policy),
+                                    .head_copies = or_none(k->head_copies),
+                                    .score_kernels = or_none(k->score_kernels),
+                                    .norm_small_kernels = or_none(k->norm_small_kernels),
+                                    .weight_copies = k->weight_copies == DL_YES,
+                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW};
+}
+
+/* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's
+ * loop: weight decay, momentum, update 44, zeroing and accumulation of the gradient 16. Scripts of
+ * TensorFlow assign each variable by a copy (24 of 156); LAMB adds norms and bias corrections.
+ * Source: kernels-of-frameworks, section 3. */
+struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
+                                           enum dl_optimizer optimizer) {
+    static const struct dl_optimizer_cost costs[][DL_OPTIMIZERS] = {
+        [DL_OPTIMIZER_FUSED] = {[DL_SGD] = {1, 12}, {1, 20}, {1, 28}, {4, 44}},
+        [DL_OPTIMIZER_APEX] = {[DL_SGD] = {0.03, 12}, {0.03, 20}, {0.03, 28}, {0.15, 52}},
+        [DL_OPTIMIZER_TENSORFLOW] = {[DL_SGD] = {1, 12}, {2, 24}, {3, 40}, {27, 190}},
+        [DL_OPTIMIZER_TENSORFLOW2] = {[DL_SGD] = {1, 12}, {2, 24}, {1, 28}, {27, 190}},
+        [DL_OPTIMIZER_TENSORFLOW_SCRIPT] = {[DL_SGD] = {1, 12}, {2, 24}, {19, 168}, {29, 202}},
+        [DL_OPTIMIZER_PYTORCH_LOOP] = {[DL_SGD] = {3, 28}, {6, 60}, {10, 96}, {14, 120}},
+        [DL_OPTIMIZER_PYTORCH] = {[DL_SGD] = {0.1, 20}, {0.1, 44}, {0.2, 80}, {0.3, 104}},
+        [DL_OPTIMIZER_MXNET] = {[DL_SGD] = {0.25, 12}, {0.25, 20}, {1, 28}, {4, 50}},
+        [DL_OPTIMIZER_KERAS] = {[DL_SGD] = {3, 24}, {6, 48}, {12, 120}, {27, 190}},
+        [DL_OPTIMIZER_CAFFE] = {[DL_SGD] = {3, 32}, {4, 44}, {8, 80}, {14, 120}},
+    };
+    return costs[how][optimizer];
+}
+
+/* Bytes per parameter of casts and scaling in mixed precision, on top of the optimizer's: weights
+ * to 16 bit and gradients back 12, gradients scaled 8; with masters the copy of the weights and the
+ * unscaling read and write both types. */
+double dl_mixed_update_bytes(enum dl_mixed_policy policy) {
+    return policy == DL_MIXED_HALF ? 12 : 20;
 }

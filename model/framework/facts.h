@@ -4,12 +4,27 @@
 #define DL_MODEL_FRAMEWORK_FACTS_H
 
 #include "model/framework/framework.h"
+#include "model/hardware/device.h"
+#include "model/plan/plan.h"
 #include "model/workload/facts.h"
 
 /* What layers need to know of a framework to list their kernels. `attention`: the plan's choice;
- * DL_ATTENTION_OPEN: the framework's. */
+ * DL_ATTENTION_OPEN: the framework's. On a device without matrix units clear activation_copies. */
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel attention);
+
+/* Whether products in 16 bit run on matrix units, whose convolutions compute channels-last. */
+bool dl_facts_matrix_units(const struct dl_device *device);
+
+/* Kernels per parameter tensor and bytes of memory traffic per parameter of one update. */
+struct dl_optimizer_cost {
+    double kernels, bytes;
+};
+struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
+                                           enum dl_optimizer optimizer);
+
+/* Further bytes per parameter in mixed precision: casts of weights and gradients, loss scaling. */
+double dl_mixed_update_bytes(enum dl_mixed_policy policy);
 
 #endif

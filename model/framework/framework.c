@@ -84,24 +84,27 @@ const char *dl_framework_workload(const struct dl_framework *framework,
 }
 
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from) {
-    static const size_t scales[] = {
-        offsetof(struct dl_framework_kernels, conv_scale),
-        offsetof(struct dl_framework_kernels, grouped_scale),
-        offsetof(struct dl_framework_kernels, stream_scale),
-        offsetof(struct dl_framework_kernels, composed_scale),
-        offsetof(struct dl_framework_kernels, mixed_conv_scale),
-        offsetof(struct dl_framework_kernels, mixed_grouped_scale),
-        offsetof(struct dl_framework_kernels, mixed_stream_scale),
-        offsetof(struct dl_framework_kernels, mixed_composed_scale),
-        offsetof(struct dl_framework_kernels, unequal_scale),
-        offsetof(struct dl_framework_kernels, norm_scale),
-        offsetof(struct dl_framework_kernels, loss_scale),
-    };
-    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
-        double *own = (void *)((char *)&framework->kernels + scales[i]);
-        const double *theirs = (const void *)((const char *)&from->kernels + scales[i]);
-        if (!dl_known(*own)) *own = *theirs;
+    struct dl_framework_kernels *own = &framework->kernels;
+    const struct dl_framework_kernels *theirs = &from->kernels;
+    int *const choices[] = {&own->layernorm,    &own->gelu,
+                            &own->dropout,      &own->softmax,
+                            &own->batchnorm,    &own->bias,
+                            &own->loss,         &own->sums,
+                            &own->fusion,       &own->mixed_fusion,
+                            &own->layout,       &own->mixed_layout,
+                            &own->mixed_policy, &own->optimizer_kernels,
+                            &own->weight_copies};
+    double *const numbers[] = {&own->head_copies, &own->score_kernels, &own->norm_small_kernels};
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        const size_t at = (size_t)((char *)choices[i] - (char *)own);
+        if (*choices[i] < 0) *choices[i] = *(const int *)(const void *)((const char *)theirs + at);
     }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const size_t at = (size_t)((char *)numbers[i] - (char *)own);
+        if (!dl_known(*numbers[i]))
+            *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
+    }
+    if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }
 

@@ -79,22 +79,38 @@ struct dl_sync_policy {
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
 };
 
-/* Time of kernels as the release calls its libraries / time by the device's samples, by kind of
- * work, fitted to runs on one device (data/frameworks/fit.sh). F-FRAMEWORK-KERNELS. NAN: 1. */
+/* Kernels that the framework runs, as discrete facts of a version: values of the enumerations of
+ * workload/facts.h, -1: absent, then those of `kernels_from` or else 0, one fused kernel.
+ * F-KERNEL-FACTS */
 struct dl_framework_kernels {
-    const char *kernels_from; /* framework whose factors fill those that are NAN; NULL: none */
-    double conv_scale, grouped_scale, stream_scale, composed_scale;
-    /* in mixed precision; NAN: 1, and the last one composed_scale */
-    double mixed_conv_scale, mixed_grouped_scale, mixed_stream_scale, mixed_composed_scale;
-    double unequal_scale; /* of convolutions with unequal sides (1x7), on top of conv_scale */
-    double norm_scale;    /* of batch norms, on top of stream_scale; NAN: the device's */
-    double loss_scale;    /* of the loss, on top of composed_scale */
+    const char *kernels_from; /* framework that runs the same kernels; NULL: none */
+    int layernorm, gelu, dropout, softmax, batchnorm, bias, loss, sums;
+    int fusion, mixed_fusion;                              /* enum dl_fusion */
+    int layout, mixed_layout;                              /* enum dl_layout */
+    int mixed_policy;                                      /* enum dl_mixed_policy */
+    int optimizer_kernels;                                 /* enum dl_optimizer_kernels */
+    int weight_copies;                                     /* enum dl_yes */
+    double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */
     double softmax_matrices, softmax_keys;
     double update_launches_per_tensor; /* optimizer kernels per parameter tensor */
-    /* batch norm + ReLU + add in one pass (cuDNN fused, XLA, MXNet) */
-    bool fuses_elementwise, mixed_fuses_elementwise;
+};
+
+enum dl_yes { DL_NO, DL_YES }; /* a flag that may be absent */
+
+/* How the optimizer updates a parameter: rows of dl_optimizer_cost. */
+enum dl_optimizer_kernels {
+    DL_OPTIMIZER_FUSED,             /* one kernel per tensor, or few for all; least traffic */
+    DL_OPTIMIZER_APEX,              /* apex: many tensors in one kernel */
+    DL_OPTIMIZER_TENSORFLOW,        /* ApplyMomentum, ApplyAdam to TensorFlow 2.3 */
+    DL_OPTIMIZER_TENSORFLOW2,       /* ApplyAdam in one kernel */
+    DL_OPTIMIZER_TENSORFLOW_SCRIPT, /* TensorFlow operations: optimizers of BERT scripts */
+    DL_OPTIMIZER_PYTORCH_LOOP,      /* to 1.13: a loop over tensors, gradients zeroed and added */
+    DL_OPTIMIZER_PYTORCH, /* from 2.0: many tensors in one kernel, operation by operation */
+    DL_OPTIMIZER_MXNET,
+    DL_OPTIMIZER_KERAS, /* Keras 2: TensorFlow operations */
+    DL_OPTIMIZER_CAFFE,
 };
 
 struct dl_framework_host {
@@ -253,8 +269,8 @@ enum dl_code dl_framework_release_set(const struct dl_framework_release *release
 const char *dl_framework_workload(const struct dl_framework *framework,
                                   const struct dl_framework_release *release, const char *name);
 
-/* Fills the absent kernel factors and allocator of `framework` from one that runs the same
- * kernels. F-FRAMEWORK-KERNELS */
+/* Fills the absent kernel facts and allocator of `framework` from one that runs the same kernels.
+ * F-KERNEL-FACTS */
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from);
 
 #endif

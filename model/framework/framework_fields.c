@@ -93,6 +93,25 @@ static const char *const halo_exchange_names[] = {
 static const char *const halo_forward_names[] = {
     [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
 
+static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
+                                              "compiled", "composed", NULL};
+static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
+static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
+static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
+static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
+                                              NULL};
+static const char *const bias_names[] = {"epilogue", "kernel", NULL};
+static const char *const loss_names[] = {"fused", "composed", NULL};
+static const char *const sum_names[] = {"pairs", "at-once", NULL};
+static const char *const fusion_names[] = {"none", "forward", "both", NULL};
+static const char *const layout_names[] = {"nchw", "nhwc", NULL};
+static const char *const policy_names[] = {
+    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
+static const char *const optimizer_names[] = {
+    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
+    "mxnet", "keras", "caffe",      NULL};
+static const char *const yes_names[] = {"no", "yes", NULL};
+
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
 
@@ -147,11 +166,10 @@ static const struct dl_field framework_fields[] = {
             "time to negotiate which tensors are ready, per doubling of nodes"),
     DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
             "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
-    DEFAULT(AT(host, dispatch_s), 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
+    NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
+           "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
-    FLAG(AT(kernels, fuses_elementwise),
-         "activations and additions run inside the kernel of the preceding normalization"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "width of one synchronized gradient element in fp32"),
     DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
@@ -208,25 +226,47 @@ static const struct dl_field framework_fields[] = {
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate of a copy of the batch inside the framework before each step, not overlapped; "
            "absent: no copy"),
-    NUMBER(AT(kernels, conv_scale), 0.1, 10, DL_UNIT_NONE,
-           "time of convolutions / time by the device's samples; absent: 1, here and below"),
-    NUMBER(AT(kernels, grouped_scale), 0.1, 50, DL_UNIT_NONE,
-           "the same for grouped and depthwise convolutions"),
-    NUMBER(AT(kernels, stream_scale), 0.1, 10, DL_UNIT_NONE,
-           "the same for bandwidth-bound layers (normalization, activation, pooling, addition)"),
-    NUMBER(AT(kernels, composed_scale), 0.1, 20, DL_UNIT_NONE,
-           "the same for layers composed of many kernels (layer norm, GELU, softmax, dropout)"),
-    NUMBER(AT(kernels, mixed_conv_scale), 0.1, 10, DL_UNIT_NONE, "conv_scale in mixed precision"),
-    NUMBER(AT(kernels, mixed_grouped_scale), 0.1, 50, DL_UNIT_NONE,
-           "grouped_scale in mixed precision"),
-    NUMBER(AT(kernels, mixed_stream_scale), 0.1, 10, DL_UNIT_NONE,
-           "stream_scale in mixed precision"),
-    NUMBER(AT(kernels, mixed_composed_scale), 0.1, 20, DL_UNIT_NONE,
-           "composed_scale in mixed precision; absent: composed_scale, the same kernels with half "
-           "the bytes"),
     STRING(AT(kernels, kernels_from), false,
-           "framework that runs the same kernels and supplies the factors that are absent here"),
-    FLAG(AT(kernels, mixed_fuses_elementwise), "fuses_elementwise in mixed precision"),
+           "framework that runs the same kernels and supplies the facts that are absent here"),
+    CHOICE(AT(kernels, layernorm), layernorm_names,
+           "kernels of a layer norm: one; moments and row; batch norm of a view; those of a "
+           "compiler; ten operations"),
+    CHOICE(AT(kernels, gelu), gelu_names,
+           "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
+    CHOICE(AT(kernels, dropout), dropout_names,
+           "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
+    CHOICE(AT(kernels, softmax), softmax_names,
+           "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
+    CHOICE(AT(kernels, batchnorm), batchnorm_names,
+           "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
+           "NCHW and back, or "
+           "many operations"),
+    CHOICE(AT(kernels, bias), bias_names,
+           "bias of dense layers: in the matrix product, or a kernel of its own"),
+    CHOICE(AT(kernels, loss), loss_names, "kernels of the loss: fused, or log-softmax and one-hot"),
+    CHOICE(AT(kernels, sums), sum_names,
+           "sum of the gradients of a tensor with several readers: in pairs, or at once"),
+    CHOICE(AT(kernels, fusion), fusion_names,
+           "passes in which activations and additions run inside the batch norm or addition before "
+           "them"),
+    CHOICE(AT(kernels, mixed_fusion), fusion_names, "fusion in mixed precision"),
+    CHOICE(AT(kernels, layout), layout_names, "order of a convolution's activations in memory"),
+    CHOICE(AT(kernels, mixed_layout), layout_names,
+           "the same in mixed precision; matrix units compute channels-last, so that nchw copies "
+           "both activations in each pass"),
+    CHOICE(AT(kernels, mixed_policy), policy_names,
+           "what mixed precision keeps in fp32 and which casts it inserts"),
+    CHOICE(AT(kernels, optimizer_kernels), optimizer_names,
+           "kernels and traffic of the optimizer; absent: the least traffic, "
+           "update_launches_per_tensor"),
+    CHOICE(AT(kernels, weight_copies), yes_names,
+           "each convolution copies its weights to another layout in each pass"),
+    NUMBER(AT(kernels, head_copies), 0, 8, DL_UNIT_COUNT,
+           "copies of queries, keys, values and context to the order of heads, in each pass"),
+    NUMBER(AT(kernels, score_kernels), 0, 2, DL_UNIT_COUNT,
+           "kernels of attention's scale and mask next to its softmax: 2, 1 or none"),
+    NUMBER(AT(kernels, norm_small_kernels), 0, 20, DL_UNIT_COUNT,
+           "short kernels per batch norm and step: moving averages, a counter"),
     CHOICE(
         AT(activations, activation_library), dl_library_names,
         "library of collectives inside a replica that is split within layers (absent: `library`)"),
@@ -294,13 +334,6 @@ static const struct dl_field framework_fields[] = {
      .fallback = DL_RECOMPUTE_NONE, .help = "activation recomputation when the plan says nothing"},
     FLAG(TOP(splits_layers), "supports tensor, pipeline, sequence and expert parallelism"),
     FLAG(TOP(shards), "can shard optimizer states, gradients and weights (ZeRO)"),
-    NUMBER(AT(kernels, unequal_scale), 0.1, 10, DL_UNIT_NONE,
-           "factor of convolutions with unequal sides (1x7), on top of conv_scale; absent: 1"),
-    NUMBER(AT(kernels, norm_scale), 0.1, 20, DL_UNIT_NONE,
-           "factor of batch normalizations, on top of stream_scale; absent: the device's"),
-    NUMBER(
-        AT(kernels, loss_scale), 0.01, 100, DL_UNIT_NONE,
-        "factor of the loss (cross-entropy in many passes), on top of composed_scale; absent: 1"),
     DEFAULT(AT(kernels, softmax_matrices), 0, 1024, DL_UNIT_COUNT, 0,
             "the fused softmax of attention takes multiples of this many score matrices of a rank; "
             "0: any number"),

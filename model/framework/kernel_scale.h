@@ -1,5 +1,5 @@
-/* kernel_scale.h - factors on the time of a layer's kernels: the framework release's and the
- * device's, relative to the device's samples. F-FRAMEWORK-KERNELS
+/* kernel_scale.h - factors on the time of a layer's kernels: what a release of a library and the
+ * device make of them, relative to the device's samples. F-KERNEL-FACTS
  */
 #ifndef DL_MODEL_FRAMEWORK_KERNEL_SCALE_H
 #define DL_MODEL_FRAMEWORK_KERNEL_SCALE_H
@@ -9,19 +9,18 @@
 #include "model/workload/layer.h"
 
 struct dl_kernel_scales {
-    double op_scale[DL_OPS]; /* factors on time, by enum dl_op */
-    double workspace_bytes;  /* maximum workspace of a convolution; INFINITY: no limit */
-    /* a batch norm for which the release has no factor: the device's norm_scale applies */
-    bool norm_as_device;
+    double workspace_bytes; /* maximum workspace of a convolution; INFINITY: no limit */
+    double stream;          /* factor on bandwidth-bound kernels: the device's norm_scale, or 1 */
 };
 
-/* The release's factors on that layer's kernels. */
+/* What the release of a framework and of its libraries makes of that layer's kernels. */
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
-                                         enum dl_precision precision, const struct dl_layer *layer);
+                                         const struct dl_device *device,
+                                         const struct dl_layer *layer);
 
-/* The factor on one kernel's time: the release's, that of a fast algorithm that lacks workspace
- * (F-CONV-WORKSPACE), and the device's for convolutions without a fast algorithm (F-DIRECT-CONV)
- * and for batch norms (F-DEVICE-NORM). */
+/* The factor on one kernel's time: the device's for batch norms by cuDNN (F-DEVICE-NORM) and for
+ * convolutions without a fast algorithm (F-DIRECT-CONV), that of a fast algorithm that lacks
+ * workspace (F-CONV-WORKSPACE). */
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel);
 

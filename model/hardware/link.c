@@ -138,9 +138,10 @@ static bool is_one_of(const char *word, const char *const *words) {
 enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const struct dl_json *doc,
                            const char *path, struct dl_err *err) {
     static const char *const kinds[] = {
-        "nvlink1",    "nvlink2",  "nvlink3",  "nvlink4", "nvlink5", "nvswitch", "pcie2",
-        "pcie3",      "pcie4",    "pcie5",    "qpi",     "upi",     "shm",      "xbus",
-        "infiniband", "ethernet", "omnipath", "aries",   "efa",     "loopback", NULL};
+        "nvlink1",  "nvlink2",   "nvlink3", "nvlink4",    "nvlink5",  "nvswitch",
+        "infinity", "pcie2",     "pcie3",   "pcie4",      "pcie5",    "qpi",
+        "upi",      "shm",       "xbus",    "infiniband", "ethernet", "omnipath",
+        "aries",    "slingshot", "efa",     "loopback",   NULL};
     static const char *const distances[] = {"PIX", "PXB", "PHB", "NODE", "SYS", NULL};
     char where[192];
     snprintf(where, sizeof where, "%s.kind", path);

@@ -23,8 +23,9 @@ struct dl_piece {
 };
 
 struct dl_link {
-    /* "nvlink1".."nvlink5", "nvswitch", "pcie2".."pcie5", "qpi", "upi", "xbus", "shm",
-     * "infiniband", "ethernet", "omnipath", "aries", "efa", "loopback" */
+    /* "nvlink1".."nvlink5", "nvswitch", "infinity" (AMD), "pcie2".."pcie5", "qpi", "upi",
+     * "xbus", "shm", "infiniband", "ethernet", "omnipath", "aries", "slingshot", "efa",
+     * "loopback" */
     const char *kind;
     const char *source;
     double bandwidth_bytes_per_s; /* attained payload; intra: of one device in a ring;

@@ -18,7 +18,6 @@
 
 #include "model/framework/cost.h"
 #include "model/framework/facts.h"
-#include "model/framework/kernel_scale.h"
 #include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
@@ -40,10 +39,10 @@ static void add_kernel(const struct maker *m, const struct dl_layer *layer,
                        const struct dl_kernel *kernel, double sign,
                        struct dl_transformer_pass *pass) {
     struct dl_kernel_time t;
-    dl_kernel_time(m->tf->system->device, m->tf->precision, kernel, &t);
-    const double scale =
-        (m->tf->compute_scale > 0 ? m->tf->compute_scale : 1) *
-        dl_kernel_scales(m->tf->framework, m->tf->precision, layer).op_scale[kernel->op];
+    dl_kernel_time(m->tf->system->device, kernel->has_type ? kernel->type : m->tf->precision,
+                   kernel, &t);
+    const double scale = m->tf->compute_scale > 0 ? m->tf->compute_scale : 1;
+    (void)layer;
     const double time_s = sign * scale * t.time_s;
     pass->device_s += time_s;
     pass->by_limit_s[t.limit] += time_s;

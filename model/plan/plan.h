@@ -23,6 +23,10 @@ extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
 enum dl_mapping { DL_MAP_DATA_INSIDE, DL_MAP_PIPELINE_INSIDE };
 extern const char *const dl_mapping_names[]; /* "data-inside","pipeline-inside", NULL */
 
+/* Compiler of the framework's graph. OPEN: not given, which is the framework's own way. */
+enum dl_compiler { DL_COMPILER_OPEN, DL_COMPILER_NONE, DL_COMPILER_XLA, DL_COMPILER_INDUCTOR };
+extern const char *const dl_compiler_names[]; /* "open","none","xla","inductor", NULL */
+
 struct dl_strategy; /* strategy.h */
 
 struct dl_layer_times;
@@ -45,6 +49,7 @@ struct dl_plan {
     const char *variable_placement;     /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
     const char *library;                /* collective library; NULL: the framework's */
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
+    enum dl_compiler compiler;
     int64_t servers; /* parameter servers; 0: one per node, next to its workers */
 
     /* Input. */

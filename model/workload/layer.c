@@ -142,11 +142,16 @@ struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kerne
     emit.out_elements = batch * dl_shape_elements(&layer->out);
     if (pass == DL_BACKWARD_DATA && layer->consumers > 1 && batch > 0.0) {
         /* One kernel represents all additions; each reads two tensors and writes one. */
-        double additions = (double)(layer->consumers - 1);
-        struct dl_kernel join =
-            dl_kernel_stream(pass, additions * emit.out_elements,
-                             2.0 * additions * emit.out_elements, additions * emit.out_elements);
-        join.launches = additions;
+        const double n = emit.out_elements, additions = (double)(layer->consumers - 1);
+        const bool at_once = facts->sums == DL_SUM_AT_ONCE;
+        struct dl_kernel join = dl_kernel_stream(
+            pass, additions * n, at_once ? (additions + 1.0) * n : 2.0 * additions * n,
+            at_once ? n : additions * n);
+        join.launches = at_once ? 1.0 : additions;
+        if (layer->out.dims == 1 && dl_fact_is_fp32(facts, DL_FACT_RESIDUAL)) {
+            join.has_type = true;
+            join.type = DL_FP32;
+        }
         emit.out[emit.count++] = join;
     }
     return emit;
@@ -164,6 +169,26 @@ void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, dou
     kernel.extra_bytes = extra_bytes;
     kernel.work = emit->layer->kind->work;
     dl_emit_kernel(emit, kernel);
+}
+
+void dl_emit_type(struct dl_emit *emit, enum dl_fact_op op) {
+    if (emit->count == 0 || !dl_fact_is_fp32(emit->facts, op)) return;
+    emit->out[emit->count - 1].has_type = true;
+    emit->out[emit->count - 1].type = DL_FP32;
+}
+
+void dl_emit_passes(struct dl_emit *emit, const struct dl_passes *passes, double flop, double n,
+                    enum dl_fact_op op) {
+    enum { CAST_BYTES = 6 }; /* 4 of one type and 2 of the other */
+    const double casts = dl_fact_casts(emit->facts, op), kernels = passes->kernels + casts;
+    const int before = emit->count;
+    dl_emit_stream(emit, flop, passes->reads * n, passes->writes * n,
+                   (passes->fixed_bytes + CAST_BYTES * casts) * n);
+    if (emit->count == before) return;
+    struct dl_kernel *kernel = &emit->out[emit->count - 1];
+    kernel->launches = kernels;
+    if (passes->kernels > 1) kernel->work = DL_WORK_ANY; /* elementwise kernels, no library's own */
+    dl_emit_type(emit, op);
 }
 
 void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double count, bool a_trans,

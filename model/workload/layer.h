@@ -100,5 +100,11 @@ void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, dou
 void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double count, bool a_trans,
                   bool b_trans);
 void dl_emit_kernel(struct dl_emit *emit, struct dl_kernel kernel);
+/* Emits the kernels of a composed operation over n elements as one, and the casts that mixed
+ * precision puts next to it. F-KERNEL-FACTS */
+void dl_emit_passes(struct dl_emit *emit, const struct dl_passes *passes, double flop, double n,
+                    enum dl_fact_op op);
+/* Gives the last kernel its type where the policy of mixed precision keeps `op` in fp32. */
+void dl_emit_type(struct dl_emit *emit, enum dl_fact_op op);
 
 #endif

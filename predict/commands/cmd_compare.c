@@ -7,6 +7,8 @@
 #include "predict/compare/compare_fit.h"
 #include "predict/compare/compare_markdown.h"
 #include "predict/compare/compare_repeats.h"
+#include "predict/compare/decisions.h"
+#include "predict/compare/generalize_print.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/where.h"
@@ -54,6 +56,14 @@ static const struct dl_option compare_options[] = {
      DL_REPEATED},
     {"leave-out", 0, "COLUMN", "Fit",
      "for each value of that column, fit without its rows and predict them", NULL},
+    {"generalize", 0, "source|framework|device|system", "Fit",
+     "refit all constants of data/constants.json without each source, framework, ... and predict "
+     "it: errors of runs that were in no fit",
+     NULL},
+    {"fit-constants", 0, NULL, "Fit",
+     "fit all constants of data/constants.json to the rows; refuses those that one source decides",
+     NULL},
+    {"write", 0, NULL, "Fit", "with --fit-constants: store the values in their files", NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
@@ -61,6 +71,7 @@ static const char *const examples[] = {
     "dlmodel compare data/runs/tensorflow_2017.csv --rows",
     "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
     "dlmodel compare data/runs/keras_aws.csv --fit message_s=0.0001",
+    "dlmodel compare data/runs/*.csv --generalize source",
     NULL,
 };
 
@@ -147,9 +158,34 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
     return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
+struct decisions {
+    struct dl_decision *list;
+    int count;
+};
+
+static enum dl_code find_decisions(const struct dl_comparison *c, struct decisions *out,
+                                   struct dl_err *err) {
+    const size_t n = (size_t)c->count;
+    struct dl_decision_row *rows = dl_arena_alloc(c->arena, n + 1, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_compared *row = &c->rows[i];
+        const bool runs = row->decision.plans != NULL && !row->skipped;
+        if (!runs) {
+            rows[i].predicted_s = NAN;
+            continue;
+        }
+        const bool rate = strcmp(row->unit, "s") != 0;
+        rows[i] = (struct dl_decision_row){row->decision, row->iteration_s,
+                                           rate ? row->samples_per_iteration / row->measured
+                                                : row->measured};
+    }
+    return dl_decisions(rows, n, c->arena, &out->list, &out->count, err);
+}
+
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
                                const struct dl_table *rows, const struct dl_table *summary,
-                               struct dl_err *err) {
+                               const struct decisions *decisions, struct dl_err *err) {
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-comparison");
@@ -174,6 +210,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "summary");
     dl_table_json(summary, &w);
     dl_jw_end(&w);
+    dl_decisions_json(decisions->list, decisions->count, &w);
     dl_jw_end(&w);
     return context->output(options,
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
@@ -384,6 +421,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(read_data(context, options, &data, err));
     if (dl_option_given(options, "fit"))
         return dl_compare_fit_run(context, options, &data, csvs, options->positional_count, err);
+    if (dl_generalize_wanted(options))
+        return dl_generalize_run(context, options, &data, csvs, options->positional_count, err);
     if (dl_option_given(options, "leave-out"))
         return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
     DL_TRY(compare_all(context, options, &data, csvs, &comparison, err));
@@ -392,8 +431,14 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_compare_summary_init(&summary, context->arena);
     DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, format == DL_FORMAT_TEXT, err));
     DL_TRY(fill_summary(&summary, list, count, format == DL_FORMAT_TEXT, err));
-    const char *end = sentence(context, list, count);
-    if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &rows, &summary, err));
+    struct decisions decisions;
+    DL_TRY(find_decisions(&comparison, &decisions, err));
+    const char *end =
+        dl_arena_printf(context->arena, "%s%s", sentence(context, list, count),
+                        dl_decisions_text(decisions.list, decisions.count, context->arena));
+    if (end == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (format == DL_FORMAT_JSON)
+        DL_TRY(print_json(context, options, &rows, &summary, &decisions, err));
     if (format == DL_FORMAT_CSV)
         DL_TRY(context->output(
             options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));

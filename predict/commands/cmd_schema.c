@@ -8,7 +8,12 @@
 #include "predict/compare/compare_runs.h"
 #include "predict/output/rows.h"
 
-static const struct dl_option *const tables[] = {dl_output_options, NULL};
+static const struct dl_option schema_options[] = {
+    {"template", 0, NULL, "What",
+     "runs: print the header line of a table with every column, and an example row", NULL},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {schema_options, dl_output_options, NULL};
 static const char *const examples[] = {"dlmodel schema system", "dlmodel schema framework --json",
                                        NULL};
 
@@ -89,6 +94,23 @@ static void add_prediction(struct dl_table *table) {
     }
 }
 
+/* Columns of runs that are plan options of predict. */
+static void add_plan_columns(struct dl_table *table) {
+    struct dl_run_plan_column column;
+    for (int i = 0; dl_run_plan_column(i, &column); i++) {
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return;
+        cells[0].string = dl_arena_strdup(table->arena, column.name);
+        cells[1].string = column.type;
+        cells[2].string = column.unit;
+        cells[3].number = column.min;
+        cells[4].number = column.max;
+        cells[5].string = "";
+        cells[7].string =
+            dl_arena_printf(table->arena, "as --%s: %s", column.option->name, column.option->help);
+    }
+}
+
 /* Schemas of other folders, by their names without "dlmodel-". */
 static bool find_more(const struct dl_context *context, const char *name, struct kind *out) {
     for (const struct dl_schema *const *s = context->schemas; s != NULL && *s != NULL; s++) {
@@ -128,12 +150,18 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     const struct kind *kind = NULL;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(find_kind(context, options, &kind, err));
+    const bool runs = kind->schema == &dl_run_row_schema;
+    if (dl_option_given(options, "template")) {
+        if (!runs) return dl_fail(err, DL_ERR_USAGE, "--template: goes with 'schema runs'");
+        return context->output(options, dl_run_template(context->arena), err);
+    }
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
     if (kind->schema != NULL)
         dl_schema_visit(kind->schema, visit, &table);
     else
         add_prediction(&table);
+    if (runs) add_plan_columns(&table);
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
     if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
     struct dl_json_writer w;

@@ -16,6 +16,13 @@ struct dl_modelled {
     const struct dl_prediction *prediction;
 };
 
+/* What a run has in common with the alternatives of a job, and what it is among them (decisions.h).
+ * "" or NULL: no job. */
+struct dl_decision_keys {
+    const char *plans, *plan;           /* alternatives: plans */
+    const char *frameworks, *framework; /* alternatives: frameworks */
+};
+
 struct dl_compared {
     const char *id, *source, *system, *unit;
     double predicted, measured, error_pct; /* error = (predicted - measured) / measured */
@@ -26,9 +33,11 @@ struct dl_compared {
     const char *cause;  /* why a run is slower than its interval, likely; NULL */
     const char *remark; /* remark on the prediction; NULL */
     bool skipped;
-    const char *why;              /* of a skipped row */
-    double samples_per_iteration; /* runs: of all devices; NAN when not predicted */
-    struct dl_modelled modelled;  /* runs; all NULL when not predicted */
+    const char *why;                  /* of a skipped row */
+    double samples_per_iteration;     /* runs: of all devices; NAN when not predicted */
+    struct dl_modelled modelled;      /* runs; all NULL when not predicted */
+    struct dl_decision_keys decision; /* runs: the job of which it is an alternative */
+    double iteration_s;               /* runs: predicted; NAN when not */
 };
 
 struct dl_comparison {
@@ -66,6 +75,7 @@ struct dl_error_summary {
     double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
     /* interval coverage: measurements inside the 80 % interval of their prediction; NAN: none */
     double inside_pct;
+    double interval_ratio_median; /* upper end / lower end of the intervals; NAN: none */
 };
 
 /* By source, by system, "all" and "all-by-source" (macro-average over sources). *out

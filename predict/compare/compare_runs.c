@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/framework/shared_host.h"
+#include "predict/compare/decisions.h"
 
 static double predicted_value(const struct dl_run_row *run, const struct dl_prediction *p) {
     return run->throughput ? p->throughput_samples_per_s : p->iteration_s;
@@ -87,6 +88,7 @@ static void fill(const struct dl_run_rows *r, struct dl_run_row *run, const stru
                  struct dl_compared *out, struct dl_prediction *kept) {
     const double samples = p->iteration_s * p->throughput_samples_per_s;
     out->samples_per_iteration = samples;
+    out->iteration_s = p->iteration_s;
     out->predicted = predicted_value(run, p);
     out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
     out->low = run->throughput ? samples / p->iteration_high_s : p->iteration_low_s;
@@ -147,6 +149,8 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
             .low = NAN,
             .high = NAN,
             .samples_per_iteration = NAN,
+            .iteration_s = NAN,
+            .decision = dl_decision_keys(&r, row),
             .devices = dl_run_devices(&r.rows[row]),
         };
         DL_TRY(compare_row(&r, scales, row, anchor, compared, &kept[row], err));

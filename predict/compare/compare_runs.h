@@ -24,10 +24,7 @@ enum dl_run_column {
     DL_RUN_DEVICES_PER_NODE,
     DL_RUN_BATCH_PER_DEVICE,
     DL_RUN_GLOBAL_BATCH,
-    DL_RUN_DP,
-    DL_RUN_TP,
-    DL_RUN_PP,
-    DL_RUN_MICRO_BATCH,
+    DL_RUN_DATA,
     DL_RUN_METRIC,
     DL_RUN_VALUE,
     DL_RUN_UNIT,
@@ -35,8 +32,23 @@ enum dl_run_column {
     DL_RUN_COLUMNS
 };
 
-/* The columns of a table of runs, for `dlmodel schema runs`; the order of the enum. */
+/* The columns of a table of runs but for plan options, for `dlmodel schema runs`; the order of the
+ * enum. */
 extern const struct dl_schema dl_run_row_schema;
+
+/* A column that is a plan option of predict: recompute, cp, zero_group, ... */
+enum { DL_RUN_PLAN_NAME = 48 };
+struct dl_run_plan_column {
+    char name[DL_RUN_PLAN_NAME]; /* the option's, with underscores */
+    const struct dl_option *option;
+    const char *type, *unit;
+    double min, max; /* NAN: no range */
+    int index;       /* in the table */
+};
+/* The column of that number from 0; false: there are no more. `index` is not set. */
+bool dl_run_plan_column(int number, struct dl_run_plan_column *out);
+/* Header line of a table with every column, and an example row. NULL when memory is exhausted. */
+const char *dl_run_template(struct dl_arena *arena);
 
 struct dl_run_row { /* one row, resolved */
     const struct dl_system *system;
@@ -56,7 +68,9 @@ struct dl_run_row { /* one row, resolved */
 struct dl_run_rows {
     const struct dl_data *data;
     const struct dl_csv *csv;
-    int columns[DL_RUN_COLUMNS]; /* -1: not in the table */
+    int columns[DL_RUN_COLUMNS];             /* -1: not in the table */
+    struct dl_run_plan_column *plan_columns; /* those in the table */
+    int plan_column_count;
     struct dl_loaded_file *cache;
     int cache_count;
     struct dl_run_row *rows;
@@ -67,6 +81,14 @@ struct dl_run_rows {
  * broken table. */
 enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,
                               struct dl_arena *arena, struct dl_run_rows *out, struct dl_err *err);
+
+/* Parts of it: finds the columns of plan options; fills a plan from those of a row. DL_ERR_INPUT
+ * for a cell that the option does not take. */
+enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err);
+enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl_plan *plan,
+                              struct dl_err *err);
+/* Whether all plan options of two rows have equal cells but for dp, which follows from devices. */
+bool dl_run_plan_same(const struct dl_run_rows *runs, int row, int other);
 
 /* "" where the table has no such column. */
 const char *dl_run_cell(const struct dl_run_rows *runs, int row, enum dl_run_column column);

@@ -15,14 +15,14 @@ static bool same_batch(double a, double b) {
  * each had (weak scaling) or share the same global batch (`whole`: strong scaling). */
 static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
     const struct dl_run_row *all = r->rows;
-    static const enum dl_run_column same[] = {
-        DL_RUN_SOURCE,   DL_RUN_SYSTEM, DL_RUN_FRAMEWORK,  DL_RUN_STRATEGY,  DL_RUN_BACKEND,
-        DL_RUN_WORKLOAD, DL_RUN_INPUT,  DL_RUN_PRECISION,  DL_RUN_OPTIMIZER, DL_RUN_METRIC,
-        DL_RUN_TP,       DL_RUN_PP,     DL_RUN_MICRO_BATCH};
+    static const enum dl_run_column same[] = {DL_RUN_SOURCE,   DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK,
+                                              DL_RUN_STRATEGY, DL_RUN_BACKEND,   DL_RUN_WORKLOAD,
+                                              DL_RUN_INPUT,    DL_RUN_PRECISION, DL_RUN_OPTIMIZER,
+                                              DL_RUN_METRIC,   DL_RUN_DATA};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         if (strcmp(dl_run_cell(r, a, same[i]), dl_run_cell(r, b, same[i])) != 0) return false;
     }
-    if (all[a].framework != all[b].framework) return false;
+    if (all[a].framework != all[b].framework || !dl_run_plan_same(r, a, b)) return false;
     if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
     return same_batch(all[a].plan.batch_per_device_samples, all[b].plan.batch_per_device_samples);
 }

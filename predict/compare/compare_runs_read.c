@@ -44,10 +44,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_BATCH_PER_DEVICE] = NUMBER("batch_per_device", false, "samples"),
     [DL_RUN_GLOBAL_BATCH] =
         NUMBER("global_batch", false, "samples; used where batch_per_device is empty"),
-    [DL_RUN_DP] = COUNT("dp", false, "data-parallel replicas; empty: from the devices"),
-    [DL_RUN_TP] = COUNT("tp", false, "tensor-parallel devices of a replica"),
-    [DL_RUN_PP] = COUNT("pp", false, "pipeline stages"),
-    [DL_RUN_MICRO_BATCH] = NUMBER("micro_batch", false, "samples of a micro-batch"),
+    [DL_RUN_DATA] = TEXT("data", false, "where samples come from: synthetic or real"),
     [DL_RUN_METRIC] = TEXT("metric", true, "throughput (of the whole job) or iteration"),
     [DL_RUN_VALUE] = NUMBER("value", true, "measured value, in `unit`"),
     [DL_RUN_UNIT] = TEXT("unit", false, "samples/s of throughput; s, ms or us of iteration"),
@@ -125,12 +122,9 @@ static const char *release_remark(const struct dl_run_rows *r, const struct dl_f
                                  framework->name, version, framework->release);
 }
 
-/* The framework's file as it is, with the release that the run used. */
-static enum dl_code load_release(struct dl_run_rows *r, int row,
-                                 const struct dl_framework **plain_out,
-                                 const struct dl_framework_release **release_out,
-                                 struct dl_run_row *run, struct dl_err *err) {
-    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK);
+/* A framework's file as it is, without a release. */
+static enum dl_code load_plain(struct dl_run_rows *r, const char *name,
+                               const struct dl_framework **plain_out, struct dl_err *err) {
     const char *key = dl_arena_printf(r->arena, "framework %s", name);
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework *plain = cached(r, key);
@@ -141,8 +135,22 @@ static enum dl_code load_release(struct dl_run_rows *r, int row,
         remember(r, key, plain);
     }
     *plain_out = plain;
+    return DL_OK;
+}
+
+/* The framework that a run used and, where it runs another one's kernels, that one (`from`). */
+struct run_release {
+    const struct dl_framework *plain, *from; /* their files as they are */
+    const struct dl_framework_release *release, *from_release;
+};
+
+static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_release *out,
+                                 struct dl_run_row *run, struct dl_err *err) {
+    DL_TRY(load_plain(r, dl_run_cell(r, row, DL_RUN_FRAMEWORK), &out->plain, err));
+    const char *from = out->plain->kernels.kernels_from;
+    if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
     if (r->data->release != NULL) {
-        *release_out = dl_framework_release_find(plain, r->data->release);
+        out->release = dl_framework_release_find(out->plain, r->data->release);
         return DL_OK;
     }
     const struct dl_release_facts facts = {
@@ -150,29 +158,40 @@ static enum dl_code load_release(struct dl_run_rows *r, int row,
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
+        .compiler =
+            run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };
-    bool covered;
-    *release_out = dl_framework_release_of(plain, &facts, &covered);
-    run->release_remark = release_remark(r, plain, facts.version, covered);
+    bool covered, from_covered = false;
+    out->release = dl_framework_release_of(out->plain, &facts, &covered);
+    if (from != NULL) out->from_release = dl_framework_release_of(out->from, &facts, &from_covered);
+    run->release_remark =
+        release_remark(r, out->plain, facts.version, covered || out->from_release != NULL);
     return DL_OK;
 }
 
 /* The framework with the constants of the run's release, and the workload as that builds it. */
 static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                    const char **workload, struct dl_err *err) {
-    const struct dl_framework_release *release = NULL;
-    const struct dl_framework *plain = NULL;
-    DL_TRY(load_release(r, row, &plain, &release, run, err));
-    *workload = dl_framework_workload(plain, release, dl_run_cell(r, row, DL_RUN_WORKLOAD));
-    run->framework = plain;
-    if (release == NULL) return DL_OK;
-    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK);
-    const char *key = dl_arena_printf(r->arena, "framework %s release %s", name, release->name);
+    struct run_release of = {0};
+    DL_TRY(load_release(r, row, &of, run, err));
+    const char *asked = dl_run_cell(r, row, DL_RUN_WORKLOAD);
+    *workload = dl_framework_workload(of.plain, of.release, asked);
+    if (*workload == asked && of.from != NULL)
+        *workload = dl_framework_workload(of.from, of.from_release, asked);
+    run->framework = of.plain;
+    if (of.release == NULL && of.from_release == NULL) return DL_OK;
+    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
+               *release = of.release != NULL ? of.release->name : NULL,
+               *kernels = of.from_release != NULL ? of.from_release->name : NULL;
+    const char *key =
+        dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
+                        release != NULL ? release : "", kernels != NULL ? kernels : "");
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->framework = cached(r, key);
     if (run->framework != NULL) return DL_OK;
     struct dl_data data = *r->data;
-    data.release = release->name;
+    data.release = release;
+    data.kernels_release = kernels;
     DL_TRY(dl_data_framework(&data, name, r->arena, &run->framework, err));
     remember(r, key, run->framework);
     return DL_OK;
@@ -267,12 +286,8 @@ static enum dl_code read_counts(const struct dl_run_rows *r, int row, struct dl_
     double global;
     DL_TRY(count(r, row, DL_RUN_NODES, &plan->nodes, err));
     DL_TRY(count(r, row, DL_RUN_DEVICES_PER_NODE, &plan->devices_per_node, err));
-    DL_TRY(count(r, row, DL_RUN_DP, &plan->dp, err));
-    DL_TRY(count(r, row, DL_RUN_TP, &plan->tp, err));
-    DL_TRY(count(r, row, DL_RUN_PP, &plan->pp, err));
     DL_TRY(positive(r, row, DL_RUN_BATCH_PER_DEVICE, &plan->batch_per_device_samples, err));
     DL_TRY(positive(r, row, DL_RUN_GLOBAL_BATCH, &global, err));
-    DL_TRY(positive(r, row, DL_RUN_MICRO_BATCH, &plan->micro_batch_samples, err));
     DL_TRY(positive(r, row, DL_RUN_VALUE, &run->measured, err));
     plan->global_batch_samples = plan->batch_per_device_samples > 0 ? 0 : global;
     run->global_batch_samples = global > 0 ? global
@@ -334,8 +349,6 @@ static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl
         if (strcmp(backend, dl_library_names[backends[i]]) == 0) plan->library = backend;
     }
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
-    /* the ranks of a row decide: tensor parallelism with replicas is data+tensor */
-    if (strcmp(strategy, "tensor") == 0 && plan->dp > 1) strategy = "data+tensor";
     plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
     if (plan->strategy == NULL)
         return dl_arena_printf(r->arena,
@@ -370,13 +383,37 @@ static const char *read_choices(const struct dl_run_rows *r, int row, struct dl_
     return NULL;
 }
 
+/* The ranks of a row decide: tensor parallelism with replicas is data+tensor, experts over ranks
+ * make 3d expert. A strategy that shards needs no `zero`. */
+static const struct dl_strategy *strategy_of_ranks(struct dl_plan *plan) {
+    const char *name = plan->strategy->name;
+    if (plan->shard == plan->strategy->shard) plan->shard = 0;
+    if (strcmp(name, "tensor") == 0 && plan->dp > 1) return dl_strategy_find("data+tensor");
+    if (strcmp(name, "3d") == 0 && plan->ep > 1) return dl_strategy_find("expert");
+    return plan->strategy;
+}
+
+/* `data` decides; in older tables `input` says "real". DL_ERR_INPUT for another word. */
+static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_plan *plan,
+                              struct dl_err *err) {
+    const char *data = dl_run_cell(r, row, DL_RUN_DATA);
+    const bool real = strcmp(data, "real") == 0;
+    if (data[0] == 0)
+        plan->synthetic_input = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
+    else if (!real && strcmp(data, "synthetic") != 0)
+        return dl_csv_fault(r->csv, row, r->columns[DL_RUN_DATA], err,
+                            "expected synthetic or real, got \"%.60s\"", data);
+    else
+        plan->synthetic_input = !real;
+    return DL_OK;
+}
+
 /* Of several reasons, one is reported: strategy before choices, metric and counts. */
 static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
                              struct dl_err *err) {
     struct dl_plan *plan = &run->plan;
     int optimizer = DL_OPTIMIZERS;
-    plan->synthetic_input = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
-    plan->recompute_open = true;
+    DL_TRY(read_data(r, row, plan, err));
     DL_TRY(read_counts(r, row, run, err));
     const char *metric = read_metric(r, row, run),
                *choices = read_choices(r, row, plan, &optimizer),
@@ -385,7 +422,9 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                : choices != NULL ? choices
                : metric != NULL  ? metric
                                  : run->why;
+    DL_TRY(dl_run_plan_read(r, row, plan, err));
     if (run->why != NULL) return DL_OK;
+    plan->strategy = strategy_of_ranks(plan);
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
@@ -415,13 +454,19 @@ static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct
 }
 
 static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
-    for (int c = 0; c < DL_RUN_COLUMNS; c++) {
+    const char *first = NULL, *missing = "";
+    for (int c = 0; c < DL_RUN_COLUMNS && missing != NULL; c++) {
         r->columns[c] = dl_csv_column(r->csv, columns[c].key);
-        if (r->columns[c] < 0 && columns[c].required)
-            return dl_fail_at(err, r->csv->name, 1, 1, columns[c].key,
-                              "a table of runs needs this column");
+        if (r->columns[c] >= 0 || !columns[c].required) continue;
+        missing =
+            dl_arena_printf(r->arena, "%s%s%s", missing, first != NULL ? ", " : "", columns[c].key);
+        if (first == NULL) first = columns[c].key;
     }
-    return DL_OK;
+    if (first == NULL) return dl_run_plan_find(r, err);
+    return dl_fail_at(err, r->csv->name, 1, 1, first,
+                      "a table of runs also needs the columns %s; dlmodel schema runs --template "
+                      "prints a header",
+                      missing != NULL ? missing : first);
 }
 
 enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,

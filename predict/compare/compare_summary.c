@@ -19,7 +19,8 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
 
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err) {
-    if (dl_csv_column(csv, "workload") >= 0 && dl_csv_column(csv, "metric") >= 0) {
+    if (dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
+        dl_csv_column(csv, "framework") >= 0) {
         return dl_compare_runs(data, csv, anchor, out, err);
     }
     if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
@@ -40,7 +41,7 @@ static struct dl_error_summary summarize(const struct dl_comparison *c, int kind
                                          double *scratch) {
     static const char *const kinds[] = {"source", "system", "all"};
     struct dl_error_summary s = {.kind = kinds[kind], .group = group};
-    double bias = 0;
+    double bias = 0, *ratios = scratch + c->count;
     int inside = 0, with_interval = 0;
     for (int i = 0; i < c->count; i++) {
         if (strcmp(group_of(&c->rows[i], kind), group) != 0) continue;
@@ -51,11 +52,13 @@ static struct dl_error_summary summarize(const struct dl_comparison *c, int kind
         scratch[s.rows++] = fabs(c->rows[i].error_pct);
         bias += c->rows[i].error_pct;
         if (!dl_known(c->rows[i].low)) continue;
-        with_interval++;
+        ratios[with_interval++] = c->rows[i].high / c->rows[i].low;
         if (c->rows[i].measured >= c->rows[i].low && c->rows[i].measured <= c->rows[i].high)
             inside++;
     }
     s.inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
+    dl_sort(ratios, (size_t)with_interval);
+    s.interval_ratio_median = dl_quantile_sorted(ratios, (size_t)with_interval, 0.5);
     if (s.rows == 0) {
         s.mape_pct = s.median_ape_pct = s.p90_ape_pct = s.max_ape_pct = s.bias_pct = NAN;
         return s;
@@ -80,7 +83,7 @@ static bool seen(const struct dl_error_summary *list, int count, const char *kin
 
 static struct dl_error_summary mean_of_sources(const struct dl_error_summary *list, int count) {
     struct dl_error_summary mean = {.kind = "all", .group = "all-by-source"};
-    double sums[6] = {0};
+    double sums[7] = {0};
     int sources = 0, with_interval = 0;
     for (int i = 0; i < count; i++) {
         const struct dl_error_summary *s = &list[i];
@@ -95,13 +98,14 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
         mean.rows += s->rows;
         if (dl_known(s->inside_pct)) {
             sums[5] += s->inside_pct;
+            sums[6] += s->interval_ratio_median;
             with_interval++;
         }
         sources++;
     }
     if (sources == 0) {
         mean.mape_pct = mean.median_ape_pct = mean.p90_ape_pct = mean.max_ape_pct = mean.bias_pct =
-            mean.inside_pct = NAN;
+            mean.inside_pct = mean.interval_ratio_median = NAN;
         return mean;
     }
     mean.mape_pct = sums[0] / sources;
@@ -110,6 +114,7 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
     mean.max_ape_pct = sums[3];
     mean.bias_pct = sums[4] / sources;
     mean.inside_pct = with_interval > 0 ? sums[5] / with_interval : NAN;
+    mean.interval_ratio_median = with_interval > 0 ? sums[6] / with_interval : NAN;
     return mean;
 }
 
@@ -118,7 +123,7 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     static const char *const kinds[] = {"source", "system", "all"};
     struct dl_error_summary *list =
         dl_arena_alloc(c->arena, 2 * (size_t)c->count + 2, sizeof *list);
-    double *scratch = dl_arena_alloc(c->arena, (size_t)c->count + 1, sizeof *scratch);
+    double *scratch = dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *scratch);
     if (list == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0;
     for (int kind = 0; kind < 3; kind++) {
@@ -147,7 +152,8 @@ static const struct dl_column summary_columns[] = {
     {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
     {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
     {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"inside_interval_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"coverage_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"interval_ratio_median", "interval ratio", "", DL_COLUMN_NUMBER, 0, 3},
 };
 
 void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena) {
@@ -159,13 +165,17 @@ enum dl_code dl_compare_summary_row(struct dl_table *table, const struct dl_erro
                                     const char *group, struct dl_err *err) {
     union dl_cell *cells = dl_table_row(table);
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const double errors_pct[] = {summary->mape_pct,    summary->median_ape_pct,
-                                 summary->p90_ape_pct, summary->max_ape_pct,
-                                 summary->bias_pct,    summary->inside_pct};
+    const double errors_pct[] = {summary->mape_pct,
+                                 summary->median_ape_pct,
+                                 summary->p90_ape_pct,
+                                 summary->max_ape_pct,
+                                 summary->bias_pct,
+                                 summary->inside_pct,
+                                 summary->interval_ratio_median};
     cells[0].string = group;
     cells[1].string = summary->kind;
     cells[2].integer = summary->rows;
     cells[3].integer = summary->skipped;
-    for (int e = 0; e < 6; e++) cells[4 + e].number = errors_pct[e];
+    for (int e = 0; e < 7; e++) cells[4 + e].number = errors_pct[e];
     return DL_OK;
 }

@@ -233,6 +233,27 @@ static void overrides_reach_their_document(void **state) {
                      DL_ERR_USAGE);
 }
 
+/* Keys that name objects change these alone. */
+static void overrides_of_named_objects(void **state) {
+    struct world *world = *state;
+    const struct dl_device *alpha, *beta, *alpine;
+    struct dl_override set[] = {{.key = "device.alpha.memory", .value = "32GB"},
+                                {.key = "device.gamma,bet*.memory", .value = "64GB"},
+                                {.key = "device.alph.memory", .value = "1GB"}};
+    world->data.overrides = set;
+    world->data.override_count = 3;
+    assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &alpha, &world->err),
+                     DL_OK);
+    assert_int_equal(dl_data_device(&world->data, "beta", &world->arena, &beta, &world->err),
+                     DL_OK);
+    assert_int_equal(dl_data_device(&world->data, "alpine", &world->arena, &alpine, &world->err),
+                     DL_OK);
+    check_close(alpha->memory_bytes, 32e9, 0);
+    check_close(beta->memory_bytes, 64e9, 0);
+    check_close(alpine->memory_bytes, 16e9, 0);
+    assert_true(set[0].used && set[1].used && !set[2].used);
+}
+
 static void kernel_times_follow_the_device(void **state) {
     struct world *world = *state;
     const struct dl_device *device;
@@ -343,6 +364,7 @@ int main(void) {
         TEST(unknown_names),
         TEST(local_profile),
         TEST(overrides_reach_their_document),
+        TEST(overrides_of_named_objects),
         TEST(kernel_times_follow_the_device),
         TEST(kernel_times_of_another_device),
         TEST(workload_names_with_parameters),

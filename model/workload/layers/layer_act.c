@@ -40,6 +40,16 @@ static int costly_kernels(const struct dl_layer *layer, const struct dl_kernel_f
     return emit_elementwise(layer, facts, pass, batch, 10.0, out);
 }
 
+static int gelu_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                        enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
+    const double n = emit.out_elements;
+    if (pass != DL_FORWARD && pass != DL_BACKWARD_DATA) return emit.count;
+    const struct dl_passes passes = dl_passes_gelu(facts->gelu, pass);
+    dl_emit_passes(&emit, &passes, 10.0 * n, n, DL_FACT_GELU);
+    return emit.count;
+}
+
 #define DL_ACTIVATION(symbol, kind_name, text, work_kind, infer_function, kernels_function)        \
     const struct dl_layer_kind symbol = {                                                          \
         .name = kind_name,                                                                         \
@@ -64,7 +74,7 @@ DL_ACTIVATION(dl_layer_tanh, "tanh", "hyperbolic tangent", DL_WORK_ACTIVATION, b
 DL_ACTIVATION(dl_layer_softmax, "softmax", "softmax over channels", DL_WORK_SOFTMAX,
               by_output_infer, costly_kernels);
 DL_ACTIVATION(dl_layer_gelu, "gelu", "Gaussian error linear unit", DL_WORK_ACTIVATION,
-              by_input_infer, costly_kernels);
+              by_input_infer, gelu_kernels);
 DL_ACTIVATION(dl_layer_swish, "swish", "x times its sigmoid (SiLU)", DL_WORK_ACTIVATION,
               by_input_infer, costly_kernels);
 
@@ -83,7 +93,8 @@ static int dropout_kernels(const struct dl_layer *layer, const struct dl_kernel_
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
     if (layer->dropout > 0.0 && (pass == DL_FORWARD || pass == DL_BACKWARD_DATA)) {
-        dl_emit_stream(&emit, 2.0 * n, n, n, n);
+        const struct dl_passes passes = dl_passes_dropout(facts->dropout, pass);
+        dl_emit_passes(&emit, &passes, 2.0 * n, n, DL_FACT_DROPOUT);
     }
     return emit.count;
 }
@@ -115,8 +126,15 @@ static int loss_kernels(const struct dl_layer *layer, const struct dl_kernel_fac
                         enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.in_elements;
-    if (pass == DL_FORWARD) dl_emit_stream(&emit, 10.0 * n, n, 0.0, 4.0 * n);
-    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 3.0 * n, 0.0, n, 4.0 * n);
+    if (pass != DL_FORWARD && pass != DL_BACKWARD_DATA) return emit.count;
+    const struct dl_passes passes = dl_passes_loss(facts->loss, pass);
+    dl_emit_stream(&emit, pass == DL_FORWARD ? 10.0 * n : 3.0 * n, passes.reads * n,
+                   passes.writes * n, passes.fixed_bytes * n);
+    if (emit.count == 0 || facts->loss == DL_LOSS_FUSED) return emit.count;
+    struct dl_kernel *last = &emit.out[emit.count - 1];
+    last->launches = passes.kernels;
+    last->has_type = facts->precision != DL_TF32;
+    last->type = DL_FP32;
     return emit.count;
 }
 

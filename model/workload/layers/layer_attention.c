@@ -8,7 +8,7 @@
  * scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R + 1W. Kept:
  * inputs, softmax output and, with dropout, its output and a mask byte each: 5 * a * s^2 bytes in
  * 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per query and head instead,
- * and recomputes the scores. Not modelled: copies that reorder heads.
+ * and recomputes the scores. Copies that reorder heads, and a composed softmax or dropout: facts.h.
  */
 #include "model/workload/layer.h"
 
@@ -121,24 +121,46 @@ static void emit_flash(struct dl_emit *emit, const struct geometry *g, int gemms
     }
 }
 
+/* Copies between the order of tokens and that of heads. */
+static void emit_head_copies(struct dl_emit *emit) {
+    const double n = emit->facts->head_copies * emit->out_elements;
+    const int before = emit->count;
+    dl_emit_stream(emit, 0.0, n, n, 0.0);
+    if (emit->count > before) emit->out[emit->count - 1].launches = emit->facts->head_copies;
+}
+
+/* Scale and mask as kernels of their own, 1R + 1W each. */
+static void emit_scores(struct dl_emit *emit, double kernels, double n) {
+    const int before = emit->count;
+    dl_emit_stream(emit, kernels * n, kernels * n, kernels * n, 0.0);
+    if (emit->count > before) emit->out[emit->count - 1].launches = kernels;
+}
+
 static void emit_unfused(struct dl_emit *emit, const struct geometry *g) {
     const struct dl_layer *layer = emit->layer;
     double count = emit->batch * layer->heads, q = g->queries, k = g->keys, d = g->head_dim,
            n = count * q * k;
     bool drops = layer->dropout > 0.0;
+    const struct dl_kernel_facts *facts = emit->facts;
+    const struct dl_passes softmax = dl_passes_softmax(facts->softmax, emit->pass),
+                           dropout = dl_passes_dropout(facts->dropout, emit->pass);
     if (emit->pass == DL_FORWARD) {
+        emit_head_copies(emit);
         dl_emit_gemm(emit, k, q, d, count, true, false); /* scores: K^T Q */
-        dl_emit_stream(emit, 10.0 * n, n, n, 0.0);
-        if (drops) dl_emit_stream(emit, 2.0 * n, n, n, n);
+        emit_scores(emit, facts->score_kernels, n);
+        dl_emit_passes(emit, &softmax, 10.0 * n, n, DL_FACT_SOFTMAX);
+        if (drops) dl_emit_passes(emit, &dropout, 2.0 * n, n, DL_FACT_SCORES);
         dl_emit_gemm(emit, d, q, k, count, false, false); /* context: V P */
     }
     if (emit->pass == DL_BACKWARD_DATA) {
+        emit_head_copies(emit);
         dl_emit_gemm(emit, d, k, q, count, false, true); /* dV = dO P^T */
         dl_emit_gemm(emit, k, q, d, count, true, false); /* dP = V^T dO */
-        if (drops) dl_emit_stream(emit, n, n, n, n);
-        dl_emit_stream(emit, 4.0 * n, 2.0 * n, n, 0.0);
-        dl_emit_gemm(emit, d, q, k, count, false, false); /* dQ = K dS */
-        dl_emit_gemm(emit, d, k, q, count, false, true);  /* dK = Q dS^T */
+        if (drops) dl_emit_passes(emit, &dropout, n, n, DL_FACT_SCORES);
+        dl_emit_passes(emit, &softmax, 4.0 * n, n, DL_FACT_SOFTMAX);
+        emit_scores(emit, fmin(facts->score_kernels, 1.0), n); /* the mask has no gradient */
+        dl_emit_gemm(emit, d, q, k, count, false, false);      /* dQ = K dS */
+        dl_emit_gemm(emit, d, k, q, count, false, true);       /* dK = Q dS^T */
     }
 }
 

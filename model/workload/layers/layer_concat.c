@@ -28,6 +28,7 @@ static int add_kernels(const struct dl_layer *layer, const struct dl_kernel_fact
         dl_emit_stream(&emit, additions * emit.out_elements, 2.0 * additions * emit.out_elements,
                        additions * emit.out_elements, 0.0);
         if (emit.count > 0) emit.out[emit.count - 1].launches = additions;
+        if (layer->out.dims == 1) dl_emit_type(&emit, DL_FACT_RESIDUAL);
     }
     return emit.count;
 }

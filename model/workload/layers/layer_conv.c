@@ -58,6 +58,25 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
     return add_weights(layer, weights, dl_shape_positions(&layer->out), arena, err);
 }
 
+/* Copies to another layout that the framework or the library makes around a convolution: of the
+ * weights, and of both activations where it computes channels-last and they are not. F-KERNEL-FACTS
+ */
+static void emit_copies(struct dl_emit *emit, const struct dl_shape *from,
+                        const struct dl_shape *to, double batch) {
+    const struct dl_kernel_facts *facts = emit->facts;
+    const double weights = facts->weight_copies ? emit->layer->parameter_elements : 0.0,
+                 activations = facts->activation_copies
+                                   ? batch * (dl_shape_elements(from) + dl_shape_elements(to))
+                                   : 0.0,
+                 copied = weights + activations;
+    const int before = emit->count;
+    dl_emit_stream(emit, 0.0, copied, copied, 0.0);
+    if (emit->count == before) return;
+    struct dl_kernel *kernel = &emit->out[emit->count - 1];
+    kernel->launches = (weights > 0.0 ? 1.0 : 0.0) + (activations > 0.0 ? 2.0 : 0.0);
+    kernel->work = DL_WORK_ANY;
+}
+
 /* The convolution from `from` to `to` in its pass `role`, then the layer's bias. */
 static int emit_conv(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                      enum dl_pass pass, enum dl_pass role, const struct dl_shape *from,
@@ -67,6 +86,7 @@ static int emit_conv(const struct dl_layer *layer, const struct dl_kernel_facts 
     dl_emit_kernel(&emit, dl_kernel_conv(role, batch, from->channels, to->channels, layer->groups,
                                          from->size, layer->kernel, layer->stride, layer->pad,
                                          layer->dilation));
+    emit_copies(&emit, from, to, batch);
     if (layer->bias && pass == DL_FORWARD) dl_emit_stream(&emit, n, n, n, 0.0);
     if (layer->bias && pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, n, n, 0.0, 0.0);
     return emit.count;

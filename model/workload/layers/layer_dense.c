@@ -3,8 +3,8 @@
  * F-LAYER-DENSE: C * F multiply-adds per token and pass. GEMMs are column-major, with the
  * transposes that row-major frameworks pass to BLAS, as in DeepBench: forward (F, tokens, C) with A
  * transposed, backward-data (C, tokens, F), backward-weights (C, F, tokens) with B transposed. The
- * forward GEMM adds the bias (epilogue or beta = 1); the gradient of the bias is a sum over tokens,
- * 1R.
+ * forward GEMM adds the bias, or a kernel of its own does (facts.h); the gradient of the bias is a
+ * sum over tokens, 1R.
  */
 #include "model/workload/layer.h"
 
@@ -31,11 +31,21 @@ static int dense_kernels(const struct dl_layer *layer, const struct dl_kernel_fa
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double c = layer->in.channels, f = layer->out.channels,
            rows = batch * dl_shape_positions(&layer->in);
-    if (pass == DL_FORWARD) dl_emit_gemm(&emit, f, rows, c, 1.0, true, false);
+    const double n = emit.out_elements;
+    if (pass == DL_FORWARD) {
+        dl_emit_gemm(&emit, f, rows, c, 1.0, true, false);
+        if (layer->bias && facts->bias == DL_BIAS_KERNEL) {
+            dl_emit_stream(&emit, n, n, n, 0.0);
+            dl_emit_type(&emit, DL_FACT_BIAS);
+        }
+    }
     if (pass == DL_BACKWARD_DATA) dl_emit_gemm(&emit, c, rows, f, 1.0, false, false);
     if (pass == DL_BACKWARD_WEIGHTS) {
         dl_emit_gemm(&emit, c, f, rows, 1.0, false, true);
-        if (layer->bias) dl_emit_stream(&emit, emit.out_elements, emit.out_elements, f, 0.0);
+        if (layer->bias) {
+            dl_emit_stream(&emit, n, n, f, 0.0);
+            dl_emit_type(&emit, DL_FACT_BIAS);
+        }
     }
     return emit.count;
 }

@@ -27,10 +27,14 @@ static int embedding_kernels(const struct dl_layer *layer, const struct dl_kerne
                              enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements, index_bytes = 8.0 * batch * dl_shape_positions(&layer->out);
-    if (pass == DL_FORWARD) dl_emit_stream(&emit, 0.0, n, n, index_bytes);
+    if (pass == DL_FORWARD) {
+        dl_emit_stream(&emit, 0.0, n, n, index_bytes);
+        dl_emit_type(&emit, DL_FACT_EMBEDDING);
+    }
     if (pass == DL_BACKWARD_WEIGHTS) {
         if (!layer->sparse) dl_emit_stream(&emit, 0.0, 0.0, layer->rows * layer->hidden, 0.0);
         dl_emit_stream(&emit, n, 2.0 * n, n, index_bytes);
+        dl_emit_type(&emit, DL_FACT_EMBEDDING);
     }
     return emit.count;
 }

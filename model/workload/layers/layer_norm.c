@@ -21,11 +21,15 @@ static int batchnorm_kernels(const struct dl_layer *layer, const struct dl_kerne
                              enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements;
-    if (pass == DL_FORWARD) dl_emit_stream(&emit, 5.0 * n, 2.0 * n, n, 0.0);
-    /* the weights' gradients with it */
-    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 8.0 * n, 4.0 * n, n, 0.0);
-    if (pass == DL_BACKWARD_WEIGHTS && layer->first)
-        dl_emit_stream(&emit, 4.0 * n, 2.0 * n, 0.0, 0.0);
+    /* the weights' gradients come with those of the data */
+    if (pass == DL_BACKWARD_WEIGHTS && !layer->first) return emit.count;
+    const struct dl_passes passes = dl_passes_batchnorm(facts->batchnorm, pass);
+    const int before = emit.count;
+    dl_emit_stream(&emit, (passes.reads + passes.writes + 2.0) * n, passes.reads * n,
+                   passes.writes * n, 0.0);
+    if (emit.count == before) return emit.count;
+    emit.out[emit.count - 1].launches =
+        passes.kernels + (pass == DL_FORWARD ? facts->norm_small_kernels : 0.0);
     return emit.count;
 }
 
@@ -54,9 +58,17 @@ static int layernorm_kernels(const struct dl_layer *layer, const struct dl_kerne
                              enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     double n = emit.out_elements, statistics_bytes = batch * layer->saved_bytes;
-    if (pass == DL_FORWARD) dl_emit_stream(&emit, 8.0 * n, n, n, statistics_bytes);
-    if (pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 11.0 * n, 2.0 * n, n, statistics_bytes);
-    if (pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, 4.0 * n, 2.0 * n, 0.0, statistics_bytes);
+    struct dl_passes passes = dl_passes_layernorm(facts->layernorm, pass);
+    if (n > 0.0) passes.fixed_bytes += statistics_bytes / n;
+    const double flop_each = pass == DL_FORWARD ? 8.0 : pass == DL_BACKWARD_DATA ? 11.0 : 4.0;
+    const int before = emit.count;
+    if (pass != DL_BACKWARD_WEIGHTS) {
+        dl_emit_passes(&emit, &passes, flop_each * n, n, DL_FACT_LAYERNORM);
+    } else {
+        dl_emit_stream(&emit, flop_each * n, passes.reads * n, passes.writes * n, statistics_bytes);
+        if (emit.count > before) emit.out[emit.count - 1].launches = passes.kernels;
+        dl_emit_type(&emit, DL_FACT_LAYERNORM);
+    }
     return emit.count;
 }
 

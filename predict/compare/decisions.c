@@ -1,0 +1,162 @@
+/* decisions.c - see decisions.h. */
+#include "predict/compare/decisions.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/base/ranking.h"
+#include "model/base/text.h"
+#include "model/parallel/strategy.h"
+
+/* Cells of plan options but for dp, which follows from the others. */
+static void add_plan(struct dl_text *text, const struct dl_run_rows *r, int row) {
+    dl_text_printf(text, "%s", r->rows[row].plan.strategy->name);
+    for (int i = 0; i < r->plan_column_count; i++) {
+        const struct dl_run_plan_column *c = &r->plan_columns[i];
+        const char *cell = r->csv->rows[row][c->index];
+        if (cell[0] != 0 && strcmp(c->name, "dp") != 0)
+            dl_text_printf(text, " %s=%s", c->name, cell);
+    }
+}
+
+struct dl_decision_keys dl_decision_keys(const struct dl_run_rows *r, int row) {
+    const struct dl_run_row *run = &r->rows[row];
+    struct dl_decision_keys keys = {"", "", "", ""};
+    struct dl_text job = {.arena = r->arena}, plan = {.arena = r->arena};
+    if (run->why != NULL) return keys;
+    const char *input = dl_run_cell(r, row, DL_RUN_INPUT),
+               *framework = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
+               *version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+               *layout = dl_run_cell(r, row, DL_RUN_LAYOUT);
+    dl_text_printf(&job, "%s%s%s %s, batch %.10g on %lld x %lld devices of %s (%s)",
+                   dl_run_cell(r, row, DL_RUN_WORKLOAD), input[0] != 0 ? " " : "", input,
+                   dl_precision_names[run->plan.precision], run->global_batch_samples,
+                   (long long)run->plan.nodes, (long long)run->plan.devices_per_node,
+                   dl_run_cell(r, row, DL_RUN_SYSTEM), dl_run_cell(r, row, DL_RUN_SOURCE));
+    add_plan(&plan, r, row);
+    const char *job_text = dl_text_string(&job), *plan_text = dl_text_string(&plan);
+    if (job_text == NULL || plan_text == NULL) return keys;
+    const char *plans =
+        dl_arena_printf(r->arena, "%s %s %s: %s", framework, version, layout, job_text);
+    const char *frameworks =
+        dl_arena_printf(r->arena, "%s: %s", run->plan.strategy->name, job_text);
+    if (plans == NULL || frameworks == NULL) return keys;
+    return (struct dl_decision_keys){plans, plan_text, frameworks, framework};
+}
+
+/* The alternatives of one job. */
+struct job {
+    const char **names;
+    double *predicted, *measured;
+    int *times;
+    int count;
+};
+
+static void add_alternative(struct job *job, const char *name, const struct dl_decision_row *row) {
+    int i = 0;
+    while (i < job->count && strcmp(job->names[i], name) != 0) i++;
+    if (i == job->count) {
+        job->names[job->count++] = name;
+        job->predicted[i] = job->measured[i] = 0;
+        job->times[i] = 0;
+    }
+    const int n = ++job->times[i];
+    job->predicted[i] += (row->predicted_s - job->predicted[i]) / n;
+    job->measured[i] += (row->measured_s - job->measured[i]) / n;
+}
+
+static const char *group_of(const struct dl_decision_row *row, bool frameworks) {
+    if (!dl_known(row->predicted_s) || !dl_known(row->measured_s)) return "";
+    return frameworks ? row->keys.frameworks : row->keys.plans;
+}
+
+enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
+                          struct dl_decision **out, int *count_out, struct dl_err *err) {
+    double *scratch = dl_arena_alloc(arena, 4 * count + 1, sizeof *scratch);
+    struct job job = {.names = dl_arena_alloc(arena, count + 1, sizeof *job.names),
+                      .predicted = scratch,
+                      .measured = scratch == NULL ? NULL : scratch + count,
+                      .times = dl_arena_alloc(arena, count + 1, sizeof *job.times)};
+    *out = dl_arena_alloc(arena, 2 * count + 1, sizeof **out);
+    *count_out = 0;
+    if (scratch == NULL || job.names == NULL || job.times == NULL || *out == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int kind = 0; kind < 2; kind++) {
+        const bool frameworks = kind == 1;
+        for (size_t i = 0; i < count; i++) {
+            const char *group = group_of(&rows[i], frameworks);
+            bool first = group[0] != 0;
+            for (size_t k = 0; k < i && first; k++)
+                first = strcmp(group_of(&rows[k], frameworks), group) != 0;
+            if (!first) continue;
+            job.count = 0;
+            for (size_t k = i; k < count; k++) {
+                if (strcmp(group_of(&rows[k], frameworks), group) == 0)
+                    add_alternative(&job, frameworks ? rows[k].keys.framework : rows[k].keys.plan,
+                                    &rows[k]);
+            }
+            if (job.count < 2) continue;
+            const size_t n = (size_t)job.count;
+            (*out)[(*count_out)++] = (struct dl_decision){
+                .group = group,
+                .frameworks = frameworks,
+                .alternatives = job.count,
+                .regret_pct = 100 * dl_regret_frac(job.predicted, job.measured, n),
+                .rank_correlation =
+                    dl_rank_correlation(job.predicted, job.measured, n, scratch + 2 * count),
+            };
+        }
+    }
+    return DL_OK;
+}
+
+struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,
+                                               bool frameworks) {
+    struct dl_decision_summary s = {.regret_mean_pct = 0, .regret_max_pct = 0};
+    for (int i = 0; i < count; i++) {
+        if (list[i].frameworks != frameworks) continue;
+        s.jobs++;
+        s.regret_mean_pct += list[i].regret_pct;
+        s.regret_max_pct = fmax(s.regret_max_pct, list[i].regret_pct);
+        if (list[i].alternatives < 3 || !dl_known(list[i].rank_correlation)) continue;
+        s.ranked_jobs++;
+        s.rank_correlation += list[i].rank_correlation;
+    }
+    s.regret_mean_pct = s.jobs > 0 ? s.regret_mean_pct / s.jobs : NAN;
+    s.regret_max_pct = s.jobs > 0 ? s.regret_max_pct : NAN;
+    s.rank_correlation = s.ranked_jobs > 0 ? s.rank_correlation / s.ranked_jobs : NAN;
+    return s;
+}
+
+void dl_decisions_json(const struct dl_decision *list, int count, struct dl_json_writer *w) {
+    dl_jw_array(w, "decisions");
+    for (int i = 0; i < count; i++) {
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "group", list[i].group);
+        dl_jw_string(w, "kind", list[i].frameworks ? "frameworks" : "plans");
+        dl_jw_integer(w, "alternatives", list[i].alternatives);
+        dl_jw_number(w, "regret_pct", list[i].regret_pct);
+        dl_jw_number(w, "rank_correlation", list[i].rank_correlation);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
+const char *dl_decisions_text(const struct dl_decision *list, int count, struct dl_arena *arena) {
+    struct dl_text text = {.arena = arena};
+    for (int kind = 0; kind < 2; kind++) {
+        const struct dl_decision_summary s = dl_decision_summary(list, count, kind == 1);
+        if (s.jobs == 0) continue;
+        dl_text_printf(
+            &text,
+            "Choosing among %s by prediction costs %.2g %% on average, %.2g %% at worst, "
+            "over %d job%s",
+            kind == 1 ? "frameworks" : "plans", s.regret_mean_pct, s.regret_max_pct, s.jobs,
+            s.jobs == 1 ? "" : "s");
+        if (s.ranked_jobs > 0)
+            dl_text_printf(&text, "; rank correlation %.2f over %d with three and more",
+                           s.rank_correlation, s.ranked_jobs);
+        dl_text_add(&text, ".\n");
+    }
+    return dl_text_string(&text);
+}
