@@ -127,8 +127,10 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
-static const char *const attention_library_names[] = {
-    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
+static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
+                                                      [DL_ATTENTION_FLASH1] = "flash1",
+                                                      [DL_ATTENTION_FLASH2] = "flash2",
+                                                      NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -396,7 +398,8 @@ static const struct dl_field framework_fields[] = {
             "share of the linear layers (operations) or blocks that selective recomputation "
             "repeats"),
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
-           "fused attention: kernels written for the device, or FlashAttention-2 on every device"),
+           "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
+           "device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
