@@ -34,6 +34,8 @@ struct dl_data {
     /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
     bool training;
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
+    /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
+    const char *kernels_release;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;

@@ -21,25 +21,27 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
               fusion = mixed && k->mixed_fusion >= 0 ? k->mixed_fusion : k->fusion;
-    return (struct dl_kernel_facts){
-        .precision = precision,
-        .attention = attention,
-        .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
-        .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
-        .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
-        .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
-        .batchnorm = (enum dl_batchnorm_kernels)or_zero(k->batchnorm),
-        .bias = (enum dl_bias_kernels)or_zero(k->bias),
-        .loss = (enum dl_loss_kernels)or_zero(k->loss),
-        .sums = (enum dl_sum_kernels)or_zero(k->sums),
-        .fusion = (enum dl_fusion)or_zero(fusion),
-        .policy = (enum dl_mixed_policy)or_zero(k->mixed_policy),
-        .head_copies = or_none(k->head_copies),
-        .score_kernels = or_none(k->score_kernels),
-        .norm_small_kernels = or_none(k->norm_small_kernels),
-        .weight_copies = k->weight_copies == DL_YES,
-        .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
-        .eager = framework->transformer.eager_operations};
+    int batchnorm = or_zero(k->batchnorm);
+    if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
+        batchnorm = DL_BATCHNORM_SPATIAL;
+    return (struct dl_kernel_facts){.precision = precision,
+                                    .attention = attention,
+                                    .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
+                                    .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
+                                    .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
+                                    .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
+                                    .batchnorm = (enum dl_batchnorm_kernels)batchnorm,
+                                    .bias = (enum dl_bias_kernels)or_zero(k->bias),
+                                    .loss = (enum dl_loss_kernels)or_zero(k->loss),
+                                    .sums = (enum dl_sum_kernels)or_zero(k->sums),
+                                    .fusion = (enum dl_fusion)or_zero(fusion),
+                                    .policy = (enum dl_mixed_policy)or_zero(k->mixed_policy),
+                                    .head_copies = or_none(k->head_copies),
+                                    .score_kernels = or_none(k->score_kernels),
+                                    .norm_small_kernels = or_none(k->norm_small_kernels),
+                                    .weight_copies = k->weight_copies == DL_YES,
+                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
+                                    .eager = framework->transformer.eager_operations};
 }
 
 /* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's

@@ -31,7 +31,8 @@ static const struct dl_field release_fields[] = {
     {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
      .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
     {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help = "column of a run (workload, layout) -> value, or several separated by commas; the "
+     .help = "column of a run (workload, layout, strategy) -> value, or several separated by "
+             "commas; the "
              "release covers only the matching runs of these versions"},
     {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
      .help = "member of the framework -> its value in this release"},
@@ -82,13 +83,23 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
+static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
+                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
+                                               [DL_SERVERS_HASHED] = "hashed",
+                                               NULL};
+
+static const char *const halo_exchange_names[] = {
+    [DL_HALO_CONCURRENT] = "concurrent", [DL_HALO_SERIAL] = "serial-chain", NULL};
+static const char *const halo_forward_names[] = {
+    [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
+
 static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
                                               "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed",
-                                              "early",   "composed",   NULL};
+static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
+                                              NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
 static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
@@ -100,10 +111,6 @@ static const char *const optimizer_names[] = {
     "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
     "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
-static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
-                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
-                                               [DL_SERVERS_HASHED] = "hashed",
-                                               NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -160,6 +167,13 @@ static const struct dl_field framework_fields[] = {
            "time between two checks for ready gradients"),
     NUMBER(AT(sync.concatenated, pack_bytes), 0, 1e12, DL_UNIT_BYTE,
            "gradients are concatenated up to this size; 0: all into one tensor"),
+    DEFAULT(AT(sync.concatenated, pack_tensors), 0, 1e6, DL_UNIT_COUNT, 0,
+            "gradients of one concatenated tensor, counted from the first variable; 0: by "
+            "pack_bytes"),
+    FLAG(AT(sync.concatenated, in_place),
+         "gradients are computed in the memory of their concatenated tensor, without copies"),
+    FLAG(AT(sync.concatenated, divides),
+         "dividing the sums takes a pass of its own over the gradients"),
     NUMBER(AT(sync.kvstore, big_key_elements), 1, 1e12, DL_UNIT_COUNT,
            "arrays of at least this many elements are split over all servers"),
     DEFAULT(AT(sync.messages, message_s), 0, 1, DL_UNIT_S, 0,
@@ -175,7 +189,8 @@ static const struct dl_field framework_fields[] = {
             "time to negotiate which tensors are ready, per doubling of nodes"),
     DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
             "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
-    DEFAULT(AT(host, dispatch_s), 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
+    NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
+           "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
@@ -228,6 +243,9 @@ static const struct dl_field framework_fields[] = {
          "input of all devices is copied to each of them, which keeps its slice"),
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
+    FLAG(AT(input, copies_in_step),
+         "the step begins with the copy of the batch to the device; only reading and decoding are "
+         "ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate of a copy of the batch inside the framework before each step, not overlapped; "
            "absent: no copy"),
@@ -244,7 +262,7 @@ static const struct dl_field framework_fields[] = {
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
-           "NCHW and back, those before cuDNN 7.2, or "
+           "NCHW and back, or "
            "many operations"),
     CHOICE(AT(kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
@@ -272,9 +290,6 @@ static const struct dl_field framework_fields[] = {
            "kernels of attention's scale and mask next to its softmax: 2, 1 or none"),
     NUMBER(AT(kernels, norm_small_kernels), 0, 20, DL_UNIT_COUNT,
            "short kernels per batch norm and step: moving averages, a counter"),
-    NUMBER(AT(kernels, early_norm_scale), 0.5, 10, DL_UNIT_NONE,
-           "time of batch norms by cuDNN before 7.2 / that of their passes over memory; absent: "
-           "1"),
     CHOICE(
         AT(activations, activation_library), dl_library_names,
         "library of collectives inside a replica that is split within layers (absent: `library`)"),
@@ -303,6 +318,26 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(activations, activation_direct),
          "activation_library moves device memory itself, not through host memory"),
     FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
+    {AT(activations, halo_exchange), .type = DL_FIELD_CHOICE, .choices = halo_exchange_names,
+     .has_fallback = true, .fallback = DL_HALO_CONCURRENT,
+     .help =
+         "halos go to both neighbours at once, or in synchronous sends along the line and back"},
+    {AT(activations, halo_forward), .type = DL_FIELD_CHOICE, .choices = halo_forward_names,
+     .has_fallback = true, .fallback = DL_HALO_WINDOWS,
+     .help = "layers that fetch halos: those whose window needs them, or convolutions and pools "
+             "outside of residual blocks"},
+    DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
+            "passes over a gathered or summed activation on the device (joining its pieces)"),
+    FLAG(AT(activations, leader_broadcasts),
+         "the leader sends the whole batch, which every device copies, also of a spatial replica"),
+    FLAG(AT(activations, gather_returns),
+         "the gradient of a gathered activation returns by an all-to-all"),
+    FLAG(AT(activations, group_sums_first),
+         "gradients are summed in the replica first, then over first devices and over all others, "
+         "both whole"),
+    FLAG(AT(activations, managed_spatial),
+         "spatial parallelism allocates managed memory: MPI moves it through the host, and what "
+         "does not fit pages"),
     FLAG(AT(activations, leader_input),
          "the first device of a replica reads its input and scatters it"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
@@ -380,10 +415,43 @@ static const struct dl_field framework_fields[] = {
     {.key = NULL},
 };
 
+#define FACTS "state the kernels instead (layernorm, gelu, dropout, softmax, batchnorm, ...)"
+#define LAYOUT "state layout, mixed_layout and mixed_policy instead"
+#define RATE "a rate of the device; remove it"
+static const char *const removed_keys[] = {
+    "conv_scale",
+    RATE,
+    "grouped_scale",
+    RATE,
+    "unequal_scale",
+    RATE,
+    "norm_scale",
+    "state batchnorm instead; the rate is norm_scale of the device",
+    "stream_scale",
+    FACTS,
+    "composed_scale",
+    FACTS,
+    "loss_scale",
+    "state loss instead",
+    "mixed_conv_scale",
+    LAYOUT,
+    "mixed_grouped_scale",
+    LAYOUT,
+    "mixed_stream_scale",
+    LAYOUT,
+    "mixed_composed_scale",
+    "state mixed_policy instead",
+    "fuses_elementwise",
+    "state fusion instead (none, forward, both)",
+    "mixed_fuses_elementwise",
+    "state mixed_fusion instead (none, forward, both)",
+    NULL};
+
 const struct dl_schema dl_framework_schema = {
     .name = "dlmodel-framework",
     .summary = "a framework in one distributed mode: its behaviour and its constants by version",
     .size = sizeof(struct dl_framework),
     .fields = framework_fields,
+    .removed = removed_keys,
     .top_level = true,
 };

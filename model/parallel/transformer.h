@@ -176,7 +176,7 @@ struct dl_transformer_micro_batch {
     double boundary_bytes; /* between stages, of one rank */
     /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     struct dl_collective_time reduce, gather, scatter;
-    double collective_bytes;         /* their size */
+    double collective_bytes; /* their size */
     /* of expert parallelism: tokens to their experts, and back (time 0: as there) */
     struct dl_collective_time route, route_back;
     double route_bytes;
@@ -195,12 +195,12 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
     int shard;
-    double replicas;      /* data ranks: dp x ep x sp */
-    double parameters[2]; /* of a rank of the first and of the last stage */
-    double stage_layers;  /* body layers of the fullest stage */
+    double replicas;        /* data ranks: dp x ep x sp */
+    double parameters[2];   /* of a rank of the first and of the last stage */
+    double stage_layers;    /* body layers of the fullest stage */
     double most_parameters; /* of a rank of the fullest stage */
-    double end_layers[2]; /* of the first and of the last stage */
-    double all_layers;    /* of all stages together */
+    double end_layers[2];   /* of the first and of the last stage */
+    double all_layers;      /* of all stages together */
     /* gradients of the fullest stage: all-reduce or reduce-scatter */
     struct dl_collective_time reduce;
     struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */

@@ -48,27 +48,19 @@ static struct dl_transformer_group expert_group(const struct dl_transformer_spli
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
                                        const struct dl_transformer_split *split,
                                        struct dl_transformer_group group, enum dl_collective_op op,
                                        double bytes, struct dl_collective_time *out,
                                        struct dl_err *err) {
     const int64_t each = split->devices_per_node;
-    const double adapters = tf->system->has_inter && tf->system->inter.adapters_per_node > 1
-                                ? (double)tf->system->inter.adapters_per_node
-                                : 1;
     memset(out, 0, sizeof *out);
     if (group.ranks <= 1) return DL_OK;
     struct dl_collective_request request = {
         .op = op, .library = tf->library, .bytes = bytes, .flows_per_adapter = 1};
     if (op == DL_COLL_P2P) { /* neighbours; the pair that crosses a node is the slowest */
-        const bool crosses = split->nodes > 1 && group.stride * group.ranks > each;
-        request.nodes = crosses ? 2 : 1;
-        request.ranks_per_node = crosses ? 1 : 2;
-        if (crosses)
-            request.flows_per_adapter = fmax(1, (double)least(group.stride, each) / adapters);
+        dl_collective_neighbours(tf->system, split->nodes, each, group.ranks, group.stride,
+                                 &request);
     } else {
         request.nodes = split->nodes;
         request.ranks_per_node = each;
