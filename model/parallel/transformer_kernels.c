@@ -43,7 +43,7 @@ static double load_scale(const struct dl_transformer *tf, const struct dl_kernel
         scale = narrow_precision(precision) ? device->load_scale_8bit
                 : precision != DL_FP32      ? device->load_scale
                                             : NAN;
-    return dl_known(scale) ? scale : 1;
+    return scale > 0 ? scale : 1; /* absent is NAN */
 }
 
 static void add_kernel(const struct dl_transformer_maker *m, const struct dl_kernel *kernel,
