@@ -212,12 +212,12 @@ static void tensor_collectives_hide(void **state) {
 static struct dl_transformer_pass forward_of(const struct gpt *g, const char *kind,
                                              const struct dl_transformer_split *s) {
     struct dl_transformer_micro_batch cell = {.micro_samples = 1};
-    const struct dl_transformer_maker m = {.tf = &g->tf,
-                                           .split = s,
-                                           .micro_batch = &cell,
-                                           .micro_samples = 1,
-                                           .facts = {.precision = g->tf.precision,
-                                                     .attention = g->f.plan.attention}};
+    const struct dl_transformer_maker m = {
+        .tf = &g->tf,
+        .split = s,
+        .micro_batch = &cell,
+        .micro_samples = 1,
+        .facts = {.precision = g->tf.precision, .attention = g->f.plan.attention}};
     struct dl_transformer_pass pass = {0};
     for (int i = 0; i < g->tf.layer_count; i++) {
         const struct dl_transformer_layer *l = &g->tf.layers[i];
