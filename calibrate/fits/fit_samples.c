@@ -62,9 +62,10 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     return DL_OK;
 }
 
-static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count, const struct dl_device *device,
-                                 struct dl_arena *arena, struct dl_kernel_sample **out,
-                                 size_t *n_out, const char **library, struct dl_err *err) {
+static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
+                                 const struct dl_device *device, struct dl_arena *arena,
+                                 struct dl_kernel_sample **out, size_t *n_out, const char **library,
+                                 struct dl_err *err) {
     struct dl_kernel_sample *all = NULL;
     size_t n = 0;
     for (size_t i = 0; i < csv_count; i++) {
@@ -134,11 +135,11 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < COMBINATIONS; c++) {
-        struct dl_fit_report_row row = {
-            .precision = (enum dl_precision)(c % DL_PRECISIONS),
-            .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
-            .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
-            .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
+        struct dl_fit_report_row row = {.precision = (enum dl_precision)(c % DL_PRECISIONS),
+                                        .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
+                                        .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
+                                        .work =
+                                            (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
         if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
         double call_s;
         size_t count = take(samples, n, &row, part);

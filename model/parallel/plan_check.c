@@ -187,8 +187,8 @@ static void complete_strategy(const struct dl_workload *workload,
     const struct dl_strategy *given = plan->strategy, *own = given;
     if (own == NULL)
         own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
-    const bool open = given == NULL || own->shard > 0 ||
-                      (strcmp(own->name, "3d") == 0 && plan->ep > 1);
+    const bool open =
+        given == NULL || own->shard > 0 || (strcmp(own->name, "3d") == 0 && plan->ep > 1);
     plan->strategy = open ? strategy_with(own, workload, plan) : own;
     if (plan->strategy != own && own->shard > 0 && plan->shard == 0) plan->shard = own->shard;
 }
