@@ -163,6 +163,8 @@ static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph
     if (protocol == DL_NCCL_LL128) {
         const double links = graph->channels * graph->ring_bytes_per_s * graph->ranks /
                              s->ring_steps * own->ll128_frac;
+        if (own->ll128_us > 0.0 && graph->nodes <= 1.0)
+            line->extra_us = own->ll128_us - line->latency_us;
         if (graph->nodes <= 1.0)
             line->extra_s += dl_most(0.0, bytes / links - bytes / (line->bandwidth * 1e9));
         return;

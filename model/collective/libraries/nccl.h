@@ -46,11 +46,13 @@ extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with 
 
 /* F-NCCL-ATTAINED: what NCCL's kernels attain on the links of a generation of GPUs behind NVSwitch,
  * in place of the constants by which NCCL chooses. data/collectives/fit_nccl.py fits them to
- * nccl-tests of published_2.csv (key "aiconfigurator"; NVLS of Hopper: "mlperf-nccl", "vidur").
+ * nccl-tests of published_2.csv (key "aiconfigurator"; NVLS of Hopper: "mlperf-nccl", "vidur"; RCCL:
+ * "rccl-mi300x").
  * LL128 keeps NCCL's latencies. */
 struct dl_nccl_attained {
     double ll_base_us, ll_hop_us;         /* ring of LL: start, one step inside a node */
     double simple_base_us, simple_hop_us; /* of Simple: start with the filling of its buffers */
+    double ll128_us;                      /* start of LL128, all steps; 0: NCCL's latencies */
     double ll128_frac;                    /* bandwidth of LL128 inside a node / that of the links */
     double copy_s_per_byte;               /* of a rank's own block, which it also copies or reads */
     /* in-switch reduction: start and rate / NCCL's rate; small chunks of short messages start
@@ -59,8 +61,11 @@ struct dl_nccl_attained {
     double sends_us, sends_bytes_per_s; /* short sends inside a node: start, rate of all bytes */
     double sends_frac;                  /* bandwidth of long sends / that of a ring */
 };
-/* NULL: not measured. */
+/* By the generation of NVIDIA's GPUs; NULL: not measured. */
 const struct dl_nccl_attained *dl_nccl_attained_of(enum dl_nccl_generation generation);
+/* RCCL over Infinity Fabric (MI300X), measured over 8 devices alone: starts hold all steps, and
+ * sends are not known (sends_us 0). */
+extern const struct dl_nccl_attained dl_rccl_attained;
 
 /* What NCCL's topology search would find. */
 struct dl_nccl_graph {

@@ -191,6 +191,10 @@ static struct inside inside_uniform(const struct dl_system *system,
     /* Links join each pair of devices: a subset has only its own. */
     if ((starts(link->kind, "nvlink") || infinity) && devices < system->devices_per_node)
         total *= (double)(devices - 1) / (double)(system->devices_per_node - 1);
+    /* n devices that are all joined have n - 1 rings, but over several nodes n paths, one for each
+     * device that the network enters. */
+    if (infinity && request->nodes > 1 && devices > 1)
+        total *= (double)devices / (double)(devices - 1);
     if (!nvlink && link->peer_group > 0 && (devices - 1) * stride >= link->peer_group &&
         link->cross_bandwidth_bytes_per_s / groups < total)
         total = link->cross_bandwidth_bytes_per_s / groups;
@@ -280,9 +284,10 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->ll128 = !known->before_volta && (inside.nvlink || request->ranks_per_node == 1);
     out->nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch");
     out->collnet = out->inside_limits = false;
-    out->attained = inside.nvlink && !known->before_volta && starts(system->intra.kind, "nv")
-                        ? dl_nccl_attained_of(generation)
-                        : NULL;
+    out->attained = NULL;
+    if (inside.nvlink && !known->before_volta)
+        out->attained = starts(system->intra.kind, "infinity") ? &dl_rccl_attained
+                                                               : dl_nccl_attained_of(generation);
     if (request->nodes > 1) return between(system, request, &inside, out, err);
     out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
     out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;

@@ -106,6 +106,9 @@ static const struct dl_nccl_attained attained[DL_NCCL_GENERATIONS] = {
                            .sends_bytes_per_s = 179e9,
                            .sends_frac = 0.71}};
 
+const struct dl_nccl_attained dl_rccl_attained = {
+    .ll_base_us = 13.7, .simple_base_us = 60.0, .ll128_us = 20.4, .ll128_frac = 0.72};
+
 const struct dl_nccl_attained *dl_nccl_attained_of(enum dl_nccl_generation generation) {
     return attained[generation].ll_base_us > 0.0 ? &attained[generation] : NULL;
 }
