@@ -6,7 +6,7 @@ generation of GPUs: python3 data/collectives/fit_nccl.py [--without OPERATION]
   LL      t = base + hop x steps + S x steps / (n x bandwidth of LL)         up to 64 KiB
   Simple  t = base + hop x steps + S x steps / (n x bandwidth) + S/n x copy  from 32 MiB
   LL128   t = NCCL's latency + S x steps / (n x bandwidth x f)               4 to 32 MiB, all-reduce
-  sends   t = base + S / bandwidth                                           up to 1 MiB, all-to-all
+  sends   t = base + S / bandwidth                                           to 1 MiB, all-to-all
           t = base + step + S/n x copy (of Simple) + S (n-1)/n / bandwidth   from 32 MiB
   NVLS    t = base + S / bandwidth                                           from 22 MB (CUDA graph),
           short: up to 16 MiB, and its bandwidth / the long one

@@ -151,8 +151,8 @@ static inline double ring_latency_us(const struct shared *s, const struct ring *
     return protocol == DL_NCCL_SIMPLE ? latency_us * ring->simple_scale : latency_us;
 }
 
-/* F-NCCL-ATTAINED: measured start and steps of a protocol - NCCL's own. Between nodes only the steps
- * of LL inside them are known. */
+/* F-NCCL-ATTAINED: measured start and steps of a protocol - NCCL's own. Between nodes only the
+ * steps of LL inside them are known. */
 static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph *graph,
                               const struct ring *ring, enum dl_nccl_protocol protocol, double bytes,
                               struct line *line) {

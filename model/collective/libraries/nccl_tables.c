@@ -69,8 +69,9 @@ const struct dl_nccl_version *dl_nccl_version_find(const char *text, int *number
     return row;
 }
 
-/* [generation]; the rows of the fit deviate by 3 to 11 % rms, sends by 7 to 24 %. In-switch reduction
- * of short messages on Blackwell: start of Hopper (borrowed), rate of B200 at 32 MiB; LL128 as Hopper (borrowed). */
+/* [generation]; the rows of the fit deviate by 3 to 11 % rms, sends by 7 to 24 %. Blackwell: LL128
+ * and the start of short messages in the switch are Hopper's (borrowed), their rate is of B200 at
+ * 32 MiB. */
 static const struct dl_nccl_attained attained[DL_NCCL_GENERATIONS] = {
     [DL_NCCL_AMPERE] = {.ll_base_us = 9.39,
                         .ll_hop_us = 0.96,
