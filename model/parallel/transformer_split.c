@@ -109,14 +109,14 @@ static bool find_stack(const struct dl_workload *workload, struct stack *out) {
         while (i > blocks.first && alike(&workload->layers[i - 1], &workload->layers[i - 1 + each]))
             i--;
         const int count = (blocks.end - i) / each, first = blocks.end - count * each;
+        if (count == 1 && blocks.count > 1) continue; /* nothing repeats */
         if (out->first < 0 || first < out->first)
             *out =
                 (struct stack){.lead = blocks.first, .first = first, .count = count, .each = each};
         if (first == blocks.first) break;
     }
     /* most of the blocks must repeat */
-    return 2 * (blocks.end - out->first) > blocks.end - blocks.first &&
-           (out->count > 1 || out->first == blocks.first);
+    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - blocks.first;
 }
 
 bool dl_transformer_is_stack(const struct dl_workload *workload) {
