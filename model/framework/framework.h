@@ -54,6 +54,10 @@ struct dl_sync_policy {
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
+        /* gradients of one pack, counted from the first variable; 0: by pack_bytes */
+        double pack_tensors;
+        bool in_place; /* gradients are computed in the pack's memory: no copies */
+        bool divides;  /* the mean takes a pass of its own over the summed gradients */
     } concatenated;
     struct {                     /* MXNet */
         double big_key_elements; /* larger arrays are split over all servers */
@@ -124,6 +128,8 @@ struct dl_framework_input {
     bool feeds_pageable;     /* host-to-device copies from pageable memory */
     bool feeds_whole_batch;  /* to the first device, which passes slices on */
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
+    /* the step begins with the copy to the device; only reading and decoding are ahead */
+    bool copies_in_step;
 };
 
 /* Device memory of the framework itself. */
@@ -136,6 +142,13 @@ struct dl_framework_memory {
 
 /* How filter parallelism sums the gradients of activations. */
 enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FILTER_ALL_TO_ALL };
+
+/* How the devices of a spatial replica exchange halos: all at once with their neighbours, or in
+ * synchronous sends one after the other, first down the line and then up (Ssend before receive). */
+enum dl_halo_exchange { DL_HALO_CONCURRENT, DL_HALO_SERIAL };
+/* Which layers fetch rows of their input's neighbours: those whose window needs them; or, by what
+ * ChainerMNX passes as window, convolutions and pools outside of residual blocks. */
+enum dl_halo_forward { DL_HALO_WINDOWS, DL_HALO_OUTSIDE_BLOCKS };
 
 /* Replicas that are split within layers (model/parallel/split_replica.h): how activations move
  * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
@@ -154,6 +167,16 @@ struct dl_activation_policy {
     bool activation_direct;        /* activation_library moves device memory itself */
     bool halo_overlaps;            /* inner positions are computed during the halo transfer */
     bool leader_input;             /* the first device of a replica reads and scatters its input */
+    int halo_exchange;             /* enum dl_halo_exchange */
+    int halo_forward;              /* enum dl_halo_forward */
+    /* passes over a gathered activation on the device, to join its pieces and to sum them */
+    double activation_copies;
+    bool leader_broadcasts; /* the whole batch goes to all devices, spatial ones cut it there */
+    bool gather_returns;    /* the gradient of a gathered activation returns by an all-to-all */
+    bool group_sums_first;  /* gradients: all-reduce in the replica, then across (sums.c) */
+    /* spatial parallelism allocates managed memory: MPI moves it through the host, and what does
+     * not fit pages over the host's link */
+    bool managed_spatial;
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
 

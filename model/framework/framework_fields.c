@@ -31,7 +31,8 @@ static const struct dl_field release_fields[] = {
     {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
      .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
     {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help = "column of a run (workload, layout) -> value, or several separated by commas; the "
+     .help = "column of a run (workload, layout, strategy) -> value, or several separated by "
+             "commas; the "
              "release covers only the matching runs of these versions"},
     {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
      .help = "member of the framework -> its value in this release"},
@@ -82,6 +83,16 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
+static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
+                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
+                                               [DL_SERVERS_HASHED] = "hashed",
+                                               NULL};
+
+static const char *const halo_exchange_names[] = {
+    [DL_HALO_CONCURRENT] = "concurrent", [DL_HALO_SERIAL] = "serial-chain", NULL};
+static const char *const halo_forward_names[] = {
+    [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
+
 static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
                                               "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
@@ -100,10 +111,6 @@ static const char *const optimizer_names[] = {
     "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
     "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
-static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
-                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
-                                               [DL_SERVERS_HASHED] = "hashed",
-                                               NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -120,8 +127,10 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
-static const char *const attention_library_names[] = {
-    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
+static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
+                                                      [DL_ATTENTION_FLASH1] = "flash1",
+                                                      [DL_ATTENTION_FLASH2] = "flash2",
+                                                      NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -160,6 +169,13 @@ static const struct dl_field framework_fields[] = {
            "time between two checks for ready gradients"),
     NUMBER(AT(sync.concatenated, pack_bytes), 0, 1e12, DL_UNIT_BYTE,
            "gradients are concatenated up to this size; 0: all into one tensor"),
+    DEFAULT(AT(sync.concatenated, pack_tensors), 0, 1e6, DL_UNIT_COUNT, 0,
+            "gradients of one concatenated tensor, counted from the first variable; 0: by "
+            "pack_bytes"),
+    FLAG(AT(sync.concatenated, in_place),
+         "gradients are computed in the memory of their concatenated tensor, without copies"),
+    FLAG(AT(sync.concatenated, divides),
+         "dividing the sums takes a pass of its own over the gradients"),
     NUMBER(AT(sync.kvstore, big_key_elements), 1, 1e12, DL_UNIT_COUNT,
            "arrays of at least this many elements are split over all servers"),
     DEFAULT(AT(sync.messages, message_s), 0, 1, DL_UNIT_S, 0,
@@ -229,6 +245,9 @@ static const struct dl_field framework_fields[] = {
          "input of all devices is copied to each of them, which keeps its slice"),
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
+    FLAG(AT(input, copies_in_step),
+         "the step begins with the copy of the batch to the device; only reading and decoding are "
+         "ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate of a copy of the batch inside the framework before each step, not overlapped; "
            "absent: no copy"),
@@ -301,6 +320,26 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(activations, activation_direct),
          "activation_library moves device memory itself, not through host memory"),
     FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
+    {AT(activations, halo_exchange), .type = DL_FIELD_CHOICE, .choices = halo_exchange_names,
+     .has_fallback = true, .fallback = DL_HALO_CONCURRENT,
+     .help =
+         "halos go to both neighbours at once, or in synchronous sends along the line and back"},
+    {AT(activations, halo_forward), .type = DL_FIELD_CHOICE, .choices = halo_forward_names,
+     .has_fallback = true, .fallback = DL_HALO_WINDOWS,
+     .help = "layers that fetch halos: those whose window needs them, or convolutions and pools "
+             "outside of residual blocks"},
+    DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
+            "passes over a gathered or summed activation on the device (joining its pieces)"),
+    FLAG(AT(activations, leader_broadcasts),
+         "the leader sends the whole batch, which every device copies, also of a spatial replica"),
+    FLAG(AT(activations, gather_returns),
+         "the gradient of a gathered activation returns by an all-to-all"),
+    FLAG(AT(activations, group_sums_first),
+         "gradients are summed in the replica first, then over first devices and over all others, "
+         "both whole"),
+    FLAG(AT(activations, managed_spatial),
+         "spatial parallelism allocates managed memory: MPI moves it through the host, and what "
+         "does not fit pages"),
     FLAG(AT(activations, leader_input),
          "the first device of a replica reads its input and scatters it"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
@@ -359,7 +398,8 @@ static const struct dl_field framework_fields[] = {
             "share of the linear layers (operations) or blocks that selective recomputation "
             "repeats"),
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
-           "fused attention: kernels written for the device, or FlashAttention-2 on every device"),
+           "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
+           "device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,

@@ -35,9 +35,12 @@ bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_tran
 static double load_scale(const struct dl_transformer *tf, const struct dl_kernel *kernel,
                          enum dl_precision precision) {
     const struct dl_device *device = tf->system->device;
-    const bool old = tf->framework->transformer.attention_library == DL_ATTENTION_FLASH2;
+    const int library = tf->framework->transformer.attention_library;
     double scale = NAN;
-    if (kernel->op == DL_OP_ATTENTION && old) scale = device->flash2_scale;
+    if (kernel->op == DL_OP_ATTENTION && library == DL_ATTENTION_FLASH1)
+        scale = device->flash1_scale;
+    if (kernel->op == DL_OP_ATTENTION && library == DL_ATTENTION_FLASH2)
+        scale = device->flash2_scale;
     if (kernel->op == DL_OP_GEMM)
         scale = narrow_precision(precision) ? device->load_scale_8bit
                 : precision != DL_FP32      ? device->load_scale

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/export/export.h"
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
@@ -12,7 +13,7 @@
 #include "predict/plot/trace.h"
 
 struct asked {
-    const char *trace;
+    const char *trace, *export;
 };
 #define ASKED(member) struct asked, member
 
@@ -20,6 +21,10 @@ static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE, for chrome://tracing or Perfetto",
      DL_TEXT(ASKED(trace))},
+    {"export", 0, "megatron|torchtitan|deepspeed|sbatch", "Output",
+     "print the plan as that framework's arguments or configuration, or as a job script, in place "
+     "of the prediction",
+     DL_WORD(ASKED(export), .choices = dl_export_names)},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {dl_input_options,      dl_heterogeneous_options,
@@ -368,6 +373,20 @@ static enum dl_code write_trace(const char *path, const struct dl_inputs *inputs
     return dl_trace_write(path, &row, arena, err);
 }
 
+/* The one plan in a framework's words. */
+static enum dl_code print_export(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_inputs *inputs, const struct results *results,
+                                 const char *format, struct dl_err *err) {
+    const char *text;
+    if (results->count != 1 || inputs->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export prints one plan: give one --framework and one number of --nodes");
+    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    const struct dl_export_request request = {.row = &row, .arena = context->arena};
+    DL_TRY(dl_export_write(format, &request, &text, err));
+    return context->output(options, text, err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -385,7 +404,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (asked.trace != NULL)
         DL_TRY(write_trace(asked.trace, &inputs, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
-    if (format == DL_FORMAT_JSON)
+    if (asked.export != NULL)
+        DL_TRY(print_export(context, options, &inputs, &results, asked.export, err));
+    else if (format == DL_FORMAT_JSON)
         DL_TRY(print_json(context, options, &inputs, &results, err));
     else
         DL_TRY(print_rows(context, options, &inputs, &results, format, err));

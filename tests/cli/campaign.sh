@@ -65,3 +65,22 @@ run campaign $base --epochs 1 --trials 3 --devices-per-trial 100
 check 'wider than the machine' 1 'does not fit on 1 nodes'
 run campaign --nodes 2 --epochs 1 --trials 3
 check 'no framework' 2 'needs one --framework'
+
+# The schedule as a figure; a file that is none.
+# shellcheck disable=SC2086
+run campaign $base --nodes 2 --until-step 500 --trials 9 --search successive-halving --devices-per-trial 2 --show schedule --csv -o "$SCRATCH/schedule.csv"
+run plot campaign "$SCRATCH/schedule.csv" --csv
+check 'numbers of the schedule' 0
+tasks=$(($(wc -l < "$SCRATCH/schedule.csv") - 1)) drawn=$(($(wc -l < "$SCRATCH/out") - 1))
+if [ "$tasks" -eq "$drawn" ] && [ "$tasks" -gt 9 ]; then echo 'ok every task is drawn'; else bad 'every task is drawn' "$tasks tasks, $drawn drawn"; fi
+if command -v gnuplot > /dev/null 2>&1; then
+    run plot campaign "$SCRATCH/schedule.csv" -o "$SCRATCH/schedule.svg"
+    check 'figure of the schedule' 0
+    if grep -q 'tasks on' "$SCRATCH/schedule.svg"; then echo 'ok figure has its title'; else bad 'figure has its title' ''; fi
+fi
+sed 's/^\([0-9]*\),[0-9]*,/\1,-1,/' "$SCRATCH/schedule.csv" > "$SCRATCH/bad.csv"
+run plot campaign "$SCRATCH/bad.csv" --csv
+check 'a rung below 0' 3 'bad\.csv:2:[0-9]+: error: rung: expected a whole number from 0'
+printf 'a,b\n1,2\n' > "$SCRATCH/other.csv"
+run plot campaign "$SCRATCH/other.csv" --csv
+check 'no schedule' 3 'expected the schedule of a campaign'

@@ -196,6 +196,33 @@ static void packs(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* Six variables in packs of four, counted from the first one: the pack of the last two goes first,
+ * when the second of them is ready; the others follow when all are. Two packs of 30 and 40 MB are
+ * copied in and out (4 x 70 MB at 400 GB/s and a launch); in place nothing is, and a division of
+ * its own reads and writes all once. */
+static void packs_of_variables(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {10e6, 20e6, 10e6, 10e6, 10e6, 10e6}, ready[] = {1, 2, 3, 4, 5, 6};
+    make(&b, 6, sizes, ready);
+    b.fake.framework.sync.concatenated.pack_tensors = 4;
+    run(&b, "concatenated");
+    assert_int_equal(b.sync.message_count, 2);
+    check_close(b.sync.messages[0].bytes, 30e6, 1e-12);
+    check_close(b.sync.messages[0].ready_s, 2, 1e-12);
+    assert_int_equal(b.sync.messages[1].first, 2);
+    check_close(b.sync.messages[1].bytes, 40e6, 1e-12);
+    check_close(b.sync.messages[1].ready_s, 6, 1e-12);
+    check_close(b.sync.device_copy_s, 4 * 70e6 / 400e9, 0.01);
+    b.fake.framework.sync.concatenated.in_place = true;
+    run(&b, "concatenated");
+    check_close(b.sync.device_copy_s, 0, 0);
+    b.fake.framework.sync.concatenated.divides = true;
+    run(&b, "concatenated");
+    check_close(b.sync.device_copy_s, 2 * 70e6 / 400e9, 0.02);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Four variables on two servers, round-robin in registration order (the reverse of backward order):
  * 10, 10, 10, 70 MB: server 0 has the first and the third, server 1 the others. Two workers of one
  * node each, of which half of a worker's bytes and one of two workers' stay on the node; the
@@ -590,6 +617,7 @@ int main(void) {
         cmocka_unit_test(widths_of_a_plan),
         cmocka_unit_test(packs),
         cmocka_unit_test(parameter_servers),
+        cmocka_unit_test(packs_of_variables),
         cmocka_unit_test(server_rates),
         cmocka_unit_test(assignment_of_variables),
         cmocka_unit_test(mxnet_device),
