@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/framework/facts.h"
 #include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
@@ -341,6 +342,7 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                                         : dl_shape_elements(&layer.out) / out;
     layer.saved_bytes *= share;
     layer.own_elements *= share;
+    dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->input.attention));
     if (l->role == DL_TRANSFORMER_EXPERTS) {
         layer.held_experts /= (double)split->ep;
         layer.capacity *= imbalance_of(tf, &layer);

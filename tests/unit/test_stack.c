@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "model/framework/facts.h"
 #include "model/parallel/strategy.h"
+#include "model/predict/memory.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
@@ -136,11 +138,53 @@ static void latents_are_whole(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* The kernel of attention decides what a layer keeps: composed, in 16 bit, 4 heads x 64 x 64 scores;
+ * flash, 4 bytes for each head and token. The plan decides, else the framework, else the layer. */
+static void kept_by_attention(void **state) {
+    (void)state;
+    static const struct {
+        enum dl_attention_kernel plan;
+        int framework;
+        const char *flash;
+        bool kept; /* the scores */
+    } cases[] = {
+        {DL_ATTENTION_OPEN, -1, "flash=0", true},
+        {DL_ATTENTION_OPEN, -1, "flash=1", false},
+        {DL_ATTENTION_OPEN, DL_ATTENTION_FLASH, "flash=0", false},
+        {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH, "flash=1", true},
+        {DL_ATTENTION_FLASH, DL_ATTENTION_COMPOSED, "flash=0", false},
+        {DL_ATTENTION_FUSED_SOFTMAX, -1, "flash=1", true},
+    };
+    const double scores = 2.0 * 4 * 64 * 64, rows = 4.0 * 4 * 64, context = 2.0 * 128 * 64;
+    const struct dl_transformer_split split = gpt_split(1, 1, 1, 1, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct gpt g;
+        char keys[64];
+        snprintf(keys, sizeof keys, "layers=3,%s", cases[i].flash);
+        prepare(&g, keys);
+        g.f.framework.kernels.attention = cases[i].framework;
+        g.tf.input.attention = cases[i].plan;
+        for (int k = 0; k < g.tf.layer_count; k++) {
+            const struct dl_transformer_layer *l = &g.tf.layers[k];
+            if (l->role != DL_TRANSFORMER_HEADS) continue;
+            check_close(dl_transformer_kept_bytes(&g.tf, l, &split, DL_RECOMPUTE_NONE),
+                        context + (cases[i].kept ? scores : rows), 0);
+        }
+        const enum dl_attention_kernel run = dl_framework_attention(&g.f.framework, cases[i].plan);
+        const double all = dl_memory_activation_bytes(&g.workload, DL_BF16, DL_RECOMPUTE_NONE, run),
+                     flash = dl_memory_activation_bytes(&g.workload, DL_BF16, DL_RECOMPUTE_NONE,
+                                                        DL_ATTENTION_FLASH);
+        check_close(all - flash, cases[i].kept ? 3 * (scores - rows) : 0, 1e-12);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stacks),
         cmocka_unit_test(lead_is_split),
         cmocka_unit_test(latents_are_whole),
+        cmocka_unit_test(kept_by_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
