@@ -18,17 +18,17 @@ static bool is_of(const struct dl_device *device, const char *column) {
     return false;
 }
 
-/* A sample as the models see it. A stream's time follows from its bytes, whatever their type. All
+/* A sample as the models see it. Streams of 16-bit elements are one kind, those of 32 bits another. All
  * 16-bit operands count as mixed where the device runs them at one rate. */
 static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
                                          const struct dl_device *device) {
     struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call};
     struct dl_kernel *kernel = &sample.kernel;
     if (kernel->op == DL_OP_STREAM) {
-        kernel->extra_bytes += (kernel->read_elements + kernel->write_elements) *
-                               dl_precision_bytes(sample.precision);
+        const double width = dl_precision_bytes(sample.precision);
+        kernel->extra_bytes += (kernel->read_elements + kernel->write_elements) * width;
         kernel->read_elements = kernel->write_elements = 0.0;
-        sample.precision = DL_FP32;
+        sample.precision = width < 4.0 ? DL_MIXED : DL_FP32;
     } else if (sample.precision == DL_FP16 || sample.precision == DL_BF16) {
         const double rate = dl_device_peak(device, sample.precision);
         if (rate >= dl_device_peak(device, DL_MIXED) && rate <= dl_device_peak(device, DL_MIXED))

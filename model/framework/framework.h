@@ -211,6 +211,8 @@ enum dl_framework_default {
 };
 
 struct dl_framework_behaviour; /* gradient_sync.h */
+struct dl_interval_model;      /* interval.h */
+struct dl_posterior;
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
@@ -234,6 +236,9 @@ struct dl_framework {
     int default_for;    /* enum dl_framework_default; -1: nothing */
     /* spread of log(predicted / measured) beyond kernels and collectives */
     double residual_sigma_log;
+    /* errors of published runs, and what the user's runs say; NULL: not known */
+    const struct dl_interval_model *intervals;
+    const struct dl_posterior *measured;
     bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
     /* as in a release, for networks without an entry there */

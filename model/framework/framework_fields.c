@@ -127,10 +127,8 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
-static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
-                                                      [DL_ATTENTION_FLASH1] = "flash1",
-                                                      [DL_ATTENTION_FLASH2] = "flash2",
-                                                      NULL};
+static const char *const attention_library_names[] = {
+    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -372,6 +370,9 @@ static const struct dl_field framework_fields[] = {
            "or search of a transformer"),
     DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
             "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
+    DEFAULT(AT(transformer, accumulate_bytes), 0, 32, DL_UNIT_BYTE, 0,
+            "traffic for each parameter with which a micro-batch adds its gradients to those before "
+            "it, in bf16 and 8-bit training"),
     DEFAULT(AT(transformer, fp8_gather_bytes), 0.5, 4, DL_UNIT_BYTE, 2,
             "width of a parameter that is gathered in 8-bit training"),
     NUMBER(AT(transformer, bucket_elements), 1, 1e12, DL_UNIT_COUNT,

@@ -275,7 +275,10 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
 static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_precision precision,
                                                const struct dl_kernel *kernel, enum dl_work work) {
-    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++) {
+    static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
+    const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
+    for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision);
+         *p != DL_PRECISIONS; p++) {
         const struct dl_kernel_model *model =
             find_model(device, kernel->op, kernel->pass, *p, work);
         if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work);

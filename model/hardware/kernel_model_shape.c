@@ -43,7 +43,8 @@ enum {
     SHORT_TRANSPOSED,
     UNALIGNED,
     GEMM_EXCESS,
-    GEMM_COUNT
+    GEMM_COUNT,
+    GEMM_BLOCKS,
 };
 static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [SHORT_SIDE] = "short_side",
@@ -53,9 +54,10 @@ static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [UNALIGNED] = "unaligned",
                                             [GEMM_EXCESS] = "excess",
                                             [GEMM_COUNT] = "count",
+                                            [GEMM_BLOCKS] = "blocks",
                                             NULL};
 static const char *const stream_features[] = {"bytes", NULL};
-enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS };
+enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS, PAGED, ENGINE };
 static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [SEEN] = "seen",
                                                  [HEADS] = "heads",
@@ -63,13 +65,15 @@ static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [CAUSAL] = "causal",
                                                  [SHARED] = "shared",
                                                  [ATTENTION_EXCESS] = "excess",
+                                                 [PAGED] = "paged",
+                                                 [ENGINE] = "engine",
                                                  NULL};
 const char *const *const dl_kernel_model_features[] = {
     [DL_OP_GEMM] = gemm_features, [DL_OP_CONV] = conv_features, [DL_OP_STREAM] = stream_features,
     [DL_OP_ATTENTION] = attention_features};
 
 /* Flags are 2 octaves apart (the lengths scale it). */
-static const float FLAG = 4.0F;
+static const float FLAG = 4.0F, FLAG_OCTAVES = 2.0F;
 /* Images that a direct or Winograd convolution kernel takes at once. */
 static const double IMAGE_TILE = 16.0;
 /* Largest batch of the convolution samples (DeepBench). Beyond it more images are more of the same
@@ -119,6 +123,7 @@ DL_INLINE void gemm_shape(const struct dl_kernel *kernel, bool two_byte, double 
                                                          unit_share, dl_tile_large)),
                                at_least_1(s->count)};
     set_features(s, 0, &features);
+    s->features[GEMM_BLOCKS] = kernel->variant == DL_VARIANT_BLOCKS ? FLAG_OCTAVES : 0.0F;
 }
 
 /* Attention as count = batch heads GEMMs of queries x head_dim, summed over the keys that a query
@@ -141,8 +146,9 @@ DL_INLINE void attention_shape(const struct dl_kernel *kernel, double unit_share
                                at_least_1(kernel->heads / dl_larger(kernel->kv_heads, 1.0)),
                                at_least_1(dl_tile_excess(s->m, 1.0, s->count, s->units, unit_share,
                                                          tile)),
-                               1.0F};
+                               flag(kernel->variant == DL_VARIANT_PAGED)};
     set_features(s, 0, &features);
+    s->features[ENGINE] = kernel->variant == DL_VARIANT_ENGINE ? FLAG_OCTAVES : 0.0F;
 }
 
 /* Needs the sides of the implicit GEMM. */

@@ -49,6 +49,22 @@ static enum dl_precision precision_of(const char *word) {
     return DL_PRECISIONS;
 }
 
+/* What the kernels of a library do beside the operation. */
+static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
+    static const struct {
+        const char *words;
+        enum dl_variant variant;
+    } libraries[] = {{"deepgemm", DL_VARIANT_BLOCKS},      {"vit_flash_attn", DL_VARIANT_PLAIN},
+                     {"trtllm torch", DL_VARIANT_ENGINE},  {"trtllmprefill", DL_VARIANT_PAGED},
+                     {"trtllmdecode", DL_VARIANT_PAGED},   {"flashinfer", DL_VARIANT_PAGED},
+                     {"FlashInfer", DL_VARIANT_PAGED},     {"vllm", DL_VARIANT_PAGED},
+                     {"vLLM", DL_VARIANT_PAGED},           {"sglang", DL_VARIANT_PAGED}};
+    const char *library = dl_kernel_table_cell(csv, row, "library");
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
+        if (strstr(library, libraries[i].words) != NULL) return libraries[i].variant;
+    return DL_VARIANT_PLAIN;
+}
+
 static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kernel_row *out,
                               struct dl_err *err) {
     double v[4];
@@ -64,6 +80,7 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kerne
         return DL_OK;
     }
     out->kernel = dl_kernel_gemm(DL_FORWARD, v[0], v[1], v[2], v[3]);
+    if (variant_of(csv, row) == DL_VARIANT_BLOCKS) out->kernel.variant = DL_VARIANT_BLOCKS;
     return DL_OK;
 }
 
@@ -92,6 +109,7 @@ static enum dl_code read_attention(const struct dl_csv *csv, int row, enum dl_pa
                                              .window = window,
                                              .causal = causal > 0.0};
     out->kernel = dl_kernel_attention(pass, &shape);
+    out->kernel.variant = variant_of(csv, row);
     if (strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") == 0)
         out->why = "forward and backward in one time";
     return DL_OK;

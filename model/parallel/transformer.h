@@ -225,6 +225,7 @@ struct dl_transformer_mapping {
     double slowdown_frac;
     /* copies of one body layer's gathered parameters and of its gradients (shard 3) */
     double copy_out_s, copy_in_s;
+    double accumulate_s; /* adding one body layer's gradients to those of earlier micro-batches */
     struct dl_input_time input;
     /* weights, gradients, optimizer, workspace, buffers, context; no activations */
     struct dl_memory states[3]; /* of the first and the last stage, and of one between */

@@ -37,8 +37,6 @@ static double load_scale(const struct dl_transformer *tf, const struct dl_kernel
     const struct dl_device *device = tf->system->device;
     const int library = tf->framework->transformer.attention_library;
     double scale = NAN;
-    if (kernel->op == DL_OP_ATTENTION && library == DL_ATTENTION_FLASH1)
-        scale = device->flash1_scale;
     if (kernel->op == DL_OP_ATTENTION && library == DL_ATTENTION_FLASH2)
         scale = device->flash2_scale;
     if (kernel->op == DL_OP_GEMM)

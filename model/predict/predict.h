@@ -53,6 +53,9 @@ struct dl_prediction {
     double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
     /* spread of log(iteration) from kernels and collectives alone; NAN: not known */
     double model_sigma_log;
+    /* of log(measured / iteration) in all, and its part that alternatives on one machine share;
+     * NAN: not known */
+    double sigma_log, shared_sigma_log;
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;

@@ -203,6 +203,7 @@ static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     struct evaluation e;
     struct dl_robust_fit fit = {.x = s->base_x, .residuals = s->base_residuals};
     DL_TRY(residuals_of(s, s->base_x, NULL, s->out->in_sample, s->base_residuals, err));
+    DL_TRY(dl_fit_rows_anchored(s->rows, NULL, NULL, 0, NULL, s->out->in_sample_anchored, err));
     memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
     memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
     DL_TRY(in_threads(s, k, threads, find_concerned, err));
@@ -239,10 +240,15 @@ static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *e
         for (size_t j = 0; j < k; j++) values[j] = exp(x[j]);
         for (size_t i = 0; i < n; i++) e.wanted[i] = g->group_of[i] == group;
         if (code == DL_OK)
-            code = (g->anchored ? dl_fit_rows_anchored : dl_fit_rows_predict)(
-                s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
+            code =
+                dl_fit_rows_predict(s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
         for (size_t i = 0; i < n && code == DL_OK; i++)
             if (e.wanted[i]) g->held_out[i] = e.predictions[i];
+        if (code == DL_OK)
+            code = dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e.wanted, e.predictions,
+                                        err);
+        for (size_t i = 0; i < n && code == DL_OK; i++)
+            if (e.wanted[i]) g->anchored[i] = e.predictions[i];
     }
     free(memory);
     free_evaluation(&e);
@@ -284,6 +290,8 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->keys = dl_arena_alloc(arena, k + 1, sizeof *s->keys);
     s->concerned = dl_arena_alloc(arena, n * k + 1, sizeof *s->concerned);
     g->in_sample = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample);
+    g->anchored = dl_arena_alloc(arena, n + 1, sizeof *g->anchored);
+    g->in_sample_anchored = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample_anchored);
     g->held_out = dl_arena_alloc(arena, n + 1, sizeof *g->held_out);
     g->all_values = dl_arena_alloc(arena, k + 1, sizeof *g->all_values);
     g->values = dl_arena_alloc(arena, g->group_count * k + 1, sizeof *g->values);
@@ -301,7 +309,8 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->jacobian = s->known_residuals + n;
     weigh(s, s->weights);
     for (size_t i = 0; i < n; i++) {
-        g->in_sample[i] = g->held_out[i] = (struct dl_fit_prediction){NAN, NAN, NAN, NAN, NAN, NAN};
+        g->in_sample[i] = g->held_out[i] = g->anchored[i] = g->in_sample_anchored[i] =
+            (struct dl_fit_prediction){NAN, NAN, NAN, NAN, NAN, NAN};
         s->base_residuals[i] = NAN;
     }
     for (size_t j = 0; j < k; j++) {
@@ -319,8 +328,7 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
 enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_constants *constants,
                            const struct dl_generalize_choice *choice, struct dl_arena *arena,
                            struct dl_generalized *out, struct dl_err *err) {
-    *out = (struct dl_generalized){
-        .rows = rows, .constants = constants, .by = choice->by, .anchored = choice->anchor};
+    *out = (struct dl_generalized){.rows = rows, .constants = constants, .by = choice->by};
     struct shared s = {.rows = rows, .constants = constants, .out = out};
     DL_TRY(find_groups(out, arena, err));
     DL_TRY(prepare(&s, arena, err));

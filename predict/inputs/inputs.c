@@ -26,7 +26,7 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
         o->value = equals + 1;
         if (o->key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
+    return dl_data_intervals(data, context->arena, &data->intervals, err);
 }
 
 enum { MOST_FRAMEWORKS = 64 };
