@@ -258,6 +258,9 @@ static const struct dl_field framework_fields[] = {
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
     CHOICE(AT(kernels, dropout), dropout_names,
            "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
+    CHOICE(AT(kernels, attention), dl_attention_kernel_names,
+           "kernels of attention, unless the plan gives them; absent or open: what the workload "
+           "says (flash)"),
     CHOICE(AT(kernels, softmax), softmax_names,
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
