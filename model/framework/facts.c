@@ -2,16 +2,24 @@
 #include "model/framework/facts.h"
 
 #include <math.h>
+#include <string.h>
 
 static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
 static double or_none(double number) { return dl_known(number) ? number : 0; }
 
-bool dl_facts_matrix_units(const struct dl_device *device) {
+static bool has_matrix_units(const struct dl_device *device) {
     enum { MATRIX = 1 }; /* of the device's `unit` */
     for (int i = 0; i < device->rate_count; i++) {
         if (device->rates[i].unit == MATRIX) return true;
     }
     return false;
+}
+
+void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
+    const char *architecture = device->architecture != NULL ? device->architecture : "";
+    const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
+    facts->activation_copies = facts->activation_copies && has_matrix_units(device);
+    if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
