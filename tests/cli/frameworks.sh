@@ -65,8 +65,8 @@ check 'leave-out without fit' 2 'goes with --fit'
 run compare data/runs/tensorflow_2017.csv --fit device.norm_scale=1.5 --where 'workload=resnet50' --where system=gce-k80 --leave-out batch_per_device --csv
 check 'a fit that leaves out' 0
 has 'it predicts what was left out' '^without 32,'
-sed 's/"behaviour"/"composed_scale": 2, "behaviour"/' data/frameworks/pytorch-ddp.json > "$tmp/old.json"
-run predict --framework "$tmp/old.json" -n 1
+sed 's/"behaviour"/"composed_scale": 2, "behaviour"/' data/frameworks/pytorch-ddp.json > "$SCRATCH/old.json"
+run predict --framework "$SCRATCH/old.json" -n 1
 check 'a key of an earlier release names what replaces it' 3 'composed_scale: no longer a key of dlmodel-framework: state the kernels'
 run compare data/runs/tensorflow_2017.csv --where nosuch=1
 check 'a condition on a column that is not there' 2 "no file has a column 'nosuch'"

@@ -145,6 +145,7 @@ static void layouts(void **state) {
     assert_true(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).activation_copies);
     assert_false(dl_framework_facts(&f.framework, DL_FP32, DL_ATTENTION_OPEN).activation_copies);
     f.framework.kernels.batchnorm = DL_BATCHNORM_TRANSPOSED;
+    f.framework.kernels.mixed_batchnorm = -1;
     assert_int_equal(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).batchnorm,
                      DL_BATCHNORM_SPATIAL);
     f.framework.kernels.mixed_layout = DL_LAYOUT_NHWC;
