@@ -10,6 +10,7 @@
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multimin.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/stats.h"
@@ -21,6 +22,10 @@ static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAG
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
+/* Samples that place more features than the sides; hyperparameters are fitted to at most so many
+ * samples, evenly taken: they are few, and the fit is cubic in the samples. */
+enum { MANY = 200 };
+
 /* Candidate features of the distance. Of several forms for an operation and pass, the one with the
  * highest posterior is used. */
 enum units { ANY, VECTOR, MATRIX };
@@ -29,6 +34,7 @@ struct form {
     unsigned passes;                           /* bits of enum dl_pass */
     enum units units;                          /* of the device, in this precision */
     int distance;                              /* DL_DISTANCE_* */
+    size_t least_samples;                      /* that it needs */
     const char *features[DL_FEATURES_MAX + 1]; /* as in dl_kernel_model_features */
 };
 enum { ALL = 1 << DL_FORWARD | 1 << DL_BACKWARD_DATA | 1 << DL_BACKWARD_WEIGHTS | 1 << DL_UPDATE };
@@ -38,8 +44,35 @@ static const struct form FORMS[] = {
      ALL,
      ANY,
      DL_DISTANCE_SQUARES,
+     0,
      {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed",
       "unaligned"}},
+    {DL_OP_GEMM,
+     ALL,
+     ANY,
+     DL_DISTANCE_SQUARES,
+     MANY,
+     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess",
+      "count"}},
+    {DL_OP_GEMM,
+     ALL,
+     ANY,
+     DL_DISTANCE_MAGNITUDES,
+     MANY,
+     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess",
+      "count"}},
+    {DL_OP_ATTENTION,
+     ALL,
+     ANY,
+     DL_DISTANCE_SQUARES,
+     0,
+     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess"}},
+    {DL_OP_ATTENTION,
+     ALL,
+     ANY,
+     DL_DISTANCE_MAGNITUDES,
+     0,
+     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess"}},
     /* The times of forward and weight-gradient convolutions change in steps with the shape, those
      * of data gradients less so. On matrix units, a weight gradient is one implicit GEMM, whose
      * sides determine the time; on vector units, the library selects algorithms by the dimensions
@@ -48,23 +81,27 @@ static const struct form FORMS[] = {
      1 << DL_FORWARD,
      ANY,
      DL_DISTANCE_MAGNITUDES,
+     0,
      {CONV, "stride", "excess", "waves", "square_3x3"}},
     {DL_OP_CONV,
      1 << DL_BACKWARD_DATA,
      ANY,
      DL_DISTANCE_SQUARES,
+     0,
      {CONV, "stride", "excess", "waves", "square_3x3"}},
     {DL_OP_CONV,
      1 << DL_BACKWARD_WEIGHTS,
      VECTOR,
      DL_DISTANCE_MAGNITUDES,
+     0,
      {CONV, "excess", "padding"}},
     {DL_OP_CONV,
      1 << DL_BACKWARD_WEIGHTS,
      MATRIX,
      DL_DISTANCE_MAGNITUDES,
+     0,
      {"filters", "columns", "summed", "taps", "excess", "padding"}},
-    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, {"bytes"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
 
@@ -189,6 +226,36 @@ static double maximize(struct process *p, gsl_vector *theta) {
     return least;
 }
 
+/* maximize() on at most MANY of the samples. */
+static double maximize_thinned(struct process *p, gsl_vector *theta) {
+    if (p->n <= MANY) return maximize(p, theta);
+    struct process thin = *p;
+    thin.n = MANY;
+    double *features = malloc(sizeof(double) * MANY * (p->axes + 1)), *y = features;
+    thin.covariance = gsl_matrix_alloc(MANY, MANY);
+    thin.shape_part = gsl_matrix_alloc(MANY, MANY);
+    thin.alpha = gsl_vector_calloc(MANY);
+    double least = INFINITY;
+    if (features != NULL && thin.covariance != NULL && thin.shape_part != NULL &&
+        thin.alpha != NULL) {
+        y = features + MANY * p->axes;
+        for (size_t i = 0; i < MANY; i++) {
+            const size_t from = i * p->n / MANY;
+            for (size_t f = 0; f < p->axes; f++)
+                features[f * MANY + i] = p->features[f * p->n + from];
+            y[i] = p->y[from];
+        }
+        thin.features = features;
+        thin.y = y;
+        least = maximize(&thin, theta);
+    }
+    gsl_matrix_free(thin.covariance);
+    gsl_matrix_free(thin.shape_part);
+    gsl_vector_free(thin.alpha);
+    free(features);
+    return least;
+}
+
 /* Rounds the lengths, then points from the rounded lengths, then weights from the rounded points,
  * so that the numbers in the file are consistent. */
 static void write_model(struct process *p, const gsl_vector *theta, struct dl_kernel_model *model) {
@@ -235,7 +302,7 @@ static double fit_form(struct process *p, const struct form *form, const struct 
     gsl_vector_set(theta, p->axes, log(SIGNAL_MEDIAN));
     gsl_vector_set(theta, p->axes + 1, log(NOISE_MEDIAN));
     gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
-    double least = maximize(p, &used.vector);
+    double least = maximize_thinned(p, &used.vector);
     model->feature_count = model->length_count = model->domain_low_count =
         model->domain_high_count = (int)p->axes;
     return least;
@@ -249,7 +316,7 @@ static void fit_forms(struct process *p, const struct dl_fit_set *set, double *f
     int best = -1, last = -1;
     for (int i = 0; i < FORM_COUNT; i++) {
         if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 ||
-            (FORMS[i].units != ANY && FORMS[i].units != units))
+            (FORMS[i].units != ANY && FORMS[i].units != units) || FORMS[i].least_samples > p->n)
             continue;
         double value = fit_form(p, &FORMS[i], set, features, theta, model);
         last = i;

@@ -48,7 +48,8 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .score_kernels = or_none(k->score_kernels),
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
-                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW};
+                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
+                                    .eager = framework->transformer.eager_operations};
 }
 
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,

@@ -10,6 +10,7 @@
 #define DL_MODEL_FRAMEWORK_FRAMEWORK_H
 
 #include "model/base/json.h"
+#include "model/framework/transformer_policy.h"
 
 /* Constants of one release where they differ from the file's. release.h says which runs it covers.
  */
@@ -25,6 +26,9 @@ struct dl_framework_release {
     struct dl_map_entry *workloads;
     int workload_count;
 };
+
+/* Which server holds which variable (servers.h). */
+enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_SERVERS_HASHED };
 
 /* How gradients are synchronized: what all behaviours share, then the policy of each. A
  * behaviour names the members that it requires (dl_framework_behaviour.required). */
@@ -50,18 +54,28 @@ struct dl_sync_policy {
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
+        /* gradients of one pack, counted from the first variable; 0: by pack_bytes */
+        double pack_tensors;
+        bool in_place; /* gradients are computed in the pack's memory: no copies */
+        bool divides;  /* the mean takes a pass of its own over the summed gradients */
     } concatenated;
     struct {                     /* MXNet */
         double big_key_elements; /* larger arrays are split over all servers */
         bool host_staged;        /* devices of a node are summed on the host, not on a GPU */
+        bool serial_keys;        /* a key is summed and copied out before the next one begins */
     } kvstore;
     struct {              /* messages of servers and of central weights */
         double message_s; /* host time of one message or RPC */
         /* the same where device memory goes through the host; 0: as message_s */
         double staged_message_s;
-        double message_copy_bytes_per_s; /* serialization and host copies of a message stream */
-        bool servers_colocated;          /* parameter servers share the workers' nodes */
-        bool weights_on_device;          /* central weights live on the first GPU, not the host */
+        /* Messages of one process: its receiving thread copies and parses them, its senders
+         * serialize them, a server's thread adds a worker's gradient to the sum. NAN: no limit. */
+        double message_copy_bytes_per_s, send_bytes_per_s, sum_bytes_per_s;
+        double servers_per_node; /* server processes for each node of workers */
+        int server_assignment;   /* enum dl_server_assignment */
+        bool servers_colocated;  /* parameter servers share the workers' nodes */
+        bool worker_per_device;  /* a process for each device; else one for each node */
+        bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
 };
@@ -117,6 +131,8 @@ struct dl_framework_input {
     bool feeds_pageable;     /* host-to-device copies from pageable memory */
     bool feeds_whole_batch;  /* to the first device, which passes slices on */
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
+    /* the step begins with the copy to the device; only reading and decoding are ahead */
+    bool copies_in_step;
 };
 
 /* Device memory of the framework itself. */
@@ -129,6 +145,13 @@ struct dl_framework_memory {
 
 /* How filter parallelism sums the gradients of activations. */
 enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FILTER_ALL_TO_ALL };
+
+/* How the devices of a spatial replica exchange halos: all at once with their neighbours, or in
+ * synchronous sends one after the other, first down the line and then up (Ssend before receive). */
+enum dl_halo_exchange { DL_HALO_CONCURRENT, DL_HALO_SERIAL };
+/* Which layers fetch rows of their input's neighbours: those whose window needs them; or, by what
+ * ChainerMNX passes as window, convolutions and pools outside of residual blocks. */
+enum dl_halo_forward { DL_HALO_WINDOWS, DL_HALO_OUTSIDE_BLOCKS };
 
 /* Replicas that are split within layers (model/parallel/split_replica.h): how activations move
  * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
@@ -147,6 +170,16 @@ struct dl_activation_policy {
     bool activation_direct;        /* activation_library moves device memory itself */
     bool halo_overlaps;            /* inner positions are computed during the halo transfer */
     bool leader_input;             /* the first device of a replica reads and scatters its input */
+    int halo_exchange;             /* enum dl_halo_exchange */
+    int halo_forward;              /* enum dl_halo_forward */
+    /* passes over a gathered activation on the device, to join its pieces and to sum them */
+    double activation_copies;
+    bool leader_broadcasts; /* the whole batch goes to all devices, spatial ones cut it there */
+    bool gather_returns;    /* the gradient of a gathered activation returns by an all-to-all */
+    bool group_sums_first;  /* gradients: all-reduce in the replica, then across (sums.c) */
+    /* spatial parallelism allocates managed memory: MPI moves it through the host, and what does
+     * not fit pages over the host's link */
+    bool managed_spatial;
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
 
@@ -194,6 +227,7 @@ struct dl_framework {
     struct dl_framework_input input;
     struct dl_framework_memory memory;
     struct dl_activation_policy activations;
+    struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
     int recompute;      /* default enum dl_recompute */

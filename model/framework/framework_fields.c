@@ -31,7 +31,8 @@ static const struct dl_field release_fields[] = {
     {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
      .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
     {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help = "column of a run (workload, layout) -> value, or several separated by commas; the "
+     .help = "column of a run (workload, layout, strategy) -> value, or several separated by "
+             "commas; the "
              "release covers only the matching runs of these versions"},
     {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
      .help = "member of the framework -> its value in this release"},
@@ -82,6 +83,16 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
+static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
+                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
+                                               [DL_SERVERS_HASHED] = "hashed",
+                                               NULL};
+
+static const char *const halo_exchange_names[] = {
+    [DL_HALO_CONCURRENT] = "concurrent", [DL_HALO_SERIAL] = "serial-chain", NULL};
+static const char *const halo_forward_names[] = {
+    [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
+
 static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
                                               "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
@@ -103,6 +114,31 @@ static const char *const yes_names[] = {"no", "yes", NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
+
+static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
+                                                   [DL_TENSOR_BACKWARD] = "backward",
+                                                   [DL_TENSOR_PIECES] = "pieces",
+                                                   NULL};
+static const char *const context_names[] = {
+    [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
+static const char *const expert_names[] = {
+    [DL_EXPERT_ALL_TO_ALL] = "all-to-all", [DL_EXPERT_GATHER] = "all-gather", NULL};
+static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attention",
+                                              [DL_SELECTIVE_OPERATIONS] = "operations",
+                                              [DL_SELECTIVE_BLOCKS] = "blocks",
+                                              NULL};
+static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
+                                                      [DL_ATTENTION_FLASH1] = "flash1",
+                                                      [DL_ATTENTION_FLASH2] = "flash2",
+                                                      NULL};
+static const char *const cast_names[] = {
+    [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
+
+#define CHOOSE(place, names, value, text)                                                          \
+    {                                                                                              \
+        place, .type = DL_FIELD_CHOICE, .choices = names, .has_fallback = true, .fallback = value, \
+               .help = text                                                                        \
+    }
 
 static const struct dl_field framework_fields[] = {
     STRING(TOP(name), true, "name, as in --framework"),
@@ -133,14 +169,23 @@ static const struct dl_field framework_fields[] = {
            "time between two checks for ready gradients"),
     NUMBER(AT(sync.concatenated, pack_bytes), 0, 1e12, DL_UNIT_BYTE,
            "gradients are concatenated up to this size; 0: all into one tensor"),
+    DEFAULT(AT(sync.concatenated, pack_tensors), 0, 1e6, DL_UNIT_COUNT, 0,
+            "gradients of one concatenated tensor, counted from the first variable; 0: by "
+            "pack_bytes"),
+    FLAG(AT(sync.concatenated, in_place),
+         "gradients are computed in the memory of their concatenated tensor, without copies"),
+    FLAG(AT(sync.concatenated, divides),
+         "dividing the sums takes a pass of its own over the gradients"),
     NUMBER(AT(sync.kvstore, big_key_elements), 1, 1e12, DL_UNIT_COUNT,
            "arrays of at least this many elements are split over all servers"),
     DEFAULT(AT(sync.messages, message_s), 0, 1, DL_UNIT_S, 0,
             "host time of one message or remote call"),
     DEFAULT(AT(sync.messages, staged_message_s), 0, 1, DL_UNIT_S, 0,
             "host time of one message between devices that only the host connects; 0: message_s"),
-    NUMBER(AT(sync.messages, message_copy_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
-           "rate of serialization and host copies of one message stream; absent: no limit"),
+    NUMBER(
+        AT(sync.messages, message_copy_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+        "rate at which the one receiving thread of a process copies and parses messages; absent: "
+        "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
     DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
             "time to negotiate which tensors are ready, per doubling of nodes"),
@@ -160,6 +205,21 @@ static const struct dl_field framework_fields[] = {
          "batch-norm statistics are broadcast before each forward pass"),
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
+    FLAG(AT(sync.messages, worker_per_device),
+         "each device has a worker process, which exchanges all its gradients with the servers; "
+         "else the node's devices share one"),
+    DEFAULT(AT(sync.messages, servers_per_node), 1, 64, DL_UNIT_COUNT, 1,
+            "server processes for each node of workers when the plan says nothing"),
+    {AT(sync.messages, server_assignment), .type = DL_FIELD_CHOICE, .choices = assignment_names,
+     .has_fallback = true, .fallback = DL_SERVERS_ROUND_ROBIN,
+     .help = "server of a variable: in turn, the one with the fewest bytes, or by the variable's "
+             "number"},
+    NUMBER(AT(sync.messages, send_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate at which one process serializes the messages that it sends; absent: no limit"),
+    NUMBER(AT(sync.messages, sum_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate at which a server's thread adds gradients of workers; absent: memory bandwidth"),
+    FLAG(AT(sync.kvstore, serial_keys),
+         "a key is summed and copied to the host before the next one begins"),
     DEFAULT(AT(memory, context_bytes), 0, 1e12, DL_UNIT_BYTE, 0,
             "device memory of the framework in addition to the runtime's context"),
     DEFAULT(AT(memory, fragmentation_frac), 0, 0.5, DL_UNIT_NONE, 0,
@@ -185,6 +245,9 @@ static const struct dl_field framework_fields[] = {
          "input of all devices is copied to each of them, which keeps its slice"),
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
+    FLAG(AT(input, copies_in_step),
+         "the step begins with the copy of the batch to the device; only reading and decoding are "
+         "ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate of a copy of the batch inside the framework before each step, not overlapped; "
            "absent: no copy"),
@@ -263,6 +326,26 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(activations, activation_direct),
          "activation_library moves device memory itself, not through host memory"),
     FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
+    {AT(activations, halo_exchange), .type = DL_FIELD_CHOICE, .choices = halo_exchange_names,
+     .has_fallback = true, .fallback = DL_HALO_CONCURRENT,
+     .help =
+         "halos go to both neighbours at once, or in synchronous sends along the line and back"},
+    {AT(activations, halo_forward), .type = DL_FIELD_CHOICE, .choices = halo_forward_names,
+     .has_fallback = true, .fallback = DL_HALO_WINDOWS,
+     .help = "layers that fetch halos: those whose window needs them, or convolutions and pools "
+             "outside of residual blocks"},
+    DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
+            "passes over a gathered or summed activation on the device (joining its pieces)"),
+    FLAG(AT(activations, leader_broadcasts),
+         "the leader sends the whole batch, which every device copies, also of a spatial replica"),
+    FLAG(AT(activations, gather_returns),
+         "the gradient of a gathered activation returns by an all-to-all"),
+    FLAG(AT(activations, group_sums_first),
+         "gradients are summed in the replica first, then over first devices and over all others, "
+         "both whole"),
+    FLAG(AT(activations, managed_spatial),
+         "spatial parallelism allocates managed memory: MPI moves it through the host, and what "
+         "does not fit pages"),
     FLAG(AT(activations, leader_input),
          "the first device of a replica reads its input and scatters it"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
@@ -290,6 +373,47 @@ static const struct dl_field framework_fields[] = {
     CHOICE(TOP(default_for), default_names,
            "command that uses this framework when the user names none: explain and plot timeline, "
            "or search of a transformer"),
+    DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
+            "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
+    DEFAULT(AT(transformer, fp8_gather_bytes), 0.5, 4, DL_UNIT_BYTE, 2,
+            "width of a parameter that is gathered in 8-bit training"),
+    NUMBER(AT(transformer, bucket_elements), 1, 1e12, DL_UNIT_COUNT,
+           "parameters of a gradient bucket of a transformer; absent: bucket_bytes, else a layer"),
+    DEFAULT(AT(transformer, bucket_elements_per_rank), 0, 1e9, DL_UNIT_COUNT, 0,
+            "the same for each data rank, where that is more"),
+    FLAG(AT(transformer, overlaps_gather),
+         "parameters of sharded optimizers are gathered behind the next forward pass"),
+    FLAG(AT(transformer, boundary_overlaps),
+         "messages between interleaved stages move behind the work of other micro-batches"),
+    FLAG(AT(transformer, copies_gathered),
+         "gathered parameters are copied out of the buffer of the collective (ZeRO stage 3)"),
+    FLAG(AT(transformer, copies_gradients),
+         "gradients are copied into the buffer of the collective (ZeRO stage 3)"),
+    CHOOSE(AT(transformer, tensor_overlap), tensor_overlap_names, DL_TENSOR_EXPOSED,
+           "collectives of tensor parallelism that GEMMs hide"),
+    CHOOSE(AT(transformer, context_exchange), context_names, DL_CONTEXT_RING,
+           "how context-parallel ranks exchange keys and values"),
+    CHOOSE(AT(transformer, expert_exchange), expert_names, DL_EXPERT_ALL_TO_ALL,
+           "how tokens reach experts on other ranks"),
+    DEFAULT(AT(transformer, expert_imbalance), 1, 8, DL_UNIT_NONE, 1,
+            "tokens of the fullest rank of experts / mean, where no capacity limits them"),
+    CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,
+           "what selective recomputation repeats: attention, all operations but some linear "
+           "layers, or some blocks"),
+    DEFAULT(AT(transformer, selective_frac), 0, 1, DL_UNIT_NONE, 0.5,
+            "share of the linear layers (operations) or blocks that selective recomputation "
+            "repeats"),
+    CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
+           "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
+           "device"),
+    FLAG(AT(transformer, eager_operations),
+         "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
+    CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
+           "casts to 8 or 4 bits that are kernels of their own"),
+    FLAG(AT(transformer, scales_currently),
+         "8-bit scale factors come from the tensor itself: one more pass before each cast"),
+    FLAG(AT(transformer, casts_weights_once),
+         "weights are cast once an iteration, not with every micro-batch"),
     {TOP(launch), .type = DL_FIELD_OBJECT,
      .count_offset = offsetof(struct dl_framework, has_launch), .child = &launch_schema,
      .help = "how a Slurm job starts it; absent: not supported by `dlmodel slurm`"},

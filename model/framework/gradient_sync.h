@@ -51,6 +51,7 @@ struct dl_gradient_sync_request {
     double parameter_bytes; /* of all parameters as pulled or broadcast */
     double backward_end_s;
     enum dl_library library;
+    double flows_per_adapter;  /* collectives that share an adapter; 0: 1 */
     struct dl_nccl_memo *memo; /* of collectives; NULL: none */
     struct dl_arena *arena;
 };
@@ -81,6 +82,7 @@ struct dl_framework_behaviour {
     const bool timing_dependent;
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
+    const bool has_servers;          /* parameter servers, of which a plan may say how many */
     /* Keys of the framework that it requires; NULL-terminated. NULL: none. */
     const char *const *required;
     /* NULL when the plan is possible, else the reason, as a message for the user. */

@@ -149,6 +149,12 @@ static enum dl_code check_framework(const struct dl_system *system,
             "--backup-workers %lld: at most %lld of %lld nodes, one worker each, can be spare",
             (long long)plan->backup_workers, (long long)plan->nodes - 1, (long long)plan->nodes);
     }
+    if (plan->servers > 0 && !behaviour->has_servers) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--servers: %s has no parameter servers; tensorflow-ps, mxnet-dist-sync and "
+                       "mxnet-dist-device-sync have",
+                       framework->name);
+    }
     const char *why = behaviour->refuse == NULL ? NULL : behaviour->refuse(system, plan);
     if (why != NULL) return dl_fail(err, DL_ERR_USAGE, "%s: %s", framework->name, why);
     return DL_OK;
@@ -162,18 +168,29 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
     return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
 }
 
-/* The strategy when none is asked for: the framework's own, unless ranks are given for axes that it
- * does not split over; then for transformers the one that has them all. */
-static const struct dl_strategy *strategy_of(const struct dl_workload *workload,
-                                             const struct dl_framework *framework,
-                                             const struct dl_plan *plan) {
-    const struct dl_strategy *own =
-        dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+/* The strategy of a transformer with ranks for axes that `own` does not split over: the one that has
+ * them all; otherwise `own`. */
+static const struct dl_strategy *strategy_with(const struct dl_strategy *own,
+                                               const struct dl_workload *workload,
+                                               const struct dl_plan *plan) {
     const unsigned given = (plan->tp > 1 ? DL_AXIS_TP : 0u) | (plan->pp > 1 ? DL_AXIS_PP : 0u) |
                            (plan->sp > 1 ? DL_AXIS_SP : 0u) | (plan->ep > 1 ? DL_AXIS_EP : 0u);
     const struct dl_strategy *all = dl_strategy_find(plan->ep > 1 ? "expert" : "3d");
     const bool more = (given & ~own->axes) != 0 && (given & ~all->axes) == 0;
     return more && dl_known(workload->transformer_layers) ? all : own;
+}
+
+/* The framework's own strategy when none is asked for. Sharded states go together with every axis:
+ * zero1 to zero3 with further ranks are 3d or expert with that stage. */
+static void complete_strategy(const struct dl_workload *workload,
+                              const struct dl_framework *framework, struct dl_plan *plan) {
+    const struct dl_strategy *given = plan->strategy, *own = given;
+    if (own == NULL)
+        own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    const bool open = given == NULL || own->shard > 0 ||
+                      (strcmp(own->name, "3d") == 0 && plan->ep > 1);
+    plan->strategy = open ? strategy_with(own, workload, plan) : own;
+    if (plan->strategy != own && own->shard > 0 && plan->shard == 0) plan->shard = own->shard;
 }
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
@@ -189,7 +206,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        "--recompute full: only transformers say which activations are kept; use "
                        "selective or none");
     }
-    if (plan->strategy == NULL) plan->strategy = strategy_of(workload, framework, plan);
+    complete_strategy(workload, framework, plan);
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE,
                        "strategy %s is not in this version; see 'dlmodel list strategies'",

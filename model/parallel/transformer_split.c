@@ -117,8 +117,10 @@ static void assign_role(const struct dl_workload *workload, struct dl_transforme
     }
 }
 
+/* Roles of all layers, in one pass: a layer comes after those that it reads. */
 static void mark_roles(const struct dl_workload *workload, const struct stack *stack,
                        struct dl_transformer_layer *all) {
+    bool input_gathered = false;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
         struct dl_transformer_layer *l = &all[i];
@@ -127,11 +129,10 @@ static void mark_roles(const struct dl_workload *workload, const struct stack *s
                                            .part = part_of(stack, i),
                                            .in = from < 0 ? DL_TRANSFORMER_WHOLE : all[from].out};
         assign_role(workload, l);
-        l->gathers = l->role == DL_TRANSFORMER_COLUMN;
-        for (int k = 0; k < i && l->gathers; k++) {
-            l->gathers =
-                all[k].role != DL_TRANSFORMER_COLUMN || workload->layers[k].inputs[0] != from;
-        }
+        if (l->role != DL_TRANSFORMER_COLUMN) continue;
+        bool *gathered = from < 0 ? &input_gathered : &all[from].gathered;
+        l->gathers = !*gathered;
+        *gathered = true;
     }
 }
 
@@ -177,6 +178,12 @@ static enum dl_code choose_layers(struct dl_transformer *tf, const struct stack 
     return DL_OK;
 }
 
+/* Of experts without a capacity limit: a capacity factor of 1 says nothing of it. */
+static double imbalance_of(const struct dl_transformer *tf, const struct dl_layer *layer) {
+    const double imbalance = tf->framework->transformer.expert_imbalance;
+    return layer->capacity == 1 && imbalance > 1 ? imbalance : 1;
+}
+
 static enum dl_code find_limits(struct dl_transformer *tf, struct dl_err *err) {
     for (int i = 0; i < tf->layer_count; i++) {
         const struct dl_layer *layer = &tf->workload->layers[tf->layers[i].index];
@@ -188,7 +195,7 @@ static enum dl_code find_limits(struct dl_transformer *tf, struct dl_err *err) {
         }
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
             tf->experts = layer->experts;
-            tf->routed = layer->top_k * layer->capacity;
+            tf->routed = layer->top_k * layer->capacity * imbalance_of(tf, layer);
         }
         if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;
         tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
@@ -285,10 +292,25 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     layer.own_elements *= share;
     if (l->role == DL_TRANSFORMER_EXPERTS) {
         layer.held_experts /= (double)split->ep;
+        layer.capacity *= imbalance_of(tf, &layer);
         layer.hidden /= tp;
         layer.own_elements = dl_layer_moe_own_elements(&layer);
     }
     return layer;
+}
+
+/* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps; `out`:
+ * of its output. */
+static double kept_selectively(const struct dl_transformer *tf,
+                               const struct dl_transformer_layer *l, double all, double out) {
+    const struct dl_layer *layer = &tf->workload->layers[l->index];
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const double share = 1 - policy->selective_frac;
+    if (policy->selective == DL_SELECTIVE_ATTENTION) return layer->recomputable ? out : all;
+    if (l->part != DL_TRANSFORMER_BODY) return all;
+    if (policy->selective == DL_SELECTIVE_BLOCKS) return share * all;
+    if (layer->kind == &dl_layer_attention) return all;
+    return l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ? share * all : 0;
 }
 
 double dl_transformer_kept_bytes(const struct dl_transformer *tf,
@@ -304,6 +326,6 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                       (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double out = whole->saved_elements > whole->own_elements ? dl_shape_elements(&kept) : 0;
-    if (recompute == DL_RECOMPUTE_SELECTIVE && whole->recomputable) return out * width;
-    return (out + layer.own_elements) * width + layer.saved_bytes;
+    const double all = (out + layer.own_elements) * width + layer.saved_bytes;
+    return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out * width) : all;
 }

@@ -74,6 +74,7 @@ void dl_diagnose_interval(const struct dl_evidence *e, double residual_sigma_log
 }
 
 enum { MAX_WARNINGS = 12 };
+static const double TIGHT = 0.9; /* share of a device's memory */
 
 static void warn(struct dl_prediction *p, const char *text, bool extrapolates) {
     if (text == NULL || p->warning_count >= MAX_WARNINGS) return;
@@ -190,7 +191,15 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
 }
 
 static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p) {
+    const double used = p->memory.total_bytes / p->memory.capacity_bytes; /* NAN: unknown */
     const char *text = d->advice;
+    if (p->fits && used > TIGHT)
+        warn(p,
+             dl_arena_printf(d->arena,
+                             "memory is tight: %.0f %% of the device's; what the model leaves out "
+                             "may not fit",
+                             100 * used),
+             false);
     if (p->fits) return;
     if (text == NULL && p->max_batch_samples >= 1) {
         text = dl_arena_printf(d->arena,

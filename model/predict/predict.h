@@ -62,6 +62,11 @@ struct dl_prediction {
     enum dl_bottleneck bottleneck;
     double bottleneck_share;  /* of the iteration, 0..1 */
     double max_batch_samples; /* largest batch per device that fits; NAN: not computed */
+    /* of a stack of equal layers (transformer.h), else 0 and NULL: memory of each pipeline stage,
+     * first stage first, in the arena; the largest micro-batch with which all fit, NAN: unknown */
+    const struct dl_memory *stages;
+    int stage_count;
+    double max_micro_batch_samples;
     bool extrapolated;
     const char **warnings;
     int warning_count;

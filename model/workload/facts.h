@@ -86,6 +86,9 @@ struct dl_kernel_facts {
     bool weight_copies; /* each convolution copies its weights to another layout in every pass */
     /* each convolution copies its activations to channels-last and back: matrix units, NCHW */
     bool activation_copies;
+    /* RMS norm, rotary embedding and gated activations are composed of the operations of PyTorch, in
+     * fp32 where the reference code of Llama casts */
+    bool eager;
 };
 
 /* No framework: each operation is one fused kernel in the precision of the plan. */

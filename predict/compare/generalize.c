@@ -301,7 +301,7 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->jacobian = s->known_residuals + n;
     weigh(s, s->weights);
     for (size_t i = 0; i < n; i++) {
-        g->in_sample[i] = g->held_out[i] = (struct dl_fit_prediction){NAN, NAN, NAN, NAN, NAN};
+        g->in_sample[i] = g->held_out[i] = (struct dl_fit_prediction){NAN, NAN, NAN, NAN, NAN, NAN};
         s->base_residuals[i] = NAN;
     }
     for (size_t j = 0; j < k; j++) {

@@ -37,6 +37,12 @@ static const struct dl_column row_columns[] = {
     {"measured_s", "measured", "s", DL_COLUMN_NUMBER, 0, 4},
     {"predicted_low_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"predicted_high_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"release", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"device", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"exposed_comm_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"overhead_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"model_sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"in_sample_error_pct", "in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
 };
@@ -146,8 +152,14 @@ static enum dl_code add_row(struct dl_table *table, const struct report *r, size
     cells[7].number = row->measured_s;
     cells[8].number = p->low_s;
     cells[9].number = p->high_s;
-    cells[10].number = r->held_out.rows[i].error_pct;
-    cells[11].number = r->in_sample.rows[i].error_pct;
+    cells[10].string = row->release;
+    cells[11].string = dl_precision_names[row->precision];
+    cells[12].string = row->device;
+    cells[13].number = p->exposed_frac;
+    cells[14].number = p->overhead_frac;
+    cells[15].number = p->model_sigma_log;
+    cells[16].number = r->held_out.rows[i].error_pct;
+    cells[17].number = r->in_sample.rows[i].error_pct;
     return DL_OK;
 }
 

@@ -45,6 +45,7 @@ static enum dl_nccl_generation generation_of(const struct dl_system *system, boo
     switch (name != NULL ? name[0] : 'v') {
     case 'b': return DL_NCCL_BLACKWELL;
     case 'h': return DL_NCCL_HOPPER;
+    case 'c': /* CDNA: RCCL has NCCL's cost model; its constants of Ampere serve (assumed) */
     case 'a': return DL_NCCL_AMPERE;
     case 'k':
     case 'm':
@@ -182,12 +183,13 @@ static struct inside inside_uniform(const struct dl_system *system,
             stride = request->group_stride > 1 ? request->group_stride : 1;
     /* groups of this kind in the node */
     double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
-    bool nvlink = starts(link->kind, "nv");
+    const bool infinity = starts(link->kind, "infinity");
+    bool nvlink = starts(link->kind, "nv") || infinity;
     double total = link->bandwidth_bytes_per_s;
     if (isnan(total))
         total = link_rate(link, generation) * (double)(link->channels > 0 ? link->channels : 1);
-    /* NVLinks join each pair of devices: a subset has only its own. */
-    if (starts(link->kind, "nvlink") && devices < system->devices_per_node)
+    /* Links join each pair of devices: a subset has only its own. */
+    if ((starts(link->kind, "nvlink") || infinity) && devices < system->devices_per_node)
         total *= (double)(devices - 1) / (double)(system->devices_per_node - 1);
     if (!nvlink && link->peer_group > 0 && (devices - 1) * stride >= link->peer_group &&
         link->cross_bandwidth_bytes_per_s / groups < total)
@@ -222,12 +224,12 @@ static enum dl_code between(const struct dl_system *system,
                        "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
                        system->name != NULL ? system->name : "?", (long long)request->nodes);
     const struct dl_link *link = &system->inter;
-    double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
+    const double adapters = dl_coll_adapters(system, request);
     double rails = dl_least(adapters, (double)request->ranks_per_node);
     double groups = dl_most(1.0, request->flows_per_adapter) * adapters / rails;
-    struct dl_network_share share =
-        dl_network_share(system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes,
-                         (double)request->ranks_per_node, groups, true);
+    struct dl_network_share share = dl_network_share_joined(
+        system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes,
+        (double)request->ranks_per_node, groups, true, (double)request->domain_nodes);
     double total = share.bytes_per_s, channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
@@ -278,6 +280,9 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->ll128 = !known->before_volta && (inside.nvlink || request->ranks_per_node == 1);
     out->nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch");
     out->collnet = out->inside_limits = false;
+    out->attained = inside.nvlink && !known->before_volta && starts(system->intra.kind, "nv")
+                        ? dl_nccl_attained_of(generation)
+                        : NULL;
     if (request->nodes > 1) return between(system, request, &inside, out, err);
     out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
     out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;

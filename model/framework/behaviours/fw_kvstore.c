@@ -1,35 +1,37 @@
 /* fw_kvstore.c - MXNet's KVStore: each array (key) is reduced and returned separately, as soon as
  * its gradient is ready; the next forward pass of a layer waits for its own keys only.
  *
- * F-FW-KVSTORE-DEVICE ("device"): each key has a merge GPU, chosen to balance the load; peers copy
- * to it and back, so that each link carries (g-1)/g of the bytes in each direction. Without peer
- * access the copies go through the host. F-FW-KVSTORE-SERVER ("dist_sync"): local reduction on the
- * host, push to servers, update there when all workers have pushed, pull, local broadcast. A key
- * below big_key_elements is stored whole on server (key * 9973) mod P; larger ones are split
- * evenly. Stages of different keys overlap: the slowest sets the pace. Source: mxnet-source
- * (comm.h, kvstore_dist.h). Not modelled: priorities of the engine, bulking, asynchronous servers.
+ * F-FW-KVSTORE-DEVICE ("device"): each key is summed and updated on its owner, one GPU of the node,
+ * and copied back (key_owners.h). F-FW-KVSTORE-SERVER ("dist_sync"): reduction in the node, on the
+ * host (host_staged) or on the key's owner ("dist_device_sync"), copy to the host, push to servers
+ * (servers.h), update there when all workers have pushed, pull, and the way back. A key below
+ * big_key_elements is stored whole on one server; larger ones are split evenly over all. Stages of
+ * different keys overlap; with serial_keys a key leaves the GPUs before the next is summed (v0.10,
+ * which waits for each key in Push). Source: mxnet-source (comm.h, kvstore_dist.h). Not modelled:
+ * priorities of the engine, bulking, asynchronous servers.
  */
 #include <math.h>
 #include <stddef.h>
 
+#include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
+#include "model/framework/key_owners.h"
+#include "model/framework/servers.h"
 #include "model/framework/shared_host.h"
 
+/* What all messages have in common: gradient g occupies the lane for `busy_s`, and its weights are
+ * usable at `usable_s`. *lane_s: when the lane is free again. */
 static void describe(const struct dl_gradient_sync_request *r, struct dl_message *m, int g,
-                     const double *stages_s, int stage_count) {
-    double sum_s = 0, slowest_s = 0;
-    for (int i = 0; i < stage_count; i++) {
-        sum_s += stages_s[i];
-        slowest_s = fmax(slowest_s, stages_s[i]);
-    }
+                     double busy_s, double usable_s, double *lane_s) {
     m->bytes = r->gradients[g].bytes;
     m->first = g;
     m->count = 1;
     m->ready_s = r->gradients[g].ready_s;
-    m->latency_s = r->framework->sync.messages.message_s;
-    m->bandwidth_s = slowest_s;
-    m->duration_s = m->latency_s + slowest_s;
-    m->tail_s = sum_s - slowest_s;
+    m->latency_s = fmin(busy_s, r->framework->sync.messages.message_s);
+    m->duration_s = busy_s;
+    m->bandwidth_s = busy_s - m->latency_s;
+    *lane_s = fmax(*lane_s, m->ready_s) + busy_s;
+    m->tail_s = usable_s - *lane_s;
     m->sigma_log = 0.25; /* engine and copy costs are not calibrated */
     m->origin = "model";
     m->returns = true;
@@ -44,36 +46,39 @@ static const char *refuse_device(const struct dl_system *system, const struct dl
 
 static enum dl_code synchronize_device(const struct dl_gradient_sync_request *r,
                                        struct dl_gradient_sync *out, struct dl_err *err) {
-    const double devices = (double)r->plan->devices_per_node;
-    const struct dl_link *intra = &r->system->intra;
-    const bool direct = r->system->has_intra && intra->peer_to_peer;
-    const double rate =
-        direct ? intra->bandwidth_bytes_per_s : 1 / dl_gradient_sync_host_copy_s(r, 1, true);
-    if (!dl_known(rate)) {
-        return dl_fail(err, DL_ERR_INPUT,
-                       "system %s lacks links.intra or host.copy_bandwidth_bytes_per_s",
-                       r->system->name);
-    }
+    enum { MANY = 1 << 28 }; /* bytes, so that a launch does not count */
+    struct dl_key_owners owners;
+    DL_TRY(dl_key_owners_of(r, &owners, err));
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    const double message_s = r->framework->sync.messages.message_s,
+                 slots = ceil((double)owners.devices / owners.per_slot);
+    const double update_s =
+        dl_gradient_sync_device_stream_s(
+            r, dl_update_bytes_per_parameter(r->plan->optimizer, DL_FP32) / 4 * MANY) /
+        MANY;
+    double lane_s = 0;
     for (int g = 0; g < r->gradient_count; g++) {
         struct dl_message *m = &out->messages[g];
-        const double one_way_s = r->gradients[g].bytes * (devices - 1) / devices / rate;
-        const double stages_s[] = {2 * one_way_s};
-        describe(r, m, g, stages_s, 1);
+        const double bytes = r->gradients[g].bytes;
+        const double usable_s = message_s + update_s * bytes +
+                                dl_key_owner_pass(&owners, g, bytes, 2, r->gradients[g].ready_s);
+        /* slots work side by side */
+        const double busy_s = message_s + 2 * dl_key_owner_copy_s(&owners, g, bytes) / slots;
+        describe(r, m, g, busy_s, usable_s, &lane_s);
         m->name = "reduce and broadcast";
-        m->algorithm = direct ? "merge GPU per key" : "merge through host";
+        m->algorithm = owners.peers > 0 ? "owner GPU per key" : "owner GPU per key, through host";
         m->formula = "F-FW-KVSTORE-DEVICE";
         m->limit = "intra";
     }
-    out->wait_each = true;
+    out->wait_each = out->update_remote = true;
     return DL_OK;
 }
 
 const struct dl_framework_behaviour dl_fw_kvstore_device = {
     .name = "kvstore-device",
     .old_name = "keyed-device",
-    .summary = "each array reduced on a merge GPU and broadcast, overlapped with backward and next "
-               "forward",
+    .summary = "each array summed and updated on one GPU and copied back, overlapped with backward "
+               "and next forward",
     .source = "mxnet-source",
     .refuse = refuse_device,
     .synchronize = synchronize_device,
@@ -100,52 +105,115 @@ static double key_imbalance(const struct dl_gradient_sync_request *r) {
     return (largest + split) * (double)servers / r->total_bytes;
 }
 
-static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
-                                       struct dl_gradient_sync *out, struct dl_err *err) {
-    const double devices = (double)r->plan->devices_per_node, workers = (double)r->plan->nodes;
-    const bool gpus = r->system->device->kind == DL_DEVICE_GPU;
-    const double imbalance = key_imbalance(r);
-    const double network = dl_gradient_sync_server_s_per_byte(r, imbalance);
-    /* one core: stages overlap neither with each other nor with compute */
-    const bool carried = dl_shared_host_carries(r->system);
-    double copy = gpus ? dl_gradient_sync_host_copy_s(r, 1, true) : 0;
-    double sum = devices > 1 ? dl_gradient_sync_host_sum_s(r, 1, devices) : 0;
-    const double apply =
-        carried
-            ? 0
-            : (dl_gradient_sync_host_sum_s(r, 1, workers) + dl_gradient_sync_host_sum_s(r, 1, 2)) *
-                  imbalance / workers;
-    /* dist_device_sync: reduce on GPUs, one copy per node */
-    if (gpus && !r->framework->sync.kvstore.host_staged && r->system->has_intra) {
-        copy = 1 / r->system->host.copy_bandwidth_bytes_per_s;
-        sum = 2 * (devices - 1) / devices / r->system->intra.bandwidth_bytes_per_s;
-    }
-    if (!dl_known(network) || !dl_known(copy) || !dl_known(sum) || !dl_known(apply)) {
-        return dl_fail(err, DL_ERR_INPUT,
-                       "system %s lacks links.inter, host.copy_bandwidth_bytes_per_s or "
-                       "host.memory_bandwidth_bytes_per_s, which servers need",
+/* One core carries all messages: stages overlap neither with each other nor with compute, and the
+ * server updates on the same core. */
+static enum dl_code synchronize_carried(const struct dl_gradient_sync_request *r,
+                                        struct dl_gradient_sync *out, struct dl_err *err) {
+    const double devices = (double)r->plan->devices_per_node;
+    const double network = dl_gradient_sync_server_s_per_byte(r, key_imbalance(r)),
+                 sum = devices > 1 ? dl_gradient_sync_host_sum_s(r, 1, devices) : 0;
+    if (!dl_known(network) || !dl_known(sum)) {
+        return dl_fail(err, DL_ERR_INPUT, "system %s lacks host.memory_bandwidth_bytes_per_s",
                        r->system->name);
     }
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    double lane_s = r->backward_end_s;
     for (int g = 0; g < r->gradient_count; g++) {
         struct dl_message *m = &out->messages[g];
-        const double bytes = r->gradients[g].bytes;
-        /* copy out, reduce, push, apply, pull, copy in; push and pull use the two directions of the
-         * link */
-        const double stages_s[] = {copy * bytes,  sum * bytes,     network * bytes,
-                                   apply * bytes, network * bytes, copy * bytes};
-        describe(r, m, g, stages_s, 6);
-        if (carried) {
-            m->ready_s = r->backward_end_s;
-            m->duration_s += m->tail_s, m->bandwidth_s += m->tail_s, m->tail_s = 0;
-        }
+        const double busy_s =
+            r->framework->sync.messages.message_s + (2 * network + sum) * r->gradients[g].bytes;
+        describe(r, m, g, busy_s, lane_s + busy_s, &lane_s);
+        m->ready_s = r->backward_end_s;
+        m->tail_s = 0;
         m->name = "push and pull";
         m->algorithm = "keys on servers";
         m->formula = "F-FW-KVSTORE-SERVER";
-        m->limit = network >= copy && network >= sum ? "inter" : "intra";
+        m->limit = "inter";
     }
-    /* the server updates on the same core */
-    out->wait_each = out->update_remote = !carried;
+    out->bound = "parameter-server";
+    return DL_OK;
+}
+
+/* The way of keys inside a node: seconds per byte, and when each stage is free. */
+struct node_way {
+    bool owned, serial; /* summed on owners; one key after the other */
+    double sum_s, copy_s;
+    double sum_free_s, out_free_s, in_free_s;
+    struct dl_key_owners owners, back;
+};
+
+static enum dl_code node_way_of(const struct dl_gradient_sync_request *r, struct node_way *way,
+                                struct dl_err *err) {
+    const double devices = (double)r->plan->devices_per_node;
+    const bool gpus = r->system->device->kind == DL_DEVICE_GPU,
+               each = r->framework->sync.messages.worker_per_device;
+    *way = (struct node_way){.serial = r->framework->sync.kvstore.serial_keys};
+    way->owned = gpus && !each && !r->framework->sync.kvstore.host_staged && r->system->has_intra;
+    /* one copy of the sum leaves the owner; else one of each device */
+    way->copy_s = way->owned ? 1 / r->system->host.copy_bandwidth_bytes_per_s
+                  : gpus     ? dl_gradient_sync_host_copy_s(r, 1, true)
+                             : 0;
+    if (!way->owned && !each && devices > 1)
+        way->sum_s = dl_gradient_sync_host_sum_s(r, 1, devices);
+    if (way->owned) {
+        DL_TRY(dl_key_owners_of(r, &way->owners, err));
+        DL_TRY(dl_key_owners_of(r, &way->back, err));
+    }
+    if (dl_known(way->copy_s) && dl_known(way->sum_s)) return DL_OK;
+    return dl_fail(err, DL_ERR_INPUT,
+                   "system %s lacks host.copy_bandwidth_bytes_per_s or "
+                   "host.memory_bandwidth_bytes_per_s, which servers need",
+                   r->system->name);
+}
+
+/* When the node's sum of gradient g is in the host's memory. */
+static double to_host(struct node_way *way, int g, double bytes, double ready_s) {
+    if (way->serial) ready_s = fmax(ready_s, way->out_free_s);
+    if (way->owned) ready_s = dl_key_owner_pass(&way->owners, g, bytes, 1, ready_s);
+    way->out_free_s = fmax(ready_s, way->out_free_s) + way->copy_s * bytes;
+    if (way->owned || !(way->sum_s > 0)) return way->out_free_s;
+    way->sum_free_s = fmax(way->out_free_s, way->sum_free_s) + way->sum_s * bytes;
+    return way->sum_free_s;
+}
+
+/* When all devices have the weights that the host has at `ready_s`. */
+static double from_host(struct node_way *way, int g, double bytes, double ready_s) {
+    way->in_free_s = fmax(ready_s, way->in_free_s) + way->copy_s * bytes;
+    return way->owned ? dl_key_owner_pass(&way->back, g, bytes, 1, way->in_free_s) : way->in_free_s;
+}
+
+static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
+                                       struct dl_gradient_sync *out, struct dl_err *err) {
+    struct node_way way;
+    struct dl_servers servers;
+    struct dl_server_queue push, pull;
+    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    if (dl_shared_host_carries(r->system)) return synchronize_carried(r, out, err);
+    DL_TRY(node_way_of(r, &way, err));
+    DL_TRY(dl_servers_of(r, &servers, err));
+    DL_TRY(dl_server_queue_init(&servers, false, r->arena, &push, err));
+    DL_TRY(dl_server_queue_init(&servers, true, r->arena, &pull, err));
+    const int *server_of =
+        dl_servers_assign(r, &servers, r->framework->sync.kvstore.big_key_elements);
+    if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    double lane_s = 0;
+    for (int g = 0; g < r->gradient_count; g++) {
+        struct dl_message *m = &out->messages[g];
+        const double bytes = r->gradients[g].bytes;
+        double start_s, sent_s, asked_s, end_s;
+        const double summed_s = to_host(&way, g, bytes, r->gradients[g].ready_s);
+        /* the server updates when the last worker's has come: variable and sum in, variable out */
+        const double updated_s =
+            dl_server_queue_pass(&push, server_of[g], bytes, summed_s, &start_s, &sent_s) +
+            dl_gradient_sync_host_sum_s(r, bytes, 2);
+        const double back_s =
+            dl_server_queue_pass(&pull, server_of[g], bytes, updated_s, &asked_s, &end_s);
+        describe(r, m, g, sent_s - start_s, from_host(&way, g, bytes, back_s), &lane_s);
+        m->name = "push and pull";
+        m->algorithm = "keys on servers";
+        m->formula = "F-FW-KVSTORE-SERVER";
+        m->limit = r->plan->nodes > 1 ? "inter" : "intra";
+    }
+    out->wait_each = out->update_remote = true;
     out->bound = "parameter-server";
     return DL_OK;
 }
@@ -157,6 +225,7 @@ const struct dl_framework_behaviour dl_fw_kvstore_server = {
     .old_name = "keyed-server",
     .summary = "each array pushed to servers and pulled, overlapped with backward and next forward",
     .source = "mxnet-source",
+    .has_servers = true,
     .required = required,
     .synchronize = synchronize_server,
 };

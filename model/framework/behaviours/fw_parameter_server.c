@@ -1,20 +1,21 @@
-/* fw_parameter_server.c - TensorFlow's between-graph parameter servers, synchronous, with one
- * server on each worker's node.
+/* fw_parameter_server.c - TensorFlow's between-graph parameter servers, synchronous.
  *
- * F-FW-PS. Variables are assigned to servers round-robin, whole. A step pulls every variable (each
- * layer's forward pass waits for its own) and pushes every gradient once it is computed; the server
- * adds the workers' gradients and updates; the step ends when all are applied. No fusion: one
- * message per variable in each direction. On one node the server is the host (variables on the CPU,
- * copies over PCIe) or, with parameter device "gpu", the devices themselves. Source: tf-source
- * (device_setter.py), tf-benchmarks. Backup workers (--backup-workers) pull and push as the others
- * do; which workers a step waits for and which samples count is in F-BACKUP. Not modelled:
- * asynchronous updates.
+ * F-FW-PS. A variable sits whole on one server. A step pulls every variable (each layer's forward
+ * pass waits for its own) and pushes every gradient once it is computed; the server adds the
+ * workers' gradients and updates; the step ends when all are applied. No fusion: one message per
+ * variable in each direction. Between nodes messages queue at workers and servers (servers.h,
+ * F-PS-QUEUE), behind the copies of the node's devices to the host. On one node the server is the
+ * host (variables on the CPU, copies over PCIe) or, with parameter device "gpu", the devices
+ * themselves. Source: tf-source (device_setter.py), tf-benchmarks. Backup workers
+ * (--backup-workers) pull and push as the others do; which workers a step waits for and which
+ * samples count is in F-BACKUP. Not modelled: asynchronous updates.
  */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
+#include "model/framework/servers.h"
 #include "model/framework/shared_host.h"
 
 /* Bytes of the largest server / mean; variables are assigned round-robin in registration order. */
@@ -102,6 +103,69 @@ static void fill(const struct dl_gradient_sync_request *r, const struct rates *r
     m->origin = "model";
 }
 
+/* A message between worker and server that queues: from when its worker sends it until it is usable
+ * `local_s` after it has arrived. */
+static double queue_message(struct dl_server_queue *queue, int server, double bytes, double ready_s,
+                            double local_s, struct dl_message *m) {
+    double start_s, sent_s;
+    const double arrived_s = dl_server_queue_pass(queue, server, bytes, ready_s, &start_s, &sent_s);
+    *m = (struct dl_message){.bytes = bytes,
+                             .count = 1,
+                             .ready_s = start_s,
+                             .duration_s = sent_s - start_s,
+                             .latency_s = queue->servers->worker_message_s,
+                             .bandwidth_s = sent_s - start_s - queue->servers->worker_message_s,
+                             .tail_s = arrived_s - sent_s + local_s,
+                             .sigma_log = 0.25, /* as in fill() */
+                             .algorithm = "parameter server (queue)",
+                             .formula = "F-PS-QUEUE",
+                             .limit = "inter",
+                             .origin = "model"};
+    return arrived_s;
+}
+
+/* Servers on the network. */
+static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r,
+                                        const struct rates *rates, struct dl_gradient_sync *out,
+                                        struct dl_err *err) {
+    struct dl_servers servers;
+    struct dl_server_queue push, pull;
+    DL_TRY(dl_servers_of(r, &servers, err));
+    DL_TRY(dl_server_queue_init(&servers, false, r->arena, &push, err));
+    DL_TRY(dl_server_queue_init(&servers, true, r->arena, &pull, err));
+    const int *server_of = dl_servers_assign(r, &servers, NAN);
+    if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const int count = r->gradient_count;
+    const double copy_s = r->framework->sync.messages.worker_per_device
+                              ? rates->local_s_per_byte
+                              : fmax(rates->local_s_per_byte, rates->sum_s_per_byte);
+    double copied_s = 0, applied_s = r->backward_end_s;
+    for (int g = 0; g < count; g++) {
+        const double bytes = r->gradients[g].bytes;
+        struct dl_message *m = &out->messages[g];
+        copied_s = fmax(copied_s, r->gradients[g].ready_s) + copy_s * bytes;
+        const double arrived_s = queue_message(&push, server_of[g], bytes, copied_s, 0, m);
+        /* read variable and gradient, write the variable */
+        applied_s = fmax(applied_s, arrived_s + dl_gradient_sync_host_sum_s(r, bytes, 2));
+        m->name = "push";
+        m->first = g;
+    }
+    /* the barrier: a token from the servers' queue */
+    const double barrier_s = applied_s + 2 * servers.worker_message_s;
+    for (int g = 0; g < count; g++) {
+        const int from = count - 1 - g; /* first layers first */
+        const double bytes = r->gradients[from].elements * 4;
+        struct dl_message *m = &out->messages[count + g];
+        queue_message(&pull, server_of[from], bytes, barrier_s, rates->local_s_per_byte * bytes, m);
+        m->name = "pull";
+        m->first = from;
+        m->returns = true;
+    }
+    out->wait_each = out->update_remote = true;
+    out->bound = "parameter-server";
+    return DL_OK;
+}
+
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
     struct rates rates;
@@ -110,6 +174,8 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_gradient_sync_messages(r, 2 * count, out, err));
     /* one core: messages do not overlap with compute */
     const bool carried = dl_shared_host_carries(r->system);
+    if (!carried && (r->plan->nodes > 1 || !r->framework->sync.messages.servers_colocated))
+        return synchronize_network(r, &rates, out, err);
     double tail_s = 0;
     for (int g = 0; g < count; g++) {
         struct dl_message *push = &out->messages[g];
@@ -148,7 +214,8 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
 const struct dl_framework_behaviour dl_fw_parameter_server = {
     .name = "parameter-server",
     .takes_backup_workers = true,
-    .summary = "whole variables on servers, round-robin; each step pulls and pushes all of them, "
+    .has_servers = true,
+    .summary = "whole variables on servers; each step pulls and pushes all of them, "
                "synchronously",
     .source = "tf-source",
     .synchronize = synchronize,

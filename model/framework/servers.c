@@ -1,0 +1,135 @@
+/* servers.c - see servers.h. F-PS-QUEUE */
+#include "model/framework/servers.h"
+
+#include <math.h>
+
+int64_t dl_server_count(const struct dl_framework *framework, const struct dl_plan *plan) {
+    if (plan->servers > 0) return plan->servers;
+    const double each = framework->sync.messages.servers_per_node;
+    return plan->nodes * (each >= 1 ? (int64_t)each : 1);
+}
+
+/* Seconds per byte of a rate that may be absent: no limit. */
+static double inverse(double bytes_per_s) {
+    return dl_known(bytes_per_s) && bytes_per_s > 0 ? 1 / bytes_per_s : 0;
+}
+
+/* Seconds per byte of a node's adapters; 0 inside one node, NAN when the system has none. */
+static double adapter_s_per_byte(const struct dl_gradient_sync_request *r, bool leaves_node) {
+    const struct dl_link *inter = &r->system->inter;
+    if (!leaves_node) return 0;
+    if (!r->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
+    const double adapters =
+        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
+    return 1 / (inter->bandwidth_bytes_per_s * adapters);
+}
+
+enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_servers *out,
+                           struct dl_err *err) {
+    const struct dl_plan *plan = r->plan;
+    const double nodes = (double)plan->nodes;
+    const double each =
+        r->framework->sync.messages.worker_per_device ? (double)plan->devices_per_node : 1;
+    const double count = (double)dl_server_count(r->framework, plan), workers = nodes * each;
+    const bool colocated = r->framework->sync.messages.servers_colocated;
+    /* nodes that run servers, and how many the fullest of them runs */
+    const double hosts = colocated ? fmin(nodes, count) : count, per_host = ceil(count / hosts);
+    /* A worker without a server on its node sends everything away; with one on each, each keeps
+     * its share. */
+    const double leaving = colocated && count >= nodes ? (nodes - 1) / nodes : 1,
+                 others = colocated ? workers - each : workers;
+    const double receive_s = inverse(r->framework->sync.messages.message_copy_bytes_per_s),
+                 send_s = inverse(r->framework->sync.messages.send_bytes_per_s),
+                 sum_s = inverse(r->framework->sync.messages.sum_bytes_per_s);
+    const double adapter_s = adapter_s_per_byte(r, nodes > 1 || !colocated),
+                 memory_s = dl_gradient_sync_host_sum_s(r, 1, workers) * per_host;
+    const double message_s = r->framework->sync.messages.message_s;
+    if (!dl_known(adapter_s) || !dl_known(memory_s)) {
+        return dl_fail(err, DL_ERR_INPUT,
+                       "system %s lacks links.inter or host.memory_bandwidth_bytes_per_s, which "
+                       "parameter servers need",
+                       r->system->name);
+    }
+    const double at_server_s = others * per_host * adapter_s;
+    *out = (struct dl_servers){
+        .count = (int)count,
+        .workers = workers,
+        .workers_per_node = each,
+        .worker_push_s = fmax(leaving * each * adapter_s, send_s),
+        .worker_pull_s = fmax(leaving * each * adapter_s, receive_s),
+        .server_push_s = fmax(fmax(at_server_s, memory_s), workers * fmax(receive_s, sum_s)),
+        .server_pull_s = fmax(at_server_s, workers * send_s),
+        .worker_message_s = message_s,
+        .server_message_s = message_s * workers,
+    };
+    return DL_OK;
+}
+
+static int least_loaded(const double *load, int count) {
+    int least = 0;
+    for (int s = 1; s < count; s++) {
+        if (load[s] < load[least]) least = s;
+    }
+    return least;
+}
+
+int *dl_servers_assign(const struct dl_gradient_sync_request *r, const struct dl_servers *servers,
+                       double split_elements) {
+    const int count = servers->count;
+    int *server_of = dl_arena_alloc(r->arena, (size_t)r->gradient_count + 1, sizeof *server_of);
+    double *load = dl_arena_alloc(r->arena, (size_t)count, sizeof *load);
+    if (server_of == NULL || load == NULL) return NULL;
+    for (int s = 0; s < count; s++) load[s] = 0;
+    for (int k = 0; k < r->gradient_count; k++) {
+        const int g = r->gradient_count - 1 - k; /* gradients are in reverse registration order */
+        const struct dl_gradient *gradient = &r->gradients[g];
+        if (dl_known(split_elements) && gradient->elements >= split_elements) {
+            server_of[g] = DL_SERVER_ALL;
+            continue;
+        }
+        switch (r->framework->sync.messages.server_assignment) {
+        case DL_SERVERS_LEAST_LOADED: server_of[g] = least_loaded(load, count); break;
+        case DL_SERVERS_HASHED: server_of[g] = (int)((int64_t)k * 9973 % count); break;
+        default: server_of[g] = k % count; break;
+        }
+        load[server_of[g]] += gradient->bytes;
+    }
+    return server_of;
+}
+
+enum dl_code dl_server_queue_init(const struct dl_servers *servers, bool pull,
+                                  struct dl_arena *arena, struct dl_server_queue *out,
+                                  struct dl_err *err) {
+    *out = (struct dl_server_queue){.servers = servers, .pull = pull};
+    out->server_free_s = dl_arena_alloc(arena, (size_t)servers->count, sizeof(double));
+    if (out->server_free_s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int s = 0; s < servers->count; s++) out->server_free_s[s] = 0;
+    return DL_OK;
+}
+
+double dl_server_queue_pass(struct dl_server_queue *queue, int server, double bytes, double ready_s,
+                            double *start_s, double *sent_s) {
+    const struct dl_servers *servers = queue->servers;
+    const bool all = server == DL_SERVER_ALL;
+    const int first = all ? 0 : server, last = all ? servers->count - 1 : server;
+    const double parts = last - first + 1;
+    const double at_worker_s =
+                     parts * servers->worker_message_s +
+                     bytes * (queue->pull ? servers->worker_pull_s : servers->worker_push_s),
+                 at_server_s = servers->server_message_s +
+                               bytes / parts *
+                                   (queue->pull ? servers->server_pull_s : servers->server_push_s);
+    double at_server_from_s = ready_s;
+    /* All pulls are asked for at once: a server answers one when it comes to it. Pushes leave in
+     * the order of the worker. */
+    if (queue->pull && !all) at_server_from_s = fmax(ready_s, queue->server_free_s[server]);
+    *start_s = fmax(at_server_from_s, queue->worker_free_s);
+    if (!queue->pull) at_server_from_s = *start_s;
+    *sent_s = queue->worker_free_s = *start_s + at_worker_s;
+    double arrived_s = *sent_s;
+    for (int s = first; s <= last; s++) {
+        queue->server_free_s[s] = fmax(at_server_from_s, queue->server_free_s[s]) + at_server_s;
+        arrived_s = fmax(arrived_s, queue->server_free_s[s]);
+    }
+    return arrived_s;
+}
