@@ -2,11 +2,12 @@
 #include "model/framework/facts.h"
 
 #include <math.h>
+#include <string.h>
 
 static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
 static double or_none(double number) { return dl_known(number) ? number : 0; }
 
-bool dl_facts_matrix_units(const struct dl_device *device) {
+static bool has_matrix_units(const struct dl_device *device) {
     enum { MATRIX = 1 }; /* of the device's `unit` */
     for (int i = 0; i < device->rate_count; i++) {
         if (device->rates[i].unit == MATRIX) return true;
@@ -21,6 +22,13 @@ enum dl_attention_kernel dl_framework_attention(const struct dl_framework *frame
                : asked;
 }
 
+void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
+    const char *architecture = device->architecture != NULL ? device->architecture : "";
+    const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
+    facts->activation_copies = facts->activation_copies && has_matrix_units(device);
+    if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
+}
+
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel attention) {
@@ -28,7 +36,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
               fusion = mixed && k->mixed_fusion >= 0 ? k->mixed_fusion : k->fusion;
-    int batchnorm = or_zero(k->batchnorm);
+    int batchnorm = or_zero(mixed && k->mixed_batchnorm >= 0 ? k->mixed_batchnorm : k->batchnorm);
     if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
         batchnorm = DL_BATCHNORM_SPATIAL;
     return (struct dl_kernel_facts){.precision = precision,
@@ -49,6 +57,26 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .weight_copies = k->weight_copies == DL_YES,
                                     .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
                                     .eager = framework->transformer.eager_operations};
+}
+
+void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
+                      enum dl_compiler compiler) {
+    const int fusion = framework->kernels.compiled_fusion;
+    if ((compiler != DL_COMPILER_XLA && compiler != DL_COMPILER_INDUCTOR) ||
+        framework->kernels.compiler != (int)compiler)
+        return;
+    facts->layernorm = compiler == DL_COMPILER_XLA ? DL_LAYERNORM_COMPILED : DL_LAYERNORM_FUSED;
+    facts->gelu = DL_GELU_FUSED;
+    facts->dropout = DL_DROPOUT_COMPILED;
+    facts->softmax = compiler == DL_COMPILER_XLA ? DL_SOFTMAX_COMPILED : DL_SOFTMAX_FUSED;
+    facts->bias = DL_BIAS_EPILOGUE;
+    facts->loss = DL_LOSS_FUSED;
+    facts->batchnorm = DL_BATCHNORM_SPATIAL;
+    facts->fusion = fusion < 0 ? DL_FUSION_BOTH : (enum dl_fusion)fusion;
+    facts->score_kernels = 0;
+    facts->norm_small_kernels = 0;
+    facts->activation_copies = false;
+    if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 
 /* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's

@@ -92,6 +92,9 @@ struct dl_framework_kernels {
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
     int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
+    int mixed_batchnorm;      /* as batchnorm */
+    int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
+    int compiled_fusion;      /* enum dl_fusion under that compiler */
     double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */

@@ -287,6 +287,12 @@ static const struct dl_field framework_fields[] = {
            "update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
+    CHOICE(
+        AT(kernels, compiler), dl_compiler_names,
+        "compiler that --compiler (column compiler) may ask for; absent: none, the request has no "
+        "effect"),
+    CHOICE(AT(kernels, compiled_fusion), fusion_names, "fusion by that compiler; absent: both"),
     NUMBER(AT(kernels, head_copies), 0, 8, DL_UNIT_COUNT,
            "copies of queries, keys, values and context to the order of heads, in each pass"),
     NUMBER(AT(kernels, score_kernels), 0, 2, DL_UNIT_COUNT,

@@ -67,8 +67,8 @@ static struct sum sum_of(const struct dl_workload *workload, const char *prefix,
 
 /* One encoder layer of BERT base at 128 tokens: h = 128 x 768 elements, a = 12 x 128^2 = 2 h.
  * TensorFlow forward: biases 5 x 2h + 2 x 4h, transposes 8h, dropout 2 x 8.5h, additions 2 x 3h,
- * layer norms 2 x 15h and their statistics, GELU 18 x 4h: 151h; scores: scale 2a, mask 2a, softmax 4a, dropout 8.5a:
- * 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h + 2 (2.25 + 3 + 3)h +
+ * layer norms 2 x 15h and their statistics, GELU 18 x 4h: 151h; scores: scale 2a, mask 2a, softmax
+ * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h + 2 (2.25 + 3 + 3)h +
  * 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
 static void bert_layer(void **state) {
     (void)state;
@@ -85,8 +85,8 @@ static void bert_layer(void **state) {
     check_close(s.bytes, 4 * (50.5 * h + 8.25 * a) + statistics, 1e-12);
     check_close(s.products, 8, 0);
     /* Backward of TensorFlow: copies 8h, dropout 2 x 5h, sums of four and two gradients 5h + 3h,
-     * layer norms 2 x 41h, GELU 26 x 4h, sums of the biases' gradients 9h: 221h; scores: softmax 9a,
-     * dropout 5a, scale 2a: 16a. */
+     * layer norms 2 x 41h, GELU 26 x 4h, sums of the biases' gradients 9h: 221h; scores: softmax
+     * 9a, dropout 5a, scale 2a: 16a. */
     const struct sum data = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_DATA),
                      weights = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_WEIGHTS);
     check_close(data.bytes + weights.bytes, 4 * (221 * h + 16 * a), 0.002);
@@ -145,6 +145,7 @@ static void layouts(void **state) {
     assert_true(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).activation_copies);
     assert_false(dl_framework_facts(&f.framework, DL_FP32, DL_ATTENTION_OPEN).activation_copies);
     f.framework.kernels.batchnorm = DL_BATCHNORM_TRANSPOSED;
+    f.framework.kernels.mixed_batchnorm = -1;
     assert_int_equal(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).batchnorm,
                      DL_BATCHNORM_SPATIAL);
     f.framework.kernels.mixed_layout = DL_LAYOUT_NHWC;
