@@ -4,6 +4,7 @@
 #include "model/framework/framework.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
+#include "model/workload/facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
@@ -105,8 +106,14 @@ static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {
-    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
+static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
+                                           [DL_MIXED_AUTOCAST] = "autocast",
+                                           [DL_MIXED_AUTOCAST_GELU] = "autocast-gelu",
+                                           [DL_MIXED_REWRITE] = "rewrite",
+                                           [DL_MIXED_REWRITE_SOFTMAX] = "rewrite-softmax",
+                                           [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
+                                           [DL_MIXED_KERAS] = "keras",
+                                           NULL};
 static const char *const optimizer_names[] = {
     "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
     "mxnet", "keras", "caffe",      NULL};

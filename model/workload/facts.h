@@ -64,6 +64,7 @@ enum dl_mixed_policy {
     DL_MIXED_REWRITE,         /* all but products and what lies between them: TensorFlow 2 */
     DL_MIXED_REWRITE_SOFTMAX, /* and softmax: TensorFlow 1.14 */
     DL_MIXED_REWRITE_COMPILED, /* TensorFlow under XLA: casts are part of the kernels */
+    DL_MIXED_KERAS,            /* layer norms: mixed_float16 of tf.keras */
     DL_MIXED_POLICIES
 };
 

@@ -169,6 +169,52 @@ static void layouts(void **state) {
     dl_arena_free(&arena);
 }
 
+/* XLA: one encoder layer forward moves biases 0, transposes 8h, additions 2 x 3h, layer norms 2 x 4h,
+ * GELU 2 x 4h: 30h, and 5a of the softmax with scale, mask and dropout. Only where the framework has
+ * the compiler that the plan asks for. */
+static void compiled(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_arena arena = {0};
+    struct dl_workload bert;
+    fake_make(&f);
+    load_name("bert_base", NULL, 0, &arena, &bert);
+    const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
+    struct dl_kernel_facts facts = tensorflow;
+    f.framework.kernels.compiler = -1;
+    f.framework.kernels.compiled_fusion = -1;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_int_equal(facts.layernorm, DL_LAYERNORM_COMPOSED);
+    f.framework.kernels.compiler = DL_COMPILER_XLA;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_OPEN);
+    assert_int_equal(facts.layernorm, DL_LAYERNORM_COMPOSED);
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_int_equal(facts.fusion, DL_FUSION_BOTH);
+    check_close(sum_of(&bert, "encoder.3.", facts, DL_FP32, DL_FORWARD).bytes,
+                4 * (30 * h + 5 * a) + statistics, 1e-12);
+    dl_arena_free(&arena);
+    dl_arena_free(&f.arena);
+}
+
+/* cuDNN's persistent batch norm needs compute capability 6.0; copies to channels-last, matrix
+ * units. */
+static void devices(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    struct dl_kernel_facts facts = {.batchnorm = DL_BATCHNORM_PERSISTENT,
+                                    .activation_copies = true};
+    f.device.architecture = "volta";
+    dl_facts_on_device(&facts, &f.device);
+    assert_int_equal(facts.batchnorm, DL_BATCHNORM_PERSISTENT);
+    f.device.architecture = "kepler";
+    f.device.rate_count = 0;
+    dl_facts_on_device(&facts, &f.device);
+    assert_int_equal(facts.batchnorm, DL_BATCHNORM_SPATIAL);
+    assert_false(facts.activation_copies);
+    dl_arena_free(&f.arena);
+}
+
 /* Traffic per parameter: momentum 20 bytes at least, 24 of TensorFlow, 60 of PyTorch's loop with
  * its gradients zeroed and added; Adam of a TensorFlow script 156 and the clipping 12. */
 static void optimizers(void **state) {
