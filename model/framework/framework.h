@@ -47,9 +47,9 @@ struct dl_sync_policy {
     } bucketed;
     struct { /* Horovod */
         double fusion_bytes, cycle_s;
-        /* control round of a cycle, per doubling of nodes; the second where messages between nodes
-         * go through sockets, 0: as the first */
-        double negotiation_s, socket_negotiation_s;
+        /* the coordinator's time for one tensor of one rank, before the response cache; 0: cached */
+        double request_s;
+        bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */

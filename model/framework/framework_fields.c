@@ -162,10 +162,12 @@ static const struct dl_field framework_fields[] = {
         "rate at which the one receiving thread of a process copies and parses messages; absent: "
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
-    DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "time to negotiate which tensors are ready, per doubling of nodes"),
-    DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
+    DEFAULT(AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
+            "time in which the coordinator handles one rank's request for one tensor; 0: a response "
+            "cache spares the requests"),
+    FLAG(AT(sync.fusion, batched_copies),
+         "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
+         "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
