@@ -68,6 +68,25 @@ static void ddp_buckets(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* 434.2 MB in two equal buckets of 217.1 MB: 1.2 + 30 + 400 fill the first, 3 MB are left. Views
+ * are not copied. */
+static void equal_buckets(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {0.6e6, 0.6e6, 20e6, 10e6, 400e6, 3e6}, ready[] = {1, 2, 3, 4, 5, 6};
+    make(&b, 6, sizes, ready);
+    b.fake.framework.sync.bucketed.bucket_count = 2;
+    run(&b, "bucketed");
+    assert_int_equal(b.sync.message_count, 2);
+    check_close(b.sync.messages[0].bytes, 431.2e6, 1e-12);
+    check_close(b.sync.device_copy_s, 4 * 434.2e6 / 400e9, 0.01);
+    b.fake.framework.sync.bucketed.bucket_views = true;
+    memset(&b.sync, 0, sizeof b.sync);
+    run(&b, "bucketed");
+    check_close(b.sync.device_copy_s, 0, 0);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Four trees of small MPI messages. */
 static double control_round_s(const struct bench *b) {
     const struct dl_collective_request tree = {.op = DL_COLL_BROADCAST,
@@ -629,6 +648,7 @@ static void every_row_is_complete(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ddp_buckets),
+        cmocka_unit_test(equal_buckets),
         cmocka_unit_test(horovod_cycles),
         cmocka_unit_test(horovod_negotiates),
         cmocka_unit_test(horovod_copies),
