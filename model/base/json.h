@@ -80,6 +80,8 @@ struct dl_schema {
     const char *summary;
     size_t size; /* sizeof the struct */
     const struct dl_field *fields;
+    /* key and what replaces it, in turn, of fields that earlier releases had; NULL: none */
+    const char *const *removed;
     bool top_level; /* has "format": name and "version": 1, checked by the loader */
 };
 

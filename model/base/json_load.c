@@ -345,6 +345,11 @@ static enum dl_code unknown_key(const struct load *l, const struct dl_json_node 
     const char *near;
     size_t count = 0;
 
+    for (const char *const *gone = schema->removed; gone != NULL && *gone != NULL; gone += 2) {
+        if (strcmp(node->key, gone[0]) == 0)
+            return fault(l, node->key_place, path, "no longer a key of %s: %s", schema->name,
+                         gone[1]);
+    }
     while (schema->fields[count].type != DL_FIELD_END) count++;
     names = dl_arena_alloc(l->arena, count + 1, sizeof *names);
     if (names == NULL) return out_of_memory(l);

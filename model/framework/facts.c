@@ -21,7 +21,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
               fusion = mixed && k->mixed_fusion >= 0 ? k->mixed_fusion : k->fusion;
-    int batchnorm = or_zero(k->batchnorm);
+    int batchnorm = or_zero(mixed && k->mixed_batchnorm >= 0 ? k->mixed_batchnorm : k->batchnorm);
     if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
         batchnorm = DL_BATCHNORM_SPATIAL;
     return (struct dl_kernel_facts){.precision = precision,
@@ -41,6 +41,26 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
                                     .activation_copies = mixed && layout == DL_LAYOUT_NCHW};
+}
+
+void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
+                      enum dl_compiler compiler) {
+    const int fusion = framework->kernels.compiled_fusion;
+    if ((compiler != DL_COMPILER_XLA && compiler != DL_COMPILER_INDUCTOR) ||
+        framework->kernels.compiler != (int)compiler)
+        return;
+    facts->layernorm = compiler == DL_COMPILER_XLA ? DL_LAYERNORM_COMPILED : DL_LAYERNORM_FUSED;
+    facts->gelu = DL_GELU_FUSED;
+    facts->dropout = DL_DROPOUT_COMPILED;
+    facts->softmax = compiler == DL_COMPILER_XLA ? DL_SOFTMAX_COMPILED : DL_SOFTMAX_FUSED;
+    facts->bias = DL_BIAS_EPILOGUE;
+    facts->loss = DL_LOSS_FUSED;
+    facts->batchnorm = DL_BATCHNORM_SPATIAL;
+    facts->fusion = fusion < 0 ? DL_FUSION_BOTH : (enum dl_fusion)fusion;
+    facts->score_kernels = 0;
+    facts->norm_small_kernels = 0;
+    facts->activation_copies = false;
+    if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 
 /* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's

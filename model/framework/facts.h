@@ -14,6 +14,12 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel attention);
 
+/* What a compiler makes of them: elementwise chains, biases and casts join the kernels around them,
+ * reductions end a kernel, convolutions in 16 bit compute channels-last. Only where the framework
+ * has that compiler. F-KERNEL-FACTS */
+void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
+                      enum dl_compiler compiler);
+
 /* Whether products in 16 bit run on matrix units, whose convolutions compute channels-last. */
 bool dl_facts_matrix_units(const struct dl_device *device);
 

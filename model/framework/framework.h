@@ -90,11 +90,14 @@ struct dl_sync_policy {
 struct dl_framework_kernels {
     const char *kernels_from; /* framework that runs the same kernels; NULL: none */
     int layernorm, gelu, dropout, softmax, batchnorm, bias, loss, sums;
-    int fusion, mixed_fusion;                              /* enum dl_fusion */
-    int layout, mixed_layout;                              /* enum dl_layout */
-    int mixed_policy;                                      /* enum dl_mixed_policy */
-    int optimizer_kernels;                                 /* enum dl_optimizer_kernels */
-    int weight_copies;                                     /* enum dl_yes */
+    int fusion, mixed_fusion; /* enum dl_fusion */
+    int layout, mixed_layout; /* enum dl_layout */
+    int mixed_policy;         /* enum dl_mixed_policy */
+    int optimizer_kernels;    /* enum dl_optimizer_kernels */
+    int weight_copies;        /* enum dl_yes */
+    int mixed_batchnorm;      /* as batchnorm */
+    int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
+    int compiled_fusion;      /* enum dl_fusion under that compiler */
     double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */

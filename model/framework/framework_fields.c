@@ -272,6 +272,12 @@ static const struct dl_field framework_fields[] = {
            "update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
+    CHOICE(
+        AT(kernels, compiler), dl_compiler_names,
+        "compiler that --compiler (column compiler) may ask for; absent: none, the request has no "
+        "effect"),
+    CHOICE(AT(kernels, compiled_fusion), fusion_names, "fusion by that compiler; absent: both"),
     NUMBER(AT(kernels, head_copies), 0, 8, DL_UNIT_COUNT,
            "copies of queries, keys, values and context to the order of heads, in each pass"),
     NUMBER(AT(kernels, score_kernels), 0, 2, DL_UNIT_COUNT,
@@ -361,10 +367,43 @@ static const struct dl_field framework_fields[] = {
     {.key = NULL},
 };
 
+#define FACTS "state the kernels instead (layernorm, gelu, dropout, softmax, batchnorm, ...)"
+#define LAYOUT "state layout, mixed_layout and mixed_policy instead"
+#define RATE "a rate of the device; remove it"
+static const char *const removed_keys[] = {
+    "conv_scale",
+    RATE,
+    "grouped_scale",
+    RATE,
+    "unequal_scale",
+    RATE,
+    "norm_scale",
+    "state batchnorm instead; the rate is norm_scale of the device",
+    "stream_scale",
+    FACTS,
+    "composed_scale",
+    FACTS,
+    "loss_scale",
+    "state loss instead",
+    "mixed_conv_scale",
+    LAYOUT,
+    "mixed_grouped_scale",
+    LAYOUT,
+    "mixed_stream_scale",
+    LAYOUT,
+    "mixed_composed_scale",
+    "state mixed_policy instead",
+    "fuses_elementwise",
+    "state fusion instead (none, forward, both)",
+    "mixed_fuses_elementwise",
+    "state mixed_fusion instead (none, forward, both)",
+    NULL};
+
 const struct dl_schema dl_framework_schema = {
     .name = "dlmodel-framework",
     .summary = "a framework in one distributed mode: its behaviour and its constants by version",
     .size = sizeof(struct dl_framework),
     .fields = framework_fields,
+    .removed = removed_keys,
     .top_level = true,
 };

@@ -35,7 +35,7 @@ bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
 
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel) {
-    if (kernel->op == DL_OP_STREAM) return scales->stream;
+    if (kernel->op == DL_OP_STREAM) return scales->stream_scale;
     if (kernel->op != DL_OP_CONV) return 1;
     double scale = 1;
     if (isfinite(scales->workspace_bytes) && device->kind == DL_DEVICE_GPU)

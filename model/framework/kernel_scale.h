@@ -10,7 +10,7 @@
 
 struct dl_kernel_scales {
     double workspace_bytes; /* maximum workspace of a convolution; INFINITY: no limit */
-    double stream;          /* factor on bandwidth-bound kernels: the device's norm_scale, or 1 */
+    double stream_scale;    /* factor on bandwidth-bound kernels: the device's norm_scale, or 1 */
 };
 
 /* What the release of a framework and of its libraries makes of that layer's kernels. */

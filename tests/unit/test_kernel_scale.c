@@ -80,13 +80,13 @@ static void device_norm(void **state) {
     f.device.norm_scale = 2.5;
     const struct dl_layer norm = {.kind = dl_layer_kind_find("batchnorm"), .groups = 1},
                           relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
-    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream, 2.5, 1e-12);
-    check_close(dl_kernel_scales(&f.framework, &f.device, &relu).stream, 1, 1e-12);
+    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 2.5, 1e-12);
+    check_close(dl_kernel_scales(&f.framework, &f.device, &relu).stream_scale, 1, 1e-12);
     f.framework.kernels.batchnorm = DL_BATCHNORM_COMPOSED;
-    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream, 1, 1e-12);
+    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
     f.framework.kernels.batchnorm = DL_BATCHNORM_SPATIAL;
     f.device.norm_scale = NAN;
-    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream, 1, 1e-12);
+    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
     dl_arena_free(&f.arena);
 }
 
