@@ -52,7 +52,7 @@ struct dl_sync_policy {
     } bucketed;
     struct { /* Horovod */
         double fusion_bytes, cycle_s;
-        /* the coordinator's time for one tensor of one rank, before the response cache; 0: cached */
+        /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
         double request_s;
         bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
     } fusion;

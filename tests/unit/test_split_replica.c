@@ -158,8 +158,8 @@ static void leader_hands_out(void **state) {
     dl_arena_free(&b.f.arena);
 }
 
-/* A leader that broadcasts: a spatial replica's devices copy the whole batch, the leader joins it at
- * 4 GB/s before. Its node of four has one process that decodes instead of four. */
+/* A leader that broadcasts: a spatial replica's devices copy the whole batch, the leader joins it
+ * at 4 GB/s before. Its node of four has one process that decodes instead of four. */
 static void leader_broadcasts(void **state) {
     (void)state;
     struct bench b;
