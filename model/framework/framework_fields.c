@@ -192,10 +192,13 @@ static const struct dl_field framework_fields[] = {
         "rate at which the one receiving thread of a process copies and parses messages; absent: "
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
-    DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "time to negotiate which tensors are ready, per doubling of nodes"),
-    DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
+    DEFAULT(
+        AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
+        "time in which the coordinator handles one rank's request for one tensor; 0: a response "
+        "cache spares the requests"),
+    FLAG(AT(sync.fusion, batched_copies),
+         "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
+         "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
@@ -208,6 +211,14 @@ static const struct dl_field framework_fields[] = {
             "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),
          "batch-norm statistics are broadcast before each forward pass"),
+    DEFAULT(AT(sync.bucketed, bucket_count), 0, 1000, DL_UNIT_COUNT, 0,
+            "buckets of equal size instead of buckets of bucket_bytes; 0: by bucket_bytes"),
+    FLAG(AT(sync.bucketed, bucket_views), "gradients are computed in the buckets, without copies"),
+    DEFAULT(AT(sync, endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+            "cores of a CPU device that communicate instead of computing, in jobs of several "
+            "devices"),
+    DEFAULT(AT(sync, knl_endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+            "the same on a Xeon Phi; 0: endpoint_cores"),
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
     FLAG(AT(sync.messages, worker_per_device),
@@ -344,6 +355,8 @@ static const struct dl_field framework_fields[] = {
              "outside of residual blocks"},
     DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
             "passes over a gathered or summed activation on the device (joining its pieces)"),
+    FLAG(AT(activations, gathers_by_root),
+         "activations are gathered on the first device and broadcast, both blocking"),
     FLAG(AT(activations, leader_broadcasts),
          "the leader sends the whole batch, which every device copies, also of a spatial replica"),
     FLAG(AT(activations, gather_returns),
