@@ -18,7 +18,8 @@ enum {
     BATCH_PADDING = DL_AXIS_BATCH_PADDING,
     STEPS = DL_AXIS_STEPS,
     COLUMNS,
-    SUMMED
+    SUMMED,
+    DEPTH
 };
 static const char *const conv_features[] = {[BATCH] = "batch",
                                             [POSITIONS] = "positions",
@@ -34,6 +35,7 @@ static const char *const conv_features[] = {[BATCH] = "batch",
                                             [STEPS] = "steps",
                                             [COLUMNS] = "columns",
                                             [SUMMED] = "summed",
+                                            [DEPTH] = "depth",
                                             NULL};
 enum {
     LONG_SIDE,
@@ -74,7 +76,7 @@ const char *const *const dl_kernel_model_features[] = {[DL_OP_GEMM] = gemm_featu
                                                        [DL_OP_ATTENTION] = attention_features};
 
 /* Flags are 2 octaves apart (the lengths scale it). */
-static const float FLAG = 4.0F, FLAG_OCTAVES = 2.0F;
+static const float FLAG = 4.0F, FLAG_OCTAVES = 2.0F, DEPTH_OCTAVES = 6.0F;
 /* Images that a direct or Winograd convolution kernel takes at once. */
 static const double IMAGE_TILE = 16.0;
 /* Largest batch of the convolution samples (DeepBench). Beyond it more images are more of the same
@@ -186,6 +188,7 @@ DL_INLINE void conv_features_of(const struct dl_kernel *kernel, double positions
                              1.0F};
     set_features(s, 0, &first);
     set_features(s, DL_LANES, &second);
+    s->features[DEPTH] = kernel->in[0] > 1.0 ? DEPTH_OCTAVES : 0.0F;
 }
 
 DL_INLINE void conv_shape(const struct dl_kernel *kernel, double bytes_per_element,
