@@ -2,7 +2,6 @@
 # fit_chainermn.sh - the constants of data/frameworks/chainermn.json and data/systems/abci-v100.json that are fitted to published
 # runs, each one value for all rows. Prints what it finds; the files hold rounded values.
 # Fitted one after the other, each with those before it as the files have them:
-#   conv_scale, stream_scale   one device, two networks
 #   nccl channels              of 1 to 6, data and channel parallelism inside a node: 2 (3.3 % of scaling error; 3.4, 3.9 and 4.5 % with 1, 3, 6)
 #   nccl bandwidth             data parallelism, how it scales (--anchor)
 #   staged_bytes_per_s         filter parallelism of VGG-16
@@ -16,8 +15,6 @@ set -eu
 dlmodel=${DLMODEL:-dlmodel}
 runs=$(dirname "$0")/../runs/paradl_abci.csv
 fit() { "$dlmodel" compare "$runs" "$@"; }
-fit --where nodes=1 --where devices_per_node=1 --fit conv_scale=1.1
-fit --where nodes=1 --where devices_per_node=1 --fit stream_scale=0.75
 for channels in 1 2 3 6; do
     echo "NCCL channels $channels:"
     fit --where nodes=1 --anchor --set links.intra.channels=$channels

@@ -41,10 +41,13 @@ def wanted(kind, row):
         # The GPU was assumed: only for the type that no other source covers.
         return "gpu_assumed" not in row["flag"] or row["dtype_a"] == "tf32"
     if kind == "attention":
-        return "gpu_assumed" not in row["flag"]
+        # Kernels older than FlashAttention-2 are none that a framework of today runs.
+        old = row["source"].startswith("facebookresearch/xformers")
+        return "gpu_assumed" not in row["flag"] and not old
     if kind == "stream":
         # A rate that counts the launch, printed for whole calls, tells nothing of short kernels.
-        return bool(row["bytes_min"] or row["elements"]) and "printed rate" not in row["timing"]
+        calls = row["source"].startswith("PrincetonUniversity/LLMCompass")
+        return bool(row["bytes_min"] or row["elements"]) and not calls
     return row["transposed"] in ("", "0")
 
 

@@ -9,7 +9,7 @@
 
 /* Columns of a run. NULL or "": not given. */
 struct dl_release_facts {
-    const char *version;                      /* framework_version */
+    const char *version;                                 /* framework_version */
     const char *workload, *layout, *compiler, *strategy; /* columns that `where` may name */
 };
 

@@ -96,8 +96,10 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                     const struct dl_plan *plan, struct dl_arena *arena,
                                     struct dl_transformer *out, struct dl_err *err);
 
-/* Whether the stack can be cut into pp stages of v virtual ones (1: none). The one rule on stages:
- * checks refuse and the search leaves out what it denies. */
+/* Whether so many layers can be cut into pp stages of v virtual ones (1: none). The one rule on
+ * stages: checks refuse and the search leaves out what it denies. */
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v);
+/* The same of the stack. */
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v);
 
 /* Whether the workload is a single stack of equal layers with attention. */

@@ -105,6 +105,12 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
                         const struct dl_predict_options *options, struct dl_arena *arena,
                         struct dl_prediction *out, struct dl_err *err);
 
+/* Whether the framework runs on the system's devices with the plan's nodes, servers and spare
+ * workers. DL_ERR_USAGE says why not. */
+enum dl_code dl_plan_check_framework(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan, struct dl_err *err);
+
 /* Fills the absent members of a plan (0 or negative dp, batch, ...) from system, workload and
  * framework, and checks it. */
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,

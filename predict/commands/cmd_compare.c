@@ -65,6 +65,10 @@ static const struct dl_option compare_options[] = {
      "their "
      "intervals (data/intervals.json)",
      NULL},
+    {"learning-curve", 0, NULL, "Fit",
+     "errors of runs after 0, 1, 2, 4 and 8 others of their system and framework were given, as "
+     "predict --measured does",
+     NULL},
     {"fit-constants", 0, NULL, "Fit",
      "fit all constants of data/constants.json to the rows; refuses those that one source decides",
      NULL},

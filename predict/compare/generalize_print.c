@@ -9,9 +9,11 @@
 #include "model/cli/command.h"
 #include "predict/compare/decisions.h"
 #include "predict/compare/interval_fit.h"
+#include "predict/compare/measured.h"
 
 bool dl_generalize_wanted(const struct dl_options *options) {
-    return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants");
+    return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||
+           dl_option_given(options, "learning-curve");
 }
 
 static const struct dl_column columns[] = {
@@ -255,6 +257,45 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
         err);
 }
 
+static enum dl_code print_learning(struct dl_context *context, const struct dl_options *options,
+                                   const struct dl_fit_rows *rows, struct dl_err *err) {
+    static const struct dl_column learning_columns[] = {
+        {"runs_given", "runs given", "", DL_COLUMN_INTEGER, 0, 0},
+        {"groups", "systems with a framework", "", DL_COLUMN_INTEGER, 0, 0},
+        {"mape_pct", "mean error of the rest", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"coverage_pct", "coverage", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"smallest_mape_pct", "smallest runs given", "%", DL_COLUMN_NUMBER, 0, 3},
+    };
+    struct dl_learning curve[DL_LEARNING_STEPS];
+    struct dl_table table;
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_learning_curve(rows, context->arena, curve, err));
+    dl_table_init(&table, context->arena, learning_columns,
+                  sizeof learning_columns / sizeof learning_columns[0]);
+    for (int i = 0; i < DL_LEARNING_STEPS; i++) {
+        union dl_cell *cells = dl_table_row(&table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].integer = curve[i].given;
+        cells[1].integer = curve[i].groups;
+        cells[2].number = curve[i].mape_pct;
+        cells[3].number = curve[i].coverage_pct;
+        cells[4].number = curve[i].smallest_mape_pct;
+    }
+    if (format != DL_FORMAT_JSON)
+        return context->output(
+            options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-learning-curve");
+    dl_jw_array(&w, "steps");
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
 enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_options *options,
                                const struct dl_data *data, const struct dl_csv *csvs, int count,
                                struct dl_err *err) {
@@ -268,6 +309,8 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     DL_TRY(dl_option_choice(options, "generalize", dl_leave_out_names, &by, err));
     DL_TRY(dl_constants_read(data, context->arena, &constants, err));
     DL_TRY(dl_fit_rows_read(data, csvs, count, context->arena, &rows, err));
+    if (dl_option_given(options, "learning-curve"))
+        return print_learning(context, options, &rows, err);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const struct dl_generalize_choice choice = {
         .by = (enum dl_leave_out)by,

@@ -13,18 +13,19 @@
 
 #define COVERAGE 0.8
 enum { SOURCE, FRAMEWORK, DEVICE, WORKLOAD, COMMUNICATION, EFFECTS };
-enum { STEPS_ALL = 60, STEPS_WITHOUT = 8 };
+enum { STEPS_ALL = 40, STEPS_WITHOUT = 4 };
 
 struct fit {
     struct dl_generalized *g;
     size_t n;
-    double *y;                   /* log(measured / predicted); NAN: none */
+    double *errors;              /* log(measured / predicted); NAN: none */
+    double *y;                   /* the same, as far as effects are to explain it */
     double *exposed;             /* of each row */
     int *level[EFFECTS];         /* of each row */
     const char **names[EFFECTS]; /* of each level */
     size_t level_count[EFFECTS];
-    double *level_variance[EFFECTS]; /* what is left of each level's */
-    double kernels_sigma;
+    double *level_variance[EFFECTS];       /* what is left of each level's */
+    double kernels_sigma, constants_sigma; /* usual ones */
 };
 
 static const char *level_name(const struct dl_fit_row *row, const char *group, int effect,
@@ -73,13 +74,14 @@ static double errors_of(const struct dl_generalized *g, const struct dl_fit_pred
 
 static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
     const struct dl_generalized *g = f->g;
-    f->y = dl_arena_alloc(arena, 4 * f->n + 4, sizeof *f->y);
+    f->y = dl_arena_alloc(arena, 5 * f->n + 5, sizeof *f->y);
     if (f->y == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     f->exposed = f->y + f->n;
-    double *known = f->exposed + f->n, *scratch = known + f->n, square = 0;
+    f->errors = f->exposed + f->n;
+    double *known = f->errors + f->n, *scratch = known + f->n, square = 0;
     size_t count = 0;
     for (size_t i = 0; i < f->n; i++) {
-        f->y[i] = errors_of(g, g->held_out, i);
+        f->y[i] = f->errors[i] = errors_of(g, g->held_out, i);
         f->exposed[i] = isnan(f->y[i]) ? 0 : g->held_out[i].exposed_frac;
         if (isnan(f->y[i])) continue;
         known[count++] = f->y[i];
@@ -88,9 +90,18 @@ static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err
     }
     if (count == 0) return dl_fail(err, DL_ERR_INPUT, "no row could be predicted");
     f->kernels_sigma = sqrt(square / (double)count);
-    const double most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
+    size_t others = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (!isnan(f->y[i])) f->y[i] = fmax(-most, fmin(most, f->y[i]));
+        if (!isnan(f->y[i])) scratch[others++] = g->held_out[i].constants_sigma_log;
+    dl_sort(scratch, others);
+    f->constants_sigma = dl_quantile_sorted(scratch, others, 0.5);
+    const double most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
+    for (size_t i = 0; i < f->n; i++) {
+        if (isnan(f->y[i])) continue;
+        /* what constants that the others do not know explain of an error is no effect's */
+        const double constants = g->held_out[i].constants_sigma_log / most * 4;
+        f->y[i] = fmax(-most, fmin(most, f->y[i] / sqrt(1 + constants * constants)));
+    }
     return find_levels(f, arena, err);
 }
 
@@ -130,6 +141,8 @@ static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size
         sum +=
             z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
     }
+    const double constants = f->g->held_out[row].constants_sigma_log;
+    sum += constants * constants;
     const double kernels = f->g->held_out[row].model_sigma_log;
     if (!isnan(kernels)) sum += fmax(0, kernels * kernels - f->kernels_sigma * f->kernels_sigma);
     return sqrt(sum);
@@ -197,7 +210,7 @@ static enum dl_code without_group(struct fit *f, const struct dl_mixed_model *al
     for (size_t i = 0; i < f->n; i++) y[i] = g->group_of[i] == group ? NAN : f->y[i];
     m.y = y;
     enum dl_code code = dl_mixed_fit(&m, STEPS_WITHOUT, err);
-    const double quantile = code == DL_OK ? calibrate(f, &m, group, y, weights, room) : NAN;
+    const double quantile = code == DL_OK ? calibrate(f, &m, group, f->errors, weights, room) : NAN;
     for (size_t i = 0; i < f->n && code == DL_OK; i++) {
         if (g->group_of[i] != group || isnan(f->y[i])) continue;
         const bool known[EFFECTS] = {
@@ -271,8 +284,9 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
         .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
         .row_sigma_log = sqrt(m.row_variance),
+        .constants_sigma_log = f.constants_sigma,
         .kernels_sigma_log = f.kernels_sigma,
-        .quantile_ratio = calibrate(&f, &m, g->group_count, f.y, weights, room),
+        .quantile_ratio = calibrate(&f, &m, g->group_count, f.errors, weights, room),
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
     DL_TRY(anchored(&f, room, arena, out, err));
