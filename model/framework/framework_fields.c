@@ -8,6 +8,9 @@
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
+/* A key of its own, where a workload has a parameter of the member's name, which --set finds by it. */
+#define NAMED(key_, group, member)                                                                 \
+    .key = key_, .offset = offsetof(struct dl_framework, group.member)
 #define TOP(member) .key = #member, .offset = offsetof(struct dl_framework, member)
 #define STRING(place, need, text)                                                                  \
     { place, .type = DL_FIELD_STRING, .required = need, .help = text }
@@ -274,7 +277,7 @@ static const struct dl_field framework_fields[] = {
            "compiler; ten operations"),
     CHOICE(AT(kernels, gelu), gelu_names,
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
-    CHOICE(AT(kernels, dropout), dropout_names,
+    CHOICE(NAMED("dropout_kernels", kernels, dropout), dropout_names,
            "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
     CHOICE(AT(kernels, attention), dl_attention_kernel_names,
            "kernels of attention, unless the plan gives them; absent or open: what the workload "
@@ -285,7 +288,7 @@ static const struct dl_field framework_fields[] = {
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
            "NCHW and back, or "
            "many operations"),
-    CHOICE(AT(kernels, bias), bias_names,
+    CHOICE(NAMED("bias_kernels", kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
     CHOICE(AT(kernels, loss), loss_names, "kernels of the loss: fused, or log-softmax and one-hot"),
     CHOICE(AT(kernels, sums), sum_names,
