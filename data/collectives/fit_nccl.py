@@ -6,7 +6,7 @@ generation of GPUs: python3 data/collectives/fit_nccl.py [--without OPERATION]
   LL      t = base + hop x steps + S x steps / (n x bandwidth of LL)         up to 64 KiB
   Simple  t = base + hop x steps + S x steps / (n x bandwidth) + S/n x copy  from 32 MiB
   LL128   t = NCCL's latency + S x steps / (n x bandwidth x f)               4 to 32 MiB, all-reduce
-  sends   t = base + S / bandwidth                                           up to 1 MiB, all-to-all
+  sends   t = base + S / bandwidth                                           to 1 MiB, all-to-all
           t = base + step + S/n x copy (of Simple) + S (n-1)/n / bandwidth   from 32 MiB
   NVLS    t = base + S / bandwidth                                           from 22 MB (CUDA graph),
           short: up to 16 MiB, and its bandwidth / the long one
@@ -68,6 +68,18 @@ def fit_rings(device, rows, bandwidth, ll):
     return fit(short), fit(long)
 
 
+def fit_rccl(rows):
+    """All-reduces over 8 MI300X: starts hold all steps, for no other rank count is measured."""
+    bandwidth, moved = 316e9, 14 / 8
+    mine = [(s, t) for d, _, n, s, t, _ in rows if d == "MI300X" and n == 8]
+    a, ea = fit([([1], t - s * moved / 87.7e9 * 1e6, t) for s, t in mine if 1024 <= s <= SHORT])
+    b, eb = fit([([1, s * moved], t, t) for s, t in mine if MEBIBYTE <= s < LONG])
+    c, ec = fit([([1], t - s * moved / bandwidth * 1e6, t) for s, t in mine if s >= LONG])
+    print(f"MI300X: LL {a[0]:.1f} us (rms {100 * ea:.0f} %); LL128 {b[0]:.1f} us, "
+          f"{1e-3 / b[1] / bandwidth * 1e9:.2f} of the bandwidth (rms {100 * eb:.0f} %); "
+          f"Simple {c[0]:.0f} us (rms {100 * ec:.0f} %)")
+
+
 def main():
     without = sys.argv[2] if len(sys.argv) == 3 and sys.argv[1] == "--without" else ""
     rows = list(read(without))
@@ -111,6 +123,7 @@ def main():
         if small:
             e, ee = fit(small)
             print(f"  NVLS short base {e[0]:.0f} us, x {d[1] / e[1]:.2f} (rms {100 * ee:.0f} %)")
+    fit_rccl(rows)
 
 
 if __name__ == "__main__":

@@ -76,11 +76,6 @@ runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
 systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json data/systems/azure-nd24rs-p40.json
 echo "NCCL between Azure nodes: $rate byte/s"
-# Horovod before its response cache (0.16): every tensor is negotiated through rank 0 in each cycle; between nodes that costs time, more
-# of it in the jobs with NCCL, which reach other nodes through sockets, than in those with Intel's MPI on InfiniBand.
-azure='framework=horovod-tensorflow system=azure-nc24r-k80,azure-nc24rs-p100'
-release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'negotiation_s=1e-2' $azure backend=mpi --anchor
-release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'socket_negotiation_s=1e-2' $azure backend=nccl --anchor
 # What NCCL's kernels take on a K80 from the backward pass that runs concurrently: from the NCCL runs there. More than 1 is possible, because they hold
 # multiprocessors also while they wait for their partners' kernels, which is no part of the transfers.
 slowdown=$(fit 'device.collective_slowdown_frac=0.5' system=azure-nc24r-k80 backend=nccl --anchor | cut -d' ' -f2)

@@ -483,6 +483,7 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     }
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     DL_TRY(check_strategy(framework, doc, err));
     if (framework->kernels.kernels_from != NULL)

@@ -79,9 +79,9 @@ struct dl_collective_request {
 
 /* F-COLL-DOMAIN: sets *out to the request with the nodes that links.intra.domain_nodes joins
  * counted as one: a rank set inside a domain uses its switches alone, one that spans several uses
- * the adapters of all nodes of a domain together. Nodes fill as few domains as hold them, evenly; of
- * domains that are not equally full the fullest counts. Only for NCCL; the request itself where the
- * system has no such domain, or where domain_nodes is given already. */
+ * the adapters of all nodes of a domain together. Nodes fill as few domains as hold them, evenly;
+ * of domains that are not equally full the fullest counts. Only for NCCL; the request itself where
+ * the system has no such domain, or where domain_nodes is given already. */
 void dl_collective_domain(const struct dl_system *system,
                           const struct dl_collective_request *request,
                           struct dl_collective_request *out);

@@ -15,6 +15,13 @@ static bool has_matrix_units(const struct dl_device *device) {
     return false;
 }
 
+enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
+                                                enum dl_attention_kernel asked) {
+    return asked == DL_ATTENTION_OPEN
+               ? (enum dl_attention_kernel)or_zero(framework->kernels.attention)
+               : asked;
+}
+
 void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
     const char *architecture = device->architecture != NULL ? device->architecture : "";
     const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
@@ -33,7 +40,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
         batchnorm = DL_BATCHNORM_SPATIAL;
     return (struct dl_kernel_facts){.precision = precision,
-                                    .attention = attention,
+                                    .attention = dl_framework_attention(framework, attention),
                                     .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
                                     .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
                                     .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),

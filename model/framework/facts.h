@@ -8,6 +8,10 @@
 #include "model/plan/plan.h"
 #include "model/workload/facts.h"
 
+/* Kernels of attention: those that the plan asks for, else the framework's; OPEN: the layer's. */
+enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
+                                                enum dl_attention_kernel asked);
+
 /* What layers need to know of a framework to list their kernels. `attention`: the plan's choice;
  * DL_ATTENTION_OPEN: the framework's. */
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,

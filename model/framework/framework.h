@@ -40,17 +40,22 @@ struct dl_sync_policy {
     double collective_launch_s;   /* host time of one collective */
     double overlap_slowdown_frac; /* compute slows by this while a collective runs */
     bool overlaps_backward;       /* synchronization may start before backward ends */
+    /* cores of a CPU device that communicate instead of computing, where a plan has several
+     * devices (MLSL's endpoints); of a Xeon Phi */
+    double endpoint_cores, knl_endpoint_cores;
     /* workers do not wait for each other: they use different sets of weights in a step */
     bool asynchronous;
     struct { /* DDP, FSDP; ideal */
         double bucket_bytes, first_bucket_bytes;
+        double bucket_count;    /* buckets of equal size instead (NVCaffe); 0: by bucket_bytes */
+        bool bucket_views;      /* gradients are computed in the buckets: no copies */
         bool buffers_broadcast; /* batch-norm buffers before each forward pass */
     } bucketed;
     struct { /* Horovod */
         double fusion_bytes, cycle_s;
-        /* control round of a cycle, per doubling of nodes; the second where messages between nodes
-         * go through sockets, 0: as the first */
-        double negotiation_s, socket_negotiation_s;
+        /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
+        double request_s;
+        bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
@@ -91,6 +96,7 @@ struct dl_framework_kernels {
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
+    int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm;      /* as batchnorm */
     int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
     int compiled_fusion;      /* enum dl_fusion under that compiler */
@@ -174,6 +180,7 @@ struct dl_activation_policy {
     int halo_forward;              /* enum dl_halo_forward */
     /* passes over a gathered activation on the device, to join its pieces and to sum them */
     double activation_copies;
+    bool gathers_by_root;   /* an all-gather is a gather to the first device and a broadcast */
     bool leader_broadcasts; /* the whole batch goes to all devices, spatial ones cut it there */
     bool gather_returns;    /* the gradient of a gathered activation returns by an all-to-all */
     bool group_sums_first;  /* gradients: all-reduce in the replica, then across (sums.c) */
@@ -213,6 +220,8 @@ enum dl_framework_default {
 };
 
 struct dl_framework_behaviour; /* gradient_sync.h */
+struct dl_interval_model;      /* interval.h */
+struct dl_posterior;
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
@@ -236,6 +245,9 @@ struct dl_framework {
     int default_for;    /* enum dl_framework_default; -1: nothing */
     /* spread of log(predicted / measured) beyond kernels and collectives */
     double residual_sigma_log;
+    /* errors of published runs, and what the user's runs say; NULL: not known */
+    const struct dl_interval_model *intervals;
+    const struct dl_posterior *measured;
     bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
     /* as in a release, for networks without an entry there */

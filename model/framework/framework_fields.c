@@ -134,10 +134,8 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
-static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
-                                                      [DL_ATTENTION_FLASH1] = "flash1",
-                                                      [DL_ATTENTION_FLASH2] = "flash2",
-                                                      NULL};
+static const char *const attention_library_names[] = {
+    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -194,10 +192,13 @@ static const struct dl_field framework_fields[] = {
         "rate at which the one receiving thread of a process copies and parses messages; absent: "
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
-    DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "time to negotiate which tensors are ready, per doubling of nodes"),
-    DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
+    DEFAULT(
+        AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
+        "time in which the coordinator handles one rank's request for one tensor; 0: a response "
+        "cache spares the requests"),
+    FLAG(AT(sync.fusion, batched_copies),
+         "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
+         "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
@@ -210,6 +211,14 @@ static const struct dl_field framework_fields[] = {
             "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),
          "batch-norm statistics are broadcast before each forward pass"),
+    DEFAULT(AT(sync.bucketed, bucket_count), 0, 1000, DL_UNIT_COUNT, 0,
+            "buckets of equal size instead of buckets of bucket_bytes; 0: by bucket_bytes"),
+    FLAG(AT(sync.bucketed, bucket_views), "gradients are computed in the buckets, without copies"),
+    DEFAULT(AT(sync, endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+            "cores of a CPU device that communicate instead of computing, in jobs of several "
+            "devices"),
+    DEFAULT(AT(sync, knl_endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+            "the same on a Xeon Phi; 0: endpoint_cores"),
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
     FLAG(AT(sync.messages, worker_per_device),
@@ -267,6 +276,9 @@ static const struct dl_field framework_fields[] = {
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
     CHOICE(AT(kernels, dropout), dropout_names,
            "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
+    CHOICE(AT(kernels, attention), dl_attention_kernel_names,
+           "kernels of attention, unless the plan gives them; absent or open: what the workload "
+           "says (flash)"),
     CHOICE(AT(kernels, softmax), softmax_names,
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
@@ -343,6 +355,8 @@ static const struct dl_field framework_fields[] = {
              "outside of residual blocks"},
     DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
             "passes over a gathered or summed activation on the device (joining its pieces)"),
+    FLAG(AT(activations, gathers_by_root),
+         "activations are gathered on the first device and broadcast, both blocking"),
     FLAG(AT(activations, leader_broadcasts),
          "the leader sends the whole batch, which every device copies, also of a spatial replica"),
     FLAG(AT(activations, gather_returns),
@@ -382,6 +396,10 @@ static const struct dl_field framework_fields[] = {
            "or search of a transformer"),
     DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
             "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
+    DEFAULT(
+        AT(transformer, accumulate_bytes), 0, 32, DL_UNIT_BYTE, 0,
+        "traffic for each parameter with which a micro-batch adds its gradients to those before "
+        "it, in bf16 and 8-bit training"),
     DEFAULT(AT(transformer, fp8_gather_bytes), 0.5, 4, DL_UNIT_BYTE, 2,
             "width of a parameter that is gathered in 8-bit training"),
     NUMBER(AT(transformer, bucket_elements), 1, 1e12, DL_UNIT_COUNT,

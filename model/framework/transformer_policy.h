@@ -45,13 +45,15 @@ enum dl_selective {
 /* Whose kernels fused attention runs. F-KERNEL-LOAD */
 enum dl_attention_library {
     DL_ATTENTION_NATIVE, /* those written for the device: cuDNN, FlashAttention-3, Triton */
-    DL_ATTENTION_FLASH1, /* FlashAttention 1 */
     DL_ATTENTION_FLASH2, /* FlashAttention-2, with the instructions of Ampere on what came later */
 };
 
 struct dl_transformer_policy {
     /* width of a gradient element as summed and kept, with 16-bit or narrower arithmetic */
     double bf16_gradient_bytes;
+    /* traffic for each parameter with which a micro-batch adds its gradients to those before it, with
+     * bf16 or narrower arithmetic */
+    double accumulate_bytes;
     /* width of a gathered parameter, with 8-bit or narrower arithmetic */
     double fp8_gather_bytes;
     /* gradient buckets: parameters, and the same for each data rank where that is more; NAN: the

@@ -75,6 +75,7 @@ struct dl_transformer {
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
     /* rows of experts for each token: k x capacity factor; 0 without experts */
     double routed;
+    double kv_channels;              /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
@@ -95,8 +96,10 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                     const struct dl_plan *plan, struct dl_arena *arena,
                                     struct dl_transformer *out, struct dl_err *err);
 
-/* Whether the stack can be cut into pp stages of v virtual ones (1: none). The one rule on stages:
- * checks refuse and the search leaves out what it denies. */
+/* Whether so many layers can be cut into pp stages of v virtual ones (1: none). The one rule on
+ * stages: checks refuse and the search leaves out what it denies. */
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v);
+/* The same of the stack. */
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v);
 
 /* Whether the workload is a single stack of equal layers with attention. */
@@ -224,6 +227,7 @@ struct dl_transformer_mapping {
     double slowdown_frac;
     /* copies of one body layer's gathered parameters and of its gradients (shard 3) */
     double copy_out_s, copy_in_s;
+    double accumulate_s; /* adding one body layer's gradients to those of earlier micro-batches */
     struct dl_input_time input;
     /* weights, gradients, optimizer, workspace, buffers, context; no activations */
     struct dl_memory states[3]; /* of the first and the last stage, and of one between */

@@ -366,6 +366,18 @@ static void time_copies(const struct dl_transformer *tf, struct dl_transformer_m
     }
 }
 
+/* F-TRANSFORMER-ACCUMULATE */
+static void time_accumulation(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const double bytes = tf->framework->transformer.accumulate_bytes,
+                 elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
+    struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, elements, 0, 0);
+    struct dl_kernel_time t;
+    if (!(bytes > 0) || tf->precision < DL_BF16 || out->bound) return;
+    kernel.extra_bytes = bytes * elements;
+    dl_kernel_time(tf->system->device, DL_FP32, &kernel, &t);
+    out->accumulate_s = dl_known(t.time_s) ? t.time_s : 0;
+}
+
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                                          const struct dl_transformer_split *split, int shard,
                                          struct dl_transformer_mapping *out, struct dl_err *err) {
@@ -397,6 +409,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     out->slowdown_frac =
         fmax(dl_replica_slowdown_frac(tf->system, tf->framework, &plan), data_contention(tf, out));
     if (shard >= 3) time_copies(tf, out);
+    time_accumulation(tf, out);
     out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
     hold_states(tf, out);
     return DL_OK;

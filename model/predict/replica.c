@@ -264,6 +264,7 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
     if (dl_replica_polls(system, framework, plan))
         shared.turns_ratio *=
             dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
+    shared.arithmetic_ratio *= dl_shared_host_endpoint_ratio(system, framework, plan);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
         return DL_OK;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);

@@ -4,13 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/workload/layer.h"
+
 /* The formula's own constants: a multiply-add is 2 flop, and backward does two for each of the
  * forward pass. */
 static const double FLOP = 2, PASSES = 3;
-
-double dl_model_macs(const struct dl_layer *layer) {
-    return layer->causal ? layer->forward_macs / 2 : layer->forward_macs;
-}
 
 /* Whether the plan computes the layer's forward pass twice. The head, whose output is the
  * vocabulary, follows the layers that full recomputation repeats. */
@@ -40,8 +38,8 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
     double macs = 0, again = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        macs += dl_model_macs(layer);
-        if (recomputes(workload, layer, plan->recompute)) again += dl_model_macs(layer);
+        macs += dl_layer_model_macs(layer);
+        if (recomputes(workload, layer, plan->recompute)) again += dl_layer_model_macs(layer);
     }
     if (device != NULL) out.peak_flop_per_s = dl_device_peak(device, plan->precision);
     out.model_flop = macs > 0 ? PASSES * FLOP * macs : NAN;

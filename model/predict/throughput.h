@@ -2,10 +2,11 @@
  * length of a run in time and device-hours.
  *
  * F-MODEL-FLOP: 6 flop for each multiply-add of a sample's forward pass (2 forward, 4 backward),
- * matrix products and convolutions alone, as PaLM's MFU counts: attention under a causal mask
- * counts half of its scores, experts those that a token goes to (no capacity, no padding). F-MFU: model flop/s of a device / its dense datasheet rate at the plan's precision.
- * F-HFU: the same with the forward multiply-adds that the plan recomputes, 2 flop each: all of a
- * transformer's layers but the head (full), or those that a layer marks as recomputable
+ * matrix products and convolutions alone, as PaLM's MFU counts: attention by the pairs that its
+ * mask and window leave, half of them where it is causal; experts those that a token goes to, no
+ * capacity, no padding. F-MFU: model flop/s of a device / its dense datasheet rate at the plan's
+ * precision. F-HFU: the same with the forward multiply-adds that the plan recomputes, 2 flop each:
+ * all of a transformer's layers but the head (full), or those that a layer marks as recomputable
  * (selective). Scores that a flash kernel recomputes on chip count in neither. */
 #ifndef DL_MODEL_PREDICT_THROUGHPUT_H
 #define DL_MODEL_PREDICT_THROUGHPUT_H
@@ -24,9 +25,6 @@ struct dl_throughput {        /* NAN: unknown or without meaning */
 
 /* Tokens of a sample; NAN where the input is no sequence of them. */
 double dl_tokens_per_sample(const struct dl_workload *workload);
-
-/* Multiply-adds that F-MODEL-FLOP counts in the forward pass of one sample of a layer. */
-double dl_model_macs(const struct dl_layer *layer);
 
 /* Of a prediction of this plan. device: NULL where devices differ (no peak). Tokens, flop and
  * their rates only; errors: none. */

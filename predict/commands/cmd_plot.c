@@ -67,6 +67,7 @@ static const struct dl_plot_kind kinds[] = {
     {"timeline", "one iteration on device and network, with their overlap", "timeline",
      dl_plot_timeline},
     {"memory", "memory of one device by part, and its capacity", "memory", dl_plot_memory},
+    {"mfu", "model and hardware flop utilization of each plan", "mfu", dl_plot_mfu},
     {"roofline", "layers of a workload on the roofline of the device", "roofline",
      dl_plot_roofline},
     {"pareto", "Pareto front of time and memory that search found", "pareto", dl_plot_pareto},

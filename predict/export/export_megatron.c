@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/facts.h"
 #include "model/parallel/strategy.h"
 #include "predict/export/export.h"
 
@@ -49,8 +50,20 @@ static enum dl_code check_model(const struct dl_workload *w, struct dl_err *err)
     return DL_OK;
 }
 
-static void add_attention(const struct dl_workload *w, const struct dl_plan *plan,
-                          struct dl_text *out) {
+/* Kernels of attention where something decides them; else Megatron chooses too. */
+static void add_kernels(const struct dl_prediction_row *row, struct dl_text *out) {
+    const struct dl_plan *plan = row->plan;
+    const enum dl_attention_kernel kernel =
+        dl_framework_facts(row->framework, plan->precision, plan->attention).attention;
+    const bool open = kernel == DL_ATTENTION_OPEN,
+               flash = open ? dl_export_number(row->workload, "flash", 0) > 0
+                            : kernel == DL_ATTENTION_FLASH;
+    if (flash || !open) word(out, "attention-backend", flash ? "flash" : "unfused");
+    flag(out, kernel == DL_ATTENTION_COMPOSED, "no-masked-softmax-fusion");
+}
+
+static void add_attention(const struct dl_prediction_row *row, struct dl_text *out) {
+    const struct dl_workload *w = row->workload;
     const double heads = dl_export_number(w, "heads", NAN),
                  kv = dl_export_number(w, "kv_heads", heads),
                  head_dim = dl_export_number(w, "head_dim", NAN),
@@ -58,9 +71,6 @@ static void add_attention(const struct dl_workload *w, const struct dl_plan *pla
                  window = dl_export_number(w, "window", 0),
                  kv_rank = dl_export_number(w, "kv_rank", 0),
                  q_rank = dl_export_number(w, "q_rank", 0);
-    const bool flash =
-        plan->attention == DL_ATTENTION_FLASH ||
-        (plan->attention == DL_ATTENTION_OPEN && dl_export_number(w, "flash", 0) > 0);
     number(out, "num-attention-heads", heads);
     if (kv < heads) {
         flag(out, true, "group-query-attention");
@@ -78,8 +88,7 @@ static void add_attention(const struct dl_workload *w, const struct dl_plan *pla
     }
     flag(out, dl_export_number(w, "head_norm", 0) > 0, "qk-layernorm");
     if (window > 0) dl_text_printf(out, " \\\n    --window-size '(%.15g,0)'", window - 1);
-    word(out, "attention-backend", flash ? "flash" : "unfused");
-    flag(out, plan->attention == DL_ATTENTION_COMPOSED, "no-masked-softmax-fusion");
+    add_kernels(row, out);
 }
 
 static void add_experts(const struct dl_workload *w, struct dl_text *out) {
@@ -106,8 +115,8 @@ static void add_experts(const struct dl_workload *w, struct dl_text *out) {
     flag(out, dl_export_number(w, "shared_gate", 0) > 0, "moe-shared-expert-gate");
 }
 
-static void add_model(const struct dl_workload *w, const struct dl_plan *plan,
-                      struct dl_text *out) {
+static void add_model(const struct dl_prediction_row *row, struct dl_text *out) {
+    const struct dl_workload *w = row->workload;
     const double seq = dl_export_number(w, "seq", NAN), hidden = dl_export_number(w, "hidden", NAN);
     const char *mlp = dl_export_word(w, "mlp", "gelu");
     const double bias = dl_export_number(w, "bias", 1), dropout = dl_export_number(w, "dropout", 0);
@@ -128,7 +137,7 @@ static void add_model(const struct dl_workload *w, const struct dl_plan *plan,
     flag(out, !(bias > 0) && dl_export_number(w, "qkv_bias", 0) > 0, "add-qkv-bias");
     number(out, "attention-dropout", dropout);
     number(out, "hidden-dropout", dropout);
-    add_attention(w, plan, out);
+    add_attention(row, out);
     add_experts(w, out);
 }
 
@@ -233,7 +242,7 @@ enum dl_code dl_export_megatron(const struct dl_export_request *request, struct 
         return dl_fail(err, DL_ERR_USAGE, "--export megatron: the plan is of no transformer");
     dl_text_printf(out, "torchrun --nnodes %lld --nproc-per-node %lld pretrain_gpt.py",
                    (long long)plan->nodes, (long long)plan->devices_per_node);
-    add_model(row->workload, plan, out);
+    add_model(row, out);
     DL_TRY(add_plan(row, out, err));
     DL_TRY(add_arithmetic(plan, out, err));
     if (dl_known(steps)) number(out, "train-iters", steps);

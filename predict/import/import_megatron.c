@@ -183,8 +183,10 @@ static enum dl_code read_attention(struct reader *r) {
     if (dl_arguments_flag(r->a, "use_flash_attn|use_flash_attention") ||
         strcmp(backend, "flash") == 0 || strcmp(backend, "fused") == 0)
         key(r, "flash", 1);
-    else if (strcmp(backend, "unfused") == 0 && dl_arguments_flag(r->a, "no_masked_softmax_fusion"))
-        dl_plan_words_add(r->out, "attention", "composed");
+    else if (strcmp(backend, "unfused") == 0)
+        dl_plan_words_add(r->out, "attention", "%s",
+                          dl_arguments_flag(r->a, "no_masked_softmax_fusion") ? "composed"
+                                                                              : "fused-softmax");
     return read_latent(r);
 }
 

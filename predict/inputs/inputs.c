@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/framework/input.h"
+#include "predict/compare/measured.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -26,7 +27,7 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
         o->value = equals + 1;
         if (o->key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
+    return dl_data_intervals(data, context->arena, &data->intervals, err);
 }
 
 enum { MOST_FRAMEWORKS = 64 };
@@ -249,6 +250,9 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(load_frameworks(context, &data, out, err));
     DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(load_workload(context, &data, out, err));
+    if (out->measured != NULL && out->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--measured: not with --heterogeneous");
+    if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
     DL_TRY(check_length(out, err));

@@ -7,13 +7,17 @@
 #include "predict/plot/plot.h"
 
 static const struct dl_column columns[] = {
-    {"group", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},   {"slot", "slot", "", DL_COLUMN_INTEGER, 0, 0},
-    {"start_s", "start", "s", DL_COLUMN_NUMBER, 0, 0}, {"train_s", "", "s", DL_COLUMN_NUMBER, 0, 0},
-    {"end_s", "end", "s", DL_COLUMN_NUMBER, 0, 0},     {"failed", "", "", DL_COLUMN_INTEGER, 0, 0},
+    {"group", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"slot", "slot", "", DL_COLUMN_INTEGER, 0, 0},
+    {"start_s", "start", "s", DL_COLUMN_NUMBER, 0, 0},
+    {"train_s", "", "s", DL_COLUMN_NUMBER, 0, 0},
+    {"end_s", "end", "s", DL_COLUMN_NUMBER, 0, 0},
+    {"failed", "", "", DL_COLUMN_INTEGER, 0, 0},
     {"trial", "trial", "", DL_COLUMN_INTEGER, 0, 0},
 };
 enum { TRIAL, RUNG, SLOT, START, TRAIN, END, READ };
-static const char *const read_names[READ] = {"trial", "rung", "slot", "start_s", "train_s", "end_s"};
+static const char *const read_names[READ] = {"trial",   "rung",    "slot",
+                                             "start_s", "train_s", "end_s"};
 
 struct schedule {
     int places[READ], failed; /* columns of the file */
@@ -73,8 +77,7 @@ enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_option
     DL_TRY(dl_csv_read(options->positional[1], context->arena, &csv, err));
     DL_TRY(find_columns(&csv, &s, err));
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof *columns);
-    for (int row = 0; row < csv.row_count; row++)
-        DL_TRY(add_task(&csv, row, &s, &out->table, err));
+    for (int row = 0; row < csv.row_count; row++) DL_TRY(add_task(&csv, row, &s, &out->table, err));
     if (csv.row_count == 0) return dl_fail_at(err, csv.name, 1, 1, NULL, "expected tasks");
     const double slots = s.most_slot + 1;
     const struct {
@@ -84,16 +87,16 @@ enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_option
     int unit = 0;
     while (unit < 3 && s.end_s > 5 * units[unit + 1].length_s) unit++;
     dl_units_format(s.end_s, DL_UNIT_S, end, sizeof end);
-    out->title = dl_arena_printf(context->arena, "%d tasks on %.0f slots in %s", csv.row_count,
-                                 slots, end);
+    out->title =
+        dl_arena_printf(context->arena, "%d tasks on %.0f slots in %s", csv.row_count, slots, end);
     out->subtitle = dl_arena_printf(context->arena, "training fills %.3g %% of the slots' time",
                                     100 * s.busy_s / (slots * s.end_s));
     if (out->title == NULL || out->subtitle == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->group_count = s.rungs;
     for (int i = 0; i < s.rungs; i++) {
-        out->labels[i] = s.rungs == 1 ? "training"
-                                      : dl_arena_printf(context->arena, "training, rung %d", i);
+        out->labels[i] =
+            s.rungs == 1 ? "training" : dl_arena_printf(context->arena, "training, rung %d", i);
         if (out->labels[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = units[unit].name};

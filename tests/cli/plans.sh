@@ -31,7 +31,7 @@ back() {
         awk '{ d = $1 - $4; e = $2 - $5 } NF != 6 || $3 != $6 || d > 1e-9 * $1 || -d > 1e-9 * $1 || e > 1 || -e > 1 { exit 1 }'; then
         echo "ok $name: the same plan"; else bad "$name: the same plan" "$command: $(numbers "$work/first.json") then $(numbers "$work/second.json")"; fi
 }
-a='--system dgx-a100-80 --framework megatron --precision bf16 --optimizer adam --global-batch 64'
+a='--system dgx-a100-80 --framework megatron-core --precision bf16 --optimizer adam --global-batch 64'
 # shellcheck disable=SC2086
 megatron() { name=$1; shift; back "$name" megatron megatron -- $a "$@"; }
 megatron 'tensor and pipeline' --workload "$gpt" --nodes 2 --tp 2 --pp 2 --micro-batch 2 --recompute full --strategy 3d
@@ -43,8 +43,21 @@ megatron 'uneven stages' --workload 'gpt:layers=30,hidden=1024,heads=16,seq=512,
 megatron 'experts' --workload "$moe" --nodes 2 --tp 2 --ep 4 --micro-batch 1 --recompute none --zero 1
 megatron 'data parallelism alone' --workload "$gpt" --nodes 1 --tp 1 --pp 1 --micro-batch 8 --recompute none --strategy 3d
 megatron 'hybrid sharding' --workload "$gpt" --nodes 2 --tp 2 --pp 1 --micro-batch 2 --zero 1 --zero-group 4 --recompute none --strategy 3d
-back '16 bit, momentum' megatron megatron -- --system dgx-a100-80 --framework megatron --precision fp16 --optimizer momentum --global-batch 64 --workload "$gpt" \
+back '16 bit, momentum' megatron megatron -- --system dgx-a100-80 --framework megatron-core --precision fp16 --optimizer momentum --global-batch 64 --workload "$gpt" \
     --nodes 1 --tp 4 --pp 1 --micro-batch 4 --recompute none --strategy 3d
+llama='gpt:layers=16,hidden=2048,heads=16,kv_heads=4,ffn=5632,seq=1024,vocab=32000,mlp=swiglu,norm=rmsnorm,pos=rope,tied=0,flash=1'
+megatron 'a Llama with its own kernels' --workload "$llama" --nodes 1 --tp 2 --pp 2 --micro-batch 2 --sequence-parallel --zero 1 --recompute none --strategy 3d
+megatron 'composed attention' --workload "$gpt" --set flash=0 --attention composed --nodes 1 --tp 2 --pp 1 --micro-batch 2 --recompute selective --strategy 3d
+megatron 'narrow and shared experts' --workload 'gpt:layers=8,hidden=1024,heads=16,ffn=4096,seq=512,vocab=51200,experts=8,topk=2,expert_ffn=1024,shared_experts=1' \
+    --nodes 1 --tp 1 --ep 8 --micro-batch 1 --recompute none
+for w in llama3_8b mixtral_8x7b; do
+    megatron "$w" --workload $w --nodes 16 --tp 4 --pp 4 --micro-batch 1 --sequence-parallel --zero 1 --recompute full --strategy 3d
+done
+back 'Llama 3 8B in torchtitan' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam --global-batch 64 \
+    --workload llama3_8b --nodes 2 --micro-batch 1 --recompute selective --compiler inductor
+back 'Llama 3 70B in torchtitan, all ranks' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam \
+    --global-batch 64 --workload llama3_70b --nodes 16 --tp 4 --pp 4 --micro-batch 1 --schedule interleaved --virtual-stages 5 --sequence-parallel --zero 3 \
+    --recompute full --strategy 3d
 f='--system dgx-a100-80 --framework pytorch-fsdp --precision bf16 --optimizer adam --global-batch 64 --workload gpt2_xl --set seq=512'
 # shellcheck disable=SC2086
 titan() { name=$1; shift; back "$name" torchtitan torchtitan --workload gpt2_xl --framework pytorch-fsdp -- $f "$@"; }

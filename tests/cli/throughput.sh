@@ -16,9 +16,9 @@ check 'predict --gpus' 0
 agree 'two nodes' "$(of '.results[0].nodes')" 2
 agree 'tokens are samples x length' "$(of '.results[0].tokens_per_s')" "$(of '.results[0] | .throughput_samples_per_s * 512')"
 agree 'tokens of a device' "$(of '.results[0].tokens_per_s_per_device')" "$(of '.results[0] | .tokens_per_s / 16')"
-# F-MODEL-FLOP: 30 layers of 12 h^2 + s h (half of the scores), and the head; 312 Tflop/s
+# F-MODEL-FLOP: 30 layers of 12 h^2 + (s + 1) h (half of the scores), and the head; 312 Tflop/s
 agree 'model flop by hand' "$(of '.results[0].model_flop_per_s_per_device')" \
-    "$(of '.results[0] | 6 * .tokens_per_s_per_device * (30 * (12 * 1024 * 1024 + 512 * 1024) + 1024 * 51200)')"
+    "$(of '.results[0] | 6 * .tokens_per_s_per_device * (30 * (12 * 1024 * 1024 + 513 * 1024) + 1024 * 51200)')"
 agree 'MFU' "$(of '.results[0].mfu_frac')" "$(of '.results[0].model_flop_per_s_per_device / 312e12')"
 iterations=$(awk 'BEGIN { n = 1e9 / 512 / 64; print int(n) + (n > int(n)) }')
 agree 'device-hours of 1G tokens' "$(of '.results[0].gpu_hours')" "$(of ".results[0] | $iterations * .iteration_s * 16 / 3600")"

@@ -92,6 +92,13 @@ static void mlsl_activations(void **state) {
     assert_int_equal(terms_named(&p, "reduce_scatter of"), 3);
     assert_int_equal(terms_named(&p, "reduce_scatter of fc"), 0);
     check_close(p.comm_bytes, 4.0 * BATCH * ((A + B + C + FC) + (A + B + C)), 1e-12);
+    /* MLSL itself gathers on the first device and broadcasts. */
+    b.f.framework.activations.gathers_by_root = true;
+    const struct dl_prediction rooted = predict(&b);
+    assert_int_equal(terms_named(&rooted, "all_gather of"), 0);
+    assert_int_equal(terms_named(&rooted, "broadcast of"), 4);
+    assert_true(rooted.comm_s > p.comm_s);
+    b.f.framework.activations.gathers_by_root = false;
     /* A filter-parallel framework that sums gradients in full has the same sizes, in all-reduces
      * that take longer. */
     b.f.plan.strategy = dl_strategy_find("filter");
@@ -151,8 +158,8 @@ static void leader_hands_out(void **state) {
     dl_arena_free(&b.f.arena);
 }
 
-/* A leader that broadcasts: a spatial replica's devices copy the whole batch, the leader joins it at
- * 4 GB/s before. Its node of four has one process that decodes instead of four. */
+/* A leader that broadcasts: a spatial replica's devices copy the whole batch, the leader joins it
+ * at 4 GB/s before. Its node of four has one process that decodes instead of four. */
 static void leader_broadcasts(void **state) {
     (void)state;
     struct bench b;

@@ -151,8 +151,8 @@ static inline double ring_latency_us(const struct shared *s, const struct ring *
     return protocol == DL_NCCL_SIMPLE ? latency_us * ring->simple_scale : latency_us;
 }
 
-/* F-NCCL-ATTAINED: measured start and steps of a protocol - NCCL's own. Between nodes only the steps
- * of LL inside them are known. */
+/* F-NCCL-ATTAINED: measured start and steps of a protocol - NCCL's own. Between nodes only the
+ * steps of LL inside them are known. */
 static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph *graph,
                               const struct ring *ring, enum dl_nccl_protocol protocol, double bytes,
                               struct line *line) {
@@ -163,6 +163,8 @@ static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph
     if (protocol == DL_NCCL_LL128) {
         const double links = graph->channels * graph->ring_bytes_per_s * graph->ranks /
                              s->ring_steps * own->ll128_frac;
+        if (own->ll128_us > 0.0 && graph->nodes <= 1.0)
+            line->extra_us = own->ll128_us - line->latency_us;
         if (graph->nodes <= 1.0)
             line->extra_s += dl_most(0.0, bytes / links - bytes / (line->bandwidth * 1e9));
         return;

@@ -46,11 +46,12 @@ extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with 
 
 /* F-NCCL-ATTAINED: what NCCL's kernels attain on the links of a generation of GPUs behind NVSwitch,
  * in place of the constants by which NCCL chooses. data/collectives/fit_nccl.py fits them to
- * nccl-tests of published_2.csv (key "aiconfigurator"; NVLS of Hopper: "mlperf-nccl", "vidur").
- * LL128 keeps NCCL's latencies. */
+ * nccl-tests of published_2.csv (key "aiconfigurator"; LL128 and short messages in the switch:
+ * "vidur"; NVLS of Hopper: "mlperf-nccl"; RCCL: "rccl-mi300x"). */
 struct dl_nccl_attained {
     double ll_base_us, ll_hop_us;         /* ring of LL: start, one step inside a node */
     double simple_base_us, simple_hop_us; /* of Simple: start with the filling of its buffers */
+    double ll128_us;                      /* start of LL128, all steps; 0: NCCL's latencies */
     double ll128_frac;                    /* bandwidth of LL128 inside a node / that of the links */
     double copy_s_per_byte;               /* of a rank's own block, which it also copies or reads */
     /* in-switch reduction: start and rate / NCCL's rate; small chunks of short messages start
@@ -59,8 +60,11 @@ struct dl_nccl_attained {
     double sends_us, sends_bytes_per_s; /* short sends inside a node: start, rate of all bytes */
     double sends_frac;                  /* bandwidth of long sends / that of a ring */
 };
-/* NULL: not measured. */
+/* By the generation of NVIDIA's GPUs; NULL: not measured. */
 const struct dl_nccl_attained *dl_nccl_attained_of(enum dl_nccl_generation generation);
+/* RCCL over Infinity Fabric (MI300X), measured over 8 devices alone: starts hold all steps, and
+ * sends are not known (sends_us 0). */
+extern const struct dl_nccl_attained dl_rccl_attained;
 
 /* What NCCL's topology search would find. */
 struct dl_nccl_graph {
@@ -91,8 +95,8 @@ struct dl_nccl_memo {
 };
 
 /* Sets *out to the cost of one algorithm and protocol, by NCCL's own constants, and returns true;
- * false when the combination does not exist. monotone false: NCCL's formula to the letter; true, for predictions: the tree's
- * correction factor never makes a longer message faster. */
+ * false when the combination does not exist. monotone false: NCCL's formula to the letter; true,
+ * for predictions: the tree's correction factor never makes a longer message faster. */
 bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                   enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
                   enum dl_nccl_protocol protocol, double bytes, bool monotone,

@@ -69,8 +69,9 @@ const struct dl_nccl_version *dl_nccl_version_find(const char *text, int *number
     return row;
 }
 
-/* [generation]; the rows of the fit deviate by 3 to 11 % rms, sends by 7 to 24 %. In-switch reduction
- * of short messages on Blackwell: start of Hopper (borrowed), rate of B200 at 32 MiB; LL128 as Hopper (borrowed). */
+/* [generation]; the rows of the fit deviate by 3 to 11 % rms, sends by 7 to 24 %. Blackwell: LL128
+ * and the start of short messages in the switch are Hopper's (borrowed), their rate is of B200 at
+ * 32 MiB. */
 static const struct dl_nccl_attained attained[DL_NCCL_GENERATIONS] = {
     [DL_NCCL_AMPERE] = {.ll_base_us = 9.39,
                         .ll_hop_us = 0.96,
@@ -105,6 +106,9 @@ static const struct dl_nccl_attained attained[DL_NCCL_GENERATIONS] = {
                            .sends_us = 11.2,
                            .sends_bytes_per_s = 179e9,
                            .sends_frac = 0.71}};
+
+const struct dl_nccl_attained dl_rccl_attained = {
+    .ll_base_us = 13.7, .simple_base_us = 60.0, .ll128_us = 20.4, .ll128_frac = 0.72};
 
 const struct dl_nccl_attained *dl_nccl_attained_of(enum dl_nccl_generation generation) {
     return attained[generation].ll_base_us > 0.0 ? &attained[generation] : NULL;

@@ -49,7 +49,7 @@ static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph 
         (table->base_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + ceil(peers / 8.0) * hop_us) * 1e-6,
         fmax(inside_s, outside_s), peers};
     out->algorithm = "sends", out->protocol = "Simple", out->formula = "F-NCCL-SENDS";
-    if (graph->attained != NULL && graph->nodes <= 1.0)
+    if (graph->attained != NULL && graph->attained->sends_us > 0.0 && graph->nodes <= 1.0)
         attained_sends(graph->attained, peers, inside_s, inside_bytes + own_bytes, own_bytes, &cost,
                        &out->protocol);
     dl_coll_set(out, cost);
@@ -207,7 +207,7 @@ enum dl_code dl_nccl_time(const struct dl_system *system,
      * (tests/unit/test_collective_published.c with DLMODEL_VERBOSE=1): one node 0.05 (median /
      * 0.6745) to 0.13 (90 % / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
     out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
-    /* RCCL: no measurement in data/collectives */
+    /* RCCL: only all-reduces over 8 devices of a node are measured */
     if (system->has_intra && system->intra.kind != NULL && system->intra.kind[0] == 'i')
         out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
