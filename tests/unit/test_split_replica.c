@@ -353,6 +353,10 @@ static void sums_in_groups(void **state) {
     part.nodes = 2, part.ranks_per_node = 3, part.flows_per_adapter = 2;
     assert_int_equal(dl_collective_time(&b.f.system, &part, &across, NULL), DL_OK);
     check_close(sync.messages[0].duration_s, inside.time_s + across.time_s, 1e-9);
+    /* Replicas that share filters hold different weights: across alone. */
+    plan.tp = 4, plan.dp = 2;
+    assert_int_equal(one->synchronize(&request, &sync, &err), DL_OK);
+    check_close(sync.messages[0].duration_s, across.time_s, 1e-9);
     dl_arena_free(&b.f.arena);
 }
 
