@@ -290,6 +290,7 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
                               .split = split,
                               .whole = r->workload,
                               .last = -1,
+                              .blocks = dl_split_blocks_of(r->workload),
                               .width_bytes = dl_precision_bytes(r->plan->precision),
                               .capacity = (2 * DL_DIMS + 1) * r->workload->layer_count};
     struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);

@@ -305,13 +305,15 @@ static void residual_blocks(void **state) {
     struct dl_workload resnet, vgg;
     load_name("resnet50", NULL, 0, &arena, &resnet);
     load_name("vgg16", NULL, 0, &arena, &vgg);
+    const struct dl_split_blocks blocks = dl_split_blocks_of(&resnet);
     int outside = 0;
     for (int i = 0; i < resnet.layer_count; i++) {
         const char *kind = resnet.layers[i].kind->name;
-        if (strcmp(kind, "conv") == 0) outside += !dl_split_in_block(&resnet, i);
+        if (strcmp(kind, "conv") == 0) outside += !dl_split_in_block(&blocks, i);
     }
     assert_int_equal(outside, 1);
-    for (int i = 0; i < vgg.layer_count; i++) assert_false(dl_split_in_block(&vgg, i));
+    const struct dl_split_blocks none = dl_split_blocks_of(&vgg);
+    for (int i = 0; i < vgg.layer_count; i++) assert_false(dl_split_in_block(&none, i));
     dl_arena_free(&arena);
 }
 
