@@ -112,6 +112,19 @@ enum {
 static const struct prior CPU_LATENCY = {1e-6, 1.0}, CPU_SIDE = {4.0, 1.0}, CPU_WAVES = {0.01, 1.0},
                           CPU_GAIN = {1.0, 0.15}, CPU_EXPONENT = {0.0, 0.1};
 
+/* Priors of fused attention: shares of the peak from 0.2 to 0.75 (FlashAttention-2 and -3 papers,
+ * Dao 2023, Shah et al. 2024); tiles of 64 to 128 queries. */
+static struct prior attention_prior(size_t offset, struct prior usual) {
+    static const struct prior NONE = {1.0, 0.0};
+    if (offset == AT(latency_s) || offset == AT(bandwidth_bytes_per_s)) return usual;
+    if (offset == AT(rate_flop_per_s)) return (struct prior){0.6, 0.5};
+    if (offset == AT(half_m)) return (struct prior){40.0, 0.8};
+    if (offset == AT(half_n)) return (struct prior){20.0, 0.8};
+    if (offset == AT(half_k)) return (struct prior){100.0, 0.8};
+    if (offset == AT(half_waves)) return (struct prior){0.3, 0.8};
+    return usual.median > 0.0 ? NONE : (struct prior){0.0, 0.0};
+}
+
 /* Relative error at which the loss turns from quadratic to linear. */
 static const double RESIDUAL_UNIT = 0.15;
 
@@ -220,6 +233,8 @@ static void prepare(struct problem *problem) {
     for (int p = 0; p < PARAMETER_COUNT; p++) {
         struct prior prior = PARAMETERS[p].prior[kind];
         if (problem->set->own_cpu) prior = cpu_prior(p, prior);
+        if (problem->set->op == DL_OP_ATTENTION)
+            prior = attention_prior(PARAMETERS[p].offset, prior);
         if (problem->set->channel_multiple > 1.0 && is_tile_parameter(p))
             prior = (struct prior){PARAMETERS[p].is_exponent ? 0.0 : 1.0, 0.0};
         problem->median[p] = prior.median;

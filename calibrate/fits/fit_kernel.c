@@ -48,7 +48,9 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         if (!wanted(&samples[i], op, pass, precision)) continue;
-        dl_kernel_model_shape_of(&samples[i].kernel, dl_precision_bytes(precision),
+        dl_kernel_model_shape_of(&samples[i].kernel,
+                                 op == DL_OP_STREAM ? dl_precision_bytes(precision)
+                                                    : dl_precision_operand_bytes(precision),
                                  device->unit_count, &out->shapes[count]);
         out->log_times[count] = log(samples[i].time_s);
         out->origin[count++] = i;
@@ -111,6 +113,8 @@ static bool same_shape(const struct dl_kernel_model_shape *a,
     /* Storage order and alignment follow from the sizes: compare only what identifies the kernel.
      */
     return a->flop == b->flop && a->m == b->m && a->n == b->n && a->k == b->k &&
+           (a->op != DL_OP_STREAM || !(a->bytes < b->bytes || a->bytes > b->bytes)) &&
+           (a->op != DL_OP_ATTENTION || !(a->count < b->count || a->count > b->count)) &&
            (a->op != DL_OP_CONV || !(a->features[DL_AXIS_STRIDE] < b->features[DL_AXIS_STRIDE] ||
                                      a->features[DL_AXIS_STRIDE] > b->features[DL_AXIS_STRIDE]));
 }
@@ -272,7 +276,8 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
         chosen.set.own_cpu = true;
         chosen.set.peak_flop_per_s = chosen.set.latency_s = NAN;
     }
-    struct dl_kernel_model model = {.op = (int)op, .pass = (int)pass, .precision = (int)precision};
+    struct dl_kernel_model model = {
+        .op = (int)op, .pass = (int)pass, .precision = (int)precision, .call_s = NAN};
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
     if (log_predicted == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");

@@ -3,13 +3,43 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/fits/fit_kernel.h"
+#include "calibrate/fits/fit_parts.h"
 #include "model/base/csv.h"
+#include "model/base/stats.h"
 #include "model/hardware/kernel_match.h"
+#include "model/hardware/kernel_table.h"
 
-enum dl_code dl_fit_read_samples(const char *csv_path, const char *device, struct dl_arena *arena,
-                                 struct dl_kernel_sample **samples_out, size_t *n_out,
-                                 const char **library_out, struct dl_err *err) {
+static bool is_of(const struct dl_device *device, const char *column) {
+    const char *name = dl_kernel_match_device(column);
+    if (name == NULL) return false;
+    if (strcmp(name, device->name) == 0) return true;
+    for (int i = 0; i < device->alias_count; i++)
+        if (strcmp(device->aliases[i], column) == 0) return true;
+    return false;
+}
+
+/* A sample as the models see it. Streams of 16-bit elements are one kind, those of 32 bits another. All
+ * 16-bit operands count as mixed where the device runs them at one rate. */
+static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
+                                         const struct dl_device *device) {
+    struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call};
+    struct dl_kernel *kernel = &sample.kernel;
+    if (kernel->op == DL_OP_STREAM) {
+        const double width = dl_precision_bytes(sample.precision);
+        kernel->extra_bytes += (kernel->read_elements + kernel->write_elements) * width;
+        kernel->read_elements = kernel->write_elements = 0.0;
+        sample.precision = width < 4.0 ? DL_MIXED : DL_FP32;
+    } else if (sample.precision == DL_FP16 || sample.precision == DL_BF16) {
+        const double rate = dl_device_peak(device, sample.precision);
+        if (rate >= dl_device_peak(device, DL_MIXED) && rate <= dl_device_peak(device, DL_MIXED))
+            sample.precision = DL_MIXED;
+    }
+    return sample;
+}
+
+enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *device,
+                                 struct dl_arena *arena, struct dl_kernel_sample **samples_out,
+                                 size_t *n_out, const char **library_out, struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_read(csv_path, arena, &csv, err));
     struct dl_kernel_sample *samples =
@@ -22,10 +52,9 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const char *device, struc
     for (int row = 0; row < csv.row_count; row++) {
         struct dl_kernel_row read;
         DL_TRY(dl_kernel_row_read(&csv, row, &read, err));
-        const char *name = dl_kernel_match_device(read.device);
-        if (device != NULL && (name == NULL || strcmp(name, device) != 0)) continue;
-        if (read.why != NULL || !(read.kernel.flop > 0.0)) continue;
-        samples[n++] = (struct dl_kernel_sample){read.kernel, read.precision, read.measured_s};
+        if (!is_of(device, read.device) || read.why != NULL) continue;
+        if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
+        samples[n++] = sample_of(&read, device);
         if (library >= 0) *library_out = csv.rows[row][library];
     }
     *samples_out = samples;
@@ -33,9 +62,10 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const char *device, struc
     return DL_OK;
 }
 
-static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count, const char *device,
-                                 struct dl_arena *arena, struct dl_kernel_sample **out,
-                                 size_t *n_out, const char **library, struct dl_err *err) {
+static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
+                                 const struct dl_device *device, struct dl_arena *arena,
+                                 struct dl_kernel_sample **out, size_t *n_out, const char **library,
+                                 struct dl_err *err) {
     struct dl_kernel_sample *all = NULL;
     size_t n = 0;
     for (size_t i = 0; i < csv_count; i++) {
@@ -58,45 +88,144 @@ static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
     return DL_OK;
 }
 
-/* Key of data/SOURCES.md for DeepBench's tables. */
-static const char SOURCE[] = "deepbench";
+/* Times of calls timed from outside that the launch does not hide. *call_s: the shortest of them;
+ * NAN: no sample was timed so. */
+static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *call_s,
+                          double *scratch) {
+    static const double SHORTEST = 0.05, HIDDEN = 2.5; /* quantile; multiple of call_s */
+    size_t calls = 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (samples[i].by_call) scratch[calls++] = samples[i].time_s;
+    *call_s = NAN;
+    if (calls == 0) return n;
+    dl_sort(scratch, calls);
+    *call_s = dl_fit_round(dl_quantile_sorted(scratch, calls, SHORTEST), 3);
+    for (size_t i = 0; i < n; i++)
+        if (!samples[i].by_call || samples[i].time_s > HIDDEN * *call_s)
+            samples[kept++] = samples[i];
+    return kept;
+}
+
+static size_t take(const struct dl_kernel_sample *samples, size_t n,
+                   const struct dl_fit_report_row *row, struct dl_kernel_sample *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (samples[i].kernel.op == row->op && samples[i].kernel.pass == row->pass &&
+            samples[i].precision == row->precision &&
+            (row->op != DL_OP_STREAM || samples[i].kernel.work == row->work))
+            out[count++] = samples[i];
+    return count;
+}
+
+/* Keys of data/SOURCES.md. */
+static const char DEEPBENCH[] = "deepbench", BY_GPU[] = "kernels-by-gpu";
+
+static bool is_by_gpu(const char *path, struct dl_arena *arena) {
+    struct dl_csv csv;
+    struct dl_err ignored;
+    return dl_csv_read(path, arena, &csv, &ignored) == DL_OK && dl_kernel_table_header(&csv);
+}
+
+/* Backward passes of attention are seldom measured: with few samples, the base of the forward model
+ * times the ratio that the samples show. */
+static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
+                      const struct dl_device *device, const struct dl_kernel_model *forward,
+                      double *scratch, struct dl_kernel_model *model,
+                      struct dl_fit_quality *quality) {
+    static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+    static const double NORMAL_90 = 1.645;
+    struct dl_kernel_model base = *forward;
+    base.pass = (int)DL_BACKWARD_DATA;
+    base.samples = (int64_t)n;
+    for (size_t i = 0; i < n; i++) {
+        struct dl_kernel_model_shape shape;
+        struct dl_kernel_time time;
+        dl_kernel_model_shape_of(&samples[i].kernel,
+                                 dl_precision_operand_bytes(samples[i].precision),
+                                 device->unit_count, &shape);
+        dl_kernel_model_eval(forward, &own, &shape, &time);
+        scratch[i] = log(samples[i].time_s / time.time_s);
+    }
+    dl_sort(scratch, n);
+    const double ratio = dl_quantile_sorted(scratch, n, 0.5);
+    base.offset = dl_fit_round(forward->offset + ratio, 6);
+    for (size_t i = 0; i < n; i++) scratch[i] = fabs(scratch[i] - ratio);
+    dl_sort(scratch, n);
+    base.sigma_log = base.base_sigma_log =
+        dl_fit_round(fmax(dl_quantile_sorted(scratch, n, 0.9) / NORMAL_90, 0.1), 4);
+    *quality = (struct dl_fit_quality){.samples = n,
+                                       .median_ape = dl_quantile_sorted(scratch, n, 0.5),
+                                       .p90_ape = dl_quantile_sorted(scratch, n, 0.9),
+                                       .max_ape = scratch[n - 1],
+                                       .one_factor_median_ape = exp(ratio)};
+    *model = base;
+}
+
+static const struct dl_kernel_model *forward_of(const struct dl_kernel_model_set *set,
+                                                const struct dl_fit_report_row *row) {
+    for (int i = 0; i < set->kernel_model_count; i++)
+        if (set->kernel_models[i].op == (int)row->op && set->kernel_models[i].pass == DL_FORWARD &&
+            set->kernel_models[i].precision == (int)row->precision)
+            return &set->kernel_models[i];
+    return NULL;
+}
+
+static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
+                            const struct dl_device *device, struct dl_arena *arena,
+                            struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
+                            struct dl_err *err) {
+    enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12, FEW_BACKWARD = 8 };
+    struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
+    double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
+    if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int c = 0; c < COMBINATIONS; c++) {
+        struct dl_fit_report_row row = {.precision = (enum dl_precision)(c % DL_PRECISIONS),
+                                        .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
+                                        .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
+                                        .work =
+                                            (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
+        if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
+        double call_s;
+        size_t count = take(samples, n, &row, part);
+        count = drop_hidden(part, count, &call_s, scratch);
+        if (count == 0 || (row.work != DL_WORK_ANY && count < FEW_OF_A_WORK)) continue;
+        struct dl_kernel_model *model = &set->kernel_models[set->kernel_model_count];
+        const struct dl_kernel_model *forward =
+            row.op == DL_OP_ATTENTION && row.pass != DL_FORWARD ? forward_of(set, &row) : NULL;
+        if (forward != NULL && count < FEW_BACKWARD)
+            fit_ratio(part, count, device, forward, scratch, model, &row.quality);
+        else
+            DL_TRY(dl_fit_kernel_model(part, count, device, row.op, row.pass, row.precision, arena,
+                                       model, &row.quality, err));
+        model->source = set->source;
+        model->work = (int)row.work;
+        model->call_s = call_s;
+        report[set->kernel_model_count++] = row;
+    }
+    return DL_OK;
+}
 
 enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
                                  struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
                                  size_t *row_count, struct dl_err *err) {
-    enum { COMBINATIONS = DL_OPS * DL_PASSES * DL_PRECISIONS };
+    enum { MOST_MODELS = DL_OPS * DL_PASSES * DL_PRECISIONS + DL_WORKS * DL_PASSES };
     const char *library = NULL;
     struct dl_kernel_sample *samples = NULL;
     size_t n = 0;
-    DL_TRY(join_samples(csv_paths, csv_count, device->name, arena, &samples, &n, &library, err));
+    DL_TRY(join_samples(csv_paths, csv_count, device, arena, &samples, &n, &library, err));
     if (n == 0)
         return dl_fail(err, DL_ERR_INPUT,
                        "no kernel times of device %s in the tables (column device)", device->name);
-    struct dl_kernel_model *surfaces = dl_arena_alloc(arena, COMBINATIONS, sizeof *surfaces);
-    struct dl_fit_report_row *report = dl_arena_alloc(arena, COMBINATIONS, sizeof *report);
-    if (surfaces == NULL || report == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    int count = 0;
-    for (int c = 0; c < COMBINATIONS; c++) {
-        struct dl_fit_report_row row = {.precision = (enum dl_precision)(c % DL_PRECISIONS),
-                                        .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
-                                        .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES)};
-        bool any = false;
-        for (size_t i = 0; i < n && !any; i++)
-            any = samples[i].kernel.op == row.op && samples[i].kernel.pass == row.pass &&
-                  samples[i].precision == row.precision;
-        if (!any) continue;
-        DL_TRY(dl_fit_kernel_model(samples, n, device, row.op, row.pass, row.precision, arena,
-                                   &surfaces[count], &row.quality, err));
-        surfaces[count].source = SOURCE;
-        report[count++] = row;
-    }
-    *set = (struct dl_kernel_model_set){.device = device->name,
-                                        .library = library,
-                                        .source = SOURCE,
-                                        .kernel_models = surfaces,
-                                        .kernel_model_count = count};
-    *rows = report;
-    *row_count = (size_t)count;
+    *set = (struct dl_kernel_model_set){
+        .device = device->name,
+        .library = library,
+        .source = is_by_gpu(csv_paths[0], arena) ? BY_GPU : DEEPBENCH,
+        .kernel_models = dl_arena_alloc(arena, MOST_MODELS, sizeof *set->kernel_models)};
+    *rows = dl_arena_alloc(arena, MOST_MODELS, sizeof **rows);
+    if (set->kernel_models == NULL || *rows == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(fit_all(samples, n, device, arena, set, *rows, err));
+    *row_count = (size_t)set->kernel_model_count;
     return DL_OK;
 }

@@ -127,6 +127,7 @@ static void make_rates(struct dl_cal_maker *m, double capability) {
             d->rates[d->rate_count++] = (struct dl_rate){.precision = (int)rows[i].precision,
                                                          .unit = matrix ? 1 : 0,
                                                          .peak_flop_per_s = rate,
+                                                         .sustained_flop_per_s = NAN,
                                                          .source = "measured"};
     }
 }

@@ -62,6 +62,7 @@ struct dl_field {
     const char *const *choice_aliases; /* older name of each choice or NULL; NULL: none */
     double min, max;   /* inclusive, also for each element of NUMBERS; both 0: any finite number */
     enum dl_unit unit; /* also how --set reads it */
+    bool or_bool;      /* EXPR: true and false are read too, as the words */
     bool required;
     bool has_fallback;
     double fallback;  /* NUMBER, INTEGER, BOOL, CHOICE */

@@ -76,7 +76,7 @@ static enum dl_code wrong_value(const struct load *l, const struct dl_json_node 
     return fault(l, node->place, path, "expected %s, got %s", expected, got);
 }
 
-/* Text of a number or string. */
+/* Text of a number or string, or a boolean where the field takes one. */
 static enum dl_code expr_text(const struct load *l, const struct dl_json_node *node,
                               const struct dl_field *field, const struct dl_json_path *path,
                               const char **out) {
@@ -87,6 +87,8 @@ static enum dl_code expr_text(const struct load *l, const struct dl_json_node *n
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an element of a list made for all
          * children */
         *out = dl_arena_strdup(l->arena, node->string);
+    } else if (node->kind == DL_JSON_BOOL && field->or_bool) {
+        *out = node->boolean ? "true" : "false";
     } else if (node->kind == DL_JSON_NUMBER && field->type != DL_FIELD_STRINGS) {
         dl_number_text(node->number, number);
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the same */
@@ -294,8 +296,10 @@ static enum dl_code load_field(const struct load *l, const struct dl_json_node *
 static void set_absent(const struct dl_schema *schema, char *out) {
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
         double number = f->has_fallback ? f->fallback : (double)NAN;
-        int64_t integer = f->has_fallback ? (int64_t)f->fallback : DL_ABSENT;
-        int choice = f->has_fallback ? (int)f->fallback : -1;
+        /* a number's fallback need not fit into an integer */
+        const bool whole = f->has_fallback && fabs(f->fallback) < 2147483647.0;
+        int64_t integer = whole ? (int64_t)f->fallback : DL_ABSENT;
+        int choice = whole ? (int)f->fallback : -1;
         bool boolean = f->has_fallback && f->fallback != 0;
 
         if (f->type == DL_FIELD_NUMBER)

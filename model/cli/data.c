@@ -369,6 +369,19 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
     return DL_OK;
 }
 
+static enum dl_code unknown_parameter(const struct dl_workload *workload, const char *name,
+                                      const char *base, const char *key, struct dl_err *err) {
+    const char *names[256];
+    int count = 0;
+    for (; count < workload->value_count && count < 255; count++)
+        names[count] = workload->values[count].key;
+    names[count] = NULL;
+    const char *near = dl_suggest(key, names);
+    return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": \"%s\" has no parameter \"%s\"%s%s%s", name,
+                   base, key, near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                   near != NULL ? "\"?" : "");
+}
+
 enum dl_code dl_data_workload(const struct dl_data *data, const char *name, struct dl_arena *arena,
                               const struct dl_workload **out, struct dl_err *err) {
     const char *colon = dl_data_is_path(name) ? NULL : strchr(name, ':');
@@ -399,9 +412,7 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     DL_TRY(dl_workload_build(docs, doc_count, all, given, arena, workload, err));
     if (data->training) all++;
     for (int i = 0; i < parameter_count; i++)
-        if (!all[i].used)
-            return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": \"%s\" has no parameter \"%s\"",
-                           name, base, all[i].key);
+        if (!all[i].used) return unknown_parameter(workload, name, base, all[i].key, err);
     for (int i = 0; i < set.count; i++) set.list[i].used = all[parameter_count + i].used;
     mark_used(&set);
     *out = workload;
@@ -472,6 +483,7 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     }
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     DL_TRY(check_strategy(framework, doc, err));
     if (framework->kernels.kernels_from != NULL)

@@ -172,7 +172,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
     struct dl_kernel_facts facts = dl_framework_facts(framework, plan->precision, plan->attention);
     dl_facts_compile(&facts, framework, plan->compiler);
-    facts.activation_copies = facts.activation_copies && dl_facts_matrix_units(device);
+    dl_facts_on_device(&facts, device);
     struct dl_layer_cost *layers =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

@@ -2,16 +2,31 @@
 #include "model/framework/facts.h"
 
 #include <math.h>
+#include <string.h>
 
 static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
 static double or_none(double number) { return dl_known(number) ? number : 0; }
 
-bool dl_facts_matrix_units(const struct dl_device *device) {
+static bool has_matrix_units(const struct dl_device *device) {
     enum { MATRIX = 1 }; /* of the device's `unit` */
     for (int i = 0; i < device->rate_count; i++) {
         if (device->rates[i].unit == MATRIX) return true;
     }
     return false;
+}
+
+enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
+                                                enum dl_attention_kernel asked) {
+    return asked == DL_ATTENTION_OPEN
+               ? (enum dl_attention_kernel)or_zero(framework->kernels.attention)
+               : asked;
+}
+
+void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
+    const char *architecture = device->architecture != NULL ? device->architecture : "";
+    const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
+    facts->activation_copies = facts->activation_copies && has_matrix_units(device);
+    if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
@@ -25,7 +40,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
         batchnorm = DL_BATCHNORM_SPATIAL;
     return (struct dl_kernel_facts){.precision = precision,
-                                    .attention = attention,
+                                    .attention = dl_framework_attention(framework, attention),
                                     .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
                                     .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
                                     .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
@@ -40,7 +55,8 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .score_kernels = or_none(k->score_kernels),
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
-                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW};
+                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
+                                    .eager = framework->transformer.eager_operations};
 }
 
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
@@ -73,7 +89,7 @@ struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
         [DL_OPTIMIZER_FUSED] = {[DL_SGD] = {1, 12}, {1, 20}, {1, 28}, {4, 44}},
         [DL_OPTIMIZER_APEX] = {[DL_SGD] = {0.03, 12}, {0.03, 20}, {0.03, 28}, {0.15, 52}},
         [DL_OPTIMIZER_TENSORFLOW] = {[DL_SGD] = {1, 12}, {2, 24}, {3, 40}, {27, 190}},
-        [DL_OPTIMIZER_TENSORFLOW2] = {[DL_SGD] = {1, 12}, {2, 24}, {1, 28}, {27, 190}},
+        [DL_OPTIMIZER_TENSORFLOW2] = {[DL_SGD] = {1, 12}, {2, 24}, {4, 60}, {27, 190}},
         [DL_OPTIMIZER_TENSORFLOW_SCRIPT] = {[DL_SGD] = {1, 12}, {2, 24}, {19, 168}, {29, 202}},
         [DL_OPTIMIZER_PYTORCH_LOOP] = {[DL_SGD] = {3, 28}, {6, 60}, {10, 96}, {14, 120}},
         [DL_OPTIMIZER_PYTORCH] = {[DL_SGD] = {0.1, 20}, {0.1, 44}, {0.2, 80}, {0.3, 104}},

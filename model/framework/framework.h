@@ -10,6 +10,7 @@
 #define DL_MODEL_FRAMEWORK_FRAMEWORK_H
 
 #include "model/base/json.h"
+#include "model/framework/transformer_policy.h"
 
 /* Constants of one release where they differ from the file's. release.h says which runs it covers.
  */
@@ -95,6 +96,7 @@ struct dl_framework_kernels {
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
+    int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm;      /* as batchnorm */
     int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
     int compiled_fusion;      /* enum dl_fusion under that compiler */
@@ -215,6 +217,8 @@ enum dl_framework_default {
 };
 
 struct dl_framework_behaviour; /* gradient_sync.h */
+struct dl_interval_model;      /* interval.h */
+struct dl_posterior;
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
@@ -229,6 +233,7 @@ struct dl_framework {
     struct dl_framework_input input;
     struct dl_framework_memory memory;
     struct dl_activation_policy activations;
+    struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
     int recompute;      /* default enum dl_recompute */
@@ -237,6 +242,9 @@ struct dl_framework {
     int default_for;    /* enum dl_framework_default; -1: nothing */
     /* spread of log(predicted / measured) beyond kernels and collectives */
     double residual_sigma_log;
+    /* errors of published runs, and what the user's runs say; NULL: not known */
+    const struct dl_interval_model *intervals;
+    const struct dl_posterior *measured;
     bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
     /* as in a release, for networks without an entry there */

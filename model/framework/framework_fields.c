@@ -4,6 +4,7 @@
 #include "model/framework/framework.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
+#include "model/workload/facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
@@ -105,8 +106,14 @@ static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {
-    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
+static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
+                                           [DL_MIXED_AUTOCAST] = "autocast",
+                                           [DL_MIXED_AUTOCAST_GELU] = "autocast-gelu",
+                                           [DL_MIXED_REWRITE] = "rewrite",
+                                           [DL_MIXED_REWRITE_SOFTMAX] = "rewrite-softmax",
+                                           [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
+                                           [DL_MIXED_KERAS] = "keras",
+                                           NULL};
 static const char *const optimizer_names[] = {
     "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
     "mxnet", "keras", "caffe",      NULL};
@@ -114,6 +121,29 @@ static const char *const yes_names[] = {"no", "yes", NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
+
+static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
+                                                   [DL_TENSOR_BACKWARD] = "backward",
+                                                   [DL_TENSOR_PIECES] = "pieces",
+                                                   NULL};
+static const char *const context_names[] = {
+    [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
+static const char *const expert_names[] = {
+    [DL_EXPERT_ALL_TO_ALL] = "all-to-all", [DL_EXPERT_GATHER] = "all-gather", NULL};
+static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attention",
+                                              [DL_SELECTIVE_OPERATIONS] = "operations",
+                                              [DL_SELECTIVE_BLOCKS] = "blocks",
+                                              NULL};
+static const char *const attention_library_names[] = {
+    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
+static const char *const cast_names[] = {
+    [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
+
+#define CHOOSE(place, names, value, text)                                                          \
+    {                                                                                              \
+        place, .type = DL_FIELD_CHOICE, .choices = names, .has_fallback = true, .fallback = value, \
+               .help = text                                                                        \
+    }
 
 static const struct dl_field framework_fields[] = {
     STRING(TOP(name), true, "name, as in --framework"),
@@ -246,6 +276,9 @@ static const struct dl_field framework_fields[] = {
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
     CHOICE(AT(kernels, dropout), dropout_names,
            "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
+    CHOICE(AT(kernels, attention), dl_attention_kernel_names,
+           "kernels of attention, unless the plan gives them; absent or open: what the workload "
+           "says (flash)"),
     CHOICE(AT(kernels, softmax), softmax_names,
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
@@ -354,6 +387,51 @@ static const struct dl_field framework_fields[] = {
     CHOICE(TOP(default_for), default_names,
            "command that uses this framework when the user names none: explain and plot timeline, "
            "or search of a transformer"),
+    DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
+            "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
+    DEFAULT(
+        AT(transformer, accumulate_bytes), 0, 32, DL_UNIT_BYTE, 0,
+        "traffic for each parameter with which a micro-batch adds its gradients to those before "
+        "it, in bf16 and 8-bit training"),
+    DEFAULT(AT(transformer, fp8_gather_bytes), 0.5, 4, DL_UNIT_BYTE, 2,
+            "width of a parameter that is gathered in 8-bit training"),
+    NUMBER(AT(transformer, bucket_elements), 1, 1e12, DL_UNIT_COUNT,
+           "parameters of a gradient bucket of a transformer; absent: bucket_bytes, else a layer"),
+    DEFAULT(AT(transformer, bucket_elements_per_rank), 0, 1e9, DL_UNIT_COUNT, 0,
+            "the same for each data rank, where that is more"),
+    FLAG(AT(transformer, overlaps_gather),
+         "parameters of sharded optimizers are gathered behind the next forward pass"),
+    FLAG(AT(transformer, boundary_overlaps),
+         "messages between interleaved stages move behind the work of other micro-batches"),
+    FLAG(AT(transformer, copies_gathered),
+         "gathered parameters are copied out of the buffer of the collective (ZeRO stage 3)"),
+    FLAG(AT(transformer, copies_gradients),
+         "gradients are copied into the buffer of the collective (ZeRO stage 3)"),
+    CHOOSE(AT(transformer, tensor_overlap), tensor_overlap_names, DL_TENSOR_EXPOSED,
+           "collectives of tensor parallelism that GEMMs hide"),
+    CHOOSE(AT(transformer, context_exchange), context_names, DL_CONTEXT_RING,
+           "how context-parallel ranks exchange keys and values"),
+    CHOOSE(AT(transformer, expert_exchange), expert_names, DL_EXPERT_ALL_TO_ALL,
+           "how tokens reach experts on other ranks"),
+    DEFAULT(AT(transformer, expert_imbalance), 1, 8, DL_UNIT_NONE, 1,
+            "tokens of the fullest rank of experts / mean, where no capacity limits them"),
+    CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,
+           "what selective recomputation repeats: attention, all operations but some linear "
+           "layers, or some blocks"),
+    DEFAULT(AT(transformer, selective_frac), 0, 1, DL_UNIT_NONE, 0.5,
+            "share of the linear layers (operations) or blocks that selective recomputation "
+            "repeats"),
+    CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
+           "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
+           "device"),
+    FLAG(AT(transformer, eager_operations),
+         "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
+    CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
+           "casts to 8 or 4 bits that are kernels of their own"),
+    FLAG(AT(transformer, scales_currently),
+         "8-bit scale factors come from the tensor itself: one more pass before each cast"),
+    FLAG(AT(transformer, casts_weights_once),
+         "weights are cast once an iteration, not with every micro-batch"),
     {TOP(launch), .type = DL_FIELD_OBJECT,
      .count_offset = offsetof(struct dl_framework, has_launch), .child = &launch_schema,
      .help = "how a Slurm job starts it; absent: not supported by `dlmodel slurm`"},

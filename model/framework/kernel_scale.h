@@ -11,6 +11,7 @@
 struct dl_kernel_scales {
     double workspace_bytes; /* maximum workspace of a convolution; INFINITY: no limit */
     double stream_scale;    /* factor on bandwidth-bound kernels: the device's norm_scale, or 1 */
+    double attention_scale; /* factor on fused attention by the release's library */
 };
 
 /* What the release of a framework and of its libraries makes of that layer's kernels. */
@@ -20,7 +21,8 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
 
 /* The factor on one kernel's time: the device's for batch norms by cuDNN (F-DEVICE-NORM) and for
  * convolutions without a fast algorithm (F-DIRECT-CONV), that of a fast algorithm that lacks
- * workspace (F-CONV-WORKSPACE). */
+ * workspace (F-CONV-WORKSPACE), of GEMMs under the power limit and of attention by kernels of an
+ * older generation (F-KERNEL-LOAD). */
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel);
 

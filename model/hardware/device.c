@@ -22,6 +22,8 @@ static const struct dl_field rate_fields[] = {
              .help = "vector, or matrix (tensor cores, AMX)"),
     DL_FIELD(struct dl_rate, peak_flop_per_s, NUMBER, DL_RANGE(1e6, 1e18, DL_UNIT_FLOP_PER_S),
              .required = true, .help = "datasheet peak, dense"),
+    DL_FIELD(struct dl_rate, sustained_flop_per_s, NUMBER, DL_RANGE(1e6, 1e18, DL_UNIT_FLOP_PER_S),
+             .help = "measured rate of large GEMMs, with clocks under the power limit"),
     DL_FIELD(struct dl_rate, source, STRING,
              .help = "key of data/SOURCES.md; absent: the device's"),
     {.key = NULL},
@@ -60,6 +62,9 @@ static const struct dl_schema work_schema = {
 static const struct dl_field device_fields[] = {
     STRING(name, true, "name of the file"),
     STRING(summary, true, "one line"),
+    DL_FIELD(struct dl_device, aliases, STRINGS,
+             .count_offset = offsetof(struct dl_device, alias_count),
+             .help = "further names, in tables of measurements"),
     STRING(source, false, "key of data/SOURCES.md for numbers without their own"),
     {.key = "kind",
      .type = DL_FIELD_CHOICE,
@@ -88,6 +93,13 @@ static const struct dl_field device_fields[] = {
     NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "
            "the device even while they wait"),
+    NUMBER(load_scale, 0.5, 2, DL_UNIT_NONE,
+           "16-bit GEMMs in hours of training: time / time of short measurements: the clock under "
+           "the power limit; absent: 1"),
+    NUMBER(load_scale_8bit, 0.5, 2, DL_UNIT_NONE, "the same of 8-bit and 4-bit GEMMs"),
+    NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,
+           "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
+           "the kernels written for the device; absent: 1"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory of the runtime and libraries"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
@@ -129,20 +141,35 @@ const struct dl_schema dl_device_schema = {
     .top_level = true,
 };
 
-static double rate_of(const struct dl_device *device, enum dl_precision precision, int unit) {
+static const struct dl_rate *rate_of(const struct dl_device *device, enum dl_precision precision,
+                                     int unit) {
     for (int i = 0; i < device->rate_count; i++)
         if (device->rates[i].precision == (int)precision && device->rates[i].unit == unit)
-            return device->rates[i].peak_flop_per_s;
-    return NAN;
+            return &device->rates[i];
+    return NULL;
+}
+
+/* The fastest unit of a precision; NULL: none. */
+static const struct dl_rate *fastest(const struct dl_device *device, enum dl_precision precision) {
+    enum dl_precision operands = precision == DL_MIXED ? DL_FP16 : precision;
+    const struct dl_rate *matrix = rate_of(device, operands, 1),
+                         *vector = rate_of(device, operands, 0);
+    if (matrix != NULL)
+        return vector != NULL && vector->peak_flop_per_s > matrix->peak_flop_per_s ? vector
+                                                                                   : matrix;
+    if (precision == DL_MIXED) return rate_of(device, DL_FP32, 0);
+    if (vector != NULL) return vector;
+    return precision == DL_FP16 ? rate_of(device, DL_FP32, 0) : NULL;
 }
 
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision) {
-    enum dl_precision operands = precision == DL_MIXED ? DL_FP16 : precision;
-    double matrix = rate_of(device, operands, 1), vector = rate_of(device, operands, 0);
-    if (dl_known(matrix)) return dl_known(vector) ? fmax(matrix, vector) : matrix;
-    if (precision == DL_MIXED) return rate_of(device, DL_FP32, 0);
-    if (dl_known(vector)) return vector;
-    return precision == DL_FP16 ? rate_of(device, DL_FP32, 0) : NAN;
+    const struct dl_rate *rate = fastest(device, precision);
+    return rate != NULL ? rate->peak_flop_per_s : NAN;
+}
+
+double dl_device_sustained(const struct dl_device *device, enum dl_precision precision) {
+    const struct dl_rate *rate = fastest(device, precision);
+    return rate != NULL && rate->sustained_flop_per_s > 0.0 ? rate->sustained_flop_per_s : NAN;
 }
 
 static enum dl_code check_rates(const struct dl_device *device, const struct dl_json *doc,

@@ -18,6 +18,7 @@ struct dl_rate {
     int unit;               /* 0 "vector", 1 "matrix" (tensor cores, AMX) */
     double peak_flop_per_s; /* dense */
     const char *source;
+    double sustained_flop_per_s; /* of large GEMMs, under the power limit; 0 or NAN: unknown */
 };
 
 struct dl_work_factor {        /* F-KERNEL-WORK */
@@ -28,6 +29,8 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
 
 struct dl_device {
     const char *name, *summary;
+    const char **aliases; /* names in tables of measurements */
+    int alias_count;
     const char *source;                  /* key of data/SOURCES.md for numbers without their own */
     int kind;                            /* enum dl_device_kind */
     const char *vendor, *architecture;   /* "nvidia", "volta" */
@@ -42,9 +45,10 @@ struct dl_device {
     double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
                                         NAN: the framework's value */
-    double launch_s;                 /* host time to queue one kernel with the bare runtime */
-    double context_bytes;            /* device memory of the runtime and libraries */
-    double workspace_bytes;          /* default workspace limit of the convolution library */
+    double load_scale, load_scale_8bit, flash2_scale; /* NAN: 1; F-KERNEL-LOAD */
+    double launch_s;        /* host time to queue one kernel with the bare runtime */
+    double context_bytes;   /* device memory of the runtime and libraries */
+    double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;
     int rate_count;
     struct dl_kernel_model *kernel_models; /* in the order of the file */
@@ -69,6 +73,9 @@ extern const struct dl_schema dl_device_schema;
  * vector rate, else its fp32 one, and mixed at the fp32 vector rate (16-bit storage, fp32
  * arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
+
+/* Rate [flop/s] of the same unit that large GEMMs attain under the power limit; NAN: not measured. */
+double dl_device_sustained(const struct dl_device *device, enum dl_precision precision);
 
 /* Checks conditions between members. DL_ERR_INPUT at the member of `doc` that breaks one. */
 enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc,

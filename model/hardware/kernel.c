@@ -15,8 +15,10 @@
 const char *const dl_precision_names[] = {"fp32", "tf32",  "mixed", "fp16", "bf16",
                                           "fp8",  "mxfp8", "nvfp4", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
-const char *const dl_work_names[] = {"any",     "batchnorm", "layernorm", "activation",
-                                     "pooling", "softmax",   "attention", NULL};
+const char *const dl_work_names[] = {"any",       "batchnorm", "layernorm",     "activation",
+                                     "pooling",   "softmax",   "attention",     "rmsnorm",
+                                     "gated",     "rope",      "cross-entropy", "dropout",
+                                     "embedding", "cast",      "optimizer",     NULL};
 const char *const dl_op_names[] = {"gemm", "conv", "stream", "attention", NULL};
 const char *const dl_attention_kernel_names[] = {"open", "composed", "fused-softmax", "flash",
                                                  NULL};
@@ -105,6 +107,44 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
                               .launches = 1.0};
 }
 
+double dl_attention_pairs(double queries, double keys, bool causal, double window) {
+    const double wide = window > 0.0 && window < keys ? window : keys;
+    if (!causal) return queries * wide;
+    /* The query i places before the last sees keys - i keys, at least 1 and at most `wide`. */
+    const double rows = fmin(queries, keys), hidden = fmin(keys - wide, rows);
+    const double narrowing = rows - hidden, first = keys - hidden, last = keys - rows + 1.0;
+    return hidden * wide + narrowing * (first + last) / 2.0 + (queries - rows);
+}
+
+struct dl_kernel dl_kernel_attention(enum dl_pass pass, const struct dl_attention_shape *shape) {
+    struct dl_kernel kernel = {.op = DL_OP_ATTENTION,
+                               .pass = pass,
+                               .work = DL_WORK_ATTENTION,
+                               .batch = shape->batch,
+                               .heads = shape->heads,
+                               .kv_heads = shape->kv_heads,
+                               .queries = shape->queries,
+                               .keys = shape->keys,
+                               .head_dim = shape->head_dim,
+                               .value_dim = shape->value_dim,
+                               .window = shape->window,
+                               .causal = shape->causal,
+                               .launches = 1.0};
+    const bool forward = pass == DL_FORWARD;
+    const double dq = shape->head_dim, dv = shape->value_dim;
+    const double pairs =
+        dl_attention_pairs(shape->queries, shape->keys, shape->causal, shape->window);
+    const double q = shape->batch * shape->heads * shape->queries,
+                 kv = shape->batch * shape->kv_heads * shape->keys;
+    kernel.flop =
+        2.0 * shape->batch * shape->heads * pairs * (forward ? dq + dv : 3.0 * dq + 2.0 * dv);
+    /* Forward: Q, K, V to O. Backward: Q, K, V, O, dO to dQ, dK, dV. */
+    kernel.read_elements = q * dq + kv * (dq + dv) + (forward ? 0.0 : 2.0 * q * dv);
+    kernel.write_elements = forward ? q * dv : q * dq + kv * (dq + dv);
+    kernel.extra_bytes = 4.0 * q; /* logarithms of the sums */
+    return kernel;
+}
+
 /* F-KERNEL-ROOFLINE: models for devices without samples, for GEMMs and for convolutions by pass.
  * Latency, rate and bandwidth are fractions of the device's, which the scale carries. Numbers:
  * medians over the nine devices of data/kernels (also the priors of calibrate/fits/fit_base.c).
@@ -158,6 +198,11 @@ static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
 static const double DEPTHWISE_SIGMA = 0.5;
 static const double STREAM_SIGMA = 0.15; /* (unverified) */
 
+/* Backward attention takes so much longer, at equal arithmetic, where a device has forward samples
+ * alone: FlashAttention-2 on an A100 attains 73 % of the peak forward and 63 % backward (Dao 2023).
+ * Further uncertainty: from 1.0 to 1.7 on Hopper and Blackwell (data/kernels). */
+static const double ATTENTION_BACKWARD = 73.0 / 63.0, ATTENTION_BACKWARD_SIGMA = 0.2;
+
 static double or_else(double value, double fallback) { return dl_known(value) ? value : fallback; }
 
 static double stream_bandwidth(const struct dl_device *device) {
@@ -201,14 +246,18 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
     static const enum dl_precision of_bf16[] = {DL_BF16, DL_MIXED, DL_FP16, DL_FP32, DL_PRECISIONS};
     static const enum dl_precision of_fp8[] = {DL_FP8,  DL_FP16, DL_MIXED,
                                                DL_BF16, DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_mxfp8[] = {DL_MXFP8, DL_FP8,  DL_FP16,      DL_MIXED,
+                                                 DL_BF16,  DL_FP32, DL_PRECISIONS};
+    static const enum dl_precision of_nvfp4[] = {DL_NVFP4, DL_MXFP8, DL_FP8,  DL_FP16,
+                                                 DL_MIXED, DL_BF16,  DL_FP32, DL_PRECISIONS};
     switch (wanted) {
     case DL_TF32: return of_tf32;
     case DL_MIXED: return of_mixed;
     case DL_FP16: return of_fp16;
     case DL_BF16: return of_bf16;
-    case DL_FP8:
-    case DL_MXFP8:
-    case DL_NVFP4: return of_fp8;
+    case DL_FP8: return of_fp8;
+    case DL_MXFP8: return of_mxfp8;
+    case DL_NVFP4: return of_nvfp4;
     case DL_FP32:
     case DL_PRECISIONS: break;
     }
@@ -216,27 +265,43 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
 }
 
 static const struct dl_kernel_model *find_model(const struct dl_device *device, enum dl_op op,
-                                                enum dl_pass pass, enum dl_precision precision) {
+                                                enum dl_pass pass, enum dl_precision precision,
+                                                enum dl_work work) {
     for (int i = 0; i < device->kernel_model_count; i++) {
         const struct dl_kernel_model *model = &device->kernel_models[i];
-        if (model->op == (int)op && model->pass == (int)pass && model->precision == (int)precision)
+        if (model->op == (int)op && model->pass == (int)pass &&
+            model->precision == (int)precision &&
+            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work)
             return model;
     }
     return NULL;
 }
 
-/* Best model of a device for a kernel; NULL: none. A GEMM is the same in every pass; a convolution
- * without samples of its pass takes the forward model. */
-static const struct dl_kernel_model *choose(const struct dl_device *device,
-                                            enum dl_precision precision,
-                                            const struct dl_kernel *kernel) {
-    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++) {
-        const struct dl_kernel_model *model = find_model(device, kernel->op, kernel->pass, *p);
-        if (model == NULL && kernel->op != DL_OP_STREAM)
-            model = find_model(device, kernel->op, DL_FORWARD, *p);
+/* A GEMM is the same in every pass; other kernels without samples of their pass take the forward
+ * model. */
+static const struct dl_kernel_model *choose_of(const struct dl_device *device,
+                                               enum dl_precision precision,
+                                               const struct dl_kernel *kernel, enum dl_work work) {
+    static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
+    const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
+    for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision); *p != DL_PRECISIONS;
+         p++) {
+        const struct dl_kernel_model *model =
+            find_model(device, kernel->op, kernel->pass, *p, work);
+        if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work);
         if (model != NULL) return model;
     }
     return NULL;
+}
+
+/* Best model of a device for a kernel; NULL: none. */
+static const struct dl_kernel_model *choose(const struct dl_device *device,
+                                            enum dl_precision precision,
+                                            const struct dl_kernel *kernel) {
+    const struct dl_kernel_model *model = NULL;
+    if (kernel->op == DL_OP_STREAM && kernel->work != DL_WORK_ANY)
+        model = choose_of(device, precision, kernel, kernel->work);
+    return model != NULL ? model : choose_of(device, precision, kernel, DL_WORK_ANY);
 }
 
 static void widen(struct dl_kernel_time *out, double sigma) {
@@ -249,29 +314,56 @@ static bool same_architecture(const struct dl_device *a, const struct dl_device 
            strcmp(a->architecture, b->architecture) == 0;
 }
 
+static bool is_16_bit(enum dl_precision p) { return p == DL_MIXED || p == DL_FP16 || p == DL_BF16; }
+
+/* The same operations take the same time: fp16 and mixed, and bf16 on units of both types. */
+static bool same_rate(const struct dl_device *device, enum dl_precision a, enum dl_precision b) {
+    if (a == b) return true;
+    if (!is_16_bit(a) || !is_16_bit(b)) return false;
+    if (a != DL_BF16 && b != DL_BF16) return true;
+    const double ratio = dl_device_peak(device, a) / dl_device_peak(device, b);
+    return ratio > 0.99 && ratio < 1.01;
+}
+
+/* Bytes of an element: operands of matrix arithmetic, else activations. */
+static double element_bytes(const struct dl_kernel *kernel, enum dl_precision precision) {
+    return kernel->op == DL_OP_STREAM ? dl_precision_bytes(precision)
+                                      : dl_precision_operand_bytes(precision);
+}
+
+/* Rate of a device in a precision / rate of the owner of a model in that of the model: sustained
+ * ones where both are known, else those of the datasheets. */
+static double rate_ratio(const struct dl_device *device, enum dl_precision precision,
+                         const struct dl_device *owner, enum dl_precision fitted) {
+    const double ratio =
+        dl_device_sustained(device, precision) / dl_device_sustained(owner, fitted);
+    return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
+}
+
 static void model_time(const struct dl_device *device, const struct dl_device *owner,
                        const struct dl_kernel_model *model, enum dl_precision precision,
                        const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     enum dl_precision fitted = (enum dl_precision)model->precision;
     struct dl_kernel_model_scale scale = {1.0, 1.0, 1.0, 1.0};
     if (owner != device || fitted != precision) {
-        if (kernel->op != DL_OP_STREAM)
-            scale.rate = dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
+        if (kernel->op != DL_OP_STREAM) scale.rate = rate_ratio(device, precision, owner, fitted);
         scale.bandwidth = stream_bandwidth(device) / stream_bandwidth(owner);
         scale.latency = device_latency(device) / device_latency(owner);
         scale.half = fmax(scale.rate / scale.bandwidth, 1.0);
     }
     struct dl_kernel_model_shape shape;
-    dl_kernel_model_shape_of(kernel, dl_precision_operand_bytes(precision), device->unit_count,
-                             &shape);
+    dl_kernel_model_shape_of(kernel, element_bytes(kernel, precision), device->unit_count, &shape);
     dl_kernel_model_eval(model, &scale, &shape, out);
     out->formula = "F-KERNEL-MODEL";
     out->origin = "fitted";
     out->origin_device = device->name;
-    bool mixed_fp16 = (fitted == DL_MIXED || fitted == DL_FP16) &&
-                      (precision == DL_MIXED || precision == DL_FP16);
-    if (fitted != precision && !mixed_fp16) widen(out, OTHER_PRECISION_SIGMA);
+    if (kernel->op != DL_OP_STREAM && !same_rate(device, fitted, precision))
+        widen(out, OTHER_PRECISION_SIGMA);
     if (kernel->op == DL_OP_CONV && model->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
+    if (kernel->op == DL_OP_ATTENTION && model->pass != (int)kernel->pass) {
+        out->time_s *= ATTENTION_BACKWARD;
+        widen(out, ATTENTION_BACKWARD_SIGMA);
+    }
     if (owner != device) {
         widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
                                                     : OTHER_ARCHITECTURE_SIGMA);
@@ -288,8 +380,7 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
                                           .latency = device_latency(device),
                                           .half = 1.0};
     struct dl_kernel_model_shape shape;
-    dl_kernel_model_shape_of(kernel, dl_precision_operand_bytes(precision), device->unit_count,
-                             &shape);
+    dl_kernel_model_shape_of(kernel, element_bytes(kernel, precision), device->unit_count, &shape);
     enum dl_pass pass = kernel->pass == DL_UPDATE ? DL_FORWARD : kernel->pass;
     struct dl_kernel_model generic = kernel->op == DL_OP_CONV ? GENERIC_CONV[pass] : GENERIC_GEMM;
     /* A rate above the fp32 rate comes from matrix units. */
@@ -326,6 +417,30 @@ static double work_factor(const struct dl_device *device, enum dl_precision prec
     return 1.0;
 }
 
+/* The model for a kernel and its *owner, `device` at first: the device's own, else the borrowed one;
+ * one of the same arithmetic before one of another. Streams by another device's bandwidth would know
+ * less than the datasheet, unless both are of one architecture. */
+static const struct dl_kernel_model *choose_owner(const struct dl_device **owner,
+                                                  enum dl_precision precision,
+                                                  const struct dl_kernel *kernel) {
+    const struct dl_device *device = *owner, *lender = device->borrowed;
+    const struct dl_kernel_model *own = choose(device, precision, kernel);
+    if (lender == NULL ||
+        (kernel->op == DL_OP_STREAM && (own != NULL || !same_architecture(device, lender))))
+        return own;
+    const struct dl_kernel_model *lent = choose(lender, precision, kernel);
+    const bool of_pass = kernel->op != DL_OP_ATTENTION || own == NULL || lent == NULL ||
+                         own->pass == (int)kernel->pass || lent->pass != (int)kernel->pass;
+    if (own != NULL && of_pass &&
+        same_rate(device, (enum dl_precision)own->precision, precision))
+        return own;
+    if (lent == NULL ||
+        (own != NULL && !same_rate(lender, (enum dl_precision)lent->precision, precision)))
+        return own;
+    *owner = lender;
+    return lent;
+}
+
 static void shape_time(const struct dl_device *device, enum dl_precision precision,
                        const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     double elements = kernel->read_elements + kernel->write_elements;
@@ -336,14 +451,8 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         out->extrapolated = true;
         return;
     }
-    const struct dl_kernel_model *model = choose(device, precision, kernel);
     const struct dl_device *owner = device;
-    /* Streams are not borrowed: the datasheet's bandwidth is more informative than another
-     * device's samples. */
-    if (model == NULL && device->borrowed != NULL && kernel->op != DL_OP_STREAM) {
-        owner = device->borrowed;
-        model = choose(owner, precision, kernel);
-    }
+    const struct dl_kernel_model *model = choose_owner(&owner, precision, kernel);
     if (model != NULL)
         model_time(device, owner, model, precision, kernel, out);
     else if (kernel->op == DL_OP_STREAM)
@@ -352,8 +461,15 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         roofline_time(device, precision, kernel, out);
 }
 
+double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precision,
+                        const struct dl_kernel *kernel) {
+    const struct dl_kernel_model *model = choose(device, precision, kernel);
+    return model != NULL ? model->call_s : NAN;
+}
+
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    if (kernel->has_type) precision = kernel->type;
     shape_time(device, precision, kernel, out);
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }

@@ -67,15 +67,34 @@ enum dl_work {
     DL_WORK_POOLING,
     DL_WORK_SOFTMAX,
     DL_WORK_ATTENTION,
+    DL_WORK_RMSNORM,
+    DL_WORK_GATED,         /* SwiGLU, GeGLU: activation of one half times the other */
+    DL_WORK_ROPE,          /* rotary position embedding */
+    DL_WORK_CROSS_ENTROPY, /* softmax and loss over the vocabulary in one kernel */
+    DL_WORK_DROPOUT,
+    DL_WORK_EMBEDDING, /* rows of a table */
+    DL_WORK_CAST,      /* to another type: quantization to fp8, copies of master weights */
+    DL_WORK_OPTIMIZER, /* one fused update of many tensors */
     DL_WORKS
 };
-/* "any","batchnorm","layernorm","activation","pooling","softmax","attention", NULL */
+/* "any","batchnorm","layernorm","activation","pooling","softmax","attention","rmsnorm","gated",
+ * "rope","cross-entropy","dropout","embedding","cast","optimizer", NULL */
 extern const char *const dl_work_names[];
+
+/* Kernels for one operation that differ in what they do beside it. Training runs PLAIN ones. */
+enum dl_variant {
+    DL_VARIANT_PLAIN,
+    DL_VARIANT_PAGED,  /* attention: keys and values in pages of a cache (serving) */
+    DL_VARIANT_ENGINE, /* attention: with rotary embedding and update of the cache (serving) */
+    DL_VARIANT_BLOCKS, /* fp8 GEMM: a scale for each block of 128 x 128 */
+    DL_VARIANTS
+};
 
 struct dl_kernel {
     enum dl_op op;
     enum dl_pass pass;
     enum dl_work work;
+    enum dl_variant variant;
 
     /* DL_OP_GEMM */
     double m, n, k, count;
@@ -113,6 +132,19 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
 struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_elements,
                                   double write_elements);
 
+/* F-ATTENTION-PAIRS: pairs of a query and a key that attention computes, for one head of one
+ * sequence. Causal: the last query sees every key. window > 0: each query sees at most so many. */
+double dl_attention_pairs(double queries, double keys, bool causal, double window);
+
+/* F-KERNEL-ATTENTION: fused attention of one pass. flop = 2 batch heads pairs (dq + dv) forward,
+ * 2 batch heads pairs (3 dq + 2 dv) backward (scores again, dV, dP, dQ, dK); DL_BACKWARD_DATA is the
+ * whole backward pass. Traffic: each tensor once. */
+struct dl_attention_shape {
+    double batch, heads, kv_heads, queries, keys, head_dim, value_dim, window;
+    bool causal;
+};
+struct dl_kernel dl_kernel_attention(enum dl_pass pass, const struct dl_attention_shape *shape);
+
 struct dl_device;
 
 enum dl_limit { DL_LIMIT_COMPUTE, DL_LIMIT_MEMORY, DL_LIMIT_LATENCY };
@@ -130,6 +162,11 @@ struct dl_kernel_time {
 /* Time of one call on a device in a precision. Pure; at most a few hundred ns. */
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out);
+
+/* Shortest time [s] of a call that a host timed from outside, where samples of the kernel's model
+ * were timed so; NAN: unknown. */
+double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precision,
+                        const struct dl_kernel *kernel);
 
 /* F-CONV-WORKSPACE: device memory [bytes] that the fastest algorithm of a convolution works in:
  * Winograd with separate transforms for 3x3 kernels of stride 1 and 32 channels or more, 0 for

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/json.h"
+#include "model/hardware/kernel_table.h"
 
 /* Names in DeepBench's device column and the device files that they are; NULL: none (hosts and
  * boards: data/SOURCES.md). */
@@ -26,8 +27,9 @@ const char *dl_kernel_match_device(const char *column) {
 }
 
 bool dl_kernel_header(const struct dl_csv *csv) {
-    return dl_csv_column(csv, "time_ms") >= 0 && dl_csv_column(csv, "pass") >= 0 &&
-           dl_csv_column(csv, "device") >= 0;
+    return dl_kernel_table_header(csv) ||
+           (dl_csv_column(csv, "time_ms") >= 0 && dl_csv_column(csv, "pass") >= 0 &&
+            dl_csv_column(csv, "device") >= 0);
 }
 
 static int find(const char *const *names, const char *word) {
@@ -98,6 +100,7 @@ enum dl_code dl_kernel_row_read(const struct dl_csv *csv, int row, struct dl_ker
                                 struct dl_err *err) {
     static const char *const required[] = {"device", "precision", "pass", "time_ms"};
     int columns[4];
+    if (dl_kernel_table_header(csv)) return dl_kernel_table_row_read(csv, row, out, err);
     for (int i = 0; i < 4; i++) {
         columns[i] = dl_csv_column(csv, required[i]);
         if (columns[i] < 0)

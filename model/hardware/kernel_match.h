@@ -1,7 +1,7 @@
-/* kernel_match.h - rows of a published table of kernel times (DeepBench's columns) as kernels of
- * kernel.h.
+/* kernel_match.h - rows of a published table of kernel times as kernels of kernel.h: DeepBench's
+ * columns (`device`, `time_ms`) or those by GPU (`gpu`, `time_us`; kernel_table.h).
  *
- * Reads GEMM and convolution tables; recurrent rows have no kernel. Pure: text in, kernels out. */
+ * Reads GEMM, convolution, attention and stream tables; recurrent rows have no kernel. Pure: text in, kernels out. */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MATCH_H
 #define DL_MODEL_HARDWARE_KERNEL_MATCH_H
 
@@ -13,6 +13,7 @@ struct dl_kernel_row {
     struct dl_kernel kernel;
     enum dl_precision precision;
     double measured_s;
+    bool by_call;    /* timed call by call from the host: no shorter than a launch */
     const char *why; /* why the row is not a kernel (missing time or size); NULL: it is one */
 };
 

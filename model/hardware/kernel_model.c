@@ -25,6 +25,8 @@ static const struct dl_field model_fields[] = {
              .help = "forward, data gradient or weight gradient"),
     DL_FIELD(struct dl_kernel_model, precision, CHOICE, .choices = dl_precision_names,
              .required = true, .help = "precision of the arithmetic"),
+    DL_FIELD(struct dl_kernel_model, work, CHOICE, .choices = dl_work_names,
+             .help = "stream: kind of work; absent: all without a model of their own"),
     NUMBER(latency_s, DL_UNIT_S, 0.0, 1.0, true, "shortest kernel"),
     NUMBER(rate_flop_per_s, DL_UNIT_FLOP_PER_S, 1.0, 1e18, true, "attained by large kernels"),
     NUMBER(bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, 1.0, 1e16, true, "attained by large kernels"),
@@ -95,6 +97,8 @@ static const struct dl_field model_fields[] = {
            "standard deviation of log(time / prediction), cross-validated"),
     DL_FIELD(struct dl_kernel_model, samples, INTEGER, DL_RANGE(0.0, 1e9, DL_UNIT_COUNT),
              .help = "kernels it was fitted to"),
+    NUMBER(call_s, DL_UNIT_S, 0.0, 1.0, false,
+           "shortest time of a call that the host of the samples timed from outside"),
     DL_FIELD(struct dl_kernel_model, source, STRING, .help = "key of data/SOURCES.md"),
     {.key = NULL},
 };

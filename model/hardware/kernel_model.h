@@ -68,6 +68,7 @@ struct dl_kernel_model {
     int op;        /* enum dl_op */
     int pass;      /* enum dl_pass */
     int precision; /* enum dl_precision */
+    int work;      /* enum dl_work: of streams; DL_WORK_ANY: all without a model of their own */
 
     /* The base. Gains multiply the rate; absent gains are 1, exponents and half sizes 0. */
     double latency_s;
@@ -119,6 +120,8 @@ struct dl_kernel_model {
     int domain_high_count;
     double sigma_log; /* standard deviation of log(t / prediction), cross-validated */
     int64_t samples;  /* kernels it was fitted to */
+    double call_s;    /* shortest time of a call that the host of the samples timed from outside;
+                         NAN: none was */
     const char *source;
 
     /* Made by dl_kernel_model_pack; a model without it is its base alone. */

@@ -120,9 +120,9 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     return DL_OK;
 }
 
-static enum dl_code check_framework(const struct dl_system *system,
-                                    const struct dl_framework *framework,
-                                    const struct dl_plan *plan, struct dl_err *err) {
+enum dl_code dl_plan_check_framework(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan, struct dl_err *err) {
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     if (system->device->kind == DL_DEVICE_CPU && framework->sync.cpu_library < 0) {
         return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs; %s has CPUs only", framework->name,
@@ -168,18 +168,29 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
     return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
 }
 
-/* The strategy when none is asked for: the framework's own, unless ranks are given for axes that it
- * does not split over; then for transformers the one that has them all. */
-static const struct dl_strategy *strategy_of(const struct dl_workload *workload,
-                                             const struct dl_framework *framework,
-                                             const struct dl_plan *plan) {
-    const struct dl_strategy *own =
-        dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+/* The strategy of a transformer with ranks for axes that `own` does not split over: the one that has
+ * them all; otherwise `own`. */
+static const struct dl_strategy *strategy_with(const struct dl_strategy *own,
+                                               const struct dl_workload *workload,
+                                               const struct dl_plan *plan) {
     const unsigned given = (plan->tp > 1 ? DL_AXIS_TP : 0u) | (plan->pp > 1 ? DL_AXIS_PP : 0u) |
                            (plan->sp > 1 ? DL_AXIS_SP : 0u) | (plan->ep > 1 ? DL_AXIS_EP : 0u);
     const struct dl_strategy *all = dl_strategy_find(plan->ep > 1 ? "expert" : "3d");
     const bool more = (given & ~own->axes) != 0 && (given & ~all->axes) == 0;
     return more && dl_known(workload->transformer_layers) ? all : own;
+}
+
+/* The framework's own strategy when none is asked for. Sharded states go together with every axis:
+ * zero1 to zero3 with further ranks are 3d or expert with that stage. */
+static void complete_strategy(const struct dl_workload *workload,
+                              const struct dl_framework *framework, struct dl_plan *plan) {
+    const struct dl_strategy *given = plan->strategy, *own = given;
+    if (own == NULL)
+        own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
+    const bool open =
+        given == NULL || own->shard > 0 || (strcmp(own->name, "3d") == 0 && plan->ep > 1);
+    plan->strategy = open ? strategy_with(own, workload, plan) : own;
+    if (plan->strategy != own && own->shard > 0 && plan->shard == 0) plan->shard = own->shard;
 }
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
@@ -195,7 +206,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        "--recompute full: only transformers say which activations are kept; use "
                        "selective or none");
     }
-    if (plan->strategy == NULL) plan->strategy = strategy_of(workload, framework, plan);
+    complete_strategy(workload, framework, plan);
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE,
                        "strategy %s is not in this version; see 'dlmodel list strategies'",
@@ -213,7 +224,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
-    DL_TRY(check_framework(system, framework, plan, err));
+    DL_TRY(dl_plan_check_framework(system, framework, plan, err));
     if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--zero: goes with strategies tensor, data+tensor, 3d and expert; "

@@ -55,6 +55,7 @@ struct dl_transformer_layer {
     enum dl_transformer_state in, out;
     /* column: the first reader of its input, which runs the collective for all readers */
     bool gathers;
+    bool gathered; /* a column layer reads its output */
 };
 
 struct dl_transformer {
@@ -74,6 +75,7 @@ struct dl_transformer {
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
     /* rows of experts for each token: k x capacity factor; 0 without experts */
     double routed;
+    double kv_channels;              /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
@@ -93,6 +95,12 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                     const struct dl_framework *framework,
                                     const struct dl_plan *plan, struct dl_arena *arena,
                                     struct dl_transformer *out, struct dl_err *err);
+
+/* Whether so many layers can be cut into pp stages of v virtual ones (1: none). The one rule on
+ * stages: checks refuse and the search leaves out what it denies. */
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v);
+/* The same of the stack. */
+bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v);
 
 /* Whether the workload is a single stack of equal layers with attention. */
 bool dl_transformer_is_stack(const struct dl_workload *workload);
@@ -129,6 +137,11 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
 struct dl_transformer_group {
     int64_t ranks, stride;
 };
+/* F-TRANSFORMER-STAGES: body layers of the first (0) and of the last (1) of `stages`, when `layers`
+ * do not divide: the fullest has one more than others, and those at the ends, which have embedding
+ * and head, are short before those between them. */
+double dl_transformer_end_layers(double layers, double stages, int last);
+
 /* Of an axis (DL_AXIS_* of strategy.h); data: dp x ep x sp ranks that hold the same parameters
  * (experts: dp x sp). */
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *split,
@@ -153,6 +166,9 @@ struct dl_transformer_pass {
     double step_s;
 };
 
+void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,
+                             double times);
+
 struct dl_transformer_micro_batch {
     struct dl_transformer_split split; /* tp, sp, ep and sequence_parallel count */
     double micro_samples;
@@ -163,9 +179,13 @@ struct dl_transformer_micro_batch {
     double boundary_bytes; /* between stages, of one rank */
     /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     struct dl_collective_time reduce, gather, scatter;
-    double collective_bytes;         /* their size */
-    struct dl_collective_time route; /* of expert parallelism: tokens to their experts, and back */
+    double collective_bytes; /* their size */
+    /* of expert parallelism: tokens to their experts, and back (time 0: as there) */
+    struct dl_collective_time route, route_back;
     double route_bytes;
+    /* of tensor parallelism of experts: rows routed to the rank's experts */
+    struct dl_collective_time expert_gather, expert_scatter;
+    double expert_bytes;
     bool extrapolated; /* a collective outside what was measured */
 };
 enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
@@ -178,9 +198,12 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
     int shard;
-    double replicas;      /* data ranks: dp x ep x sp */
-    double parameters[2]; /* of a rank of the first and of the last stage */
-    double stage_layers;  /* body layers of a stage */
+    double replicas;        /* data ranks: dp x ep x sp */
+    double parameters[2];   /* of a rank of the first and of the last stage */
+    double stage_layers;    /* body layers of the fullest stage */
+    double most_parameters; /* of a rank of the fullest stage */
+    double end_layers[2];   /* of the first and of the last stage */
+    double all_layers;      /* of all stages together */
     /* gradients of the fullest stage: all-reduce or reduce-scatter */
     struct dl_collective_time reduce;
     struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */
@@ -200,10 +223,14 @@ struct dl_transformer_mapping {
     bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
     double before_frac;    /* of the gradients: those of what comes before the layers */
     double straggler_frac; /* F-STRAGGLER */
-    double slowdown_frac;  /* of compute while a collective runs; F-SLOWDOWN */
+    /* of compute while a collective runs; F-SLOWDOWN, F-TRANSFORMER-CONTENTION */
+    double slowdown_frac;
+    /* copies of one body layer's gathered parameters and of its gradients (shard 3) */
+    double copy_out_s, copy_in_s;
+    double accumulate_s; /* adding one body layer's gradients to those of earlier micro-batches */
     struct dl_input_time input;
     /* weights, gradients, optimizer, workspace, buffers, context; no activations */
-    struct dl_memory states[2];
+    struct dl_memory states[3]; /* of the first and the last stage, and of one between */
     bool extrapolated;
 };
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
@@ -233,8 +260,9 @@ struct dl_transformer_result {
     double sent_bytes;
     struct dl_memory memory;
     bool fits;
-    /* whether the slowest stage has the embedding, the head */
+    /* whether the slowest stage has the embedding, the head; its body layers */
     bool before, after;
+    double layers;
 };
 /* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. No
  * allocation, no search: sums alone. */
@@ -245,6 +273,24 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out);
 
+/* Memory of one stage of the pipeline (0: the first), the same that `memory` of the result has for
+ * the fullest one. F-TRANSFORMER-MEMORY */
+void dl_transformer_stage_memory(const struct dl_transformer *tf,
+                                 const struct dl_transformer_mapping *mapping,
+                                 const struct dl_transformer_micro_batch *micro_batch,
+                                 const struct dl_transformer_choice *choice, int64_t stage,
+                                 struct dl_memory *out);
+/* The largest micro-batch (samples) with which every stage fits, when all else stays; 0: none. NAN
+ * where the capacity is unknown. */
+double dl_transformer_largest_micro_batch(const struct dl_transformer *tf,
+                                          const struct dl_transformer_mapping *mapping,
+                                          const struct dl_transformer_micro_batch *micro_batch,
+                                          const struct dl_transformer_choice *choice);
+
+/* Of the stage (0: first) how many micro-batches' activations it holds at most.
+ * F-TRANSFORMER-IN-FLIGHT */
+double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mapping,
+                                      const struct dl_transformer_choice *choice, int64_t stage);
 /* Of the stage (0: first, 1: last) how many micro-batches' activations it holds at most.
  * F-TRANSFORMER-IN-FLIGHT */
 double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,

@@ -32,7 +32,7 @@ static void put(struct sink *s, const char *name, const char *group, const char 
 static const char *const part_names[] = {"embedding", "layer", "head"};
 
 static double times_of(const struct dl_transformer_parts *t, int part) {
-    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->mapping.stage_layers : 1);
+    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->result.layers : 1);
 }
 
 static void put_pass(struct sink *s, int part, bool forward) {
@@ -102,7 +102,7 @@ static void put_communication(struct sink *s) {
                    "F-TRANSFORMER-DATA");
     put_collective(s, "parameters, all-gather", &gather,
                    mapping->gather_bytes - mapping->expert_gather_bytes,
-                   mapping->shard == 3 ? 2 * m : 1, "F-TRANSFORMER-DATA");
+                   mapping->shard == 3 ? m : 1, "F-TRANSFORMER-DATA");
     put_collective(s, "expert gradients", &mapping->expert_reduce, mapping->expert_gradient_bytes,
                    each, "F-TRANSFORMER-DATA");
     put_collective(s, "expert all-gather", &mapping->expert_gather, mapping->expert_gather_bytes, 1,
@@ -117,7 +117,7 @@ static void put_communication(struct sink *s) {
 static void put_memory(struct sink *s, const struct dl_memory *m) {
     const struct dl_transformer_parts *t = s->t;
     struct dl_arena *arena = t->arena;
-    const double parameters = fmax(t->mapping.parameters[0], t->mapping.parameters[1]);
+    const double parameters = t->mapping.most_parameters;
     const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g",
                                          parameters, t->mapping.shard, t->mapping.shard_ranks);
     put(s, "weights", "memory", "F-TRANSFORMER-STATES", inputs, "workload file", m->weights_bytes,

@@ -22,7 +22,7 @@
 #include "model/predict/memory.h"
 #include "model/predict/replica.h"
 #include "model/parallel/strategy.h"
-#include "model/parallel/transformer.h"
+#include "model/parallel/transformer_maker.h"
 
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
                                                     unsigned axis) {
@@ -48,27 +48,19 @@ static struct dl_transformer_group expert_group(const struct dl_transformer_spli
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
                                        const struct dl_transformer_split *split,
                                        struct dl_transformer_group group, enum dl_collective_op op,
                                        double bytes, struct dl_collective_time *out,
                                        struct dl_err *err) {
     const int64_t each = split->devices_per_node;
-    const double adapters = tf->system->has_inter && tf->system->inter.adapters_per_node > 1
-                                ? (double)tf->system->inter.adapters_per_node
-                                : 1;
     memset(out, 0, sizeof *out);
     if (group.ranks <= 1) return DL_OK;
     struct dl_collective_request request = {
         .op = op, .library = tf->library, .bytes = bytes, .flows_per_adapter = 1};
     if (op == DL_COLL_P2P) { /* neighbours; the pair that crosses a node is the slowest */
-        const bool crosses = split->nodes > 1 && group.stride * group.ranks > each;
-        request.nodes = crosses ? 2 : 1;
-        request.ranks_per_node = crosses ? 1 : 2;
-        if (crosses)
-            request.flows_per_adapter = fmax(1, (double)least(group.stride, each) / adapters);
+        dl_collective_neighbours(tf->system, split->nodes, each, group.ranks, group.stride,
+                                 &request);
     } else {
         request.nodes = split->nodes;
         request.ranks_per_node = each;
@@ -79,12 +71,21 @@ enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
     return dl_collective_time(tf->system, &request, out, err);
 }
 
+/* Bytes of a gradient element, as summed. */
 static double gradient_width(const struct dl_transformer *tf) {
-    if (tf->precision == DL_MIXED || tf->precision == DL_FP8)
-        return tf->framework->sync.mixed_gradient_bytes;
-    return tf->precision == DL_FP16 || tf->precision == DL_BF16
-               ? 2
-               : tf->framework->sync.gradient_bytes;
+    switch (tf->precision) {
+    case DL_FP32:
+    case DL_TF32: return tf->framework->sync.gradient_bytes;
+    case DL_MIXED: return tf->framework->sync.mixed_gradient_bytes;
+    default: return tf->framework->transformer.bf16_gradient_bytes;
+    }
+}
+
+/* Bytes of a parameter element, as gathered. */
+static double gather_width(const struct dl_transformer *tf) {
+    const bool narrow =
+        tf->precision == DL_FP8 || tf->precision == DL_MXFP8 || tf->precision == DL_NVFP4;
+    return narrow ? tf->framework->transformer.fp8_gather_bytes : dl_precision_bytes(tf->precision);
 }
 
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
@@ -93,22 +94,34 @@ static double part_elements(const struct dl_transformer *tf, const struct dl_tra
            tf->expert_elements[part] / (double)(s->tp * s->ep);
 }
 
+double dl_transformer_end_layers(double layers, double stages, int last) {
+    const double most = ceil(layers / stages), missing = most * stages - layers;
+    return most - (missing >= (last ? 1 : 2) ? 1 : 0);
+}
+
 static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_transformer_split *s = &out->split;
     const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
                  before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
     const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
     out->stage_layers = ceil(tf->stack / (double)s->pp);
+    out->all_layers = tf->stack;
+    for (int i = 0; i < 2; i++)
+        out->end_layers[i] =
+            s->pp > 1 ? dl_transformer_end_layers(tf->stack, (double)s->pp, i) : tf->stack;
     out->expert_replicas = (double)(s->dp * s->sp);
     if (s->ep > 1)
         out->expert_parameters =
             out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / (double)(s->tp * s->ep);
     if (s->pp == 1) {
         out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
+        out->most_parameters = out->parameters[0];
         return;
     }
-    out->parameters[0] = before + out->stage_layers * body;
-    out->parameters[1] = after + out->stage_layers * body + tf->tied_elements / (double)s->tp;
+    out->parameters[0] = before + out->end_layers[0] * body;
+    out->parameters[1] = after + out->end_layers[1] * body + tf->tied_elements / (double)s->tp;
+    out->most_parameters = fmax(out->parameters[0], out->parameters[1]);
+    if (s->pp > 2) out->most_parameters = fmax(out->most_parameters, out->stage_layers * body);
 }
 
 /* Optimizer: a stream over what this rank updates, and one latency for each of its kernels.
@@ -144,10 +157,12 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
     const double n = out->replicas, weight = dl_memory_weight_bytes(tf->precision);
     const double used = fmin(weight, dl_precision_bytes(tf->precision)), master = weight - used;
     const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         struct dl_memory *m = &out->states[i];
-        const double p = out->parameters[i], mine = sharded_elements(out, p),
-                     gradients = p * gradient_width(tf);
+        const double p = i < 2 ? out->parameters[i]
+                               : out->stage_layers *
+                                     part_elements(tf, &out->split, DL_TRANSFORMER_BODY),
+                     mine = sharded_elements(out, p), gradients = p * gradient_width(tf);
         memset(m, 0, sizeof *m);
         m->weights_bytes =
             (out->shard >= 3 ? mine : p) * used + (out->shard >= 1 ? mine : p) * master;
@@ -279,11 +294,10 @@ static enum dl_code time_expert_sync(const struct dl_transformer *tf,
 static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transformer_mapping *out,
                               struct dl_err *err) {
     const struct dl_transformer_split *s = &out->split;
-    const double width =
-        dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
+    const double width = gather_width(tf);
     const double body =
         part_elements(tf, s, DL_TRANSFORMER_BODY) - out->expert_parameters / out->stage_layers;
-    double elements = fmax(out->parameters[0], out->parameters[1]) - out->expert_parameters;
+    double elements = out->most_parameters - out->expert_parameters;
     if (out->shard >= 3) {
         DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
         DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce, err));
@@ -310,13 +324,58 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     return DL_OK;
 }
 
+/* F-TRANSFORMER-DATA: pieces in which gradients are reduced, parameters gathered. */
 static double bucket_count(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *mapping) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    double bytes = tf->framework->sync.bucketed.bucket_bytes;
     if (!tf->framework->sync.overlaps_backward) return 1;
-    const double bytes = tf->framework->sync.bucketed.bucket_bytes;
+    if (policy->bucket_elements > 0)
+        bytes = gradient_width(tf) * fmax(policy->bucket_elements,
+                                          policy->bucket_elements_per_rank * mapping->shard_ranks);
     const double count =
         dl_known(bytes) ? ceil(mapping->gradient_bytes / bytes) : mapping->stage_layers;
     return fmax(1, fmin(count, mapping->stage_layers + 2));
+}
+
+/* F-TRANSFORMER-CONTENTION of the collectives that run next to backward. */
+static double data_contention(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *mapping) {
+    const struct dl_collective_time *all[] = {&mapping->reduce, &mapping->gather,
+                                              &mapping->unit_gather, &mapping->unit_reduce};
+    double most = 0;
+    for (int i = 0; i < 4; i++) most = fmax(most, dl_transformer_contention(tf, all[i]));
+    return most;
+}
+
+/* F-TRANSFORMER-SHARD: copies of one body layer between the buffers of collectives and tensors. */
+static void time_copies(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const double elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
+    struct dl_kernel_time t;
+    if (policy->copies_gathered && out->replicas > 1) {
+        const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, elements, elements);
+        dl_kernel_time(tf->system->device, DL_BF16, &copy, &t);
+        out->copy_out_s = dl_known(t.time_s) ? t.time_s : 0;
+    }
+    if (policy->copies_gradients && out->replicas > 1) {
+        struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, elements, 0);
+        copy.extra_bytes = elements * gradient_width(tf);
+        dl_kernel_time(tf->system->device, DL_BF16, &copy, &t);
+        out->copy_in_s = dl_known(t.time_s) ? t.time_s : 0;
+    }
+}
+
+/* F-TRANSFORMER-ACCUMULATE */
+static void time_accumulation(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const double bytes = tf->framework->transformer.accumulate_bytes,
+                 elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
+    struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, elements, 0, 0);
+    struct dl_kernel_time t;
+    if (!(bytes > 0) || tf->precision < DL_BF16 || out->bound) return;
+    kernel.extra_bytes = bytes * elements;
+    dl_kernel_time(tf->system->device, DL_FP32, &kernel, &t);
+    out->accumulate_s = dl_known(t.time_s) ? t.time_s : 0;
 }
 
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
@@ -335,7 +394,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     out->before_frac = part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0];
     DL_TRY(time_sync(tf, out, err));
     out->buckets = bucket_count(tf, out);
-    const double fullest = fmax(out->parameters[0], out->parameters[1]);
+    const double fullest = out->most_parameters;
     const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
                            tf->tensor_count[DL_TRANSFORMER_AFTER] +
                            out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
@@ -347,7 +406,10 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     plan.batch_per_device_samples =
         plan.global_batch_samples / (double)(split->nodes * split->devices_per_node);
     out->straggler_frac = dl_straggler_frac(tf->system, tf->framework, &plan);
-    out->slowdown_frac = dl_replica_slowdown_frac(tf->system, tf->framework, &plan);
+    out->slowdown_frac =
+        fmax(dl_replica_slowdown_frac(tf->system, tf->framework, &plan), data_contention(tf, out));
+    if (shard >= 3) time_copies(tf, out);
+    time_accumulation(tf, out);
     out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
     hold_states(tf, out);
     return DL_OK;

@@ -110,17 +110,26 @@ static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct d
                    (long long)nearest_divisor((double)ranks, group));
 }
 
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v) {
+    return (double)pp <= layers && fmod(ceil(layers / (double)pp), (double)v) == 0;
+}
+
+bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v) {
+    return dl_transformer_takes_parts(tf->stack, pp, v);
+}
+
 static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct dl_plan *plan,
                                    struct dl_err *err) {
     struct dl_transformer_choice choice;
     double micro;
-    DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
+    if ((double)plan->pp > tf->stack)
+        DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
     dl_transformer_choice_of(plan, &choice, &micro);
     if (choice.schedule == DL_INTERLEAVED) {
         if (plan->pp < 2)
             return dl_fail(err, DL_ERR_USAGE,
                            "--schedule interleaved needs a pipeline: --pp 2 or more");
-        const double layers = tf->stack / (double)plan->pp;
+        const double layers = ceil(tf->stack / (double)plan->pp);
         DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
                              tf->workload->name, err));
     } else if (plan->virtual_stages > 1) {
@@ -248,6 +257,21 @@ static const char *superlinear(const struct dl_transformer_parts *t) {
                            mapping->updated_elements);
 }
 
+/* Memory of every stage, and the largest micro-batch. */
+static enum dl_code describe_stages(const struct dl_transformer_parts *t, struct dl_prediction *p,
+                                    struct dl_err *err) {
+    const int count = (int)t->plan->pp;
+    struct dl_memory *stages = dl_arena_alloc(t->arena, (size_t)count, sizeof *stages);
+    if (stages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < count; i++)
+        dl_transformer_stage_memory(t->tf, &t->mapping, &t->micro_batch, &t->choice, i, &stages[i]);
+    p->stages = stages;
+    p->stage_count = count;
+    p->max_micro_batch_samples =
+        dl_transformer_largest_micro_batch(t->tf, &t->mapping, &t->micro_batch, &t->choice);
+    return DL_OK;
+}
+
 static enum dl_code finish(const struct dl_transformer_parts *t,
                            const struct dl_predict_options *options, struct dl_prediction *out,
                            struct dl_err *err) {
@@ -258,6 +282,7 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
     DL_TRY(alone_s(t, &single_s, err));
     dl_compose(&r->evidence, t->tf->workload, t->plan, single_s, &p);
     p.max_batch_samples = max_batch(t, &p);
+    DL_TRY(describe_stages(t, &p, err));
     describe_comm(t, &p);
     const struct dl_diagnosis diagnosis = {
         .system = system,

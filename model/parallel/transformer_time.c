@@ -7,19 +7,27 @@
  * F-TRANSFORMER-BUBBLE: stages of W_i each, the slowest W: 1F1B takes m W + sum of the other W_i;
  * interleaved with v parts on each device m W + that sum / v; GPipe (m - 1)(max F + max B) + sum
  * W_i. With equal stages the bubble is (p - 1)/m, or (p - 1)/(v m), of the work. Asynchronous
- * (PipeDream) has none. F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k
- * buckets behind B seconds of backward: R/k + max(0, R - R/k - B). Stages 2 and 3 reduce after
- * every micro-batch; stage 3 gathers each layer before its forward and its backward: exposed
- * forward g + max(0, G - g - F), backward r + max(0, G + R - r - B), with g, r of one layer.
+ * (PipeDream) has none.
+ * F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k buckets behind B seconds
+ * of backward: R/k + max(0, R - R/k - B); parameters gathered behind the next forward likewise. An
+ * interleaved pipeline finishes the gradients of its v parts p steps apart: B is B (1 + (v-1) p)/v.
+ * Stage 2 reduces after every micro-batch; stage 3 gathers each layer (g) before its forward and
+ * its backward and reduces its gradients (r) after that, in one lane. What is not of the body (root:
+ * g0, r0) is gathered once, before everything, and reduced last. Forward shows g0 + g + max(0, G -
+ * g - F), backward max(r, G + R - B) + r0. Copies into and out of the collectives' buffers are
+ * compute. F-TRANSFORMER-ACCUMULATE: with several micro-batches each adds its gradients to the sum
+ * (read and written in its width), which is compute too. F-TRANSFORMER-BOUNDARY: 2 (m v + p - 2) messages; where the framework moves them behind
+ * other micro-batches (interleaved), 2 (p - 1) of them and what the others take beyond a part's
+ * work.
  */
 #include <math.h>
 #include <string.h>
 
-#include "model/parallel/transformer.h"
+#include "model/parallel/transformer_maker.h"
 
-struct stage {
-    double forward_s, backward_s;
-}; /* of one micro-batch, all of it */
+struct stage { /* of one micro-batch, all of it */
+    double forward_s, backward_s, layers;
+};
 
 struct sums { /* of one micro-batch on the slowest stage */
     double forward_s, backward_s, comm_s, latency_s, inter_s, error_s, outside_s, comm_error_s,
@@ -48,78 +56,24 @@ static void shard_exposed(const struct dl_transformer *tf,
                           const struct dl_transformer_mapping *mapping, const struct stage *compute,
                           double *forward_s, double *backward_s) {
     const double gather_s = mapping->unit_gather.time_s, reduce_s = mapping->unit_reduce.time_s,
-                 ends = mapping->stage_layers;
-    const double all_gather_s = ends * gather_s + mapping->gather.time_s,
-                 all_reduce_s = ends * reduce_s + mapping->reduce.time_s;
+                 root_gather_s = mapping->gather.time_s, root_reduce_s = mapping->reduce.time_s;
+    const double gathers_s = compute->layers * gather_s, reduces_s = compute->layers * reduce_s;
     *forward_s = *backward_s = 0;
     if (mapping->replicas <= 1) return;
     if (mapping->shard == 2) {
-        const double last_s = all_reduce_s / mapping->buckets;
+        const double last_s = root_reduce_s / mapping->buckets;
         *backward_s = tf->framework->sync.overlaps_backward
-                          ? last_s + fmax(0, all_reduce_s - last_s - compute->backward_s)
-                          : all_reduce_s;
+                          ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
+                          : root_reduce_s;
     }
     if (mapping->shard != 3) return;
     if (!tf->framework->sync.overlaps_backward) {
-        *forward_s = all_gather_s;
-        *backward_s = all_gather_s + all_reduce_s;
+        *forward_s = root_gather_s + gathers_s;
+        *backward_s = gathers_s + reduces_s + root_reduce_s;
         return;
     }
-    *forward_s = gather_s + fmax(0, all_gather_s - gather_s - compute->forward_s);
-    *backward_s = reduce_s + fmax(0, all_gather_s + all_reduce_s - reduce_s - compute->backward_s);
-}
-
-double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
-                                const struct dl_transformer_choice *choice, int last) {
-    const double pp = (double)mapping->split.pp, m = choice->micro_batches,
-                 v = (double)choice->virtual_stages;
-    if (pp <= 1) return 1;
-    switch (choice->schedule) {
-    case DL_GPIPE: return m;
-    case DL_INTERLEAVED:
-        return fmin(m, last ? ((v - 1) * pp + 1) / v : pp * (1 + (pp - 1) / (pp * v)));
-    default: return last ? 1 : fmin(pp, m);
-    }
-}
-
-static double total_of(const struct dl_memory *m) {
-    return m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
-           m->workspace_bytes + m->buffers_bytes + m->context_bytes;
-}
-
-/* F-TRANSFORMER-MEMORY: the fuller of the first and the last stage. */
-static void hold(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
-                 const struct dl_transformer_micro_batch *micro_batch,
-                 const struct dl_transformer_choice *choice, struct dl_transformer_result *out) {
-    const int r = (int)choice->recompute;
-    const bool one = mapping->split.pp == 1;
-    const double input = dl_known(tf->workload->input_bytes_per_sample)
-                             ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
-                             : 0;
-    for (int last = 0; last < 2 && !(one && last); last++) {
-        struct dl_memory m = mapping->states[last];
-        const double flight = dl_transformer_in_flight(mapping, choice, last);
-        m.activations_bytes =
-            flight * mapping->stage_layers * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
-        if (choice->recompute == DL_RECOMPUTE_FULL)
-            m.activations_bytes += micro_batch->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE];
-        if (!last)
-            m.activations_bytes +=
-                flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
-        /* GPipe goes back only when all micro-batches are through; the others at once where the
-         * loss is. */
-        if (last || one)
-            m.activations_bytes += (choice->schedule == DL_GPIPE && !one ? flight : 1) *
-                                   micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
-        if (choice->schedule == DL_ASYNC && !last) { /* weights of every micro-batch in flight */
-            m.weights_bytes +=
-                mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
-        }
-        m.total_bytes = total_of(&m) / (1 - tf->framework->memory.fragmentation_frac);
-        if (last == 0 || m.total_bytes > out->memory.total_bytes) out->memory = m;
-    }
-    out->fits = !dl_known(out->memory.capacity_bytes) ||
-                out->memory.total_bytes <= out->memory.capacity_bytes;
+    *forward_s = root_gather_s + gather_s + fmax(0, gathers_s - gather_s - compute->forward_s);
+    *backward_s = fmax(reduce_s, gathers_s + reduces_s - compute->backward_s) + root_reduce_s;
 }
 
 /* Exposed communication by cause, and its spread. */
@@ -134,23 +88,44 @@ static void add_limits(const struct dl_collective_time *t, double exposed_s,
     e->comm_error_s += exposed_s * t->sigma_log;
 }
 
+/* How long the work of a pass of the last micro-batch (the first one forward) goes on while parts of
+ * the stage are done with theirs. */
+static double window_s(const struct dl_transformer_mapping *mapping,
+                       const struct dl_transformer_choice *choice, double pass_s) {
+    const double pp = (double)mapping->split.pp,
+                 v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    return pass_s * (1 + (v - 1) * pp) / v;
+}
+
 /* Of the gradients' reduction after the last micro-batch. The bound hides it behind the next
  * forward too (F-FW-IDEAL): what comes before the layers is ready last and wanted first. */
 static double exposed_reduce_s(const struct dl_transformer *tf,
                                const struct dl_transformer_mapping *mapping,
+                               const struct dl_transformer_choice *choice,
                                const struct stage *slowest) {
     const double all_s = mapping->reduce.time_s, last_s = all_s / mapping->buckets;
     if (!tf->framework->sync.overlaps_backward) return all_s;
     if (mapping->bound)
         return fmax(mapping->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
-    return last_s + fmax(0, all_s - last_s - slowest->backward_s);
+    return last_s + fmax(0, all_s - last_s - window_s(mapping, choice, slowest->backward_s));
+}
+
+/* Of the parameters that are gathered after the update. */
+static double exposed_gather_s(const struct dl_transformer *tf,
+                               const struct dl_transformer_mapping *mapping,
+                               const struct dl_transformer_choice *choice,
+                               const struct stage *slowest) {
+    const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets;
+    if (!tf->framework->transformer.overlaps_gather) return all_s;
+    return first_s + fmax(0, all_s - first_s - window_s(mapping, choice, slowest->forward_s));
 }
 
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
  * micro-batch is given. */
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
-                     const struct stage *slowest, double micro_batches, double each_exposed_s,
-                     struct dl_transformer_result *out) {
+                     const struct dl_transformer_choice *choice, const struct stage *slowest,
+                     double each_exposed_s, struct dl_transformer_result *out) {
+    const double micro_batches = choice->micro_batches;
     const double n = mapping->replicas, g = mapping->shard_ranks,
                  n_e = fmax(1, mapping->expert_replicas);
     const double expert_frac =
@@ -165,7 +140,7 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
     out->data_s = mapping->tied.time_s;
     add_limits(&mapping->tied, mapping->tied.time_s, &out->evidence);
     if (n > 1 && mapping->shard <= 1) {
-        const double shown_s = exposed_reduce_s(tf, mapping, slowest);
+        const double shown_s = exposed_reduce_s(tf, mapping, choice, slowest);
         out->data_s += reduce_s;
         out->data_exposed_s += shown_s;
         out->sent_bytes +=
@@ -178,17 +153,18 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
         add_limits(&mapping->reduce, micro_batches * each_exposed_s, &out->evidence);
     }
     if (n > 1 && (mapping->shard == 1 || mapping->shard == 2)) {
+        const double shown_s = exposed_gather_s(tf, mapping, choice, slowest);
         out->data_s += gather_s;
-        out->data_exposed_s += gather_s;
+        out->data_exposed_s += shown_s;
         out->sent_bytes += sent * mapping->gather_bytes;
-        add_limits(&mapping->gather, gather_s, &out->evidence);
+        add_limits(&mapping->gather, shown_s, &out->evidence);
     }
     if (n > 1 && mapping->shard == 3) {
-        const double layers = mapping->stage_layers;
-        const double all_s = 2 * (layers * mapping->unit_gather.time_s + gather_s) +
+        const double layers = slowest->layers;
+        const double all_s = 2 * layers * mapping->unit_gather.time_s + gather_s +
                              layers * mapping->unit_reduce.time_s + reduce_s;
         out->data_s += micro_batches * all_s;
-        const double elements = fmax(mapping->parameters[0], mapping->parameters[1]);
+        const double elements = mapping->most_parameters;
         const double rest =
             mapping->gather_bytes > 0 ? mapping->gradient_bytes / mapping->gather_bytes : 1;
         const double width =
@@ -202,16 +178,23 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
 
 /* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
 static void time_stages(const struct dl_transformer_mapping *mapping,
-                        const struct dl_transformer_micro_batch *micro_batch, int recompute,
-                        struct stage stages[3]) {
+                        const struct dl_transformer_micro_batch *micro_batch,
+                        const struct dl_transformer_choice *choice, struct stage stages[3]) {
+    const int recompute = (int)choice->recompute;
+    const double add_s = choice->micro_batches > 1 ? mapping->accumulate_s : 0;
     const struct dl_transformer_pass *f = micro_batch->forward;
     for (int i = 0; i < 3; i++) {
         const bool first = i == 0, last = i == 2 || mapping->split.pp <= 1;
-        stages[i].forward_s = mapping->stage_layers * f[DL_TRANSFORMER_BODY].step_s +
+        const double layers = mapping->split.pp <= 1 ? mapping->stage_layers
+                              : i == 1               ? mapping->stage_layers
+                                                     : mapping->end_layers[last ? 1 : 0];
+        stages[i].layers = layers;
+        stages[i].forward_s = layers * (f[DL_TRANSFORMER_BODY].step_s + mapping->copy_out_s) +
                               (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
                               (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
         stages[i].backward_s =
-            mapping->stage_layers * micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
+            layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
+                      mapping->copy_out_s + mapping->copy_in_s + add_s) +
             (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
             (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
     }
@@ -221,6 +204,15 @@ struct pace { /* of a pipeline: its slowest stage, what a micro-batch exposes th
     int slowest;
     double exposed_s, bubble_s;
 };
+
+/* Of all stages between the first and the last, of which some may have a layer less. */
+static double between_s(const struct dl_transformer_mapping *mapping, const struct stage *one,
+                        double all_s) {
+    const double count = (double)mapping->split.pp - 2,
+                 layers = mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1];
+    return count * all_s -
+           (count * one->layers - layers) / one->layers * (one->forward_s + one->backward_s);
+}
 
 static struct pace pace_of(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *mapping,
@@ -235,7 +227,7 @@ static struct pace pace_of(const struct dl_transformer *tf,
         double forward_s, backward_s;
         shard_exposed(tf, mapping, &stages[i], &forward_s, &backward_s);
         const double all_s = stages[i].forward_s + stages[i].backward_s + forward_s + backward_s;
-        sum_s += (i == 1 ? pp - 2 : 1) * all_s;
+        sum_s += i == 1 ? between_s(mapping, &stages[1], all_s) : all_s;
         most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
         most_backward_s = fmax(most_backward_s, stages[i].backward_s + backward_s);
         if (all_s <= work_s) continue;
@@ -255,29 +247,44 @@ static struct pace pace_of(const struct dl_transformer *tf,
 static void run_stage(const struct dl_transformer_mapping *mapping,
                       const struct dl_transformer_micro_batch *micro_batch, double m, int recompute,
                       struct dl_transformer_result *out) {
+    const double add_s = m > 1 ? out->layers * mapping->accumulate_s : 0;
+    const double out_s = out->layers * mapping->copy_out_s, in_s = out->layers * mapping->copy_in_s;
     struct dl_evidence *e = &out->evidence;
     struct sums one = {0};
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const bool there =
             p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
-        const double times = p == DL_TRANSFORMER_BODY ? mapping->stage_layers : 1;
+        const double times = p == DL_TRANSFORMER_BODY ? out->layers : 1;
         if (!there) continue;
         add(&one, &micro_batch->forward[p], times, true);
         add(&one, &micro_batch->backward[p][recompute], times, false);
     }
-    e->forward_s = m * one.forward_s;
-    e->backward_s = m * one.backward_s;
+    e->forward_s = m * (one.forward_s + out_s);
+    e->backward_s = m * (one.backward_s + out_s + in_s + add_s);
+    e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
     e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
     e->latency_s = m * one.latency_s;
     e->inter_s = m * one.inter_s;
     e->intra_s = m * (one.comm_s - one.latency_s - one.inter_s);
     e->comm_error_s = m * one.comm_error_s;
     for (int i = 0; i < 3; i++)
-        e->by_limit_s[i] = m * one.by_limit_s[i] + mapping->update_by_limit_s[i];
+        e->by_limit_s[i] += m * one.by_limit_s[i] + mapping->update_by_limit_s[i];
     e->error_s = m * one.error_s + mapping->update_error_s;
     e->outside_s = m * one.outside_s;
     out->tensor_s = m * one.comm_s;
     out->sent_bytes = m * one.bytes;
+}
+
+/* F-TRANSFORMER-BOUNDARY: what messages between stages expose. */
+static double boundary_s(const struct dl_transformer *tf,
+                         const struct dl_transformer_choice *choice, const struct stage *slowest,
+                         double message_s, double pp) {
+    const bool interleaved = choice->schedule == DL_INTERLEAVED;
+    const double m = choice->micro_batches, v = interleaved ? (double)choice->virtual_stages : 1;
+    if (!interleaved || !tf->framework->transformer.boundary_overlaps)
+        return 2 * (m * v + pp - 2) * message_s;
+    const double behind_s = (slowest->forward_s + slowest->backward_s) / (2 * v);
+    return 2 * (pp - 1) * message_s + 2 * (m * v - 1) * fmax(0, message_s - behind_s);
 }
 
 void dl_transformer_evaluate(const struct dl_transformer *tf,
@@ -292,25 +299,26 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     struct dl_evidence *e = &out->evidence;
     struct stage stages[3];
     memset(out, 0, sizeof *out);
-    time_stages(mapping, micro_batch, recompute, stages);
+    time_stages(mapping, micro_batch, choice, stages);
     const struct pace pace = pace_of(tf, mapping, choice, stages);
     out->before = pace.slowest == 0;
     out->after = pace.slowest == 2 || pp <= 1;
+    out->layers = stages[pace.slowest].layers;
     run_stage(mapping, micro_batch, m, recompute, out);
     e->update_s = mapping->update_s;
     e->bubble_s = pace.bubble_s;
     e->host_s += tf->framework->host.iteration_s;
     e->straggler_frac = mapping->straggler_frac;
     if (pp > 1) {
-        out->boundary_s = 2 * (m * v + pp - 2) * boundary->time_s;
+        out->boundary_s = boundary_s(tf, choice, &stages[pace.slowest], boundary->time_s, pp);
         out->sent_bytes += 2 * m * v * micro_batch->boundary_bytes;
         add_limits(boundary, out->boundary_s, e);
     }
-    add_data(tf, mapping, &stages[pace.slowest], m, pace.exposed_s, out);
+    add_data(tf, mapping, choice, &stages[pace.slowest], pace.exposed_s, out);
     e->comm_s = out->tensor_s + out->boundary_s + out->data_s;
     e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;
     e->backward_s += mapping->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
     dl_compose_input(&mapping->input, tf->framework, 0, e);
     dl_compose_iteration(e, &out->iteration);
-    hold(tf, mapping, micro_batch, choice, out);
+    dl_transformer_hold(tf, mapping, micro_batch, choice, out);
 }

@@ -68,12 +68,14 @@ void dl_diagnose_interval(const struct dl_evidence *e, double residual_sigma_log
     const double relative2 =
         (kernels_s2 + e->comm_error_s * e->comm_error_s) / (p->iteration_s * p->iteration_s);
     p->model_sigma_log = sqrt(relative2);
+    p->sigma_log = p->shared_sigma_log = NAN;
     const double sigma = sqrt(relative2 + residual_sigma_log * residual_sigma_log);
     p->iteration_low_s = p->iteration_s * exp(-z80 * sigma);
     p->iteration_high_s = p->iteration_s * exp(z80 * sigma);
 }
 
 enum { MAX_WARNINGS = 12 };
+static const double TIGHT = 0.9; /* share of a device's memory */
 
 static void warn(struct dl_prediction *p, const char *text, bool extrapolates) {
     if (text == NULL || p->warning_count >= MAX_WARNINGS) return;
@@ -190,7 +192,15 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
 }
 
 static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p) {
+    const double used = p->memory.total_bytes / p->memory.capacity_bytes; /* NAN: unknown */
     const char *text = d->advice;
+    if (p->fits && used > TIGHT)
+        warn(p,
+             dl_arena_printf(d->arena,
+                             "memory is tight: %.0f %% of the device's; what the model leaves out "
+                             "may not fit",
+                             100 * used),
+             false);
     if (p->fits) return;
     if (text == NULL && p->max_batch_samples >= 1) {
         text = dl_arena_printf(d->arena,

@@ -49,7 +49,23 @@ struct combination {
     const struct dl_search_task *task;
     struct dl_search_worker *w;
     int64_t order;
+    struct dl_search_divisors virtual_stages; /* that interleaving can cut a stage into */
 };
+
+/* Numbers of virtual stages (2 or more) that a stage of the task can have. */
+static void list_virtual_stages(struct combination *c) {
+    const struct dl_search_request *r = &c->s->request;
+    const int64_t pp = c->task->split.pp, given = r->fixed.virtual_stages;
+    const bool interleaves = r->any_schedule || r->fixed.schedule == DL_INTERLEAVED;
+    c->virtual_stages.count = 0;
+    if (pp == 1 || !interleaves) return;
+    for (int64_t v = 2; (double)(v - 1) * (double)pp < c->s->tf.stack; v++) {
+        if (given > 0 && v != given) continue;
+        if (!dl_transformer_takes_stages(&c->s->tf, pp, v)) continue;
+        if (c->virtual_stages.count < DL_SEARCH_DIVISORS)
+            c->virtual_stages.value[c->virtual_stages.count++] = v;
+    }
+}
 
 void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
                         struct dl_found *found) {
@@ -96,7 +112,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
                              const struct dl_collective_time *boundary,
                              struct dl_transformer_choice choice, bool only) {
     const struct dl_search_request *r = &c->s->request;
-    const int64_t layers = (int64_t)mapping->stage_layers, pp = mapping->split.pp;
+    const int64_t pp = mapping->split.pp;
     int64_t count = 0;
     for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
         if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
@@ -104,11 +120,8 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
         choice.schedule = (enum dl_schedule)schedule;
         const bool interleaved = schedule == DL_INTERLEAVED;
         if (interleaved && (pp == 1 || fmod(choice.micro_batches, (double)pp) != 0)) continue;
-        for (int64_t v = interleaved ? 2 : 1; v <= (interleaved ? layers : 1); v++) {
-            if (interleaved &&
-                (layers % v != 0 || (r->fixed.virtual_stages > 0 && v != r->fixed.virtual_stages)))
-                continue;
-            choice.virtual_stages = v;
+        for (int i = 0; i < (interleaved ? c->virtual_stages.count : 1); i++) {
+            choice.virtual_stages = interleaved ? c->virtual_stages.value[i] : 1;
             count++;
             if (!only) try_plan(c, mapping, micro_batch, boundary, &choice);
         }
@@ -222,18 +235,16 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
     struct combination c = {.s = s, .task = task, .w = w};
     if (!dl_search_mine(s, index)) return DL_OK;
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);
-    const int size = dl_search_size_of(s, task->split.nodes);
     struct sharding sharding;
+    list_virtual_stages(&c);
     DL_TRY(make_mappings(s, task, &sharding, err));
     const double share =
         s->request.fixed.global_batch_samples / (double)(task->split.dp * task->split.ep);
     for (int m = 0; m < s->batches.count; m++) {
         if (!dl_search_takes(s, task, m)) continue;
         for (int on = 0; on < 2; on++) {
-            struct dl_transformer_split split = task->split;
-            split.sequence_parallel = on;
             if (!dl_search_sequence_allowed(s, &task->split, on)) continue;
-            DL_TRY(run_cost(&c, &sharding, s->costs[dl_search_cost_key(s, size, &split, m)],
+            DL_TRY(run_cost(&c, &sharding, s->costs[dl_search_cost_key(s, task, m, on)],
                             share / (double)s->batches.value[m], err));
         }
     }

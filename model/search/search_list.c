@@ -21,21 +21,32 @@ static int index_of(const struct dl_search_divisors *d, int64_t value) {
     return -1;
 }
 
-int64_t dl_search_cost_key(const struct dl_search *s, int size,
-                           const struct dl_transformer_split *split, int micro) {
-    int64_t key = size;
-    key = key * s->tp.count + index_of(&s->tp, split->tp);
-    key = key * s->sp.count + index_of(&s->sp, split->sp);
-    key = key * s->ep.count + index_of(&s->ep, split->ep);
-    key = key * s->batches.count + micro;
-    return key * 2 + (split->sequence_parallel ? 1 : 0);
-}
-
-int dl_search_size_of(const struct dl_search *s, int64_t nodes) {
+/* Place of a number of nodes among those that are searched. */
+static int size_of(const struct dl_search *s, int64_t nodes) {
     for (int i = 0; i < s->request.node_count; i++) {
         if (s->request.nodes[i] == nodes) return i;
     }
     return 0;
+}
+
+int64_t dl_search_cost_key(const struct dl_search *s, const struct dl_search_task *task, int micro,
+                           bool sequence_parallel) {
+    int64_t key = size_of(s, task->split.nodes);
+    key = key * s->tp.count + index_of(&s->tp, task->split.tp);
+    key = key * s->sp.count + index_of(&s->sp, task->split.sp);
+    key = key * s->ep.count + index_of(&s->ep, task->split.ep);
+    key = key * s->strides.count + task->stride;
+    key = key * s->batches.count + micro;
+    return key * 2 + (sequence_parallel ? 1 : 0);
+}
+
+/* Place of the distance between the task's expert ranks; -1: no room for one more. */
+static int stride_of(struct dl_search *s, const struct dl_transformer_split *split) {
+    const int64_t stride = split->ep > 1 ? dl_transformer_group_of(split, DL_AXIS_EP).stride : 1;
+    const int known = index_of(&s->strides, stride);
+    if (known >= 0 || s->strides.count == DL_SEARCH_DIVISORS) return known;
+    s->strides.value[s->strides.count] = stride;
+    return s->strides.count++;
 }
 
 enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
@@ -48,7 +59,11 @@ enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer
         s->tasks = more;
         s->task_capacity = capacity;
     }
-    s->tasks[s->task_count] = (struct dl_search_task){*split, s->task_count, strategy};
+    const int stride = stride_of(s, split);
+    if (stride < 0)
+        return dl_fail(err, DL_ERR_USAGE, "search: more than %d distances between expert ranks",
+                       (int)DL_SEARCH_DIVISORS);
+    s->tasks[s->task_count] = (struct dl_search_task){*split, s->task_count, strategy, stride};
     s->task_count++;
     return DL_OK;
 }
@@ -60,7 +75,7 @@ static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_
     const int64_t batch = (int64_t)fixed->global_batch_samples, data = given->dp * given->ep;
     struct dl_transformer_split split = *given;
     if (fixed->dp > 0 && split.dp != fixed->dp) return DL_OK;
-    if (fmod(s->tf.stack, (double)split.pp) != 0) {
+    if (!dl_transformer_takes_stages(&s->tf, split.pp, 1)) {
         s->rejected_count[DL_NOT_LAYERS]++;
         return DL_OK;
     }
@@ -146,7 +161,7 @@ bool dl_search_mine(const struct dl_search *s, int64_t index) {
 
 static enum dl_code list_costs(struct dl_search *s, struct dl_err *err) {
     const int64_t keys = (int64_t)s->request.node_count * s->tp.count * s->sp.count * s->ep.count *
-                         s->batches.count * 2;
+                         s->strides.count * s->batches.count * 2;
     s->costs = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->costs);
     s->wanted = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->wanted);
     bool *seen = dl_arena_alloc(s->arena, (size_t)keys, sizeof *seen);
@@ -154,14 +169,13 @@ static enum dl_code list_costs(struct dl_search *s, struct dl_err *err) {
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int64_t i = 0; i < s->task_count; i++) {
         struct dl_transformer_split split = s->tasks[i].split;
-        const int size = dl_search_size_of(s, split.nodes);
         if (!dl_search_mine(s, i) || s->tasks[i].strategy != NULL) continue;
         for (int m = 0; m < s->batches.count; m++) {
             if (!dl_search_takes(s, &s->tasks[i], m)) continue;
             for (int on = 0; on < 2; on++) {
                 split.sequence_parallel = on;
                 if (!dl_search_sequence_allowed(s, &s->tasks[i].split, on)) continue;
-                const int64_t key = dl_search_cost_key(s, size, &split, m);
+                const int64_t key = dl_search_cost_key(s, &s->tasks[i], m, on);
                 if (seen[key]) continue;
                 seen[key] = true;
                 s->costs[key] = dl_arena_alloc(s->arena, 1, sizeof **s->costs);
@@ -236,6 +250,8 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     s->arena = arena;
     struct dl_plan plan = request->fixed; /* whether there is a stack */
     plan.tp = plan.sp = plan.pp = plan.ep = 1;
+    plan.nodes = request->nodes[0];
+    DL_TRY(dl_plan_check_framework(request->system, request->framework, &plan, err));
     DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
                                   arena, &s->tf, err));
     s->by_network = !dl_plan_stacks(request->workload, request->framework);

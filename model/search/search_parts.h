@@ -12,11 +12,13 @@ struct dl_search_divisors {
 };
 
 /* One arrangement of ranks. strategy: of a network that is no stack, predicted whole; NULL: made
- * from micro-batch costs and a rank mapping. */
+ * from micro-batch costs and a rank mapping. stride: place in `strides` of the distance between
+ * expert ranks, which their messages depend on and which pipeline and mapping decide. */
 struct dl_search_task {
     struct dl_transformer_split split;
     int64_t order;
     const struct dl_strategy *strategy;
+    int stride;
 };
 
 struct dl_search {
@@ -32,7 +34,8 @@ struct dl_search {
     int64_t *wanted;
     int64_t cost_count;
     struct dl_search_divisors tp, sp, ep;
-    struct dl_search_pipes **pipes; /* by micro-batch; NULL: no pipelines */
+    struct dl_search_divisors strides; /* of expert ranks, as tasks have them */
+    struct dl_search_pipes **pipes;    /* by micro-batch; NULL: no pipelines */
     int64_t rejected_count[DL_REJECTIONS];
     double capacity_bytes;
     struct dl_arena *arena;
@@ -42,11 +45,11 @@ struct dl_search {
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
 enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
                                 const struct dl_strategy *strategy, struct dl_err *err);
-/* Place of a number of nodes among those that are searched, and of a micro-batch cost by it, tp,
- * sp, ep, micro-batch and sequence parallelism. */
-int dl_search_size_of(const struct dl_search *s, int64_t nodes);
-int64_t dl_search_cost_key(const struct dl_search *s, int size,
-                           const struct dl_transformer_split *split, int micro);
+/* Place of a micro-batch cost: by everything that dl_transformer_micro_batch_make reads of an
+ * arrangement (number of nodes, tp, sp, ep, stride of expert ranks), the micro-batch and sequence
+ * parallelism. Plans that differ in one of them must not share a cost. */
+int64_t dl_search_cost_key(const struct dl_search *s, const struct dl_search_task *task, int micro,
+                           bool sequence_parallel);
 /* Whether a micro-batch divides what a data rank of the task gets, and sequence parallelism may be
  * on (or off) in a split. */
 bool dl_search_takes(const struct dl_search *s, const struct dl_search_task *task, int micro);

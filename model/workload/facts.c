@@ -106,6 +106,8 @@ static const struct {
                                   [DL_FACT_SOFTMAX] = {true, 1},
                                   [DL_FACT_SCORES] = {true, 1},
                                   [DL_FACT_EMBEDDING] = {true, 0}},
+    /* casts around each layer norm */
+    [DL_MIXED_KERAS] = {[DL_FACT_LAYERNORM] = {true, 2}, [DL_FACT_EMBEDDING] = {true, 0}},
     [DL_MIXED_REWRITE_COMPILED] = {[DL_FACT_LAYERNORM] = {true, 0},
                                    [DL_FACT_RESIDUAL] = {true, 0},
                                    [DL_FACT_EMBEDDING] = {true, 0}},

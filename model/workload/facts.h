@@ -37,7 +37,7 @@ enum dl_softmax_kernels {
 enum dl_batchnorm_kernels {
     DL_BATCHNORM_SPATIAL,    /* cuDNN: statistics, then the normalization */
     DL_BATCHNORM_PERSISTENT, /* cuDNN: what it read of a channel stays on chip if it fits */
-    DL_BATCHNORM_TRANSPOSED, /* the spatial ones between copies to NCHW and back: TensorFlow, NHWC */
+    DL_BATCHNORM_TRANSPOSED, /* the spatial ones between copies to NCHW and back: TensorFlow */
     DL_BATCHNORM_COMPOSED,   /* Caffe: products with vectors of ones */
 };
 enum dl_bias_kernels {
@@ -64,6 +64,7 @@ enum dl_mixed_policy {
     DL_MIXED_REWRITE,         /* all but products and what lies between them: TensorFlow 2 */
     DL_MIXED_REWRITE_SOFTMAX, /* and softmax: TensorFlow 1.14 */
     DL_MIXED_REWRITE_COMPILED, /* TensorFlow under XLA: casts are part of the kernels */
+    DL_MIXED_KERAS,            /* layer norms: mixed_float16 of tf.keras */
     DL_MIXED_POLICIES
 };
 
@@ -86,6 +87,9 @@ struct dl_kernel_facts {
     bool weight_copies; /* each convolution copies its weights to another layout in every pass */
     /* each convolution copies its activations to channels-last and back: matrix units, NCHW */
     bool activation_copies;
+    /* RMS norm, rotary embedding, gated activations are composed of the operations of PyTorch, in
+     * fp32 where the reference code of Llama casts */
+    bool eager;
 };
 
 /* No framework: each operation is one fused kernel in the precision of the plan. */

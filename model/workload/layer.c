@@ -45,6 +45,14 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_loss,
     &dl_layer_split,
     &dl_layer_moe,
+    &dl_layer_rmsnorm,
+    &dl_layer_head_norm,
+    &dl_layer_swiglu,
+    &dl_layer_geglu,
+    &dl_layer_relu2,
+    &dl_layer_rope,
+    &dl_layer_latent,
+    &dl_layer_latent_keys,
     NULL,
 };
 
@@ -52,7 +60,7 @@ const char *const dl_layer_key_names[] = {
     "out",      "kernel",   "stride",        "pad",    "dilation", "size",   "groups",  "heads",
     "kv_heads", "rows",     "tokens",        "scale",  "dropout",  "causal", "flash",   "bias",
     "ceil",     "in_place", "bidirectional", "sparse", "additive", "tied",   "experts", "topk",
-    "capacity", NULL,
+    "capacity", "gated",    "router_bias",   "window", "sinks",    "rotary", NULL,
 };
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
@@ -62,6 +70,23 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
         if (kind->alias != NULL && strcmp(kind->alias, name) == 0) return kind;
     }
     return NULL;
+}
+
+double dl_layer_model_macs(const struct dl_layer *layer) {
+    if (layer->kind != &dl_layer_attention) return layer->forward_macs;
+    double keys = layer->tokens;
+    if (layer->window > 0.0 && layer->window < keys) keys = layer->window;
+    return layer->forward_macs * dl_layer_attention_pairs(layer) /
+           (layer->out.size[DL_DIMS - 1] * keys);
+}
+
+double dl_layer_active_parameters(const struct dl_layer *layer) {
+    double expert = 0.0; /* all tensors of experts; the router is used by every token */
+    for (int i = 0; layer->kind == &dl_layer_moe && i < layer->parameter_count; i++)
+        if (strncmp(layer->parameters[i].name, "router", 6) != 0)
+            expert += layer->parameters[i].elements;
+    if (!(expert > 0.0)) return layer->parameter_elements;
+    return layer->parameter_elements - expert * (1.0 - layer->top_k / layer->experts);
 }
 
 double dl_shape_positions(const struct dl_shape *shape) {

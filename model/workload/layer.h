@@ -39,8 +39,13 @@ enum dl_layer_key {
     DL_KEY_EXPERTS = 1u << 22,
     DL_KEY_TOPK = 1u << 23,
     DL_KEY_CAPACITY = 1u << 24,
+    DL_KEY_GATED = 1u << 25,
+    DL_KEY_ROUTER_BIAS = 1u << 26,
+    DL_KEY_WINDOW = 1u << 27,
+    DL_KEY_SINKS = 1u << 28,
+    DL_KEY_ROTARY = 1u << 29,
 };
-enum { DL_LAYER_KEYS = 25 };
+enum { DL_LAYER_KEYS = 30 };
 extern const char *const dl_layer_key_names[]; /* NULL-terminated */
 
 extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_layer_dense,
@@ -50,7 +55,21 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_adaptive_pool, dl_layer_upsample, dl_layer_add, dl_layer_mul, dl_layer_concat,
     dl_layer_flatten, dl_layer_tokens, dl_layer_slice, dl_layer_crop, dl_layer_scale,
     dl_layer_position, dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm,
-    dl_layer_dot_interaction, dl_layer_split, dl_layer_moe;
+    dl_layer_dot_interaction, dl_layer_split, dl_layer_moe, dl_layer_rmsnorm, dl_layer_head_norm,
+    dl_layer_swiglu, dl_layer_geglu, dl_layer_relu2, dl_layer_rope, dl_layer_latent,
+    dl_layer_latent_keys;
+
+/* Multiply-adds of a forward pass that model flop count: of attention only the pairs of a query
+ * and a key that the mask leaves, of all else forward_macs. F-LAYER-ATTENTION */
+double dl_layer_model_macs(const struct dl_layer *layer);
+/* Query-key pairs of one head and sample that the mask leaves, mean over the ranks that share the
+ * tokens out: causal, each query sees (k + 1) / 2 of k keys; a window of w leaves at most w. */
+double dl_layer_attention_pairs(const struct dl_layer *layer);
+/* The same layer run by that kernel of attention: what it keeps for backward follows. No change to
+ * other kinds, or when it is OPEN. */
+void dl_layer_set_attention(struct dl_layer *layer, enum dl_attention_kernel attention);
+/* Parameters that one token uses: of a mixture of experts only those that it goes to. */
+double dl_layer_active_parameters(const struct dl_layer *layer);
 
 /* Elements that a mixture of experts keeps in addition to its input, at the layer's tokens and
  * hidden channels. */

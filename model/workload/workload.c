@@ -50,6 +50,10 @@ static struct dl_build_value *find_value(const struct dl_build *b, const char *n
     return NULL;
 }
 
+bool dl_build_has_value(const struct dl_build *b, const char *name) {
+    return find_value(b, name) != NULL;
+}
+
 static const char *suggest_value(const struct dl_build *b, const char *name) {
     const char *names[DL_WORKLOAD_PARAMETERS + 1];
     for (int i = 0; i < b->value_count; i++) names[i] = b->values[i].key;
@@ -65,6 +69,10 @@ static enum dl_code find_parameter(void *context, const char *name, double *valu
 enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_out,
                             struct dl_err *err) {
     struct dl_build_value *value = find_value(b, name);
+    if (value == NULL && dl_known(dl_build_word(b, name))) {
+        *value_out = dl_build_word(b, name);
+        return DL_OK;
+    }
     if (value == NULL) {
         const char *near = suggest_value(b, name);
         return dl_fail(err, DL_ERR_INPUT, "no parameter or argument '%.60s' here%s%s%s", name,
@@ -118,7 +126,10 @@ static enum dl_code evaluate_values(struct dl_build *b) {
     for (int i = 0; i < b->value_count; i++) {
         char path[256];
         double ignored;
-        if (dl_build_value(b, b->values[i].key, &ignored, b->err) == DL_OK) continue;
+        if (dl_build_check_text(b, &b->values[i]) == DL_OK &&
+            dl_build_value(b, b->values[i].key, &ignored, b->err) == DL_OK &&
+            dl_build_check_word(b, &b->values[i]) == DL_OK)
+            continue;
         if (b->values[i].doc < 0) return b->err->code;
         snprintf(path, sizeof path, "parameters.%.200s", b->values[i].key);
         return dl_build_at(b, b->values[i].doc, path);
@@ -354,6 +365,8 @@ static void sum_layers(const struct dl_build *b, struct dl_workload *out) {
         out->buffer_elements += layer->buffer_elements;
         out->forward_macs_per_sample += layer->forward_macs;
         out->activation_elements_per_sample += layer->saved_elements;
+        out->active_parameters += dl_layer_active_parameters(layer);
+        out->model_macs_per_sample += dl_layer_model_macs(layer);
     }
 }
 
@@ -409,7 +422,9 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
     out->layer_count = b->layer_count;
     for (int i = 0; i < b->value_count; i++) {
         values[i].key = dl_arena_strdup(b->arena, b->values[i].key);
-        values[i].text = dl_arena_printf(b->arena, "%.17g", b->values[i].value);
+        const char *word = dl_build_word_of(b, &b->values[i]);
+        values[i].text = word != NULL ? dl_arena_strdup(b->arena, word)
+                                      : dl_arena_printf(b->arena, "%.17g", b->values[i].value);
         values[i].number = b->values[i].value;
         if (values[i].key == NULL || values[i].text == NULL) return no_memory(b->err);
     }
@@ -423,6 +438,7 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     DL_TRY(load_files(b));
     DL_TRY(collect_values(b));
     DL_TRY(apply_overrides(b, overrides, override_count, taken));
+    DL_TRY(dl_build_check_choices(b));
     DL_TRY(evaluate_values(b));
     DL_TRY(copy_names(b, out));
     DL_TRY(build_input(b, out));

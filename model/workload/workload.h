@@ -13,6 +13,8 @@
  *     gives: parameters and blocks one by one, input and layers as a whole.
  *   "parameters": {"hidden": 1024, "heads": "hidden/64"}: numbers, or expressions of each other
  *     (workload_expr.h)
+ *   "choices": [{"parameter": "mlp", "words": ["gelu", "swiglu"]}]: the parameter's value is one of
+ *     these words; expressions compare it with them ("mlp == swiglu ? 2 : 1")
  *   "input": {"channels": 3, "size": ["height", "width"]} an image, {"tokens": "seq"} a sequence,
  *     {"channels": 13} a vector; "element_bytes" as copied to the device: default 4, of tokens 8
  *   "blocks": [{"name": "unit", "arguments": ["out", "stride"], "defaults": {"stride": 1},
@@ -74,6 +76,11 @@ struct dl_layer {
     double experts, held_experts; /* mixture of experts: all, those on this device */
     double top_k;                 /* experts per token */
     double capacity;              /* room of an expert / mean number of its tokens */
+    double window;                /* keys that a query sees at most; 0: all */
+    double rotary;                /* channels of each head that turn; 0: all */
+    bool dropless;                /* experts compute every token; then capacity is 1 */
+    bool gated;                   /* experts: the first matrix is doubled and gated */
+    bool router_bias, sinks;
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
     double target[DL_DIMS], tokens, scale; /* requested output extents; 0: not given */
@@ -137,6 +144,12 @@ struct dl_workload {
     double buffer_elements;
     double forward_macs_per_sample;
     double activation_elements_per_sample; /* saved for backward */
+    /* Parameters that one token uses: of a mixture of experts only those that it goes to. */
+    double active_parameters;
+    /* Multiply-adds of a forward pass as model flop count them (6 flop each for forward and
+     * backward): attention by the pairs that its mask leaves, so half of it when it is causal;
+     * experts that a token goes to, without capacity; nothing is recomputed. */
+    double model_macs_per_sample;
     /* of GPT-like models, for tensor and pipeline parallelism; NAN for others */
     double transformer_layers, hidden, heads, sequence, vocabulary;
     struct dl_map_entry *values; /* parameters in force (input size, seq, classes, ...) */

@@ -72,6 +72,18 @@ struct dl_scope {
 /* Value of a parameter; DL_ERR_INPUT when the name is unknown. */
 enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_out,
                             struct dl_err *err);
+bool dl_build_has_value(const struct dl_build *b, const char *name);
+
+/* Words (workload_words.c). The number that a word stands for in expressions; NAN: no such word. */
+double dl_build_word(const struct dl_build *b, const char *name);
+/* The word that is the value of a parameter; NULL: a number. */
+const char *dl_build_word_of(const struct dl_build *b, const struct dl_build_value *value);
+/* Whether the text of a parameter, and once it is known its value, is one of its words. */
+enum dl_code dl_build_check_text(struct dl_build *b, const struct dl_build_value *value);
+enum dl_code dl_build_check_word(struct dl_build *b, const struct dl_build_value *value);
+/* Whether each choice belongs to a parameter and its words are none. */
+enum dl_code dl_build_check_choices(struct dl_build *b);
+
 /* Expands the layers of the nearest document that has some into b->layers. */
 enum dl_code dl_build_expand(struct dl_build *b);
 /* Adds a place, `path` in document `doc`, to the error just set. Returns its code. */

@@ -2,6 +2,8 @@
  */
 #include "model/workload/workload_file.h"
 
+#include <string.h>
+
 #define ENTRY(member, type_, ...) DL_FIELD(struct dl_entry, member, type_, __VA_ARGS__)
 #define ENTRY_LIST(member, type_, ...)                                                             \
     DL_FIELD(struct dl_entry, member, type_,                                                       \
@@ -38,8 +40,16 @@ static const struct dl_field entry_fields[] = {
     ENTRY(experts, EXPR, .help = "experts of a mixture of experts"),
     ENTRY(topk, EXPR, .help = "experts per token; default 1"),
     ENTRY(capacity, EXPR,
-          .help = "capacity factor: room of an expert / mean number of its tokens; default 1"),
-    ENTRY(bias, BOOL, .help = "has a bias"),
+          .help =
+              "capacity factor: room of an expert / mean number of its tokens; default 1, and 0 "
+              "drops no token"),
+    ENTRY(bias, EXPR, .or_bool = true,
+          .help = "has a bias: true or 1; default: no, of a layernorm: yes"),
+    ENTRY(gated, EXPR, .help = "1: the experts' first matrix is doubled and gated (SwiGLU, GeGLU)"),
+    ENTRY(router_bias, EXPR, .help = "1: the router has a bias for each expert"),
+    ENTRY(window, EXPR, .help = "keys that a query sees at most; default 0: all"),
+    ENTRY(sinks, EXPR, .help = "1: a learned logit for each head in the softmax"),
+    ENTRY(rotary, EXPR, .help = "channels of each head that turn; default: all"),
     ENTRY(ceil, BOOL, .help = "pooling rounds its output extent up"),
     ENTRY(in_place, BOOL, .help = "the output overwrites the input"),
     ENTRY(bidirectional, BOOL, .help = "an LSTM in both directions"),
@@ -74,6 +84,21 @@ static const struct dl_schema block_schema = {
     .summary = "a named list of layers",
     .size = sizeof(struct dl_block),
     .fields = block_fields,
+};
+
+static const struct dl_field choice_fields[] = {
+    DL_FIELD(struct dl_choice, parameter, STRING, .required = true, .help = "name of a parameter"),
+    DL_FIELD(struct dl_choice, words, STRINGS,
+             .count_offset = offsetof(struct dl_choice, word_count), .required = true,
+             .help = "its values, which expressions may compare with"),
+    {0},
+};
+
+static const struct dl_schema choice_schema = {
+    .name = "choice",
+    .summary = "a parameter whose value is a word",
+    .size = sizeof(struct dl_choice),
+    .fields = choice_fields,
 };
 
 static const struct dl_field input_fields[] = {
@@ -114,6 +139,9 @@ static const struct dl_field file_fields[] = {
     DL_FIELD(struct dl_workload_file, parameters, MAP,
              .count_offset = offsetof(struct dl_workload_file, parameter_count),
              .help = "named numbers or expressions; --set changes them"),
+    DL_FIELD(struct dl_workload_file, choices, LIST,
+             .count_offset = offsetof(struct dl_workload_file, choice_count),
+             .child = &choice_schema, .help = "parameters whose values are words"),
     DL_FIELD(struct dl_workload_file, input, OBJECT,
              .count_offset = offsetof(struct dl_workload_file, has_input), .child = &input_schema,
              .help = "one sample"),
@@ -151,7 +179,7 @@ unsigned dl_entry_keys(const struct dl_entry *e) {
         e->dropout != NULL,
         e->causal != NULL,
         e->flash != NULL,
-        e->bias,
+        e->bias != NULL && strcmp(e->bias, "false") != 0,
         e->ceil,
         e->in_place,
         e->bidirectional,
@@ -161,6 +189,11 @@ unsigned dl_entry_keys(const struct dl_entry *e) {
         e->experts != NULL,
         e->topk != NULL,
         e->capacity != NULL,
+        e->gated != NULL,
+        e->router_bias != NULL,
+        e->window != NULL,
+        e->sinks != NULL,
+        e->rotary != NULL,
     };
     unsigned keys = 0;
     for (unsigned i = 0; i < DL_LAYER_KEYS; i++) keys |= present[i] ? 1u << i : 0u;

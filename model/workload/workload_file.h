@@ -25,8 +25,8 @@ struct dl_entry {
     const char **size;
     int size_count;
     const char *out, *groups, *heads, *kv_heads, *rows, *tokens, *scale, *dropout, *causal, *flash,
-        *experts, *topk, *capacity;
-    bool bias, ceil, in_place, bidirectional, sparse, additive;
+        *experts, *topk, *capacity, *bias, *gated, *router_bias, *window, *sinks, *rotary;
+    bool ceil, in_place, bidirectional, sparse, additive;
     const char *tied;
 };
 
@@ -38,6 +38,12 @@ struct dl_block {
     int default_count;
     struct dl_entry *layers;
     int layer_count;
+};
+
+struct dl_choice { /* words that are the values of a parameter */
+    const char *parameter;
+    const char **words;
+    int word_count;
 };
 
 struct dl_workload_input {
@@ -52,6 +58,8 @@ struct dl_workload_file {
     double epoch_samples, sample_bytes;
     struct dl_map_entry *parameters;
     int parameter_count;
+    struct dl_choice *choices;
+    int choice_count;
     struct dl_workload_input input;
     bool has_input;
     struct dl_block *blocks;

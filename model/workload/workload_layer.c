@@ -87,28 +87,69 @@ static enum dl_code set_extents(struct dl_scope *scope, const struct extents_rul
     return DL_OK;
 }
 
+struct number_rule {
+    const char *key, *text;
+    double min;
+    double *out;
+};
+
+static enum dl_code set_extents_of(struct dl_scope *scope, const struct number_rule *rules,
+                                   size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].text == NULL) continue;
+        const enum dl_code code =
+            dl_build_extent(scope, rules[i].text, rules[i].min, false, rules[i].out);
+        if (code != DL_OK) return name_key(scope->b->err, rules[i].key, code);
+    }
+    return DL_OK;
+}
+
 static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e,
                                 struct dl_layer *layer) {
-    double causal = 0.0, flash = 0.0;
-    const struct {
-        const char *key, *text;
-        double min;
-        double *out;
-    } numbers[] = {
-        {"out", e->out, 1.0, &layer->hidden},    {"groups", e->groups, 1.0, &layer->groups},
-        {"heads", e->heads, 1.0, &layer->heads}, {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
-        {"rows", e->rows, 1.0, &layer->rows},    {"tokens", e->tokens, 1.0, &layer->tokens},
-        {"scale", e->scale, 1.0, &layer->scale}, {"causal", e->causal, 0.0, &causal},
-        {"flash", e->flash, 0.0, &flash},        {"experts", e->experts, 1.0, &layer->experts},
+    const struct number_rule rules[] = {
+        {"out", e->out, 1.0, &layer->hidden},
+        {"groups", e->groups, 1.0, &layer->groups},
+        {"heads", e->heads, 1.0, &layer->heads},
+        {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
+        {"rows", e->rows, 1.0, &layer->rows},
+        {"tokens", e->tokens, 1.0, &layer->tokens},
+        {"scale", e->scale, 1.0, &layer->scale},
+        {"experts", e->experts, 1.0, &layer->experts},
         {"topk", e->topk, 1.0, &layer->top_k},
+        {"window", e->window, 0.0, &layer->window},
+        {"rotary", e->rotary, 1.0, &layer->rotary},
     };
     layer->groups = 1.0;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (numbers[i].text == NULL) continue;
-        enum dl_code code =
-            dl_build_extent(scope, numbers[i].text, numbers[i].min, false, numbers[i].out);
-        if (code != DL_OK) return name_key(scope->b->err, numbers[i].key, code);
-    }
+    return set_extents_of(scope, rules, sizeof rules / sizeof rules[0]);
+}
+
+/* What is true or false: an expression that is not 0, or a boolean. */
+static enum dl_code set_flags(struct dl_scope *scope, const struct dl_entry *e,
+                              struct dl_layer *layer) {
+    double causal = 0.0, flash = 0.0, gated = 0.0, router_bias = 0.0, sinks = 0.0;
+    double bias = layer->kind == &dl_layer_layernorm ? 1.0 : 0.0;
+    const struct number_rule rules[] = {
+        {"causal", e->causal, 0.0, &causal}, {"flash", e->flash, 0.0, &flash},
+        {"bias", e->bias, 0.0, &bias},       {"gated", e->gated, 0.0, &gated},
+        {"sinks", e->sinks, 0.0, &sinks},    {"router_bias", e->router_bias, 0.0, &router_bias},
+    };
+    DL_TRY(set_extents_of(scope, rules, sizeof rules / sizeof rules[0]));
+    layer->causal = causal != 0.0;
+    layer->flash = flash != 0.0;
+    layer->bias = bias != 0.0;
+    layer->gated = gated != 0.0;
+    layer->sinks = sinks != 0.0;
+    layer->router_bias = router_bias != 0.0;
+    layer->ceil_mode = e->ceil;
+    layer->in_place = e->in_place;
+    layer->bidirectional = e->bidirectional;
+    layer->sparse = e->sparse;
+    layer->additive = e->additive;
+    return DL_OK;
+}
+
+static enum dl_code set_fractions(struct dl_scope *scope, const struct dl_entry *e,
+                                  struct dl_layer *layer) {
     if (e->dropout != NULL) {
         enum dl_code code = dl_build_number(scope, e->dropout, &layer->dropout);
         if (code == DL_OK && !(layer->dropout >= 0.0 && layer->dropout < 1.0)) {
@@ -119,20 +160,14 @@ static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e
     }
     if (e->capacity != NULL) {
         enum dl_code code = dl_build_number(scope, e->capacity, &layer->capacity);
-        if (code == DL_OK && !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
+        if (code == DL_OK && layer->capacity != 0.0 &&
+            !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
             code = dl_fail(scope->b->err, DL_ERR_INPUT,
-                           "expected a factor from 0.1 to 1e6, found %g", layer->capacity);
+                           "expected a factor from 0.1 to 1e6, or 0 to drop no token; found %g",
+                           layer->capacity);
         }
         if (code != DL_OK) return name_key(scope->b->err, "capacity", code);
     }
-    layer->causal = causal != 0.0;
-    layer->flash = flash != 0.0;
-    layer->bias = e->bias;
-    layer->ceil_mode = e->ceil;
-    layer->in_place = e->in_place;
-    layer->bidirectional = e->bidirectional;
-    layer->sparse = e->sparse;
-    layer->additive = e->additive;
     return DL_OK;
 }
 
@@ -150,7 +185,9 @@ static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         DL_TRY(set_extents(scope, &rules[i], layer->in.dims));
     if (pools && e->stride_count == 0) memcpy(layer->stride, layer->kernel, sizeof layer->stride);
-    return set_numbers(scope, e, layer);
+    DL_TRY(set_numbers(scope, e, layer));
+    DL_TRY(set_flags(scope, e, layer));
+    return set_fractions(scope, e, layer);
 }
 
 /* ---- layers ---- */

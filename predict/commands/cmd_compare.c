@@ -60,6 +60,15 @@ static const struct dl_option compare_options[] = {
      "refit all constants of data/constants.json without each source, framework, ... and predict "
      "it: errors of runs that were in no fit",
      NULL},
+    {"intervals", 0, "FILE", "Fit",
+     "with --generalize source: write the spread of these errors, from which predictions have "
+     "their "
+     "intervals (data/intervals.json)",
+     NULL},
+    {"learning-curve", 0, NULL, "Fit",
+     "errors of runs after 0, 1, 2, 4 and 8 others of their system and framework were given, as "
+     "predict --measured does",
+     NULL},
     {"fit-constants", 0, NULL, "Fit",
      "fit all constants of data/constants.json to the rows; refuses those that one source decides",
      NULL},

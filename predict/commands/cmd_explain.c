@@ -225,6 +225,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     if (inputs.node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: explain takes one number of nodes");
+    DL_TRY(dl_inputs_one_framework(&inputs, "explain", err));
     const struct dl_framework *framework = inputs.frameworks[0];
     /* not named: the simplest multi-node mode */
     const struct dl_framework *usual =
@@ -233,8 +234,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
                              &prediction, err));
     dl_inputs_note_files(context, &inputs);
-    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework, &plan,
-                                          &prediction};
+    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework,
+                                          &plan,         &prediction,     &inputs.length};
     struct dl_explain_limits limits;
     dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;

@@ -1,5 +1,5 @@
-/* cmd_import.c - turns an ONNX model, nccl-tests or OSU output, or a framework's trace into data
- * files. */
+/* cmd_import.c - turns an ONNX model, a Hugging Face config, nccl-tests or OSU output, or a
+ * framework's trace into data files, and a training run's arguments into a command line of predict. */
 #include <string.h>
 
 #include "predict/import/import.h"
@@ -8,25 +8,27 @@
 static const char *const row_names[] = {"both", "out", "in", NULL};
 
 const struct dl_option dl_import_options[] = {
-    {"name", 0, "NAME", "onnx, trace",
+    {"name", 0, "NAME", "onnx, config, trace",
      "name of the result; default: derived from the file name or from the measurement",
      DL_TEXT(ASKED(name))},
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
      DL_REPEATED},
-    {"skip-unknown", 0, NULL, "onnx",
-     "skip operators that map to no layer, with a warning, instead of failing",
+    {"skip-unknown", 0, NULL, "onnx, config",
+     "skip operators that map to no layer, or members that are not known, with a warning, instead "
+     "of failing",
      DL_FLAG(ASKED(skip_unknown))},
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
      DL_TEXT(ASKED(collective))},
     {"nodes", 'n', "N", "nccl-tests, osu", "number of nodes of the measurement",
      DL_INTEGER(ASKED(nodes), .min = 1, .max = 1000000)},
-    {"ranks", 0, "N", "nccl-tests, osu",
-     "number of ranks of the measurement; OSU does not print it",
+    {"ranks", 0, "N", "nccl-tests, osu, megatron, nemo, torchtitan",
+     "number of ranks of the measurement, which OSU does not print; devices of a run, where the "
+     "file does not say",
      DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
-    {"system", 's', "NAME", "nccl-tests, osu, trace", "system of the measurement",
-     DL_TEXT(ASKED(system))},
+    {"system", 's', "NAME", "nccl-tests, osu, trace, megatron, nemo, torchtitan",
+     "system of the measurement, or of the printed command", DL_TEXT(ASKED(system))},
     {"library", 0, "NAME", "nccl-tests, osu",
      "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
      DL_TEXT(ASKED(library))},
@@ -44,10 +46,12 @@ const struct dl_option dl_import_options[] = {
      DL_CHOICE(ASKED(rows), .choices = row_names, .alias = "placement")},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu",
      "write a copy of that system with these times added to -o FILE", DL_TEXT(ASKED(profile))},
-    {"workload", 'w', "NAME|FILE", "trace", "workload whose layers were traced",
+    {"workload", 'w', "NAME|FILE", "trace, torchtitan",
+     "workload whose layers were traced, or of a flavor that has no name here",
      DL_TEXT(ASKED(workload))},
-    {"framework", 'f', "NAME", "trace",
-     "framework, or the part of its name that identifies it; default pytorch",
+    {"framework", 'f', "NAME", "trace, megatron, nemo, torchtitan",
+     "framework, of traces the part of its name that identifies it; default: the one that wrote "
+     "the file, pytorch",
      DL_TEXT(ASKED(framework))},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
      DL_CHOICE(ASKED(precision), .choices = dl_precision_names)},
@@ -66,9 +70,12 @@ const struct dl_option dl_import_options[] = {
 static const struct dl_option *const tables[] = {dl_import_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel import onnx tests/fixtures/onnx/resnet50.onnx --name my-resnet50",
+    "dlmodel import config tests/fixtures/config/llama.json --name my-llama",
     "dlmodel import nccl-tests tests/fixtures/bench/nccl_2.18_a100.txt --system dgx-a100-40",
     "dlmodel import osu tests/fixtures/bench/osu_5.9_allreduce.txt --system stampede2-skx --nodes "
     "4 --ranks 8",
+    "dlmodel import megatron tests/fixtures/runs/megatron.sh --system dgx-a100-80",
+    "dlmodel import torchtitan tests/fixtures/runs/torchtitan.toml --workload gpt2_xl",
     "dlmodel import trace tests/fixtures/trace/gpu.json --workload resnet18 --system iris-v100 "
     "--batch 32",
     NULL,
@@ -79,9 +86,13 @@ static const struct kind {
     dl_import_fn *import;
 } kinds[] = {
     {"onnx", dl_import_onnx},
+    {"config", dl_import_config},
     {"nccl-tests", dl_import_nccl_tests},
     {"osu", dl_import_osu},
     {"trace", dl_import_trace},
+    {"megatron", dl_import_megatron},
+    {"nemo", dl_import_megatron},
+    {"torchtitan", dl_import_torchtitan},
     {NULL, NULL},
 };
 
@@ -111,7 +122,7 @@ static enum dl_code check_options(const struct dl_options *options, const char *
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
-    const char *names[8], *all = "";
+    const char *names[16], *all = "";
     int count = 0;
     for (; kinds[count].name != NULL; count++) {
         names[count] = kinds[count].name;
@@ -138,14 +149,18 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_import = {
     .name = "import",
-    .summary = "turn an ONNX model, nccl-tests or OSU output, or a trace into data files",
-    .usage = "onnx|nccl-tests|osu|trace FILE... [options]",
+    .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
+    .usage = "onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan FILE... [options]",
     .purpose =
         "onnx: converts a model to a workload file. Shapes follow from the model's inputs; its "
         "initializers are the parameters, tied ones counted once; running statistics of batch "
         "norms are buffers. Export the model for training (PyTorch: "
         "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. The values of "
-        "weights are not needed. nccl-tests, osu: converts the printed output to a table as in "
+        "weights are not needed. config: converts a config.json of Hugging Face's transformers "
+        "(llama, mistral, mixtral, qwen2, qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, "
+        "gpt2, gpt_neox, bert and relatives) to a workload that extends gpt or bert_base; a member "
+        "that might change the work and is not known is an error. nccl-tests, osu: converts the "
+        "printed output to a table as in "
         "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE, adds the "
         "times to a copy of the system's file, where predictions prefer them to the model. trace: "
         "converts a Chrome trace of PyTorch's profiler to layer times (dlmodel schema layers) for "
@@ -158,9 +173,13 @@ const struct dl_command dl_cmd_import = {
         "iterations, and Optimizer.step ranges are the update; on a CPU the update is the median "
         "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
-        "columns layer, pass (forward, backward or update) and time_s.",
+        "columns layer, pass (forward, backward or update) and time_s. megatron, nemo, torchtitan: "
+        "read a training run's arguments (--NAME VALUE as in a launch script, KEY: VALUE of a NeMo "
+        "configuration, torchtitan's TOML) and print the command line of predict for the same "
+        "model and plan, or with --json its parts; nothing of the file is executed, and arguments "
+        "that have no part in a prediction are named. predict --export writes such files.",
     .examples = examples,
-    .words = "onnx nccl-tests osu trace",
+    .words = "onnx config nccl-tests osu trace megatron nemo torchtitan",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "

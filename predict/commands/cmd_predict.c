@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/export/export.h"
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
@@ -12,7 +13,7 @@
 #include "predict/plot/trace.h"
 
 struct asked {
-    const char *trace;
+    const char *trace, *export;
 };
 #define ASKED(member) struct asked, member
 
@@ -20,6 +21,10 @@ static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE, for chrome://tracing or Perfetto",
      DL_TEXT(ASKED(trace))},
+    {"export", 0, "megatron|torchtitan|deepspeed|sbatch", "Output",
+     "print the plan as that framework's arguments or configuration, or as a job script, in place "
+     "of the prediction",
+     DL_WORD(ASKED(export), .choices = dl_export_names)},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {dl_input_options,      dl_heterogeneous_options,
@@ -112,8 +117,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
 }
 
 static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
-    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework, &r->plan,
-                                      &r->prediction};
+    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,
+                                      &r->plan,       &r->prediction,   &inputs->length};
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
@@ -311,10 +316,11 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
                                const struct dl_inputs *inputs, const struct results *results,
                                enum dl_format format, struct dl_err *err) {
     struct dl_table table;
-    if (results->every_strategy)
-        DL_TRY(dl_rows_init_strategies(&table, context->arena, err));
-    else
-        dl_rows_init(&table, context->arena);
+    const struct dl_prediction_row first = row_of(inputs, &results->rows[0]);
+    const bool tokens = dl_known(dl_rows_throughput(&first).tokens_per_sample);
+    DL_TRY(dl_rows_init(
+        &table, context->arena,
+        (results->every_strategy ? DL_ROWS_STRATEGY : 0u) | (tokens ? DL_ROWS_TOKENS : 0u), err));
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
         DL_TRY(dl_rows_add(&table, &row, err));
@@ -338,18 +344,20 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
         text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
     }
     const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
-    const char *checkpoint;
+    const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena),
+                            *stages = dl_rows_stages_text(shown.prediction, context->arena);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(
         options,
-        text == NULL
+        text == NULL || length == NULL || stages == NULL
             ? NULL
             : dl_arena_printf(
-                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s", inputs->workload->name,
-                  dl_precision_names[plan->precision], strategy_text(context, results),
-                  batch_text(context, inputs, results), inputs->system->name,
+                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s",
+                  inputs->workload->name, dl_precision_names[plan->precision],
+                  strategy_text(context, results), batch_text(context, inputs, results),
+                  inputs->system->name,
                   inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name,
-                  measured, text, sentence(context, options, results), checkpoint),
+                  measured, text, sentence(context, options, results), stages, length, checkpoint),
         err);
 }
 
@@ -363,6 +371,20 @@ static enum dl_code write_trace(const char *path, const struct dl_inputs *inputs
     }
     const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
     return dl_trace_write(path, &row, arena, err);
+}
+
+/* The one plan in a framework's words. */
+static enum dl_code print_export(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_inputs *inputs, const struct results *results,
+                                 const char *format, struct dl_err *err) {
+    const char *text;
+    if (results->count != 1 || inputs->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export prints one plan: give one --framework and one number of --nodes");
+    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    const struct dl_export_request request = {.row = &row, .arena = context->arena};
+    DL_TRY(dl_export_write(format, &request, &text, err));
+    return context->output(options, text, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -382,7 +404,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (asked.trace != NULL)
         DL_TRY(write_trace(asked.trace, &inputs, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
-    if (format == DL_FORMAT_JSON)
+    if (asked.export != NULL)
+        DL_TRY(print_export(context, options, &inputs, &results, asked.export, err));
+    else if (format == DL_FORMAT_JSON)
         DL_TRY(print_json(context, options, &inputs, &results, err));
     else
         DL_TRY(print_rows(context, options, &inputs, &results, format, err));

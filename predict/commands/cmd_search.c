@@ -87,7 +87,7 @@ static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
                                struct dl_search_request *r, struct dl_err *err) {
     const int64_t each = r->fixed.devices_per_node, most = asked->max_devices;
-    if (most > 0 && !inputs->given.nodes) {
+    if (most > 0 && !inputs->given.nodes && !inputs->given.gpus) {
         if (most < each) r->fixed.devices_per_node = most;
         for (int64_t nodes = 1;
              nodes * r->fixed.devices_per_node <= most && r->node_count < DL_SEARCH_SIZES;
@@ -193,25 +193,67 @@ static void show_progress(void *context, double done_frac, double elapsed_s) {
     c->note(c, "searching: %.0f %% after %.1f s", 100 * done_frac, elapsed_s);
 }
 
-static enum dl_code predict_found(struct dl_context *context, const struct dl_search *search,
-                                  const struct dl_search_request *r, const struct dl_found *found,
-                                  int count, bool front, struct dl_searched **out,
-                                  struct dl_err *err) {
+/* Best first by the prediction that is printed; stable, so that equals keep the search's order. */
+static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
+                      struct dl_searched *rows, int count) {
+    for (int i = 1; i < count; i++) { /* insertion sort: at most a few hundred, nearly in order */
+        const struct dl_found one = found[i];
+        const struct dl_searched row = rows[i];
+        int at = i;
+        for (; at > 0 && dl_search_score(r, &found[at - 1]) > dl_search_score(r, &one); at--) {
+            found[at] = found[at - 1];
+            rows[at] = rows[at - 1];
+        }
+        found[at] = one;
+        rows[at] = row;
+    }
+}
+
+/* F-TIE: whether the 80 % intervals of a plan and of the best one overlap. */
+static bool is_tied(const struct dl_prediction *best, const struct dl_prediction *p) {
+    return log(p->iteration_low_s) <= log(best->iteration_high_s) &&
+           log(best->iteration_low_s) <= log(p->iteration_high_s);
+}
+
+/* Every plan found, predicted whole: terms of the best one alone. */
+static enum dl_code predict_found(struct dl_context *context, const struct dl_options *options,
+                                  const struct dl_search *search, const struct dl_search_request *r,
+                                  struct dl_found *found, int count, bool front,
+                                  struct dl_searched **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
-    *out = dl_arena_alloc(arena, (size_t)count + 1, sizeof **out);
-    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_searched *rows = dl_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
         struct dl_plan *plan = dl_arena_alloc(arena, 1, sizeof *plan);
         struct dl_prediction *prediction = dl_arena_alloc(arena, 1, sizeof *prediction);
-        const struct dl_predict_options options = {.terms = i == 0 && !front};
         if (plan == NULL || prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *plan = dl_search_plan(search, &found[i]);
         DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
-        DL_TRY(dl_predict(r->system, r->workload, r->framework, plan, &options, arena, prediction,
-                          err));
-        (*out)[i] = (struct dl_searched){plan, prediction, front};
+        DL_TRY(
+            dl_predict(r->system, r->workload, r->framework, plan, NULL, arena, prediction, err));
+        found[i].iteration_s = prediction->iteration_s;
+        found[i].memory_bytes = prediction->memory.total_bytes;
+        const char *command =
+            dl_inputs_plan_command(context, options, "predict", r->framework, plan);
+        if (command == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        rows[i] = (struct dl_searched){
+            .plan = plan, .prediction = prediction, .command = command, .front = front};
     }
+    sort_rows(r, found, rows, front ? 0 : count);
+    for (int i = 0; i < count; i++) rows[i].tied = is_tied(rows[0].prediction, rows[i].prediction);
+    *out = rows;
     return DL_OK;
+}
+
+/* The best plan again, with its terms. */
+static enum dl_code explain_best(struct dl_context *context, const struct dl_search_request *r,
+                                 struct dl_searched *best, struct dl_err *err) {
+    const struct dl_predict_options options = {.terms = true};
+    struct dl_prediction *prediction = dl_arena_alloc(context->arena, 1, sizeof *prediction);
+    if (prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    best->prediction = prediction;
+    return dl_predict(r->system, r->workload, r->framework, best->plan, &options, context->arena,
+                      prediction, err);
 }
 
 /* Why no plan is left, and which one is nearest. */
@@ -292,9 +334,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    DL_TRY(dl_inputs_one_framework(&inputs, "search", err));
     if (inputs.plan.backup_workers > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--backup-workers: search covers no backup workers; use predict");
+    if (inputs.max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE, "--micro-batch max: search tries them all; leave it out");
     if (inputs.max_batch)
         return dl_fail(
             err, DL_ERR_USAGE,
@@ -312,9 +357,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(search_all(context, options, &request, search, (int)asked.threads, found,
                       &report.elapsed_s, err));
     if (found->best_count == 0) return nothing(context, search, &request, found, err);
-    DL_TRY(predict_found(context, search, &request, found->best, found->best_count, false, &rows,
-                         err));
-    DL_TRY(predict_found(context, search, &request, found->front,
+    DL_TRY(predict_found(context, options, search, &request, found->best, found->best_count, false,
+                         &rows, err));
+    DL_TRY(explain_best(context, &request, &rows[0], err));
+    DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));
     report.rows = rows;
     report.row_count = found->best_count;

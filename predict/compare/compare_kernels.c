@@ -20,8 +20,31 @@ struct device_cache {
     int count;
 };
 
+/* The device file with an alias, for a name that no file has. */
+static enum dl_code follow_alias(const struct dl_data *data, const char **name,
+                                 struct dl_arena *arena, struct dl_err *err) {
+    const char **names = NULL, *path = NULL;
+    struct dl_err ignored;
+    const bool is_path = strstr(*name, ".json") != NULL, two = strchr(*name, '/') != NULL;
+    if ((is_path || !two) &&
+        dl_data_path(data, DL_DATA_DEVICE, *name, arena, &path, &ignored) == DL_OK)
+        return DL_OK;
+    DL_TRY(dl_data_names(data, DL_DATA_DEVICE, arena, &names, err));
+    for (int i = 0; names[i] != NULL; i++) {
+        const struct dl_device *device = NULL;
+        DL_TRY(dl_data_device(data, names[i], arena, &device, err));
+        for (int a = 0; a < device->alias_count; a++)
+            if (strcmp(device->aliases[a], *name) == 0) {
+                *name = device->name;
+                return DL_OK;
+            }
+    }
+    if (two) *name = NULL; /* "X/Y", either of two, is no path */
+    return DL_OK;
+}
+
 static enum dl_code find_device(const struct dl_data *data, struct device_cache *cache,
-                                const char *column, struct dl_arena *arena,
+                                const char *column, bool by_gpu, struct dl_arena *arena,
                                 struct dl_loaded_device *out, struct dl_err *err) {
     for (int i = 0; i < cache->count; i++) {
         if (strcmp(cache->entries[i].column, column) == 0) {
@@ -30,8 +53,9 @@ static enum dl_code find_device(const struct dl_data *data, struct device_cache 
         }
     }
     *out = (struct dl_loaded_device){.column = column};
-    const char *name = dl_kernel_match_device(column);
+    const char *name = by_gpu ? column : dl_kernel_match_device(column);
     struct dl_err inner = {0};
+    if (name != NULL) DL_TRY(follow_alias(data, &name, arena, err));
     const enum dl_code code =
         name == NULL ? DL_ERR_USAGE : dl_data_device(data, name, arena, &out->device, &inner);
     if (code != DL_OK && code != DL_ERR_USAGE) {
@@ -53,12 +77,30 @@ static const char *kernel_text(struct dl_arena *arena, const struct dl_kernel_ro
                            dl_pass_names[row->kernel.pass]);
 }
 
+/* "A100-SXM4-80GB gemm bf16": the group of a row in a table by GPU. */
+static const char *group_text(struct dl_arena *arena, const struct dl_kernel_row *row) {
+    return dl_arena_printf(arena, "%s %s %s", row->device, dl_op_names[row->kernel.op],
+                           dl_precision_names[row->precision]);
+}
+
+/* A time taken from outside is no shorter than the call; smooth where both are near. */
+static double with_call(double time_s, double call_s) {
+    if (!(call_s > 0)) return time_s;
+    const double ratio = fmin(time_s, call_s) / fmax(time_s, call_s);
+    return fmax(time_s, call_s) * sqrt(sqrt(1 + ratio * ratio * ratio * ratio));
+}
+
 static void predict_row(const struct dl_device *device, const struct dl_kernel_row *row,
                         struct dl_compared *out, struct dl_arena *arena) {
     static const char *const limits[] = {"compute", "memory-bandwidth", "latency"};
     /* 90 % quantile of the normal distribution: 80 % lie inside +- */
     const double normal_90 = 1.2815515655446004;
     struct dl_kernel_time time;
+    if (device->kernel_model_count == 0 && device->borrowed == NULL) {
+        out->skipped = true;
+        out->why = dl_arena_printf(arena, "%s has no kernel-time model", device->name);
+        return;
+    }
     dl_kernel_time(device, row->precision, &row->kernel, &time);
     if (!(time.time_s > 0)) {
         out->skipped = true;
@@ -66,6 +108,9 @@ static void predict_row(const struct dl_device *device, const struct dl_kernel_r
                                    dl_precision_names[row->precision]);
         return;
     }
+    if (row->by_call)
+        time.time_s =
+            with_call(time.time_s, dl_kernel_call_s(device, row->precision, &row->kernel));
     out->predicted = time.time_s;
     out->low = time.time_s * exp(-normal_90 * time.sigma_log);
     out->high = time.time_s * exp(normal_90 * time.sigma_log);
@@ -77,16 +122,19 @@ enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv 
                                 struct dl_comparison *out, struct dl_err *err) {
     struct device_cache cache = {.count = 0};
     const int source = dl_csv_column(csv, "source_path");
+    const bool by_gpu = dl_csv_column(csv, "gpu") >= 0;
     for (int r = 0; r < csv->row_count; r++) {
         struct dl_kernel_row row;
         struct dl_loaded_device device = {.device = NULL};
         DL_TRY(dl_kernel_row_read(csv, r, &row, err));
-        DL_TRY(find_device(data, &cache, row.device, out->arena, &device, err));
+        DL_TRY(find_device(data, &cache, row.device, by_gpu, out->arena, &device, err));
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){
             .id = dl_arena_printf(out->arena, "%s:%d", csv->name, csv->row_lines[r]),
-            .source = source < 0 ? csv->name : csv->rows[r][source],
+            .source = by_gpu       ? group_text(out->arena, &row)
+                      : source < 0 ? csv->name
+                                   : csv->rows[r][source],
             .unit = "s",
             .devices = 1,
             .system = device.device != NULL ? device.device->name : row.device,

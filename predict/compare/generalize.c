@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/linear.h"
 #include "model/base/robust_fit.h"
 
 #define LOSS_SCALE 0.05 /* errors above 5 % count by their size, not their square */
@@ -203,6 +204,7 @@ static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     struct evaluation e;
     struct dl_robust_fit fit = {.x = s->base_x, .residuals = s->base_residuals};
     DL_TRY(residuals_of(s, s->base_x, NULL, s->out->in_sample, s->base_residuals, err));
+    DL_TRY(dl_fit_rows_anchored(s->rows, NULL, NULL, 0, NULL, s->out->in_sample_anchored, err));
     memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
     memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
     DL_TRY(in_threads(s, k, threads, find_concerned, err));
@@ -216,6 +218,53 @@ static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
     memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
     return code;
+}
+
+/* Sum of w J'J over the mean square of the residuals, and what the ranges say, inverted: how
+ * uncertain the constants are. false: out of memory. */
+static bool covariance_of(const struct dl_robust_problem *p, const struct dl_robust_fit *fit,
+                          const double *jacobian, gsl_matrix *out) {
+    const size_t k = p->parameter_count;
+    double squares = 0, weights = 1e-9;
+    gsl_matrix_set_zero(out);
+    for (size_t i = 0; i < p->row_count; i++) {
+        if (!(p->weights[i] > 0) || isnan(fit->residuals[i])) continue;
+        squares += p->weights[i] * fit->residuals[i] * fit->residuals[i];
+        weights += p->weights[i];
+    }
+    const double variance = fmax(p->loss_scale * p->loss_scale, squares / weights);
+    for (size_t i = 0; i < p->row_count; i++) {
+        const double *row = jacobian + i * k;
+        if (!(p->weights[i] > 0) || isnan(fit->residuals[i])) continue;
+        for (size_t a = 0; a < k; a++) {
+            for (size_t b = 0; row[a] != 0 && b < k; b++)
+                *gsl_matrix_ptr(out, a, b) += p->weights[i] * row[a] * row[b] / variance;
+        }
+    }
+    for (size_t a = 0; a < k; a++) /* of an even distribution over the range */
+        *gsl_matrix_ptr(out, a, a) += 12 / ((p->high[a] - p->low[a]) * (p->high[a] - p->low[a]));
+    return dl_cholesky_invert(out);
+}
+
+/* What the constants, as the other groups leave them, add to the errors of this one's rows. */
+static enum dl_code uncertain_constants(const struct shared *s, const struct dl_robust_problem *p,
+                                        size_t group, const struct dl_robust_fit *fit,
+                                        const double *jacobian, struct dl_err *err) {
+    const size_t k = p->parameter_count;
+    if (k == 0) return DL_OK;
+    gsl_matrix *c = gsl_matrix_alloc(k, k);
+    const bool ok = c != NULL && covariance_of(p, fit, jacobian, c);
+    for (size_t i = 0; i < p->row_count && ok; i++) {
+        const double *row = jacobian + i * k;
+        double sum = 0;
+        if (s->out->group_of[i] != group) continue;
+        for (size_t a = 0; a < k; a++)
+            for (size_t b = 0; row[a] != 0 && b < k; b++)
+                sum += row[a] * row[b] * gsl_matrix_get(c, a, b);
+        s->out->held_out[i].constants_sigma_log = sqrt(fmax(0, sum));
+    }
+    if (c != NULL) gsl_matrix_free(c);
+    return ok ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "the constants' equations are singular");
 }
 
 /* Without one group, which is then predicted. */
@@ -239,10 +288,16 @@ static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *e
         for (size_t j = 0; j < k; j++) values[j] = exp(x[j]);
         for (size_t i = 0; i < n; i++) e.wanted[i] = g->group_of[i] == group;
         if (code == DL_OK)
-            code = (g->anchored ? dl_fit_rows_anchored : dl_fit_rows_predict)(
-                s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
+            code =
+                dl_fit_rows_predict(s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
         for (size_t i = 0; i < n && code == DL_OK; i++)
-            if (e.wanted[i]) g->held_out[i] = e.predictions[i];
+            if (g->group_of[i] == group) g->held_out[i] = e.predictions[i];
+        if (code == DL_OK) code = uncertain_constants(s, &problem, group, &fit, jacobian, err);
+        if (code == DL_OK)
+            code = dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e.wanted, e.predictions,
+                                        err);
+        for (size_t i = 0; i < n && code == DL_OK; i++)
+            if (e.wanted[i]) g->anchored[i] = e.predictions[i];
     }
     free(memory);
     free_evaluation(&e);
@@ -284,6 +339,8 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->keys = dl_arena_alloc(arena, k + 1, sizeof *s->keys);
     s->concerned = dl_arena_alloc(arena, n * k + 1, sizeof *s->concerned);
     g->in_sample = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample);
+    g->anchored = dl_arena_alloc(arena, n + 1, sizeof *g->anchored);
+    g->in_sample_anchored = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample_anchored);
     g->held_out = dl_arena_alloc(arena, n + 1, sizeof *g->held_out);
     g->all_values = dl_arena_alloc(arena, k + 1, sizeof *g->all_values);
     g->values = dl_arena_alloc(arena, g->group_count * k + 1, sizeof *g->values);
@@ -301,7 +358,9 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->jacobian = s->known_residuals + n;
     weigh(s, s->weights);
     for (size_t i = 0; i < n; i++) {
-        g->in_sample[i] = g->held_out[i] = (struct dl_fit_prediction){NAN, NAN, NAN, NAN, NAN};
+        g->in_sample[i] = g->held_out[i] = g->anchored[i] = g->in_sample_anchored[i] =
+            (struct dl_fit_prediction){
+                .iteration_s = NAN, .low_s = NAN, .high_s = NAN, .model_sigma_log = NAN};
         s->base_residuals[i] = NAN;
     }
     for (size_t j = 0; j < k; j++) {
@@ -319,8 +378,7 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
 enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_constants *constants,
                            const struct dl_generalize_choice *choice, struct dl_arena *arena,
                            struct dl_generalized *out, struct dl_err *err) {
-    *out = (struct dl_generalized){
-        .rows = rows, .constants = constants, .by = choice->by, .anchored = choice->anchor};
+    *out = (struct dl_generalized){.rows = rows, .constants = constants, .by = choice->by};
     struct shared s = {.rows = rows, .constants = constants, .out = out};
     DL_TRY(find_groups(out, arena, err));
     DL_TRY(prepare(&s, arena, err));

@@ -20,7 +20,8 @@ typedef enum dl_code dl_import_fn(struct dl_context *context, const struct dl_op
                                   const struct dl_import_asked *asked, struct dl_err *err);
 
 /* positional[0] is the kind, the others are files. */
-dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trace;
+dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trace, dl_import_config,
+    dl_import_megatron, dl_import_torchtitan;
 
 extern const struct dl_option dl_import_options[];
 

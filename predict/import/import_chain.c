@@ -44,10 +44,13 @@ static const struct {
     {NULL, 0},
 };
 
-static const struct dl_layer_kind *kind_of(unsigned how) {
+/* A normalization without a mean is an RMS norm of tokens, or SSD's of the pixels of an image. */
+static const struct dl_layer_kind *kind_of(unsigned how, bool pixels) {
     const bool self = (how & DL_HOW_SELF) != 0;
     if ((how & DL_HOW_MEAN) != 0)
-        return (how & DL_HOW_SUB) != 0 ? &dl_layer_layernorm : &dl_layer_scale;
+        return (how & DL_HOW_SUB) != 0 ? &dl_layer_layernorm
+               : pixels                ? &dl_layer_scale
+                                       : &dl_layer_rmsnorm;
     if ((how & DL_HOW_ERF) != 0) return &dl_layer_gelu;
     if ((how & DL_HOW_SOFTPLUS) != 0 && (how & DL_HOW_TANH) != 0) return &dl_layer_swish;
     if ((how & DL_HOW_TANH) != 0)
@@ -65,9 +68,10 @@ enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *e
         return no(err, "a matrix multiplication of two activations that is not attention");
     if (f->pad != NULL) return no(err, "padding without a convolution or pooling after it");
     if (f->root < 0) return DL_OK;
-    const struct dl_layer_kind *kind = kind_of(f->how);
     const int weight = f->weight, bias = f->bias;
     int item = net->flows[f->root].item;
+    const struct dl_layer_kind *kind =
+        kind_of(f->how, item != DL_FLOW_NONE && dl_net_shape(net, item)->dims > 1);
     if (kind != NULL) {
         if (dl_net_elements(net, value) != dl_net_elements(net, f->root))
             return no(err, "a mean over channels that normalizes nothing");
@@ -308,6 +312,24 @@ static enum dl_code join(struct dl_import_net *net, const struct dl_onnx_node *n
     return DL_OK;
 }
 
+/* Halves of one layer's output, turned by the position and put together again: rotary embedding of
+ * as many heads as the value's last extent leaves. */
+static enum dl_code rotation(struct dl_import_net *net, int x, int out, struct dl_err *err) {
+    const double head = last_extent(dl_net_value(net, x));
+    int item = net->flows[x].item;
+    const struct dl_shape *s = dl_net_shape(net, item);
+    if (s->dims == 1 && head >= 2 && fmod(s->channels, head) == 0) {
+        struct dl_layer rope = dl_net_layer(&dl_layer_rope);
+        rope.heads = s->channels / head;
+        DL_TRY(dl_net_emit(net, &rope, &item, 1, -1, &item, err));
+        dl_net_hold(net, out, item);
+        return DL_OK;
+    }
+    net->flows[out] = net->flows[x];
+    net->scalar_count++;
+    return DL_OK;
+}
+
 static enum dl_code of_two(struct dl_import_net *net, const struct dl_onnx_node *n, int a, int b,
                            struct dl_err *err) {
     static const char *const joins[] = {"Add", "Sub", "Mul", "Div", "Sum", NULL};
@@ -334,11 +356,8 @@ static enum dl_code of_two(struct dl_import_net *net, const struct dl_onnx_node 
     const bool halves =
         net->flows[a].item == net->flows[b].item && net->flows[a].item >= 0 && a != b;
     if (halves &&
-        dl_net_elements(net, a) == dl_shape_elements(dl_net_shape(net, net->flows[a].item))) {
-        net->flows[n->outputs[0]] = net->flows[a]; /* a rotation of one layer's output */
-        net->scalar_count++;
-        return DL_OK;
-    }
+        dl_net_elements(net, a) == dl_shape_elements(dl_net_shape(net, net->flows[a].item)))
+        return rotation(net, a, n->outputs[0], err);
     const int both[2] = {a, b};
     return join(net, n, both, 2, err);
 }

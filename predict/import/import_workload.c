@@ -7,173 +7,12 @@
 #include "model/workload/workload.h"
 #include "predict/import/import.h"
 #include "predict/import/import_layers.h"
+#include "predict/import/import_stack.h"
 
 enum { DIMS_MAX = 64, KINDS_SHOWN = 12 };
 
 static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory while importing a model");
-}
-
-/* ---- writing ---- */
-
-static void extents(struct dl_json_writer *w, const char *key, const double *values, int dims,
-                    double usual) {
-    const double *own = values + DL_DIMS - dims;
-    bool same = true, is_usual = true;
-    for (int i = 0; i < dims; i++) {
-        same = same && own[i] == own[0];
-        is_usual = is_usual && own[i] == usual;
-    }
-    if (is_usual) return;
-    if (same) {
-        dl_jw_number(w, key, own[0]);
-        return;
-    }
-    dl_jw_array(w, key);
-    for (int i = 0; i < dims; i++) dl_jw_number(w, NULL, own[i]);
-    dl_jw_end(w);
-}
-
-static void write_numbers(struct dl_json_writer *w, const struct dl_layer *l) {
-    const unsigned keys = l->kind->needs | l->kind->takes;
-    const struct {
-        unsigned key;
-        const char *name;
-        double value, usual;
-    } numbers[] = {
-        {DL_KEY_OUT, "out", l->hidden, 0},
-        {DL_KEY_GROUPS, "groups", l->groups, 1},
-        {DL_KEY_HEADS, "heads", l->heads, 0},
-        {DL_KEY_KV_HEADS, "kv_heads", l->kv_heads, l->heads},
-        {DL_KEY_ROWS, "rows", l->rows, 0},
-        {DL_KEY_SCALE, "scale", l->scale, 0},
-        {DL_KEY_DROPOUT, "dropout", l->dropout, -1},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const bool zero = numbers[i].key == DL_KEY_DROPOUT && l->dropout == 0 &&
-                          (l->kind->needs & DL_KEY_DROPOUT) == 0;
-        if ((keys & numbers[i].key) != 0 && numbers[i].value != numbers[i].usual && !zero)
-            dl_jw_number(w, numbers[i].name, numbers[i].value);
-    }
-    if ((keys & DL_KEY_TOKENS) != 0 && l->tokens > 0) dl_jw_number(w, "tokens", l->tokens);
-}
-
-static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
-    const unsigned keys = l->kind->needs | l->kind->takes;
-    const int dims = l->in.dims;
-    const bool pools = (keys & DL_KEY_KERNEL) != 0 && (keys & DL_KEY_OUT) == 0;
-    write_numbers(w, l);
-    if ((keys & DL_KEY_KERNEL) != 0) extents(w, "kernel", l->kernel, dims, 0);
-    if ((keys & DL_KEY_STRIDE) != 0) extents(w, "stride", l->stride, dims, pools ? 0 : 1);
-    if ((keys & DL_KEY_PAD) != 0) extents(w, "pad", l->pad, dims, 0);
-    if ((keys & DL_KEY_DILATION) != 0) extents(w, "dilation", l->dilation, dims, 1);
-    if ((keys & DL_KEY_CAUSAL) != 0 && l->causal) dl_jw_number(w, "causal", 1);
-    if ((keys & DL_KEY_BIAS) != 0 && l->bias) dl_jw_bool(w, "bias", true);
-    if ((keys & DL_KEY_CEIL) != 0 && l->ceil_mode) dl_jw_bool(w, "ceil", true);
-    if ((keys & DL_KEY_BIDIRECTIONAL) != 0 && l->bidirectional)
-        dl_jw_bool(w, "bidirectional", true);
-}
-
-static const char *item_name(const struct dl_import_net *net, int item) {
-    return item < 0 ? "input" : net->items[item].name;
-}
-
-static const char *layer_line(const struct dl_import_net *net, int index) {
-    const struct dl_import_item *item = &net->items[index];
-    const struct dl_layer *l = &item->layer;
-    struct dl_json_writer w;
-    dl_jw_init(&w, net->arena, true);
-    dl_jw_object(&w, NULL);
-    dl_jw_string(&w, "name", item->name);
-    dl_jw_string(&w, "kind", l->kind->name);
-    if (l->input_count > 1 || l->inputs[0] != index - 1) {
-        dl_jw_array(&w, "from");
-        for (int i = 0; i < l->input_count; i++)
-            dl_jw_string(&w, NULL, item_name(net, l->inputs[i]));
-        dl_jw_end(&w);
-    }
-    write_geometry(&w, l);
-    if (item->tied >= 0) dl_jw_string(&w, "tied", net->items[item->tied].name);
-    dl_jw_end(&w);
-    return w.failed ? NULL : w.text;
-}
-
-static bool has_kind(const struct dl_import_net *net, const struct dl_layer_kind *kind) {
-    for (int i = 0; i < net->item_count; i++) {
-        if (net->items[i].layer.kind == kind) return true;
-    }
-    return false;
-}
-
-/* The extents of the input are parameters, so that --set can change them. */
-static void write_input(struct dl_json_writer *w, const struct dl_import_net *net) {
-    static const char *const names[DL_DIMS] = {"depth", "height", "width"};
-    const struct dl_shape *s = &net->input;
-    dl_jw_object(w, "parameters");
-    for (int d = DL_DIMS - s->dims; d < DL_DIMS; d++)
-        dl_jw_number(w, net->tokens ? "seq" : s->dims == 1 ? "length" : names[d], s->size[d]);
-    dl_jw_end(w);
-    dl_jw_object(w, "input");
-    if (net->tokens) {
-        dl_jw_string(w, "tokens", "seq");
-    } else {
-        dl_jw_number(w, "channels", s->channels);
-        if (s->dims > 0) dl_jw_array(w, "size");
-        for (int d = DL_DIMS - s->dims; d < DL_DIMS; d++)
-            dl_jw_string(w, NULL, s->dims == 1 ? "length" : names[d]);
-        if (s->dims > 0) dl_jw_end(w);
-    }
-    dl_jw_end(w);
-}
-
-/* One line a layer, as the built-in workloads have it. */
-static const char *workload_text(const struct dl_import_net *net, const char *name,
-                                 struct dl_err *err) {
-    struct dl_json_writer head, input;
-    const struct dl_onnx_graph *g = net->graph;
-    const bool transformer = has_kind(net, &dl_layer_attention),
-               rnn = has_kind(net, &dl_layer_lstm), cnn = has_kind(net, &dl_layer_conv);
-    dl_jw_init(&head, net->arena, true);
-    dl_jw_object(&head, NULL);
-    dl_jw_string(&head, "name", name);
-    dl_jw_string(&head, "summary",
-                 dl_arena_printf(net->arena, "imported from ONNX: %.80s, opset %lld, by %.80s",
-                                 g->name, (long long)g->opset, g->producer));
-    dl_jw_string(&head, "source", "imported");
-    if (transformer || rnn || cnn)
-        dl_jw_string(&head, "family", transformer ? "transformer" : rnn ? "rnn" : "cnn");
-    dl_jw_end(&head);
-    dl_jw_init(&input, net->arena, true);
-    dl_jw_object(&input, NULL);
-    write_input(&input, net);
-    dl_jw_end(&input);
-    size_t length = strlen(head.text) + strlen(input.text) + 256;
-    const char **lines = dl_arena_alloc(net->arena, (size_t)net->item_count, sizeof *lines);
-    for (int i = 0; lines != NULL && i < net->item_count; i++) {
-        lines[i] = layer_line(net, i);
-        if (lines[i] == NULL)
-            lines = NULL;
-        else
-            length += strlen(lines[i]) + 8;
-    }
-    char *text =
-        lines == NULL || head.failed || input.failed ? NULL : dl_arena_alloc(net->arena, length, 1);
-    if (text == NULL) {
-        no_memory(err);
-        return NULL;
-    }
-    /* Without their own braces the parts become members of one object. */
-    int at = snprintf(text, length,
-                      "{\n  \"format\": \"dlmodel-workload\", \"version\": 1,\n  %.*s,\n  %.*s,\n  "
-                      "\"layers\": [\n",
-                      (int)strlen(head.text) - 2, head.text + 1, (int)strlen(input.text) - 2,
-                      input.text + 1);
-    for (int i = 0; i < net->item_count; i++) {
-        at += snprintf(text + at, length - (size_t)at, "    %s%s\n", lines[i],
-                       i + 1 < net->item_count ? "," : "");
-    }
-    snprintf(text + at, length - (size_t)at, "  ]\n}\n");
-    return text;
 }
 
 /* ---- checks ---- */
@@ -365,12 +204,19 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     }
     if (net.item_count == 0)
         return dl_fail_at(err, path, 0, 0, NULL, "expected at least one node that is a layer");
-    const char *text = workload_text(&net, name, err);
-    if (text == NULL) return DL_ERR_SYSTEM;
+    struct dl_import_stack stack;
+    DL_TRY(dl_import_find_stack(&net, &stack, err));
+    const char *text = dl_import_text(&net, &stack, name);
+    if (text == NULL) return no_memory(err);
     DL_TRY(check_text(&net, text, &workload, err));
     DL_TRY(context->output(options, text, err));
     if (net.left_count > 0)
         context->note(context, "warning: skipped, with all their parameters:%s", left);
     note_all(context, &net, &workload, name);
+    if (stack.count > 0)
+        context->note(context,
+                      "a stack of %d equal layers '%s': tensor and pipeline parallelism "
+                      "can split it",
+                      stack.count, stack.name);
     return DL_OK;
 }

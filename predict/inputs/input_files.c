@@ -132,29 +132,117 @@ const char *dl_inputs_framework_word(const struct dl_options *options,
                                                                                  : framework->name;
 }
 
-const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
-                              const char *command, const struct dl_framework *framework,
-                              int64_t nodes) {
-    static const char *const replaced[] = {
-        "framework", "nodes",   "format", "json",     "csv",   "output", "help", "strict",
-        "quiet",     "verbose", "color",  "markdown", "trace", "title",  "top",  NULL};
-    const struct dl_command *target = NULL;
-    struct dl_err err = {0};
-    if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
+static bool is_among(const char *name, const char *const *names) {
+    for (; *names != NULL; names++) {
+        if (strcmp(name, *names) == 0) return true;
+    }
+    return false;
+}
+
+/* The command with those options that were given, that it takes, and that are not `replaced`. */
+static struct dl_text repeat(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_command *target, const char *const *replaced) {
+    static const char *const shown[] = {"framework", "format", "json",  "csv",     "output",
+                                        "help",      "strict", "quiet", "verbose", "color",
+                                        "markdown",  "trace",  "title", "top",     "export",
+                                        "threads",   NULL};
     struct dl_text line = {.arena = context->arena};
-    dl_text_printf(&line, "dlmodel %s", command);
+    dl_text_printf(&line, "dlmodel %s", target->name);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
-        bool keep = strcmp(o->name, "data") == 0 || takes(target, o->name);
-        for (int k = 0; replaced[k] != NULL; k++) keep = keep && strcmp(replaced[k], o->name) != 0;
-        if (!keep) continue;
+        if ((strcmp(o->name, "data") != 0 && !takes(target, o->name)) || is_among(o->name, shown) ||
+            is_among(o->name, replaced))
+            continue;
         dl_text_printf(&line, " --%s", o->name);
         if (o->argument != NULL)
             dl_text_printf(&line, " %s", quoted(context->arena, options->given[i].value));
     }
+    return line;
+}
+
+const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
+                              const char *command, const struct dl_framework *framework,
+                              int64_t nodes) {
+    static const char *const replaced[] = {"nodes", NULL};
+    const struct dl_command *target = NULL;
+    struct dl_err err = {0};
+    if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
+    struct dl_text line = repeat(context, options, target, replaced);
     dl_text_printf(&line, " --framework %s",
                    quoted(context->arena, dl_inputs_framework_word(options, framework)));
-    if (!dl_option_given(options, "heterogeneous"))
+    if (!dl_option_given(options, "heterogeneous") && !dl_option_given(options, "gpus"))
         dl_text_printf(&line, " --nodes %" PRId64, nodes);
+    return dl_text_string(&line);
+}
+
+/* Ranks as options; those of axes that the strategy does not split over are 1 and unsaid, the
+ * others are said: what is left open would be filled. */
+static void add_ranks(struct dl_text *line, const struct dl_plan *plan) {
+    const bool images = dl_way_splits_layers(plan->strategy->way);
+    const struct {
+        const char *option;
+        unsigned axis;
+        int64_t ranks;
+    } all[] = {{"dp", DL_AXIS_DP, plan->dp},
+               {"tp", DL_AXIS_TP, plan->tp},
+               {"pp", DL_AXIS_PP, plan->pp},
+               {images ? "spatial" : "cp", DL_AXIS_SP, plan->sp},
+               {"ep", DL_AXIS_EP, plan->ep}};
+    dl_text_printf(line, " --strategy %s", plan->strategy->name);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if ((plan->strategy->axes & all[i].axis) != 0)
+            dl_text_printf(line, " --%s %" PRId64, all[i].option, all[i].ranks);
+    }
+}
+
+const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_options *options,
+                                   const char *command, const struct dl_framework *framework,
+                                   const struct dl_plan *plan) {
+    static const char *const replaced[] = {"nodes",
+                                           "gpus",
+                                           "devices-per-node",
+                                           "batch-per-device",
+                                           "global-batch",
+                                           "strategy",
+                                           "dp",
+                                           "tp",
+                                           "pp",
+                                           "cp",
+                                           "sp",
+                                           "spatial",
+                                           "ep",
+                                           "micro-batch",
+                                           "recompute",
+                                           "zero",
+                                           "schedule",
+                                           "virtual-stages",
+                                           "sequence-parallel",
+                                           "mapping",
+                                           "precision",
+                                           "optimizer",
+                                           NULL};
+    const struct dl_command *target = NULL;
+    struct dl_err err = {0};
+    if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
+    struct dl_text line = repeat(context, options, target, replaced);
+    dl_text_printf(&line, " --framework %s --nodes %" PRId64 " --devices-per-node %" PRId64,
+                   quoted(context->arena, dl_inputs_framework_word(options, framework)),
+                   plan->nodes, plan->devices_per_node);
+    dl_text_printf(&line, " --precision %s --optimizer %s", dl_precision_names[plan->precision],
+                   dl_optimizer_names[plan->optimizer]);
+    add_ranks(&line, plan);
+    dl_text_printf(&line, " --global-batch %.17g", plan->global_batch_samples);
+    if (plan->micro_batch_samples > 0)
+        dl_text_printf(&line, " --micro-batch %.17g", plan->micro_batch_samples);
+    dl_text_printf(&line, " --recompute %s", dl_recompute_names[plan->recompute]);
+    if (plan->sequence_parallel && plan->tp > 1) dl_text_add(&line, " --sequence-parallel");
+    if (plan->shard > 0 && plan->strategy->shard == 0)
+        dl_text_printf(&line, " --zero %" PRId64, plan->shard);
+    if (plan->pp > 1) {
+        dl_text_printf(&line, " --schedule %s", dl_schedule_names[plan->schedule]);
+        if (plan->schedule == DL_INTERLEAVED && plan->virtual_stages > 0)
+            dl_text_printf(&line, " --virtual-stages %" PRId64, plan->virtual_stages);
+        dl_text_printf(&line, " --mapping %s", dl_mapping_names[plan->mapping]);
+    }
     return dl_text_string(&line);
 }

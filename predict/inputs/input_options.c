@@ -20,8 +20,8 @@ const struct dl_option dl_input_options[] = {
     {"workload", 'w', "NAME|FILE", "What",
      "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
      DL_TEXT(INPUT(workload_name))},
-    {"framework", 'f', "NAME|all", "What", "framework, in one distributed mode; default all",
-     DL_TEXT(INPUT(framework_name))},
+    {"framework", 'f', "NAME,...|all", "What",
+     "framework, in one distributed mode, or several; default all", DL_TEXT(INPUT(framework_name))},
     {"release", 0, "NAME", "What",
      "release of the framework; default: the one that the framework file describes",
      DL_TEXT(INPUT(release))},
@@ -33,12 +33,19 @@ const struct dl_option dl_input_options[] = {
      "layer times written by import trace, used instead of modelled ones; default: matching files "
      "in data/layers/",
      DL_TEXT(INPUT(layers_name))},
+    {"measured", 0, "FILE", "What",
+     "table of your own runs (columns: dlmodel schema runs): those of this system and framework "
+     "correct the prediction of everything else on it",
+     DL_TEXT(INPUT(measured))},
     {"strategy", 0, "NAME", "Plan",
      "parallel strategy; predict and plot strategies also take all; default: that of the "
      "framework, usually data",
      DL_TEXT(INPUT(strategy_name))},
     {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
      DL_TEXT_OF(INPUT(nodes_text), DL_GIVEN(INPUT(given.nodes)))},
+    {"gpus", 0, "N", "Plan",
+     "devices in all, in place of --nodes: the system says how many nodes they fill",
+     DL_INTEGER(INPUT(gpus), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.gpus)))},
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
      DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
     {"batch-per-device", 'b', "N|max", "Plan",
@@ -75,8 +82,11 @@ const struct dl_option dl_input_options[] = {
      "expert-parallel ranks of a mixture of experts (gpt:...,experts=8,topk=2,capacity=1.25); "
      "default 1",
      DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
-    {"micro-batch", 0, "N", "Plan", "samples per micro-batch; default: the strategy chooses",
-     DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7)},
+    {"micro-batch", 0, "N|max", "Plan",
+     "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
+     "strategy chooses",
+     DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
+               DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",
      "tensorflow-ps: workers (one per node) that a synchronous step does not wait for; default 0",
      DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MOST_RANKS)},
@@ -129,6 +139,11 @@ const struct dl_option dl_input_options[] = {
     {"first-epoch", 0, NULL, "Plan",
      "read real input from storage even if it would fit in the page cache",
      DL_FLAG(PLAN(first_epoch))},
+    {"tokens", 0, "N", "Plan",
+     "also print how long training on N tokens takes, e.g. 15T: iterations, time, device-hours",
+     DL_NUMBER(INPUT(length.tokens), .unit = DL_UNIT_COUNT, .min = 1, .max = 9e15)},
+    {"epochs", 0, "N", "Plan", "the same for N epochs of the dataset",
+     DL_NUMBER(INPUT(length.epochs), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e9)},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated",
      DL_FLAG(INPUT(strict))},
     {.name = NULL},
@@ -195,6 +210,13 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
         return dl_fail(err, DL_ERR_USAGE, "give --cp (sequences) or --spatial (images), not both");
     if (out->given.batch_per_device && out->plan.global_batch_samples > 0)
         return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
+    if (out->given.nodes && out->given.gpus)
+        return dl_fail(err, DL_ERR_USAGE, "give --nodes or --gpus, not both");
+    if (out->max_batch && out->max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "max: of --batch-per-device or of --micro-batch, not of both");
+    if (out->length.tokens > 0 && out->length.epochs > 0)
+        return dl_fail(err, DL_ERR_USAGE, "give --tokens or --epochs, not both");
     out->plan.recompute_open = !out->given.recompute;
     return apply_dataset(context, out, err);
 }

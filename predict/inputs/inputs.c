@@ -1,10 +1,12 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
 #include "predict/inputs/inputs.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "model/framework/input.h"
+#include "predict/compare/measured.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -25,23 +27,88 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
         o->value = equals + 1;
         if (o->key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
+    return dl_data_intervals(data, context->arena, &data->intervals, err);
+}
+
+enum { MOST_FRAMEWORKS = 64 };
+
+/* "a,b,c", in that order. */
+static enum dl_code load_listed(struct dl_context *context, const struct dl_data *data,
+                                const char *list, struct dl_inputs *out, struct dl_err *err) {
+    for (const char *s = list;; s++) {
+        const size_t length = strcspn(s, ",");
+        const char *name = dl_arena_strndup(context->arena, s, length);
+        const int at = out->framework_count;
+        if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (at == MOST_FRAMEWORKS)
+            return dl_fail(err, DL_ERR_USAGE, "--framework: more than %d", (int)MOST_FRAMEWORKS);
+        DL_TRY(dl_data_framework(data, name, context->arena, &out->frameworks[at], err));
+        for (int i = 0; i < at; i++) {
+            if (strcmp(out->frameworks[i]->name, out->frameworks[at]->name) == 0)
+                return dl_fail(err, DL_ERR_USAGE, "--framework: \"%s\" names one twice", list);
+        }
+        out->framework_count++;
+        s += length;
+        if (*s == 0) return DL_OK;
+    }
 }
 
 static enum dl_code load_frameworks(struct dl_context *context, const struct dl_data *data,
                                     struct dl_inputs *out, struct dl_err *err) {
     const char *name = out->framework_name;
-    out->framework_all = strcmp(name, "all") == 0;
+    out->framework_listed = strchr(name, ',') != NULL;
+    out->framework_all = strcmp(name, "all") == 0 || out->framework_listed;
+    if (out->framework_listed) return load_listed(context, data, name, out, err);
     if (!out->framework_all) {
         out->framework_count = 1;
         return dl_data_framework(data, name, context->arena, &out->frameworks[0], err);
     }
     const char **names;
     DL_TRY(dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names, err));
-    for (int i = 0; names[i] != NULL && out->framework_count < 64; i++) {
+    for (int i = 0; names[i] != NULL && out->framework_count < MOST_FRAMEWORKS; i++) {
         DL_TRY(dl_data_framework(data, names[i], context->arena,
                                  &out->frameworks[out->framework_count++], err));
     }
+    return DL_OK;
+}
+
+enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char *command,
+                                     struct dl_err *err) {
+    if (!inputs->framework_listed) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--framework: %s takes one framework, got \"%s\"", command,
+                   inputs->framework_name);
+}
+
+/* --gpus: whole nodes, or a part of one. */
+static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
+    const int64_t each =
+        out->plan.devices_per_node > 0 ? out->plan.devices_per_node : out->system->devices_per_node;
+    if (out->gpus <= 0) return DL_OK;
+    if (out->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--gpus: --heterogeneous says how many there are");
+    if (out->gpus > each && out->gpus % each != 0) {
+        const int64_t below = out->gpus / each * each;
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--gpus %lld: nodes of %s have %lld; nearest are %lld and %lld",
+                       (long long)out->gpus, out->system->name, (long long)each, (long long)below,
+                       (long long)(below + each));
+    }
+    out->plan.devices_per_node = out->gpus < each ? out->gpus : each;
+    out->nodes[0] = out->gpus / out->plan.devices_per_node;
+    out->node_count = 1;
+    return DL_OK;
+}
+
+/* Whether the framework whose kernels `f` runs has that release. */
+static enum dl_code kernels_have_release(struct dl_context *context, const struct dl_framework *f,
+                                         const char *name, bool *out, struct dl_err *err) {
+    struct dl_data data = context->data;
+    const struct dl_framework *from = NULL;
+    data.release = NULL;
+    *out = false;
+    if (f->kernels.kernels_from == NULL) return DL_OK;
+    DL_TRY(dl_data_framework(&data, f->kernels.kernels_from, context->arena, &from, err));
+    *out = dl_framework_release_find(from, name) != NULL;
     return DL_OK;
 }
 
@@ -52,7 +119,9 @@ static enum dl_code check_release(struct dl_context *context, const char *name,
     if (name == NULL) return DL_OK;
     for (int i = 0; i < inputs->framework_count; i++) {
         const struct dl_framework *f = inputs->frameworks[i];
-        if (strcmp(f->release, name) == 0) return DL_OK;
+        bool known = strcmp(f->release, name) == 0;
+        if (!known) DL_TRY(kernels_have_release(context, f, name, &known, err));
+        if (known) return DL_OK;
         all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name,
                               f->release);
         for (int r = 0; r < f->release_count; r++)
@@ -151,6 +220,18 @@ static void note_input(struct dl_context *context, const struct dl_inputs *in) {
                                "epoch only (--first-epoch)");
 }
 
+/* A run's length must mean something for the network. */
+static enum dl_code check_length(const struct dl_inputs *in, struct dl_err *err) {
+    if (in->length.tokens > 0 && !dl_known(dl_tokens_per_sample(in->workload)))
+        return dl_fail(err, DL_ERR_USAGE, "--tokens: %s reads no sequences of tokens; use --epochs",
+                       in->workload->name);
+    if (in->length.epochs > 0 && !(in->plan.dataset_samples > 0) &&
+        !dl_known(in->workload->epoch_samples))
+        return dl_fail(err, DL_ERR_USAGE, "--epochs: %s has no usual dataset; name one: --dataset",
+                       in->workload->name);
+    return DL_OK;
+}
+
 enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err) {
     if (options->positional_count > 0) {
@@ -164,12 +245,17 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_heterogeneous_load(context, &data, options, out, err));
     if (out->heterogeneous == NULL)
         DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
+    DL_TRY(nodes_of_gpus(out, err));
     data.release = out->release;
     DL_TRY(load_frameworks(context, &data, out, err));
     DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(load_workload(context, &data, out, err));
+    if (out->measured != NULL && out->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--measured: not with --heterogeneous");
+    if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
+    DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
         plan->batch_per_device_samples = dl_default_batch(out->system, out->workload);
@@ -177,6 +263,39 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_layer_inputs_load(context, out, err));
     note_input(context, out);
     return DL_OK;
+}
+
+/* The largest micro-batch that divides the share of a data rank and fits. The first that is tried
+ * is the model's own bound, which a schedule or the division may refuse. */
+static enum dl_code largest_micro_batch(const struct dl_inputs *inputs,
+                                        const struct dl_framework *framework, struct dl_plan *plan,
+                                        struct dl_arena *arena, struct dl_err *err) {
+    struct dl_plan one = *plan;
+    struct dl_prediction p;
+    one.micro_batch_samples = 1;
+    DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &one, err));
+    DL_TRY(dl_predict(inputs->system, inputs->workload, framework, &one, NULL, arena, &p, err));
+    if (p.stage_count == 0 || !dl_known(p.max_micro_batch_samples))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--micro-batch max: known of transformers that %s splits or shards, on "
+                       "devices of known memory; give a number",
+                       framework->name);
+    const double share = one.global_batch_samples / (double)(one.dp * one.ep);
+    for (double b = floor(fmin(share, p.max_micro_batch_samples)); b >= 1; b--) {
+        struct dl_err ignored = {.code = DL_OK};
+        struct dl_plan tried = one;
+        tried.micro_batch_samples = b;
+        if (fmod(share, b) != 0 || dl_plan_complete(inputs->system, inputs->workload, framework,
+                                                    &tried, &ignored) != DL_OK)
+            continue;
+        DL_TRY(
+            dl_predict(inputs->system, inputs->workload, framework, &tried, NULL, arena, &p, err));
+        if (!p.fits) continue;
+        plan->micro_batch_samples = b;
+        return DL_OK;
+    }
+    return dl_fail(err, DL_ERR_NO, "%s on %s: not even micro-batches of one sample fit in memory",
+                   inputs->workload->name, inputs->system->name);
 }
 
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
@@ -188,9 +307,8 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     plan.nodes = nodes;
     plan.layer_times = dl_layer_inputs_for(inputs, framework);
     if (inputs->heterogeneous != NULL) {
-        if (inputs->max_batch)
-            return dl_fail(err, DL_ERR_USAGE,
-                           "--batch-per-device max: not with --heterogeneous; give a number");
+        if (inputs->max_batch || inputs->max_micro_batch)
+            return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
         return dl_heterogeneous_predict(inputs->heterogeneous, inputs->workload, framework, &plan,
                                         &options, arena, plan_out, out, err);
     }
@@ -209,6 +327,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         plan.layer_times = dl_layer_inputs_for(inputs, framework);
         plan.batch_per_device_samples = out->max_batch_samples;
     }
+    if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
     *plan_out = plan;
     return dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out,

@@ -3,7 +3,7 @@
 #define DL_PREDICT_INPUTS_INPUTS_H
 
 #include "model/cli/command.h"
-#include "model/predict/predict.h"
+#include "model/predict/throughput.h"
 
 extern const struct dl_option dl_input_options[];
 
@@ -16,8 +16,8 @@ struct dl_inputs {
     const struct dl_workload *workload;
     const struct dl_framework *frameworks[64];
     int framework_count;
-    /* --framework all: those that cannot run here are skipped, not errors */
-    bool framework_all;
+    /* --framework all or a list: those that cannot run here are skipped, not errors */
+    bool framework_all, framework_listed;
     int64_t nodes[DL_MAX_LIST];
     size_t node_count;
     struct dl_plan plan;                              /* without nodes */
@@ -27,13 +27,16 @@ struct dl_inputs {
     int layer_times_count;
     /* as the rows of dl_input_options store them; NULL: not given and no default */
     const char *system_name, *workload_name, *framework_name, *release, *strategy_name, *nodes_text,
-        *dataset;
+        *dataset, *measured;
     const char *layers_name; /* the last file of layer times that was used */
     int input;               /* 0 synthetic, 1 real */
-    bool max_batch;          /* --batch-per-device max */
+    int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */
+    struct dl_run_length length;
+    bool max_batch;       /* --batch-per-device max */
+    bool max_micro_batch; /* --micro-batch max */
     bool strict;
     struct {
-        bool system, nodes, batch_per_device, optimizer, context, spatial, recompute,
+        bool system, nodes, gpus, batch_per_device, optimizer, context, spatial, recompute,
             sequence_parallel, zero, mapping, schedule, input;
     } given;
 };
@@ -46,6 +49,10 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
  * else iris-v100; resnet50; all frameworks; one node. An unknown --set key is DL_ERR_USAGE. */
 enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err);
+
+/* DL_ERR_USAGE where --framework lists several and `command` takes one. */
+enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char *command,
+                                     struct dl_err *err);
 
 /* --set KEY=VALUE options as overrides in the arena. */
 enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_options *options,
@@ -98,5 +105,9 @@ const char *dl_inputs_framework_word(const struct dl_options *options,
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
                               const char *command, const struct dl_framework *framework,
                               int64_t nodes);
+/* The same with everything that the complete plan says, which replaces what was given of it. */
+const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_options *options,
+                                   const char *command, const struct dl_framework *framework,
+                                   const struct dl_plan *plan);
 
 #endif

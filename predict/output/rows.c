@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "model/base/stats.h"
+#include "model/base/text.h"
 #include "model/parallel/strategy.h"
+#include "model/predict/throughput.h"
 
 enum { GIB = 1 << 30 };
 #define MS 1e-3
+#define TERA 1e12
 
 /* Text shows the columns with a heading; CSV has all. The order of cells in fill() is this order.
  */
@@ -16,7 +19,7 @@ static const struct dl_column columns[] = {
     {"system", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"workload", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
-    {"strategy", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"strategy", "strategy", "", DL_COLUMN_STRING, 0, 0},
     {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
     {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
@@ -35,6 +38,14 @@ static const struct dl_column columns[] = {
     {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 0, 4},
     {"scaling_efficiency", "eff", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"epoch_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"tokens_per_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"tokens_per_s_per_device", "tokens", "1/s/dev", DL_COLUMN_NUMBER, 0, 4},
+    {"model_flop_per_s_per_device", "model", "TFLOP/s", DL_COLUMN_NUMBER, TERA, 0},
+    {"mfu_frac", "MFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"hfu_frac", "HFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"cost", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"gpu_hours", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"forward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"backward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"update_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
@@ -82,6 +93,14 @@ static const char *const helps[] = {
     "global batch / iteration",
     "time of one device alone with the same batch per device / iteration",
     "time of an epoch of the usual dataset; absent when the workload has none",
+    "tokens of all devices; absent when the input is no sequence",
+    "the same of one device",
+    "flop that the model needs (F-MODEL-FLOP) per second and device",
+    "that rate / the device's dense datasheet rate at this precision (F-MFU)",
+    "the same with what is recomputed (F-HFU)",
+    "cost of the run of --tokens or --epochs; absent when unknown",
+    "energy of that run; absent when unknown",
+    "device-hours of that run; absent without --tokens and --epochs",
     "forward pass on the device",
     "backward pass on the device, with the slowdown while collectives run",
     "optimizer step",
@@ -112,6 +131,11 @@ static const char *unit_of(const char *key) {
         const char *end, *unit;
     } ends[] = {
         {"samples_per_s", "sample/s"},
+        {"tokens_per_s", "token/s"},
+        {"tokens_per_s_per_device", "token/s"},
+        {"flop_per_s_per_device", "flop/s"},
+        {"_hours", "h"},
+        {"_j", "J"},
         {"_samples", "sample"},
         {"_bytes", "byte"},
         {"_s", "s"},
@@ -132,10 +156,23 @@ bool dl_rows_field(int index, struct dl_row_field *out) {
     return true;
 }
 
+struct dl_throughput dl_rows_throughput(const struct dl_prediction_row *row) {
+    const bool one_kind = row->prediction->group_count == 0;
+    return dl_throughput_of(one_kind ? row->system->device : NULL, row->workload, row->plan,
+                            row->prediction);
+}
+
+struct dl_run_total dl_rows_total(const struct dl_prediction_row *row) {
+    const struct dl_run_length none = {0, 0};
+    return dl_run_total_of(row->workload, row->plan, row->prediction,
+                           row->length != NULL ? row->length : &none);
+}
+
 static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_plan *plan = row->plan;
     const struct dl_memory *m = &p->memory;
+    const struct dl_throughput t = dl_rows_throughput(row);
     int i = 0;
     c[i++].string = row->system->name;
     c[i++].string = row->workload->name;
@@ -159,6 +196,14 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
                             p->throughput_samples_per_s,
                             p->scaling_efficiency,
                             p->epoch_s,
+                            t.tokens_per_s,
+                            t.tokens_per_s_per_device,
+                            t.model_flop_per_s_per_device,
+                            t.mfu_frac,
+                            t.hfu_frac,
+                            NAN,
+                            NAN,
+                            dl_rows_total(row).device_hours,
                             p->forward_s,
                             p->backward_s,
                             p->update_s,
@@ -175,25 +220,35 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
                             m->context_bytes,
                             m->total_bytes,
                             m->capacity_bytes};
-    for (size_t t = 0; t < sizeof times / sizeof times[0]; t++) c[i++].number = times[t];
+    for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) c[i++].number = times[k];
     c[i++].boolean = p->fits;
     c[i++].string = dl_bottleneck_names[p->bottleneck];
     c[i++].number = p->bottleneck_share;
     c[i++].boolean = p->extrapolated;
 }
 
-void dl_rows_init(struct dl_table *table, struct dl_arena *arena) {
-    dl_table_init(table, arena, columns, COLUMNS);
-}
+/* Columns that a reader wants of some tables alone. */
+static const struct {
+    const char *key;
+    unsigned show;
+} optional[] = {
+    {"strategy", DL_ROWS_STRATEGY},
+    {"tokens_per_s_per_device", DL_ROWS_TOKENS},
+    {"model_flop_per_s_per_device", DL_ROWS_TOKENS},
+    {"mfu_frac", DL_ROWS_TOKENS},
+    {"hfu_frac", DL_ROWS_TOKENS},
+};
 
-enum dl_code dl_rows_init_strategies(struct dl_table *table, struct dl_arena *arena,
-                                     struct dl_err *err) {
+enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
+                          struct dl_err *err) {
     struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
     if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     for (int i = 0; i < COLUMNS; i++) {
-        if (strcmp(shown[i].key, "strategy") == 0)
-            shown[i].heading = "strategy", shown[i].unit = "";
+        for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++) {
+            if (strcmp(shown[i].key, optional[k].key) == 0 && (show & optional[k].show) == 0)
+                shown[i].heading = NULL;
+        }
     }
     dl_table_init(table, arena, shown, COLUMNS);
     return DL_OK;
@@ -205,6 +260,69 @@ enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row 
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     fill(cells, row);
     return DL_OK;
+}
+
+/* "54.1 days", "6.2 hours". */
+static const char *days_text(struct dl_arena *arena, double time_s) {
+    return time_s < 172800 ? dl_arena_printf(arena, "%.3g hours", time_s / 3600)
+                           : dl_arena_printf(arena, "%.4g days", time_s / 86400);
+}
+
+const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_arena *arena) {
+    const struct dl_prediction *p = row->prediction;
+    const struct dl_run_total total = dl_rows_total(row);
+    if (!dl_known(total.time_s)) return "";
+    const double low = p->iteration_low_s / p->iteration_s,
+                 high = p->iteration_high_s / p->iteration_s;
+    const bool tokens = row->length->tokens > 0, gpu = row->system->device->kind == DL_DEVICE_GPU;
+    return dl_arena_printf(
+        arena,
+        "%.4g %s on %s: %.0f iterations, %s (with 80 %% probability %s to %s), %.4g %s-hours of "
+        "training alone.\n",
+        tokens ? row->length->tokens : row->length->epochs, tokens ? "tokens" : "epochs",
+        row->framework->name, total.iterations, days_text(arena, total.time_s),
+        days_text(arena, low * total.time_s), days_text(arena, high * total.time_s),
+        total.device_hours, gpu ? "GPU" : "device");
+}
+
+const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *arena) {
+    enum { SHOWN = 16 };
+    const double capacity = p->stage_count > 0 ? p->stages[0].capacity_bytes : NAN;
+    struct dl_text text = {.arena = arena};
+    if (!dl_known(capacity)) return "";
+    dl_text_printf(&text, "Memory%s, %.4g GiB of a device [GiB (margin)]:",
+                   p->stage_count > 1 ? " of the stages" : "", capacity / GIB);
+    for (int i = 0; i < p->stage_count; i++) {
+        const double total = p->stages[i].total_bytes;
+        /* of long pipelines the first and the last */
+        if (p->stage_count > SHOWN && i == SHOWN - 1) dl_text_add(&text, " ...");
+        if (p->stage_count > SHOWN && i >= SHOWN - 1 && i < p->stage_count - 1) continue;
+        dl_text_printf(&text, " %.3g (%.0f %%%s)", total / GIB, 100 * (1 - total / capacity),
+                       total > capacity         ? ", does not fit"
+                       : total > 0.9 * capacity ? ", tight"
+                                                : "");
+    }
+    if (dl_known(p->max_micro_batch_samples))
+        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f samples.\n",
+                       p->max_micro_batch_samples);
+    else
+        dl_text_add(&text, ".\n");
+    return dl_text_string(&text);
+}
+
+static void stages_json(struct dl_json_writer *w, const struct dl_prediction *p) {
+    if (p->stage_count == 0) return;
+    dl_jw_number(w, "max_micro_batch_samples", p->max_micro_batch_samples);
+    dl_jw_array(w, "stages");
+    for (int i = 0; i < p->stage_count; i++) {
+        const struct dl_memory *m = &p->stages[i];
+        dl_jw_object(w, NULL);
+        dl_jw_number(w, "activations_bytes", m->activations_bytes);
+        dl_jw_number(w, "total_bytes", m->total_bytes);
+        dl_jw_number(w, "margin_frac", 1 - m->total_bytes / m->capacity_bytes);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
 }
 
 void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row *row) {
@@ -229,6 +347,7 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
     for (int i = 0; i < row->prediction->warning_count; i++)
         dl_jw_string(w, NULL, row->prediction->warnings[i]);
     dl_jw_end(w);
+    stages_json(w, row->prediction);
 }
 
 void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {

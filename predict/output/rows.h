@@ -2,8 +2,8 @@
 #ifndef DL_PREDICT_OUTPUT_ROWS_H
 #define DL_PREDICT_OUTPUT_ROWS_H
 
-#include "model/predict/predict.h"
 #include "model/base/table.h"
+#include "model/predict/throughput.h"
 
 struct dl_prediction_row {
     const struct dl_system *system;
@@ -11,7 +11,10 @@ struct dl_prediction_row {
     const struct dl_framework *framework;
     const struct dl_plan *plan;
     const struct dl_prediction *prediction;
+    const struct dl_run_length *length; /* of a whole run; NULL: not asked for */
 };
+struct dl_throughput dl_rows_throughput(const struct dl_prediction_row *row);
+struct dl_run_total dl_rows_total(const struct dl_prediction_row *row);
 
 /* Columns of a prediction, with what each means, for `schema prediction`: key (a dot: member of a
  * nested object), type and SI unit. False beyond the last. */
@@ -20,10 +23,11 @@ struct dl_row_field {
 };
 bool dl_rows_field(int index, struct dl_row_field *out);
 
-void dl_rows_init(struct dl_table *table, struct dl_arena *arena);
-/* The same with the strategy of each row in the text too. DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_rows_init_strategies(struct dl_table *table, struct dl_arena *arena,
-                                     struct dl_err *err);
+/* What the text shows besides: the strategy of each row; tokens, model flop/s, MFU and HFU. */
+enum { DL_ROWS_STRATEGY = 1, DL_ROWS_TOKENS = 2 };
+/* DL_ERR_SYSTEM: out of memory. */
+enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
+                          struct dl_err *err);
 /* DL_ERR_SYSTEM when memory is exhausted. */
 enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
                          struct dl_err *err);
@@ -31,6 +35,14 @@ enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row 
  * more members. */
 void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row *row);
+
+/* "15T tokens: 894070 iterations, 54.1 days ..., 2.13e+07 GPU-hours.\n"; "" without --tokens and
+ * --epochs; NULL: out of memory. */
+const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_arena *arena);
+
+/* Memory of each pipeline stage with its margin, and the largest micro-batch that fits; "" where
+ * the model does not tell; NULL: out of memory. */
+const char *dl_rows_stages_text(const struct dl_prediction *prediction, struct dl_arena *arena);
 
 /* The shown-th longest of the prediction's times, in s; -INFINITY when there are no more terms,
  * or memory is exhausted. */

@@ -5,11 +5,14 @@
 #include "model/search/limits.h"
 #include "model/search/search.h"
 #include "predict/inputs/inputs.h"
+#include "predict/output/rows.h"
 
 struct dl_searched {
     const struct dl_plan *plan;
     const struct dl_prediction *prediction;
-    bool front; /* nothing beats it in time, memory and devices */
+    const char *command; /* that gives the prediction again */
+    bool front;          /* nothing beats it in time, memory and devices */
+    bool tied;           /* its interval reaches that of the best plan */
 };
 
 struct dl_search_report {
@@ -25,6 +28,9 @@ struct dl_search_report {
     double elapsed_s;
     int threads;
 };
+
+struct dl_prediction_row dl_searched_row(const struct dl_search_report *report,
+                                         const struct dl_searched *row);
 
 enum dl_code dl_search_print(struct dl_context *context, const struct dl_options *options,
                              const struct dl_search_report *report, enum dl_format format,

@@ -41,6 +41,8 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
                                struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options,
                             struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_mfu(struct dl_context *context, const struct dl_options *options,
+                         struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options,
                            struct dl_figure *out, struct dl_err *err);
 
@@ -56,6 +58,8 @@ enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_opti
 enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_options *options,
                                 struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
+                              struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
                             struct dl_figure *out, struct dl_err *err);

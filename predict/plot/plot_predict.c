@@ -1,10 +1,7 @@
 /* plot_predict.c - predictions for figures that are drawn without measurements. */
-#include <stdio.h>
 #include <string.h>
 
-#include "model/base/name_hint.h"
 #include "predict/plot/plot.h"
-#include "predict/inputs/where.h"
 
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
     if (a == NULL || b == NULL) return NULL;
@@ -20,41 +17,11 @@ const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs
                         more);
 }
 
-/* The same options without the kind and files, and with one framework's name or `all`. */
-static struct dl_options input_options(const struct dl_options *options, bool several) {
+/* The same options without the kind and files. */
+static struct dl_options input_options(const struct dl_options *options) {
     struct dl_options own = *options;
     own.positional_count = 0;
-    for (int i = 0; i < own.given_count; i++) {
-        if (several && strcmp(own.given[i].option->name, "framework") == 0)
-            own.given[i].value = "all";
-    }
     return own;
-}
-
-/* The frameworks "a,b,c" among all, in the order of all. */
-static enum dl_code keep_listed(struct dl_inputs *inputs, const char *list, struct dl_arena *arena,
-                                struct dl_err *err) {
-    const char *names[65];
-    int kept = 0, asked = 1;
-    for (int i = 0; i < inputs->framework_count; i++) names[i] = inputs->frameworks[i]->name;
-    names[inputs->framework_count] = NULL;
-    for (const char *s = list; *s != 0; s++) asked += *s == ',';
-    for (int i = 0; i < inputs->framework_count; i++) {
-        if (dl_filter_listed(list, names[i])) inputs->frameworks[kept++] = inputs->frameworks[i];
-    }
-    inputs->framework_count = kept;
-    if (kept == asked) return DL_OK;
-    for (const char *s = list;; s++) { /* which one? */
-        const size_t length = strcspn(s, ",");
-        char name[64];
-        bool known = false;
-        snprintf(name, sizeof name, "%.*s", length < 63 ? (int)length : 63, s);
-        for (int i = 0; names[i] != NULL; i++) known = known || strcmp(names[i], name) == 0;
-        if (!known) return dl_name_hint("framework", "frameworks", name, names, arena, err);
-        s += length;
-        if (*s == 0) break;
-    }
-    return dl_fail(err, DL_ERR_USAGE, "--framework: \"%s\" names one twice", list);
 }
 
 enum { DL_MAX_SKIPPED = 64 };
@@ -95,11 +62,8 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
         return dl_fail(err, DL_ERR_USAGE, "plot %s draws predictions only; it takes no file \"%s\"",
                        kind, options->positional[1]);
     }
-    const char *names = dl_option_text(options, "framework");
-    const bool several = names != NULL && strchr(names, ',') != NULL;
-    const struct dl_options own = input_options(options, several);
+    const struct dl_options own = input_options(options);
     DL_TRY(dl_inputs_load(context, &own, &out->inputs, err));
-    if (several) DL_TRY(keep_listed(&out->inputs, names, context->arena, err));
     const struct dl_inputs *inputs = &out->inputs;
     out->rows = dl_arena_alloc(context->arena, (size_t)inputs->framework_count * inputs->node_count,
                                sizeof *out->rows);

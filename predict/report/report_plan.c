@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/output/rows.h"
 #include "predict/report/report.h"
 
 enum { MAX_FILES = 64 };
@@ -102,11 +103,19 @@ static const struct dl_column scaling_columns[] = {
     {"exposed", "exposed", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
     {"memory", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
     {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"tokens_per_device", "tokens", "1/s/device", DL_COLUMN_NUMBER, 0, 4},
+    {"model_rate", "model", "TFLOP/s/device", DL_COLUMN_NUMBER, 1e12, 0},
+    {"mfu", "MFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
+    {"hfu", "HFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
 };
+enum { SEQUENCE_COLUMNS = 4 }; /* the last ones, of sequences alone */
 
-static enum dl_code add_row(struct dl_table *table, const struct dl_plot_prediction *r,
-                            struct dl_err *err) {
+static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inputs,
+                            const struct dl_plot_prediction *r, struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
+    const struct dl_prediction_row row = {
+        inputs->system, inputs->workload, r->framework, &r->plan, p, NULL};
+    const struct dl_throughput t = dl_rows_throughput(&row);
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double values[] = {
@@ -118,23 +127,30 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_plot_predict
     c[2].integer = r->plan.nodes * r->plan.devices_per_node;
     for (int i = 0; i < 9; i++) c[3 + i].number = values[i];
     c[12].string = dl_bottleneck_names[p->bottleneck];
+    if (table->column_count <= 13) return DL_OK;
+    const double rates[] = {t.tokens_per_s_per_device, t.model_flop_per_s_per_device, t.mfu_frac,
+                            t.hfu_frac};
+    for (int i = 0; i < SEQUENCE_COLUMNS; i++) c[13 + i].number = rates[i];
     return DL_OK;
 }
 
 /* The answer's framework on every number of nodes, and every framework on the most. */
 static enum dl_code tables(struct dl_report *r, const struct answer *a, struct dl_err *err) {
     struct dl_table own, others;
-    const int columns = (int)(sizeof scaling_columns / sizeof scaling_columns[0]);
+    const bool sequences = dl_known(dl_tokens_per_sample(a->all->inputs.workload));
+    const int columns = (int)(sizeof scaling_columns / sizeof scaling_columns[0]) -
+                        (sequences ? 0 : SEQUENCE_COLUMNS);
     struct dl_column *named = dl_arena_alloc(r->context->arena, (size_t)columns, sizeof *named);
     if (named == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    memcpy(named, scaling_columns, sizeof scaling_columns);
+    memcpy(named, scaling_columns, (size_t)columns * sizeof *named);
     named[0].heading = "framework";
     dl_table_init(&own, r->context->arena, scaling_columns, columns);
     dl_table_init(&others, r->context->arena, named, columns);
     for (int i = 0; i < a->all->count; i++) {
         const struct dl_plot_prediction *row = &a->all->rows[i];
-        if (row->framework == a->best->framework) DL_TRY(add_row(&own, row, err));
-        if (row->plan.nodes == a->best->plan.nodes) DL_TRY(add_row(&others, row, err));
+        if (row->framework == a->best->framework) DL_TRY(add_row(&own, &a->all->inputs, row, err));
+        if (row->plan.nodes == a->best->plan.nodes)
+            DL_TRY(add_row(&others, &a->all->inputs, row, err));
     }
     dl_document_table(
         &r->page, &own,
@@ -177,6 +193,13 @@ static enum dl_code pictures(struct dl_report *r, const struct answer *a,
                             "that better kernels or larger batches could save.",
                             a->all->inputs.system->device->name),
             err));
+    if (dl_known(dl_tokens_per_sample(a->all->inputs.workload)) &&
+        dl_known(dl_device_peak(a->all->inputs.system->device, plan->precision)))
+        DL_TRY(dl_report_figure(r, a->all->inputs.framework_count > 1 ? &every : &best, dl_plot_mfu,
+                                "mfu",
+                                "Share of the devices' datasheet rate that the model uses (MFU), "
+                                "and with what is recomputed (HFU).",
+                                err));
     dl_document_section(&r->page, "Memory");
     DL_TRY(dl_report_figure(r, a->all->inputs.framework_count > 1 ? &every : &best, dl_plot_memory,
                             "memory", "Memory of one device by part, and its capacity.", err));

@@ -9,12 +9,12 @@ fact() { if [ "$2" = "$3" ]; then echo "ok $1"; else printf 'not ok %s\n  expect
 
 # ---- the command itself
 run import
-check 'import: nothing to import' 2 'expected a kind of file to import: onnx, nccl-tests, osu, trace'
+check 'import: nothing to import' 2 'expected a kind of file to import: onnx, config, nccl-tests, osu, trace'
 run import onxx x
 check 'import: suggestion' 2 "did you mean 'onnx'"
 run import pdf x
 check 'import: unknown kind' 2 "cannot import 'pdf'; there are onnx"
-for kind in onnx nccl-tests osu; do
+for kind in onnx config nccl-tests osu; do
     run import $kind
     check "import $kind: no file" 2 'expected a file'
 done
@@ -24,6 +24,26 @@ run import onnx "$onnx/mlp.onnx" "$onnx/mlp.onnx"
 check 'import onnx: one file' 2 'unexpected argument'
 run import onnx "$onnx/mlp.onnx" --collective all_reduce
 check 'import onnx: --collective' 2 'no such option'
+
+# ---- config
+config=tests/fixtures/config
+run import config "$config/llama.json" --name mine -o "$work/llama.json"
+check 'import config' 0 'mine: 8030261248 parameters, 8030261248 of them active; 8192 tokens a sample'
+run predict --workload "$work/llama.json" --system dgx-h100 --framework megatron --tp 8 --precision bf16 --batch-per-device 1
+check 'import config: the file predicts' 0
+run import config "$config/deepseek_v3.json"
+check 'import config: what is left out is told' 0 'left out: the layers that predict further tokens'
+has 'import config: extends gpt' '"extends": "gpt"'
+printf '{\n  "model_type": "llama",\n  "hiden_size": 4096\n}\n' > "$work/bad.json"
+run import config "$work/bad.json"
+check 'import config: an unknown member' 3 "bad.json:3:[0-9]+: error: hiden_size: .*did you mean 'hidden_size'"
+run import config "$work/bad.json" --dim batch=1
+check 'import config: an option of another kind' 2 '--dim: import config has no such option'
+printf '{"model_type": "mamba"}' > "$work/bad.json"
+run import config "$work/bad.json"
+check 'import config: an unknown model type' 3 'bad.json:1:[0-9]+: error: model_type: "mamba" is not known'
+run import config "$work"
+check 'import config: a folder' 3
 
 # ---- onnx
 if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
@@ -73,8 +93,48 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
     run import onnx "$onnx/odd.onnx" --skip-unknown -o "$work/odd.json"
     check 'onnx: --skip-unknown' 0 'warning: skipped, with all their parameters'
     run import onnx "$onnx/gpt2.onnx"
-    has 'onnx: tied weight' '"kind":"dense","out":50257,"tied":"wte"'
-    has 'onnx: causal attention' '"kind":"attention","heads":12,"dropout":0.1[^,]*,"causal":1'
+    has 'onnx: tied weight' '"kind":"dense","out":"vocab","tied":"wte"'
+    has 'onnx: causal attention' '"kind":"attention","heads":"heads","dropout":0.1[^,]*,"causal":1'
+    has 'onnx: a stack is one block' '"name":"h","block":"layer","repeat":"layers"'
+    check 'onnx: the stack is told' 0 "a stack of 12 equal layers 'h'"
+    # What splits the built-in transformers splits the imported ones, into the same times.
+    iteration() { # iteration WORKLOAD OPTIONS...
+        workload=$1
+        shift
+        run predict --workload "$workload" --system dgx-a100-80 --framework megatron -n 2 --precision mixed --global-batch 64 \
+            --micro-batch 1 --csv "$@"
+        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) k[$i] = i } NR == 2 { print $k["iteration_s"] }' "$SCRATCH/out"
+    }
+    close() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.01 && b / a < 1.01) }' && echo "ok $1" ||
+        printf 'not ok %s\n  %s and %s\n' "$1" "$2" "$3"; }
+    for plan in '--tp 4' '--tp 2 --pp 4' '--tp 1 --pp 4'; do
+        # shellcheck disable=SC2086
+        for pair in gpt2:gpt2 vit_b_16:vit_b_16; do
+            close "onnx ${pair%%:*}: $plan" "$(iteration "$work/${pair%%:*}.json" $plan)" "$(iteration "${pair#*:}" $plan)"
+        done
+        # shellcheck disable=SC2086
+        run predict --workload "$work/bert.json" --system dgx-a100-80 --framework megatron -n 2 --precision mixed --global-batch 64 \
+            --micro-batch 1 $plan
+        check "onnx bert: $plan" 0
+    done
+    run predict --workload "$work/gpt2.json" --system dgx-a100-80 --framework megatron --tp 8 --precision mixed --set layers=24 \
+        --set hidden=1024 --set heads=16
+    check 'onnx: --set changes the stack' 0
+    # A Llama: 2 x 500 x 64 + 3 (64 (64 + 2 x 32 + 64) + 3 x 64 x 160 + 2 x 64) + 64 parameters.
+    run import onnx "$onnx/llama.onnx" -o "$work/small_llama.json"
+    check 'onnx llama: parameters' 0 'llama: [0-9]+ nodes became [0-9]+ layers: 193472 parameters'
+    check 'onnx llama: its stack' 0 "a stack of 3 equal layers 'model.layers'"
+    cp "$work/small_llama.json" "$SCRATCH/out"
+    has 'onnx llama: RMS norm' '"name":"input_layernorm","kind":"rmsnorm"'
+    has 'onnx llama: rotary embedding of queries' '"kind":"rope",.*"heads":"heads"'
+    has 'onnx llama: rotary embedding of keys' '"kind":"rope",.*"heads":2'
+    has 'onnx llama: shared heads' '"kind":"attention",.*"heads":"heads","kv_heads":2,"causal":1'
+    has 'onnx llama: gate' '"kind":"mul","from":\["swish","mlp.up_proj"\]'
+    run predict --workload "$work/small_llama.json" --system dgx-a100-80 --framework megatron --tp 2 --pp 3 --global-batch 48 \
+        --nodes 3 --micro-batch 1 --precision mixed
+    check 'onnx llama: tensor and pipeline parallelism' 0
+    run import onnx "$onnx/translator.onnx"
+    hasnt 'onnx: two kinds of layers are no stack' '"blocks"'
     run import onnx "$onnx/lstm.onnx"
     has 'onnx: both directions' '"kind":"lstm","out":512,"bidirectional":true'
 

@@ -136,10 +136,12 @@ static void reads_tables(void **state) {
     struct dl_err err = {0};
     assert_true(check_directory(directory, sizeof directory));
     snprintf(path, sizeof path, "%s/t.csv", directory);
+    const struct dl_device device = {.name = "A"};
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\n"
                      "A,8,4,2,T,N,fp32,fwd,0.5,lib 1\nA,8,4,2,N,N,fp32,fwd,,lib "
                      "1\nB,8,4,2,N,N,fp32,fwd,1,lib 1\n");
-    assert_int_equal(dl_fit_read_samples(path, "A", &arena, &samples, &n, &library, &err), DL_OK);
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
+                     DL_OK);
     assert_int_equal(n, 1); /* no time: left out; another device: left out */
     check_close(samples[0].time_s, 0.5e-3, 1e-12);
     check_close(samples[0].kernel.flop, 128, 0);
@@ -147,12 +149,12 @@ static void reads_tables(void **state) {
     assert_string_equal(library, "lib 1");
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\nA,8,4,2,T,N,"
                      "fp33,fwd,0.5,x\n");
-    assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err),
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
                      DL_ERR_INPUT);
     assert_int_equal(err.line, 2);
     check_contains(err.message, "fp33");
     write_text(path, "device,m,n\nA,1,2\n");
-    assert_int_equal(dl_fit_read_samples(path, NULL, &arena, &samples, &n, &library, &err),
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
                      DL_ERR_INPUT);
     check_contains(err.message, "expected this column");
     unlink(path);

@@ -103,9 +103,10 @@ static void names_and_sizes(void **state) {
     assert_null(dl_pass_names[DL_PASSES]);
     assert_string_equal(dl_op_names[DL_OP_STREAM], "stream");
     assert_null(dl_op_names[DL_OPS]);
-    /* 8-bit and 4-bit operands with their scale factors; activations keep 16 bit */
+    /* activations in memory; operands of matrix arithmetic with their scales: one byte for 32
+     * elements, one for 16 elements of half a byte */
     const double bytes[DL_PRECISIONS] = {4, 4, 2, 2, 2, 2, 2, 2};
-    const double operands[DL_PRECISIONS] = {4, 4, 2, 2, 2, 1, 1 + 1.0 / 32, 0.5 + 1.0 / 16};
+    const double operands[DL_PRECISIONS] = {4, 4, 2, 2, 2, 1, 1.03125, 0.5625};
     for (int p = 0; p < DL_PRECISIONS; p++) {
         check_close(dl_precision_bytes((enum dl_precision)p), bytes[p], 0);
         check_close(dl_precision_operand_bytes((enum dl_precision)p), operands[p], 0);

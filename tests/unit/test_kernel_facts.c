@@ -67,8 +67,8 @@ static struct sum sum_of(const struct dl_workload *workload, const char *prefix,
 
 /* One encoder layer of BERT base at 128 tokens: h = 128 x 768 elements, a = 12 x 128^2 = 2 h.
  * TensorFlow forward: biases 5 x 2h + 2 x 4h, transposes 8h, dropout 2 x 8.5h, additions 2 x 3h,
- * layer norms 2 x 15h and their statistics, GELU 18 x 4h: 151h; scores: scale 2a, mask 2a, softmax 4a, dropout 8.5a:
- * 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h + 2 (2.25 + 3 + 3)h +
+ * layer norms 2 x 15h and their statistics, GELU 18 x 4h: 151h; scores: scale 2a, mask 2a, softmax
+ * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h + 2 (2.25 + 3 + 3)h +
  * 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
 static void bert_layer(void **state) {
     (void)state;
@@ -85,8 +85,8 @@ static void bert_layer(void **state) {
     check_close(s.bytes, 4 * (50.5 * h + 8.25 * a) + statistics, 1e-12);
     check_close(s.products, 8, 0);
     /* Backward of TensorFlow: copies 8h, dropout 2 x 5h, sums of four and two gradients 5h + 3h,
-     * layer norms 2 x 41h, GELU 26 x 4h, sums of the biases' gradients 9h: 221h; scores: softmax 9a,
-     * dropout 5a, scale 2a: 16a. */
+     * layer norms 2 x 41h, GELU 26 x 4h, sums of the biases' gradients 9h: 221h; scores: softmax
+     * 9a, dropout 5a, scale 2a: 16a. */
     const struct sum data = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_DATA),
                      weights = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_WEIGHTS);
     check_close(data.bytes + weights.bytes, 4 * (221 * h + 16 * a), 0.002);
@@ -145,6 +145,7 @@ static void layouts(void **state) {
     assert_true(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).activation_copies);
     assert_false(dl_framework_facts(&f.framework, DL_FP32, DL_ATTENTION_OPEN).activation_copies);
     f.framework.kernels.batchnorm = DL_BATCHNORM_TRANSPOSED;
+    f.framework.kernels.mixed_batchnorm = -1;
     assert_int_equal(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).batchnorm,
                      DL_BATCHNORM_SPATIAL);
     f.framework.kernels.mixed_layout = DL_LAYOUT_NHWC;
@@ -168,6 +169,52 @@ static void layouts(void **state) {
     dl_arena_free(&arena);
 }
 
+/* XLA: one encoder layer forward moves biases 0, transposes 8h, additions 2 x 3h, layer norms 2 x 4h,
+ * GELU 2 x 4h: 30h, and 5a of the softmax with scale, mask and dropout. Only where the framework has
+ * the compiler that the plan asks for. */
+static void compiled(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_arena arena = {0};
+    struct dl_workload bert;
+    fake_make(&f);
+    load_name("bert_base", NULL, 0, &arena, &bert);
+    const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
+    struct dl_kernel_facts facts = tensorflow;
+    f.framework.kernels.compiler = -1;
+    f.framework.kernels.compiled_fusion = -1;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_int_equal(facts.layernorm, DL_LAYERNORM_COMPOSED);
+    f.framework.kernels.compiler = DL_COMPILER_XLA;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_OPEN);
+    assert_int_equal(facts.layernorm, DL_LAYERNORM_COMPOSED);
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_int_equal(facts.fusion, DL_FUSION_BOTH);
+    check_close(sum_of(&bert, "encoder.3.", facts, DL_FP32, DL_FORWARD).bytes,
+                4 * (30 * h + 5 * a) + statistics, 1e-12);
+    dl_arena_free(&arena);
+    dl_arena_free(&f.arena);
+}
+
+/* cuDNN's persistent batch norm needs compute capability 6.0; copies to channels-last, matrix
+ * units. */
+static void devices(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    struct dl_kernel_facts facts = {.batchnorm = DL_BATCHNORM_PERSISTENT,
+                                    .activation_copies = true};
+    f.device.architecture = "volta";
+    dl_facts_on_device(&facts, &f.device);
+    assert_int_equal(facts.batchnorm, DL_BATCHNORM_PERSISTENT);
+    f.device.architecture = "kepler";
+    f.device.rate_count = 0;
+    dl_facts_on_device(&facts, &f.device);
+    assert_int_equal(facts.batchnorm, DL_BATCHNORM_SPATIAL);
+    assert_false(facts.activation_copies);
+    dl_arena_free(&f.arena);
+}
+
 /* Traffic per parameter: momentum 20 bytes at least, 24 of TensorFlow, 60 of PyTorch's loop with
  * its gradients zeroed and added; Adam of a TensorFlow script 156 and the clipping 12. */
 static void optimizers(void **state) {
@@ -183,8 +230,10 @@ static void optimizers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bert_layer), cmocka_unit_test(mixed_types),
-                                       cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
-                                       cmocka_unit_test(optimizers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bert_layer),      cmocka_unit_test(mixed_types),
+        cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
+        cmocka_unit_test(compiled),        cmocka_unit_test(devices),
+        cmocka_unit_test(optimizers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

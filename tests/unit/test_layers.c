@@ -327,19 +327,28 @@ static void attention_flash(void **state) {
                           "{'kind':'attention','heads':2,'flash':1,'causal':1}]}");
     const struct dl_layer *a = &net.w.layers[1];
     check_close(a->forward_macs, 2 * 8 * 8 * 6, 0);
-    double flop = 0.0, reads = 0.0, writes = 0.0, launches = 0.0;
-    for (int i = 0; i < 2; i++) {
-        struct dl_kernel kernel = kernel_of(a, DL_FORWARD, 2, i);
-        flop += kernel.flop;
-        reads += kernel.read_elements;
-        writes += kernel.write_elements;
-        launches += kernel.launches;
-    }
-    check_close(flop, 2.0 * 2 * 2 * 8 * 8 * 6 * 0.5625, 1e-12);
-    check_close(reads, 2 * 18 * 8, 1e-12);
-    check_close(writes, 2 * 6 * 8, 1e-12);
-    check_close(launches, 1, 0);
-    assert_int_equal(kernel_count(a, DL_BACKWARD_DATA), 5); /* the scores once more */
+    const struct dl_kernel forward = kernel_of(a, DL_FORWARD, 2, 0),
+                           backward = kernel_of(a, DL_BACKWARD_DATA, 2, 0);
+    assert_int_equal(kernel_count(a, DL_FORWARD), 1);
+    assert_int_equal(kernel_count(a, DL_BACKWARD_DATA), 1);
+    assert_int_equal(kernel_count(a, DL_BACKWARD_WEIGHTS), 0);
+    assert_int_equal(forward.op, DL_OP_ATTENTION);
+    assert_true(forward.causal && !forward.has_type);
+    check_close(forward.batch, 2, 0);
+    check_close(forward.heads, 2, 0);
+    check_close(forward.kv_heads, 2, 0);
+    check_close(forward.queries, 8, 0);
+    check_close(forward.keys, 8, 0);
+    check_close(forward.head_dim, 3, 0);
+    check_close(forward.value_dim, 3, 0);
+    check_close(forward.flop, 2.0 * 2 * 2 * 8 * 8 * 6 * 0.5625, 1e-12); /* (8 + 1) / 16 pairs */
+    check_close(forward.read_elements, 2 * 18 * 8, 1e-12);
+    check_close(forward.write_elements, 2 * 6 * 8, 1e-12);
+    check_close(forward.extra_bytes, 2 * 4 * 2 * 8, 1e-12);
+    check_close(forward.launches, 1, 0);
+    check_close(backward.flop, 2.5 * forward.flop, 1e-12); /* the scores once more */
+    check_close(backward.read_elements, 2 * (18 + 12) * 8, 1e-12);
+    check_close(backward.write_elements, 2 * 18 * 8, 1e-12);
     check_close(a->own_elements, 0, 0);
     check_close(a->saved_elements, 48, 0);
     check_close(a->saved_bytes, 4 * 2 * 8, 0);

@@ -1,21 +1,28 @@
 /* layer_attention.c - scores, softmax and context of attention; its projections are dense layers.
  *
- * One input: queries, keys and values of one projection, concatenated in the channels. Three
- * inputs: queries, keys, values. F-LAYER-ATTENTION: with q queries and k keys of h = heads * d
- * channels, forward does 2 * q * k * h multiply-adds and backward 4 * q * k * h (dV, dP, dQ, dK).
- * `causal` does not change the multiply-adds of the workload (model cards count that way), but a
- * flash kernel skips the masked half. Unfused, the scores go through memory: softmax 1R + 1W (with
- * scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R + 1W. Kept:
- * inputs, softmax output and, with dropout, its output and a mask byte each: 5 * a * s^2 bytes in
- * 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per query and head instead,
- * and recomputes the scores. Copies that reorder heads, and a composed softmax or dropout: facts.h.
+ * One input: queries, keys and values of one projection, concatenated in the channels. Two inputs:
+ * queries; keys and values concatenated. Three: queries, keys, values. Heads of values may be
+ * narrower than those of queries and keys (multi-head latent attention). F-LAYER-ATTENTION: with q
+ * queries, k keys and a heads of d channels (values: v), forward does a * q * k * (d + v)
+ * multiply-adds and backward twice that (dV, dP, dQ, dK). `causal` does not change the multiply-adds
+ * of the workload (model cards count that way); a window of w keys does, k becomes at most w. A
+ * flash kernel computes the pairs that the mask leaves alone, and in backward the scores again: 2 a
+ * (d + v) flop per pair forward, 2 a (3 d + 2 v) backward; queries, keys, values and output move
+ * once, and 4 bytes per query and head. Under 8-bit and 4-bit precisions attention runs in bf16 as
+ * frameworks do (Transformer Engine's default). Unfused, the scores go through memory: softmax 1R +
+ * 1W (with scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R +
+ * 1W. Kept: inputs, softmax output and, with dropout, its output and a mask byte each: 5 * a * s^2
+ * bytes in 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per query and head
+ * instead. Copies that reorder heads, and a composed softmax or dropout: facts.h.
  */
+#include <math.h>
+
 #include "model/workload/layer.h"
 
 /* The shapes of a layer in the terms of attention; recomputed where needed, because the layer
  * stores no derived numbers. */
 struct geometry {
-    double queries, keys, head_dim, kv_channels;
+    double queries, keys, head_dim, value_dim;
 };
 
 static enum dl_code infer_packed(struct dl_layer *layer, const struct dl_shape *in,
@@ -31,30 +38,71 @@ static enum dl_code infer_packed(struct dl_layer *layer, const struct dl_shape *
     return DL_OK;
 }
 
+/* Queries; then keys and values, in one tensor or two. */
 static enum dl_code infer_separate(struct dl_layer *layer, const struct dl_shape *inputs,
                                    struct dl_err *err) {
-    double head_dim = inputs[0].channels / layer->heads;
+    const double head_dim = inputs[0].channels / layer->heads;
+    char a[64], b[64];
     if (head_dim != floor(head_dim)) {
         return dl_layer_fail(err, DL_KEY_HEADS, "%.0f channels do not divide into %.0f heads",
                              inputs[0].channels, layer->heads);
     }
-    if (!dl_shape_same(&inputs[1], &inputs[2]) ||
-        inputs[1].channels != head_dim * layer->kv_heads) {
-        char a[64], b[64];
+    const bool two = layer->input_count == 2;
+    const double value_dim = two ? inputs[1].channels / layer->kv_heads - head_dim
+                                 : inputs[2].channels / layer->kv_heads;
+    if (!two && (!dl_shape_same_size(&inputs[1], &inputs[2]) ||
+                 inputs[1].channels != head_dim * layer->kv_heads)) {
         return dl_layer_fail(
-            err, 0, "expected keys and values of one shape with %.0f channels, found %s and %s",
+            err, 0,
+            "expected keys and values of one length and keys of %.0f channels, found %s and %s",
             head_dim * layer->kv_heads, dl_shape_text(&inputs[1], a, sizeof a),
             dl_shape_text(&inputs[2], b, sizeof b));
     }
-    layer->hidden = inputs[0].channels;
+    if (!(value_dim >= 1.0) || value_dim != floor(value_dim)) {
+        const struct dl_shape *last = &inputs[layer->input_count - 1];
+        return dl_layer_fail(err, DL_KEY_KV_HEADS,
+                             "values of %s do not divide into %.0f heads beside keys of %.0f "
+                             "channels a head",
+                             dl_shape_text(last, a, sizeof a), layer->kv_heads, head_dim);
+    }
+    layer->hidden = value_dim * layer->heads;
     return DL_OK;
 }
 
 static struct geometry geometry_of(const struct dl_layer *layer) {
     struct geometry g = {.queries = layer->out.size[DL_DIMS - 1], .keys = layer->tokens};
-    g.head_dim = layer->hidden / layer->heads;
-    g.kv_channels = g.head_dim * layer->kv_heads;
+    g.value_dim = layer->hidden / layer->heads;
+    g.head_dim = layer->input_count == 1 ? g.value_dim : layer->in.channels / layer->heads;
     return g;
+}
+
+/* Keys that a query may see, without the causal mask. */
+static double visible(const struct dl_layer *layer) {
+    return layer->window > 0.0 ? fmin(layer->window, layer->tokens) : layer->tokens;
+}
+
+double dl_layer_attention_pairs(const struct dl_layer *layer) {
+    const double k = layer->tokens, w = visible(layer), queries = layer->out.size[DL_DIMS - 1];
+    /* the first w queries see 1, 2, ..., w keys, the others w */
+    return layer->causal ? queries * (w * (w + 1.0) / 2.0 + (k - w) * w) / k : queries * w;
+}
+
+/* What backward needs besides input and output. */
+static void set_kept(struct dl_layer *layer) {
+    const double q = layer->out.size[DL_DIMS - 1], scores = layer->heads * q * layer->tokens;
+    layer->keeps = DL_KEEPS_INPUT | (layer->flash ? DL_KEEPS_OUTPUT : 0u);
+    layer->own_elements = layer->flash ? 0.0 : layer->dropout > 0.0 ? 2.0 * scores : scores;
+    layer->saved_bytes = layer->flash           ? 4.0 * layer->heads * q
+                         : layer->dropout > 0.0 ? scores
+                                                : 0.0;
+}
+
+void dl_layer_set_attention(struct dl_layer *layer, enum dl_attention_kernel attention) {
+    if (layer->kind != &dl_layer_attention || attention == DL_ATTENTION_OPEN) return;
+    const double own = layer->own_elements;
+    layer->flash = attention == DL_ATTENTION_FLASH;
+    set_kept(layer);
+    layer->saved_elements += layer->own_elements - own;
 }
 
 static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -69,27 +117,16 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
                              "%.0f heads do not share %.0f key and value heads evenly",
                              layer->heads, layer->kv_heads);
     }
-    if (layer->input_count == 2) {
-        return dl_layer_fail(err, 0,
-                             "expected 1 input (packed) or 3 (queries, keys, values), found 2");
-    }
     DL_TRY(layer->input_count == 1 ? infer_packed(layer, &inputs[0], err)
                                    : infer_separate(layer, inputs, err));
     layer->out = inputs[0];
     layer->out.channels = layer->hidden;
     layer->tokens = inputs[layer->input_count - 1].size[DL_DIMS - 1];
-    double q = layer->out.size[DL_DIMS - 1], k = layer->tokens;
-    layer->forward_macs = 2.0 * q * k * layer->hidden;
+    const struct geometry g = geometry_of(layer);
+    layer->forward_macs = g.queries * visible(layer) * layer->heads * (g.head_dim + g.value_dim);
     layer->recomputable = true;
-    layer->keeps = DL_KEEPS_INPUT;
-    double scores = layer->heads * q * k;
-    if (layer->flash) {
-        layer->keeps |= DL_KEEPS_OUTPUT;
-        layer->saved_bytes = 4.0 * layer->heads * q;
-    } else {
-        layer->own_elements = layer->dropout > 0.0 ? 2.0 * scores : scores;
-        layer->saved_bytes = layer->dropout > 0.0 ? scores : 0.0;
-    }
+    set_kept(layer);
+    if (layer->sinks) DL_TRY(dl_layer_parameter(layer, arena, "sinks", layer->heads, err));
     if (layer->additive) {
         DL_TRY(dl_layer_parameter(layer, arena, "linear_att", layer->hidden, err));
         DL_TRY(dl_layer_parameter(layer, arena, "normalize_scalar", 1.0, err));
@@ -98,27 +135,28 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
     return DL_OK;
 }
 
-/* The GEMMs of flash attention keep the scores on chip: only queries, keys, values and output move,
- * and all GEMMs are one launch. */
-static void emit_flash(struct dl_emit *emit, const struct geometry *g, int gemms) {
+/* One kernel of each pass keeps the scores on chip. Ranks that share the tokens out see pairs of
+ * early and late tokens alike, so the mean counts, not the pairs of the last queries. */
+static void emit_flash(struct dl_emit *emit, const struct geometry *g) {
     const struct dl_layer *layer = emit->layer;
-    double share = layer->causal ? 0.5 * (1.0 + 1.0 / g->keys) : 1.0;
-    double tokens = g->queries * layer->hidden + 2.0 * g->keys * g->kv_channels; /* Q, K, V */
-    for (int i = 0; i < gemms; i++) {
-        bool scores = i == 0; /* Q K^T has the long side as m, the others the head's */
-        struct dl_kernel kernel =
-            dl_kernel_gemm(emit->pass, scores ? g->keys : g->head_dim, g->queries,
-                           scores ? g->head_dim : g->keys, emit->batch * layer->heads * share);
-        bool last = i == gemms - 1;
-        double writes = emit->pass == DL_FORWARD ? emit->out_elements : emit->batch * tokens;
-        double reads =
-            emit->batch * tokens + (emit->pass == DL_FORWARD ? 0.0 : 2.0 * emit->out_elements);
-        kernel.read_elements = i == 0 ? reads : 0.0;
-        kernel.write_elements = last ? writes : 0.0;
-        kernel.extra_bytes = last ? emit->batch * layer->saved_bytes : 0.0;
-        kernel.launches = i == 0 ? 1.0 : 0.0;
-        dl_emit_kernel(emit, kernel);
+    const struct dl_attention_shape shape = {.batch = emit->batch,
+                                             .heads = layer->heads,
+                                             .kv_heads = layer->kv_heads,
+                                             .queries = g->queries,
+                                             .keys = g->keys,
+                                             .head_dim = g->head_dim,
+                                             .value_dim = g->value_dim,
+                                             .window = layer->window,
+                                             .causal = layer->causal};
+    struct dl_kernel kernel = dl_kernel_attention(emit->pass, &shape);
+    if (g->queries != g->keys)
+        kernel.flop *= dl_layer_attention_pairs(layer) /
+                       dl_attention_pairs(g->queries, g->keys, layer->causal, layer->window);
+    if (emit->facts->precision >= DL_FP8) {
+        kernel.has_type = true;
+        kernel.type = DL_BF16;
     }
+    dl_emit_kernel(emit, kernel);
 }
 
 /* Copies between the order of tokens and that of heads. */
@@ -139,7 +177,7 @@ static void emit_scores(struct dl_emit *emit, double kernels, double n) {
 static void emit_unfused(struct dl_emit *emit, const struct geometry *g) {
     const struct dl_layer *layer = emit->layer;
     double count = emit->batch * layer->heads, q = g->queries, k = g->keys, d = g->head_dim,
-           n = count * q * k;
+           v = g->value_dim, n = count * q * k;
     bool drops = layer->dropout > 0.0;
     const struct dl_kernel_facts *facts = emit->facts;
     const struct dl_passes softmax = dl_passes_softmax(facts->softmax, emit->pass),
@@ -150,12 +188,12 @@ static void emit_unfused(struct dl_emit *emit, const struct geometry *g) {
         emit_scores(emit, facts->score_kernels, n);
         dl_emit_passes(emit, &softmax, 10.0 * n, n, DL_FACT_SOFTMAX);
         if (drops) dl_emit_passes(emit, &dropout, 2.0 * n, n, DL_FACT_SCORES);
-        dl_emit_gemm(emit, d, q, k, count, false, false); /* context: V P */
+        dl_emit_gemm(emit, v, q, k, count, false, false); /* context: V P */
     }
     if (emit->pass == DL_BACKWARD_DATA) {
         emit_head_copies(emit);
-        dl_emit_gemm(emit, d, k, q, count, false, true); /* dV = dO P^T */
-        dl_emit_gemm(emit, k, q, d, count, true, false); /* dP = V^T dO */
+        dl_emit_gemm(emit, v, k, q, count, false, true); /* dV = dO P^T */
+        dl_emit_gemm(emit, k, q, v, count, true, false); /* dP = V^T dO */
         if (drops) dl_emit_passes(emit, &dropout, n, n, DL_FACT_SCORES);
         dl_emit_passes(emit, &softmax, 4.0 * n, n, DL_FACT_SOFTMAX);
         emit_scores(emit, fmin(facts->score_kernels, 1.0), n); /* the mask has no gradient */
@@ -172,8 +210,7 @@ static int attention_kernels(const struct dl_layer *layer, const struct dl_kerne
                            ? layer->flash
                            : facts->attention == DL_ATTENTION_FLASH;
     if (flash) {
-        if (pass == DL_FORWARD) emit_flash(&emit, &g, 2);
-        if (pass == DL_BACKWARD_DATA) emit_flash(&emit, &g, 5);
+        if (pass == DL_FORWARD || pass == DL_BACKWARD_DATA) emit_flash(&emit, &g);
     } else {
         const int joins = emit.count; /* additions of gradients come before its own kernels */
         emit_unfused(&emit, &g);
@@ -187,7 +224,8 @@ const struct dl_layer_kind dl_layer_attention = {
     .summary = "scores, softmax and context of (multi-head) attention, fused (flash) or not",
     .source = "formulas",
     .needs = DL_KEY_HEADS,
-    .takes = DL_KEY_KV_HEADS | DL_KEY_CAUSAL | DL_KEY_FLASH | DL_KEY_DROPOUT | DL_KEY_ADDITIVE,
+    .takes = DL_KEY_KV_HEADS | DL_KEY_CAUSAL | DL_KEY_FLASH | DL_KEY_DROPOUT | DL_KEY_ADDITIVE |
+             DL_KEY_WINDOW | DL_KEY_SINKS,
     .inputs_min = 1,
     .inputs_max = 3,
     .infer = attention_infer,

@@ -44,13 +44,15 @@ const struct dl_layer_kind dl_layer_add = {
     .kernels = add_kernels,
 };
 
-/* The second input may be one value per channel (squeeze and excitation) or of the full shape. */
+/* The second input may be one value per channel (squeeze and excitation), one per token (gate of a
+ * shared expert) or of the full shape. */
 static enum dl_code mul_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                               struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
     bool per_channel =
         inputs[1].channels == inputs[0].channels && dl_shape_positions(&inputs[1]) == 1.0;
-    if (!per_channel && !dl_shape_same(&inputs[0], &inputs[1])) {
+    bool per_token = inputs[1].channels == 1.0 && dl_shape_same_size(&inputs[0], &inputs[1]);
+    if (!per_channel && !per_token && !dl_shape_same(&inputs[0], &inputs[1])) {
         char a[64], b[64];
         return dl_layer_fail(
             err, 0,

@@ -51,6 +51,7 @@ static enum dl_code layernorm_infer(struct dl_layer *layer, const struct dl_shap
     /* mean and deviation of each token, fp32 */
     layer->saved_bytes = 8.0 * dl_shape_positions(&inputs[0]);
     DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
+    if (!layer->bias) return DL_OK;
     return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
 }
 
@@ -77,6 +78,7 @@ const struct dl_layer_kind dl_layer_layernorm = {
     .work = DL_WORK_LAYERNORM,
     .summary = "layer normalization over the channels of each token",
     .source = "formulas",
+    .takes = DL_KEY_BIAS,
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = layernorm_infer,

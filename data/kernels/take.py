@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Takes the samples that the kernel-time models are fitted to from tables of kernel times by GPU.
+
+take.py DIRECTORY: reads gemm.csv, attention.csv, conv.csv and stream.csv there, writes
+by_gpu_*.csv here with the columns that the fit reads. Left out: rows without a time or a type,
+sums of several kernels, tuners' tables of 8-bit integers, sources whose GPU was assumed where
+another one covers the type (data/SOURCES.md).
+"""
+import csv
+import os
+import sys
+
+COLUMNS = {
+    "gemm": "gpu op pass batch m n k dtype_a library time_us timing source",
+    "attention": "gpu pass batch heads_q heads_kv seq_q seq_kv head_dim_qk head_dim_v causal "
+    "window dtype kv_dtype library time_us timing source",
+    "conv": "gpu pass n c d h w k kd r s stride_d stride_h stride_w pad_d pad_h pad_w dil_d dil_h "
+    "dil_w groups transposed dtype library time_us timing source",
+    "stream": "gpu op pass shape elements dtype library time_us bytes_min timing source",
+}
+EAGER = ("around one call", "do_bench", "layer hook")
+
+
+def short(row, column):
+    text = row[column]
+    if column == "timing":
+        return next((words for words in EAGER if words in text), "")
+    if column == "shape":
+        return "" if row["bytes_min"] or "=" in text else text
+    if column == "source":
+        return text.split("@")[0].split("#")[0].split("/")[-1].split(" ")[0]
+    return text.split(" (")[0][:40].strip() if column == "library" else text
+
+
+def wanted(kind, row):
+    if not row["time_us"] or row["pass"] == "fwd_bwd":
+        return False
+    if kind == "gemm":
+        if row["pass"] != "fwd" or row["dtype_a"].startswith("int"):
+            return False
+        # The GPU was assumed: only for the type that no other source covers.
+        return "gpu_assumed" not in row["flag"] or row["dtype_a"] == "tf32"
+    if kind == "attention":
+        # Kernels older than FlashAttention-2 are none that a framework of today runs.
+        old = row["source"].startswith("facebookresearch/xformers")
+        return "gpu_assumed" not in row["flag"] and not old
+    if kind == "stream":
+        # A rate that counts the launch, printed for whole calls, tells nothing of short kernels.
+        calls = row["source"].startswith("PrincetonUniversity/LLMCompass")
+        return bool(row["bytes_min"] or row["elements"]) and not calls
+    return row["transposed"] in ("", "0")
+
+
+def main():
+    folder, here = sys.argv[1], os.path.dirname(os.path.abspath(__file__))
+    for kind, names in COLUMNS.items():
+        columns = names.split()
+        with open(os.path.join(folder, kind + ".csv"), newline="") as text:
+            rows = [row for row in csv.DictReader(text) if wanted(kind, row)]
+        with open(os.path.join(here, "by_gpu_" + kind + ".csv"), "w", newline="") as text:
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows([short(row, column) for column in columns] for row in rows)
+
+
+if __name__ == "__main__":
+    main()

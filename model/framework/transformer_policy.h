@@ -1,0 +1,80 @@
+/* transformer_policy.h - how a framework runs a stack of transformer layers that is split over
+ * ranks: what moves, in which width, and what hides it. Facts read in the frameworks' sources, by
+ * release; model/parallel/transformer*.c reads them.
+ */
+#ifndef DL_MODEL_FRAMEWORK_TRANSFORMER_POLICY_H
+#define DL_MODEL_FRAMEWORK_TRANSFORMER_POLICY_H
+
+#include <stdbool.h>
+
+/* What hides the collectives of tensor parallelism. F-TRANSFORMER-TENSOR-OVERLAP */
+enum dl_tensor_overlap {
+    DL_TENSOR_EXPOSED,
+    /* backward, behind the GEMMs of the layer whose input or gradient moves */
+    DL_TENSOR_BACKWARD,
+    /* and piece by piece behind the GEMM that reads or writes what moves (user buffers) */
+    DL_TENSOR_PIECES,
+};
+
+/* How context-parallel ranks meet each other's keys and values. F-TRANSFORMER-CONTEXT */
+enum dl_context_exchange {
+    DL_CONTEXT_RING,   /* around a ring, each step behind the attention of one share */
+    DL_CONTEXT_GATHER, /* all of them before attention, exposed */
+};
+
+/* How tokens reach experts on other ranks. F-TRANSFORMER-EXPERT */
+enum dl_expert_exchange {
+    DL_EXPERT_ALL_TO_ALL, /* each token to the ranks of its experts */
+    DL_EXPERT_GATHER,     /* all tokens to all ranks; results are reduce-scattered */
+};
+
+/* Which casts to 8 or 4 bits are kernels of their own. F-TRANSFORMER-CASTS */
+enum dl_casts {
+    DL_CASTS_ALL,        /* of each input and gradient of a linear layer */
+    DL_CASTS_AFTER_NORM, /* but inputs that a normalization writes: it writes 8 bits itself */
+    DL_CASTS_FUSED,      /* none: a compiler lets the producer write 8 bits */
+};
+
+/* What selective recomputation repeats. F-TRANSFORMER-RECOMPUTE */
+enum dl_selective {
+    DL_SELECTIVE_ATTENTION,  /* attention between its projections (Megatron) */
+    DL_SELECTIVE_OPERATIONS, /* all but attention and a share of the linear layers (PyTorch, JAX) */
+    DL_SELECTIVE_BLOCKS,     /* a share of the layers of the stack, in full */
+};
+
+/* Whose kernels fused attention runs. F-KERNEL-LOAD */
+enum dl_attention_library {
+    DL_ATTENTION_NATIVE, /* those written for the device: cuDNN, FlashAttention-3, Triton */
+    DL_ATTENTION_FLASH2, /* FlashAttention-2, with the instructions of Ampere on what came later */
+};
+
+struct dl_transformer_policy {
+    /* width of a gradient element as summed and kept, with 16-bit or narrower arithmetic */
+    double bf16_gradient_bytes;
+    /* traffic for each parameter with which a micro-batch adds its gradients to those before it, with
+     * bf16 or narrower arithmetic */
+    double accumulate_bytes;
+    /* width of a gathered parameter, with 8-bit or narrower arithmetic */
+    double fp8_gather_bytes;
+    /* gradient buckets: parameters, and the same for each data rank where that is more; NAN: the
+     * framework's bucket_bytes, else one for each layer */
+    double bucket_elements, bucket_elements_per_rank;
+    bool overlaps_gather; /* parameters of stage 1 and 2 are gathered behind the next forward */
+    bool
+        boundary_overlaps; /* messages between interleaved stages move behind other micro-batches */
+    bool copies_gathered;  /* gathered parameters are copied out of the collective's buffer */
+    bool copies_gradients; /* gradients are copied into the collective's buffer */
+    int tensor_overlap;    /* enum dl_tensor_overlap */
+    int context_exchange;  /* enum dl_context_exchange */
+    int expert_exchange;   /* enum dl_expert_exchange */
+    double expert_imbalance; /* tokens of the fullest rank of experts / mean */
+    int selective;           /* enum dl_selective */
+    double selective_frac;   /* of the linear layers or the blocks, what is repeated */
+    int attention_library;   /* enum dl_attention_library */
+    bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
+    int casts;               /* enum dl_casts */
+    bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */
+    bool casts_weights_once; /* in an iteration, not with every micro-batch */
+};
+
+#endif

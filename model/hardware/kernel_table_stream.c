@@ -1,0 +1,99 @@
+/* kernel_table_stream.c - tables of streams: what each named operation reads and writes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hardware/kernel_table.h"
+
+/* Operations that one kernel does, by the words of the tables; elements read and written, per
+ * element of the longest tensor, by a fused kernel. NAN: the table's bytes alone say. */
+static const struct operation {
+    const char *name;
+    enum dl_work work;
+    double read, write, backward_read, backward_write;
+} operations[] = {
+    {"rms_norm", DL_WORK_RMSNORM, 1, 1, 2, 1},
+    {"rmsnorm", DL_WORK_RMSNORM, 1, 1, 2, 1},
+    {"fused_add_rms_norm", DL_WORK_RMSNORM, 2, 2, 3, 1},
+    {"layer_norm", DL_WORK_LAYERNORM, 1, 1, 2, 1},
+    {"layernorm", DL_WORK_LAYERNORM, 1, 1, 2, 1},
+    {"native_layer_norm", DL_WORK_LAYERNORM, 1, 1, 2, 1},
+    {"softmax", DL_WORK_SOFTMAX, 1, 1, 2, 1},
+    {"gelu", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"GELU_", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"relu", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"relu_", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"silu", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"sigmoid", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"tanh", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"clamp_min", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"clamp_min_", DL_WORK_ACTIVATION, 1, 1, 2, 1},
+    {"silu_and_mul", DL_WORK_GATED, NAN, NAN, NAN, NAN},
+    {"dropout", DL_WORK_DROPOUT, 1, 1, 1, 1},
+    {"embedding lookup", DL_WORK_EMBEDDING, NAN, NAN, NAN, NAN},
+    {"add", DL_WORK_ANY, 2, 1, 2, 1},
+    {"add_", DL_WORK_ANY, 2, 1, 2, 1},
+    {"add tensor+tensor", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"add scalar", DL_WORK_ANY, 1, 1, NAN, NAN},
+    {"mul", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"mul scalar", DL_WORK_ANY, 1, 1, NAN, NAN},
+    {"mul tensor*tensor", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"div scalar", DL_WORK_ANY, 1, 1, NAN, NAN},
+    {"div tensor/tensor", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"copy_", DL_WORK_ANY, 1, 1, NAN, NAN},
+    {"fp8 quantization with a given scale", DL_WORK_CAST, NAN, NAN, NAN, NAN},
+};
+
+/* Elements of the operands in "16x559x1024; 1024", and of the longest; false: no such list. */
+static bool operands(const char *shape, double *all, double *longest) {
+    *all = *longest = 0.0;
+    for (const char *at = shape; *at != '\0';) {
+        double product = 1.0;
+        char *end = NULL;
+        do {
+            product *= strtod(at, &end);
+            if (end == at) return false;
+            at = *end == 'x' ? end + 1 : end;
+        } while (*end == 'x');
+        *all += product;
+        *longest = fmax(*longest, product);
+        if (*at != ';' && *at != '\0') return false;
+        at += strspn(at, "; ");
+    }
+    return *longest > 0.0;
+}
+
+enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_pass pass,
+                                    struct dl_kernel_row *out, struct dl_err *err) {
+    const char *name = dl_kernel_table_cell(csv, row, "op");
+    const struct operation *op = NULL;
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0] && op == NULL; i++)
+        if (strcmp(operations[i].name, name) == 0) op = &operations[i];
+    if (op == NULL || strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") == 0) {
+        out->why = op == NULL ? "no kernel of this operation is described"
+                              : "forward and backward in one time";
+        return DL_OK;
+    }
+    double bytes = NAN, elements = NAN, all, longest;
+    const int bytes_column = dl_csv_column(csv, "bytes_min"),
+              elements_column = dl_csv_column(csv, "elements");
+    if (bytes_column >= 0) DL_TRY(dl_csv_number(csv, row, bytes_column, &bytes, err));
+    if (elements_column >= 0) DL_TRY(dl_csv_number(csv, row, elements_column, &elements, err));
+    const bool forward = pass == DL_FORWARD;
+    const double read = forward ? op->read : op->backward_read,
+                 write = forward ? op->write : op->backward_write;
+    if (bytes > 0.0) {
+        out->kernel = dl_kernel_stream(pass, 0.0, 0.0, 0.0);
+        out->kernel.extra_bytes = bytes;
+    } else if (operands(dl_kernel_table_cell(csv, row, "shape"), &all, &longest) && forward &&
+               op->work == DL_WORK_ANY) {
+        out->kernel = dl_kernel_stream(pass, longest, all, longest);
+        if (strncmp(name, "copy", 4) == 0) out->kernel.read_elements = longest;
+    } else if (elements > 0.0 && !isnan(read)) {
+        out->kernel = dl_kernel_stream(pass, elements, read * elements, write * elements);
+    } else {
+        out->why = "neither bytes nor elements are given";
+    }
+    out->kernel.work = op->work;
+    return DL_OK;
+}

@@ -1,0 +1,63 @@
+/* export.c - the table of formats, and what they share. */
+#include "predict/export/export.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/parallel/strategy.h"
+
+const struct dl_export dl_exports[] = {
+    {"megatron", "command line of Megatron-LM, with torchrun", dl_export_megatron},
+    {"torchtitan", "configuration of torchtitan, TOML", dl_export_torchtitan},
+    {"deepspeed", "configuration of DeepSpeed, JSON", dl_export_deepspeed},
+    {"sbatch", "job script for Slurm, with nodes and wall time", dl_export_sbatch},
+    {NULL, NULL, NULL},
+};
+const char *const dl_export_names[] = {"megatron", "torchtitan", "deepspeed", "sbatch", NULL};
+
+enum dl_code dl_export_write(const char *name, const struct dl_export_request *request,
+                             const char **text_out, struct dl_err *err) {
+    struct dl_text text = {.arena = request->arena};
+    for (const struct dl_export *e = dl_exports; e->name != NULL; e++) {
+        if (strcmp(e->name, name) != 0) continue;
+        DL_TRY(e->write(request, &text, err));
+        *text_out = dl_text_string(&text);
+        return *text_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--export: no format \"%s\"", name);
+}
+
+static const struct dl_map_entry *find_value(const struct dl_workload *workload, const char *key) {
+    for (int i = 0; i < workload->value_count; i++) {
+        if (strcmp(workload->values[i].key, key) == 0) return &workload->values[i];
+    }
+    return NULL;
+}
+
+double dl_export_number(const struct dl_workload *workload, const char *key, double fallback) {
+    const struct dl_map_entry *value = find_value(workload, key);
+    return value != NULL && dl_known(value->number) ? value->number : fallback;
+}
+
+const char *dl_export_word(const struct dl_workload *workload, const char *key,
+                           const char *fallback) {
+    const struct dl_map_entry *value = find_value(workload, key);
+    return value != NULL && value->text != NULL ? value->text : fallback;
+}
+
+int64_t dl_export_zero(const struct dl_plan *plan) {
+    return plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard;
+}
+
+double dl_export_share(const struct dl_plan *plan) {
+    return plan->global_batch_samples / (double)(plan->dp * plan->ep);
+}
+
+double dl_export_micro_batch(const struct dl_plan *plan) {
+    if (plan->micro_batch_samples > 0) return plan->micro_batch_samples;
+    return plan->pp > 1 ? 1 : dl_export_share(plan);
+}
+
+double dl_export_steps(const struct dl_prediction_row *row) {
+    return dl_rows_total(row).iterations;
+}

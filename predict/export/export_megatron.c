@@ -1,0 +1,251 @@
+/* export_megatron.c - a plan as the command line of Megatron-LM's pretrain_gpt.py: names of
+ * megatron/training/arguments.py. Data, tokenizer, checkpoints and learning rate are the user's. */
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/facts.h"
+#include "model/parallel/strategy.h"
+#include "predict/export/export.h"
+
+static void flag(struct dl_text *out, bool on, const char *name) {
+    if (on) dl_text_printf(out, " \\\n    --%s", name);
+}
+
+static void number(struct dl_text *out, const char *name, double value) {
+    dl_text_printf(out, " \\\n    --%s %.15g", name, value);
+}
+
+static void word(struct dl_text *out, const char *name, const char *value) {
+    dl_text_printf(out, " \\\n    --%s %s", name, value);
+}
+
+/* Its word for the workload's positions; NULL: none. */
+static const char *positions_of(const struct dl_workload *w) {
+    const char *pos = dl_export_word(w, "pos", "learned");
+    if (strcmp(pos, "learned") == 0) return "learned_absolute";
+    if (strcmp(pos, "rope") == 0) return "rope";
+    return strcmp(pos, "none") == 0 ? "none" : NULL;
+}
+
+/* Parameters without which there is no command line. */
+static enum dl_code check_model(const struct dl_workload *w, struct dl_err *err) {
+    static const char *const needed[] = {"layers", "hidden", "heads", "seq", "vocab", NULL};
+    static const char *const lacking[] = {"post_norm", "parallel", "sinks", "full_every", NULL};
+    for (int i = 0; needed[i] != NULL; i++) {
+        if (!dl_known(dl_export_number(w, needed[i], NAN)) || !dl_known(w->transformer_layers))
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--export megatron: %s is no GPT: it has no parameter \"%s\"", w->name,
+                           needed[i]);
+    }
+    if (strcmp(dl_export_word(w, "mlp", "gelu"), "geglu") == 0)
+        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no geglu");
+    for (int i = 0; lacking[i] != NULL; i++) {
+        if (dl_export_number(w, lacking[i], 0) > 0)
+            return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no %s of %s", lacking[i],
+                           w->name);
+    }
+    if (positions_of(w) == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no positions \"%.60s\"",
+                       dl_export_word(w, "pos", "learned"));
+    return DL_OK;
+}
+
+/* Kernels of attention where something decides them; else Megatron chooses too. */
+static void add_kernels(const struct dl_prediction_row *row, struct dl_text *out) {
+    const struct dl_plan *plan = row->plan;
+    const enum dl_attention_kernel kernel =
+        dl_framework_facts(row->framework, plan->precision, plan->attention).attention;
+    const bool open = kernel == DL_ATTENTION_OPEN,
+               flash = open ? dl_export_number(row->workload, "flash", 0) > 0
+                            : kernel == DL_ATTENTION_FLASH;
+    if (flash || !open) word(out, "attention-backend", flash ? "flash" : "unfused");
+    flag(out, kernel == DL_ATTENTION_COMPOSED, "no-masked-softmax-fusion");
+}
+
+static void add_attention(const struct dl_prediction_row *row, struct dl_text *out) {
+    const struct dl_workload *w = row->workload;
+    const double heads = dl_export_number(w, "heads", NAN),
+                 kv = dl_export_number(w, "kv_heads", heads),
+                 head_dim = dl_export_number(w, "head_dim", NAN),
+                 rotary = dl_export_number(w, "rotary", head_dim),
+                 window = dl_export_number(w, "window", 0),
+                 kv_rank = dl_export_number(w, "kv_rank", 0),
+                 q_rank = dl_export_number(w, "q_rank", 0);
+    number(out, "num-attention-heads", heads);
+    if (kv < heads) {
+        flag(out, true, "group-query-attention");
+        number(out, "num-query-groups", kv);
+    }
+    if (kv_rank > 0) {
+        flag(out, true, "multi-latent-attention");
+        number(out, "kv-lora-rank", kv_rank);
+        if (q_rank > 0) number(out, "q-lora-rank", q_rank);
+        number(out, "qk-head-dim", head_dim - rotary);
+        number(out, "qk-pos-emb-head-dim", rotary);
+        number(out, "v-head-dim", dl_export_number(w, "value_dim", head_dim));
+    } else if (dl_known(head_dim) && head_dim * heads != dl_export_number(w, "hidden", NAN)) {
+        number(out, "kv-channels", head_dim);
+    }
+    flag(out, dl_export_number(w, "head_norm", 0) > 0, "qk-layernorm");
+    if (window > 0) dl_text_printf(out, " \\\n    --window-size '(%.15g,0)'", window - 1);
+    add_kernels(row, out);
+}
+
+static void add_experts(const struct dl_workload *w, struct dl_text *out) {
+    const double experts = dl_export_number(w, "experts", 0),
+                 dense = dl_export_number(w, "dense_layers", 0),
+                 every = dl_export_number(w, "moe_every", 1),
+                 shared = dl_export_number(w, "shared_ffn", 0),
+                 capacity = dl_export_number(w, "capacity", 0),
+                 layers = dl_export_number(w, "layers", NAN);
+    if (!(experts > 0)) return;
+    number(out, "num-experts", experts);
+    number(out, "moe-router-topk", dl_export_number(w, "topk", 2));
+    number(out, "moe-ffn-hidden-size",
+           dl_export_number(w, "expert_ffn", dl_export_number(w, "ffn", NAN)));
+    if (shared > 0) number(out, "moe-shared-expert-intermediate-size", shared);
+    if (dense > 0)
+        dl_text_printf(out, " \\\n    --moe-layer-freq '([0]*%.15g+[1]*%.15g)'", dense,
+                       layers - dense);
+    else if (every > 1)
+        number(out, "moe-layer-freq", every);
+    if (capacity > 0) number(out, "moe-expert-capacity-factor", capacity);
+    word(out, "moe-token-dispatcher-type", "alltoall");
+    flag(out, true, "moe-grouped-gemm");
+    flag(out, dl_export_number(w, "shared_gate", 0) > 0, "moe-shared-expert-gate");
+}
+
+static void add_model(const struct dl_prediction_row *row, struct dl_text *out) {
+    const struct dl_workload *w = row->workload;
+    const double seq = dl_export_number(w, "seq", NAN), hidden = dl_export_number(w, "hidden", NAN);
+    const char *mlp = dl_export_word(w, "mlp", "gelu");
+    const double bias = dl_export_number(w, "bias", 1), dropout = dl_export_number(w, "dropout", 0);
+    number(out, "num-layers", dl_export_number(w, "layers", NAN));
+    number(out, "hidden-size", hidden);
+    number(out, "ffn-hidden-size", dl_export_number(w, "ffn", 4 * hidden));
+    number(out, "seq-length", seq);
+    number(out, "max-position-embeddings", dl_export_number(w, "positions", seq));
+    number(out, "vocab-size", dl_export_number(w, "vocab", NAN));
+    number(out, "make-vocab-size-divisible-by", 1);
+    flag(out, strcmp(mlp, "swiglu") == 0, "swiglu");
+    flag(out, strcmp(mlp, "relu2") == 0, "squared-relu");
+    word(out, "normalization",
+         strcmp(dl_export_word(w, "norm", "layernorm"), "rmsnorm") == 0 ? "RMSNorm" : "LayerNorm");
+    word(out, "position-embedding-type", positions_of(w));
+    flag(out, !(dl_export_number(w, "tied", 1) > 0), "untie-embeddings-and-output-weights");
+    flag(out, !(bias > 0), "disable-bias-linear");
+    flag(out, !(bias > 0) && dl_export_number(w, "qkv_bias", 0) > 0, "add-qkv-bias");
+    number(out, "attention-dropout", dropout);
+    number(out, "hidden-dropout", dropout);
+    add_attention(row, out);
+    add_experts(w, out);
+}
+
+/* Stages: Megatron takes a first and a last one of their own, and equal ones between. */
+static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan *plan,
+                               struct dl_text *out, struct dl_err *err) {
+    const double layers = dl_export_number(w, "layers", NAN), pp = (double)plan->pp;
+    number(out, "pipeline-model-parallel-size", pp);
+    if (plan->schedule == DL_INTERLEAVED)
+        number(out, "num-virtual-stages-per-pipeline-rank",
+               plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2);
+    if (plan->pp > 1 && plan->schedule != DL_1F1B && plan->schedule != DL_INTERLEAVED)
+        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no schedule %s",
+                       dl_schedule_names[plan->schedule]);
+    if (fmod(layers, pp) == 0) return DL_OK;
+    /* F-TRANSFORMER-STAGES */
+    const double most = ceil(layers / pp), missing = most * pp - layers;
+    if (missing > 2 || (missing > 0 && plan->pp < 2))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: %.0f layers on %.0f stages: only the first and the last "
+                       "stage may have fewer than the others",
+                       layers, pp);
+    if (missing >= 2) number(out, "decoder-first-pipeline-num-layers", most - 1);
+    number(out, "decoder-last-pipeline-num-layers", most - 1);
+    return DL_OK;
+}
+
+static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text *out,
+                             struct dl_err *err) {
+    const struct dl_plan *plan = row->plan;
+    const int64_t zero = dl_export_zero(plan);
+    static const char *const shards[] = {"", "", "optim_grads", "optim_grads_params"};
+    number(out, "tensor-model-parallel-size", (double)plan->tp);
+    DL_TRY(add_stages(row->workload, plan, out, err));
+    number(out, "context-parallel-size", (double)plan->sp);
+    if (plan->ep > 1) number(out, "expert-model-parallel-size", (double)plan->ep);
+    flag(out, plan->sequence_parallel && plan->tp > 1, "sequence-parallel");
+    flag(out, plan->mapping == DL_MAP_PIPELINE_INSIDE && plan->pp > 1, "use-tp-pp-dp-mapping");
+    flag(out, zero > 0, "use-distributed-optimizer");
+    if (zero > 1) {
+        flag(out, true, "use-megatron-fsdp");
+        word(out, "data-parallel-sharding-strategy", shards[zero]);
+        flag(out, true, "no-gradient-accumulation-fusion");
+        word(out, "ckpt-format", "fsdp_dtensor");
+    }
+    if (plan->shard_group > 0)
+        number(out, "num-distributed-optimizer-instances",
+               (double)(plan->dp * plan->sp / plan->shard_group));
+    flag(out, row->framework->sync.overlaps_backward, "overlap-grad-reduce");
+    number(out, "micro-batch-size", dl_export_micro_batch(plan));
+    number(out, "global-batch-size", plan->global_batch_samples);
+    if (plan->recompute != DL_RECOMPUTE_NONE)
+        word(out, "recompute-granularity",
+             plan->recompute == DL_RECOMPUTE_FULL ? "full" : "selective");
+    if (plan->recompute == DL_RECOMPUTE_FULL) {
+        word(out, "recompute-method", "uniform");
+        number(out, "recompute-num-layers", 1);
+    }
+    return DL_OK;
+}
+
+static enum dl_code add_arithmetic(const struct dl_plan *plan, struct dl_text *out,
+                                   struct dl_err *err) {
+    switch (plan->precision) {
+    case DL_FP32: break;
+    case DL_MIXED:
+    case DL_FP16: flag(out, true, "fp16"); break;
+    case DL_BF16: flag(out, true, "bf16"); break;
+    case DL_FP8:
+        flag(out, true, "bf16");
+        word(out, "fp8-format", "hybrid");
+        break;
+    case DL_MXFP8:
+        flag(out, true, "bf16");
+        word(out, "fp8-format", "e4m3");
+        word(out, "fp8-recipe", "mxfp8");
+        break;
+    case DL_NVFP4:
+        flag(out, true, "bf16");
+        word(out, "fp4-format", "e2m1");
+        word(out, "fp4-recipe", "nvfp4");
+        break;
+    default:
+        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no precision %s",
+                       dl_precision_names[plan->precision]);
+    }
+    if (plan->optimizer == DL_LAMB)
+        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no optimizer lamb");
+    word(out, "optimizer", plan->optimizer == DL_ADAM ? "adam" : "sgd");
+    if (plan->optimizer != DL_ADAM)
+        number(out, "sgd-momentum", plan->optimizer == DL_MOMENTUM ? 0.9 : 0);
+    return DL_OK;
+}
+
+enum dl_code dl_export_megatron(const struct dl_export_request *request, struct dl_text *out,
+                                struct dl_err *err) {
+    const struct dl_prediction_row *row = request->row;
+    const struct dl_plan *plan = row->plan;
+    const double steps = dl_export_steps(row);
+    DL_TRY(check_model(row->workload, err));
+    if (!dl_known(row->workload->transformer_layers) || plan->layer_times != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--export megatron: the plan is of no transformer");
+    dl_text_printf(out, "torchrun --nnodes %lld --nproc-per-node %lld pretrain_gpt.py",
+                   (long long)plan->nodes, (long long)plan->devices_per_node);
+    add_model(row, out);
+    DL_TRY(add_plan(row, out, err));
+    DL_TRY(add_arithmetic(plan, out, err));
+    if (dl_known(steps)) number(out, "train-iters", steps);
+    dl_text_add(out, "\n");
+    return DL_OK;
+}

@@ -1,0 +1,127 @@
+/* export_torchtitan.c - a plan as torchtitan's TOML: names of torchtitan/config/job_config.py. Its
+ * models come in flavors; the number of devices is that of the launch, printed as a comment. */
+#include <math.h>
+#include <string.h>
+
+#include "model/parallel/strategy.h"
+#include "predict/export/export.h"
+
+const struct dl_torchtitan_model dl_torchtitan_models[] = {
+    {"llama3_8b", "llama3", "8B", 32},
+    {"llama3_70b", "llama3", "70B", 80},
+    {"llama3_405b", "llama3", "405B", 126},
+    {"deepseek_v3", "deepseek_v3", "671B", 61},
+    {"qwen3_30b_a3b", "qwen3", "30B-A3B", 48},
+    {"qwen3_235b_a22b", "qwen3", "235B-A22B", 94},
+    {NULL, NULL, NULL, 0},
+};
+
+static const struct dl_torchtitan_model *model_of(const struct dl_workload *workload) {
+    const struct dl_torchtitan_model *m = dl_torchtitan_models;
+    while (m->workload != NULL && strcmp(m->workload, workload->name) != 0) m++;
+    return m->workload != NULL && workload->transformer_layers == m->layers ? m : NULL;
+}
+
+static enum dl_code check(const struct dl_plan *plan, const struct dl_workload *workload,
+                          struct dl_err *err) {
+    const char *why = NULL;
+    if (!dl_known(workload->sequence) || !dl_known(workload->transformer_layers))
+        why = "the workload is no stack of transformer layers with a sequence length";
+    else if (plan->tp > 1 && !plan->sequence_parallel)
+        why = "its tensor parallelism is sequence parallel: give --sequence-parallel";
+    else if (dl_export_zero(plan) == 1)
+        why = "it shards gradients too: --zero 2 or 3, or none";
+    else if (dl_export_zero(plan) == 0 && plan->sp > 1)
+        why = "its context ranks share states: --zero 2 or 3";
+    else if (plan->mapping == DL_MAP_PIPELINE_INSIDE && plan->pp > 1)
+        why = "its pipeline is the outermost: --mapping data-inside";
+    else if (plan->pp > 1 && plan->schedule == DL_ASYNC)
+        why = "it has no asynchronous schedule";
+    else if (plan->precision != DL_BF16 && plan->precision != DL_FP32 &&
+             plan->precision != DL_FP8 && plan->precision != DL_MXFP8)
+        why = "it trains in bf16, fp32, fp8 or mxfp8";
+    else if (plan->optimizer != DL_ADAM)
+        why = "its optimizer is Adam";
+    return why == NULL ? DL_OK : dl_fail(err, DL_ERR_USAGE, "--export torchtitan: %s", why);
+}
+
+/* A flavor, or what to register as one. */
+static void add_model(const struct dl_workload *w, struct dl_text *out) {
+    static const char *const keys[] = {"layers", "hidden",  "heads", "kv_heads", "ffn",
+                                       "vocab",  "experts", "topk",  NULL};
+    const struct dl_torchtitan_model *model = model_of(w);
+    dl_text_add(out, "[model]\n");
+    if (model != NULL) {
+        dl_text_printf(out, "name = \"%s\"\nflavor = \"%s\"\n", model->name, model->flavor);
+        return;
+    }
+    dl_text_add(out, "# torchtitan has no flavor of this size; register one with");
+    for (int i = 0; keys[i] != NULL; i++) {
+        const double value = dl_export_number(w, keys[i], NAN);
+        if (dl_known(value)) dl_text_printf(out, " %s=%.15g", keys[i], value);
+    }
+    dl_text_add(out, "\nname = \"llama3\"\nflavor = \"custom\"\n");
+}
+
+static void add_parallelism(const struct dl_plan *plan, struct dl_text *out) {
+    const int64_t zero = dl_export_zero(plan), data = plan->dp * plan->ep,
+                  group = plan->shard_group > 0 ? plan->shard_group / plan->sp : data,
+                  shards = zero > 0 && group > 0 ? group : 1;
+    static const char *const schedules[] = {"1F1B", "GPipe", "Interleaved1F1B"};
+    dl_text_printf(out,
+                   "\n[parallelism]\ndata_parallel_replicate_degree = %lld\n"
+                   "data_parallel_shard_degree = %lld\n",
+                   (long long)(data / shards), (long long)shards);
+    if (zero > 0)
+        dl_text_printf(out, "fsdp_reshard_after_forward = \"%s\"\n",
+                       zero == 3 ? "always" : "never");
+    dl_text_printf(out,
+                   "tensor_parallel_degree = %lld\ncontext_parallel_degree = %lld\n"
+                   "expert_parallel_degree = %lld\npipeline_parallel_degree = %lld\n",
+                   (long long)plan->tp, (long long)plan->sp, (long long)plan->ep,
+                   (long long)plan->pp);
+    if (plan->pp > 1)
+        dl_text_printf(out,
+                       "pipeline_parallel_schedule = \"%s\"\npipeline_parallel_microbatch_size = "
+                       "%.15g\n",
+                       schedules[plan->schedule], dl_export_micro_batch(plan));
+}
+
+/* Layers of a virtual stage, from which torchtitan finds their number. */
+static void add_virtual_stages(const struct dl_workload *w, const struct dl_plan *plan,
+                               struct dl_text *out) {
+    const double v = plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2;
+    if (plan->pp > 1 && plan->schedule == DL_INTERLEAVED)
+        dl_text_printf(out, "pipeline_parallel_layers_per_stage = %.0f\n",
+                       ceil(w->transformer_layers / ((double)plan->pp * v)));
+}
+
+enum dl_code dl_export_torchtitan(const struct dl_export_request *request, struct dl_text *out,
+                                  struct dl_err *err) {
+    const struct dl_prediction_row *row = request->row;
+    const struct dl_plan *plan = row->plan;
+    const double steps = dl_export_steps(row), share = dl_export_share(plan);
+    DL_TRY(check(plan, row->workload, err));
+    dl_text_printf(out,
+                   "# %lld nodes of %lld devices: torchrun --nnodes %lld --nproc-per-node %lld\n",
+                   (long long)plan->nodes, (long long)plan->devices_per_node,
+                   (long long)plan->nodes, (long long)plan->devices_per_node);
+    add_model(row->workload, out);
+    if (plan->precision == DL_FP8) dl_text_add(out, "converters = [\"float8\"]\n");
+    if (plan->precision == DL_MXFP8) dl_text_add(out, "converters = [\"mx\"]\n");
+    dl_text_printf(out,
+                   "\n[optimizer]\nname = \"AdamW\"\n\n[training]\nlocal_batch_size = %.15g\n"
+                   "global_batch_size = %.15g\nseq_len = %.15g\nmixed_precision_param = \"%s\"\n",
+                   plan->pp > 1 ? share : dl_export_micro_batch(plan), plan->global_batch_samples,
+                   row->workload->sequence, plan->precision == DL_FP32 ? "float32" : "bfloat16");
+    if (dl_known(steps)) dl_text_printf(out, "steps = %.0f\n", steps);
+    add_parallelism(plan, out);
+    add_virtual_stages(row->workload, plan, out);
+    dl_text_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
+                   dl_recompute_names[plan->recompute]);
+    if (plan->recompute == DL_RECOMPUTE_SELECTIVE)
+        dl_text_add(out, "selective_ac_option = \"op\"\n");
+    dl_text_printf(out, "\n[compile]\nenable = %s\n",
+                   plan->compiler == DL_COMPILER_INDUCTOR ? "true" : "false");
+    return DL_OK;
+}

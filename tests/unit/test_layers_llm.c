@@ -1,0 +1,340 @@
+/* Layers of today's transformers by hand: shapes, parameters, multiply-adds, kernels, what is kept.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/workload/layer.h"
+#include "tests/check.h"
+#include "tests/load_workload.h"
+
+static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
+
+#define TOKENS(n)                                                                                  \
+    "{'format':'dlmodel-workload','version':1,'name':'t','summary':'s','source':'x',"              \
+    "'input':{'tokens':" #n "},'layers':["
+
+struct net {
+    struct dl_arena arena;
+    struct dl_workload w;
+};
+
+static void build(struct net *net, const char *text) {
+    struct dl_err err;
+    memset(net, 0, sizeof *net);
+    if (load_text(text, NULL, 0, &net->arena, &net->w, &err) != DL_OK)
+        fail_msg("%s: %s: %s", text, err.key, err.message);
+}
+
+static void expect_error(const char *text, const char *key, const char *message) {
+    struct dl_arena arena = {0};
+    struct dl_workload w;
+    struct dl_err err;
+    assert_int_equal(load_text(text, NULL, 0, &arena, &w, &err), DL_ERR_INPUT);
+    if (strstr(err.key, key) == NULL || strstr(err.message, message) == NULL)
+        fail_msg("expected %s: %s; found %s: %s", key, message, err.key, err.message);
+    dl_arena_free(&arena);
+}
+
+/* The only kernel of a pass over one sample. */
+static struct dl_kernel kernel_of(const struct dl_layer *layer, enum dl_pass pass) {
+    struct dl_kernel kernels[DL_LAYER_KERNELS];
+    assert_int_equal(layer->kind->kernels(layer, &PLAIN, pass, 1.0, kernels), 1);
+    return kernels[0];
+}
+
+static void expect_stream(const struct dl_layer *layer, enum dl_pass pass, double reads,
+                          double writes, double bytes) {
+    const struct dl_kernel kernel = kernel_of(layer, pass);
+    assert_int_equal(kernel.op, DL_OP_STREAM);
+    check_close(kernel.read_elements, reads, 1e-12);
+    check_close(kernel.write_elements, writes, 1e-12);
+    check_close(kernel.extra_bytes, bytes, 1e-12);
+}
+
+static int kernel_count(const struct dl_layer *layer, enum dl_pass pass) {
+    struct dl_kernel kernels[DL_LAYER_KERNELS];
+    return layer->kind->kernels(layer, &PLAIN, pass, 2.0, kernels);
+}
+
+/* 10 channels become 5; 8 tokens: reads 80, writes 40; backward reads 80 + 40 and writes 80; the
+ * input stays for backward, the output only where its reader needs it. */
+static void gated_activations(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"swiglu", "geglu"};
+    for (int i = 0; i < 2; i++) {
+        char text[400];
+        struct net net;
+        snprintf(text, sizeof text,
+                 TOKENS(8) "{'kind':'embedding','rows':9,'out':10},{'kind':'%s'},"
+                           "{'kind':'dense','out':3}]}",
+                 kinds[i]);
+        build(&net, text);
+        const struct dl_layer *a = &net.w.layers[1];
+        check_close(a->out.channels, 5, 0);
+        check_close(a->parameter_elements, 0, 0);
+        check_close(a->forward_macs, 0, 0);
+        expect_stream(a, DL_FORWARD, 80, 40, 0);
+        expect_stream(a, DL_BACKWARD_DATA, 120, 80, 0);
+        assert_int_equal(kernel_count(a, DL_BACKWARD_WEIGHTS), 0);
+        check_close(net.w.layers[0].saved_elements, 80, 0);
+        check_close(a->saved_elements, 40, 0); /* the dense layer reads it */
+        dl_arena_free(&net.arena);
+    }
+    expect_error(TOKENS(8) "{'kind':'embedding','rows':9,'out':5},{'kind':'swiglu'}]}", "layers[1]",
+                 "even number of channels");
+}
+
+static void squared_relu(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':5},{'kind':'relu2'}]}");
+    const struct dl_layer *a = &net.w.layers[1];
+    check_close(a->out.channels, 5, 0);
+    expect_stream(a, DL_FORWARD, 40, 40, 0);
+    expect_stream(a, DL_BACKWARD_DATA, 80, 40, 0);
+    check_close(net.w.layers[0].saved_elements, 40, 0);
+    check_close(a->saved_elements, 0, 0);
+    dl_arena_free(&net.arena);
+}
+
+/* 5 weights and no bias; a number of 4 bytes for each of 8 tokens. */
+static void rmsnorm_layer(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':5},{'kind':'rmsnorm'},"
+                          "{'kind':'layernorm','bias':0},{'kind':'layernorm','bias':false},"
+                          "{'kind':'layernorm'}]}");
+    const struct dl_layer *norm = &net.w.layers[1];
+    check_close(norm->parameter_elements, 5, 0);
+    check_close(norm->saved_bytes, 32, 0);
+    expect_stream(norm, DL_FORWARD, 40, 40, 32);
+    expect_stream(norm, DL_BACKWARD_DATA, 80, 40, 32);
+    expect_stream(norm, DL_BACKWARD_WEIGHTS, 80, 0, 32);
+    check_close(net.w.layers[2].parameter_elements, 5, 0);
+    check_close(net.w.layers[3].parameter_elements, 5, 0);
+    check_close(net.w.layers[4].parameter_elements, 10, 0);
+    dl_arena_free(&net.arena);
+}
+
+/* 4 query heads and 2 of keys, 2 of values, 3 channels each: 24 channels, of which 18 turn or are
+ * normalized; 8 tokens. A norm has 3 weights for queries and 3 for keys. */
+static void heads_turn_and_are_normalized(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':24},"
+                          "{'kind':'head_norm','heads':4,'kv_heads':2},"
+                          "{'kind':'rope','heads':4,'kv_heads':2},"
+                          "{'kind':'rope','name':'part','heads':4,'kv_heads':2,'rotary':1},"
+                          "{'kind':'rope','name':'queries','heads':8}]}");
+    const struct dl_layer *norm = &net.w.layers[1], *rope = &net.w.layers[2];
+    check_close(norm->parameter_elements, 6, 0);
+    check_close(norm->saved_bytes, 4 * 6 * 8, 0);
+    expect_stream(norm, DL_FORWARD, 18 * 8, 18 * 8, 4 * 6 * 8);
+    check_close(kernel_of(norm, DL_FORWARD).launches, 2, 0);
+    expect_stream(rope, DL_FORWARD, 18 * 8, 18 * 8, 0);
+    expect_stream(rope, DL_BACKWARD_DATA, 18 * 8, 18 * 8, 0);
+    assert_int_equal(kernel_count(rope, DL_BACKWARD_WEIGHTS), 0);
+    check_close(rope->saved_elements, 0, 0);
+    expect_stream(find_layer(&net.w, "part"), DL_FORWARD, 6 * 8, 6 * 8, 0);
+    expect_stream(find_layer(&net.w, "queries"), DL_FORWARD, 24 * 8, 24 * 8, 0);
+    dl_arena_free(&net.arena);
+    expect_error(TOKENS(8) "{'kind':'embedding','rows':9,'out':24},{'kind':'rope','heads':8,"
+                           "'rotary':4}]}",
+                 "rotary", "at most the 3 channels");
+    expect_error(
+        TOKENS(8) "{'kind':'embedding','rows':9,'out':24},{'kind':'head_norm','heads':3}]}",
+        "heads", "9 heads");
+}
+
+/* Causal, 8 tokens, at most 3 keys: 1 + 2 + 3 + 5 * 3 = 21 pairs of 8 * 8; without the mask 8 * 3.
+ * 2 heads of 3 channels. */
+static void window(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
+                          "{'kind':'attention','heads':2,'flash':1,'causal':1,'window':3},"
+                          "{'kind':'attention','name':'both','from':'embedding','heads':2,"
+                          "'flash':1,'window':3},"
+                          "{'kind':'attention','name':'wide','from':'embedding','heads':2,"
+                          "'causal':1,'window':100,'sinks':1}]}");
+    const struct dl_layer *causal = &net.w.layers[1], *both = find_layer(&net.w, "both"),
+                          *wide = find_layer(&net.w, "wide");
+    check_close(dl_layer_attention_pairs(causal), 21, 1e-12);
+    check_close(causal->forward_macs, 8 * 3 * 2 * 6, 0);
+    check_close(dl_layer_model_macs(causal), 21 * 2 * 6, 1e-12);
+    check_close(kernel_of(causal, DL_FORWARD).flop, 2 * 21 * 2 * 6, 1e-12);
+    check_close(kernel_of(causal, DL_FORWARD).window, 3, 0);
+    check_close(dl_layer_attention_pairs(both), 24, 1e-12);
+    check_close(dl_layer_model_macs(both), both->forward_macs, 1e-12);
+    check_close(dl_layer_attention_pairs(wide), 36, 1e-12);
+    check_close(wide->forward_macs, 8 * 8 * 2 * 6, 0);
+    check_close(wide->parameter_elements, 2, 0); /* a sink for each head */
+    dl_arena_free(&net.arena);
+}
+
+/* 8-bit plans run attention in bf16; the plan's other precisions are its own. */
+static void attention_under_8_bit_runs_in_bf16(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
+                          "{'kind':'attention','heads':2,'flash':1}]}");
+    const struct dl_layer *a = &net.w.layers[1];
+    struct dl_kernel k[DL_LAYER_KERNELS];
+    for (int p = DL_FP32; p < DL_PRECISIONS; p++) {
+        const struct dl_kernel_facts facts = {.precision = (enum dl_precision)p};
+        assert_int_equal(a->kind->kernels(a, &facts, DL_FORWARD, 1, k), 1);
+        assert_int_equal(k[0].has_type, p >= DL_FP8);
+        if (k[0].has_type) assert_int_equal(k[0].type, DL_BF16);
+    }
+    dl_arena_free(&net.arena);
+}
+
+/* The kernel of attention decides what is kept: composed 2 heads x 8 x 8 scores, flash 4 bytes a
+ * head and query. */
+static void attention_kernel_decides_what_is_kept(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
+                          "{'kind':'attention','heads':2}]}");
+    struct dl_layer a = net.w.layers[1];
+    const double kept = a.saved_elements;
+    check_close(a.own_elements, 128, 0);
+    dl_layer_set_attention(&a, DL_ATTENTION_OPEN);
+    check_close(a.own_elements, 128, 0);
+    dl_layer_set_attention(&a, DL_ATTENTION_FLASH);
+    check_close(a.own_elements, 0, 0);
+    check_close(a.saved_elements, kept - 128, 0);
+    check_close(a.saved_bytes, 4 * 2 * 8, 0);
+    dl_layer_set_attention(&a, DL_ATTENTION_COMPOSED);
+    check_close(a.own_elements, 128, 0);
+    check_close(a.saved_bytes, 0, 0);
+    dl_arena_free(&net.arena);
+}
+
+/* Latent attention: 2 heads with queries and keys of 4 + 2 channels, values of 3; the latent has 5
+ * channels and 2 that turn. 8 tokens. Keys: 2 (4 + 3) = 14 channels and 2 of the latent become 2 (6
+ * + 3) = 18. Attention: 2 heads x 8 x 8 pairs x (6 + 3). */
+static void latent_attention(void **state) {
+    (void)state;
+    struct net net;
+    build(&net,
+          TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':10},"
+                    "{'kind':'dense','name':'q','out':12},"
+                    "{'kind':'latent','name':'kv_a','from':'x','out':7},"
+                    "{'kind':'split','name':'c','out':5},{'kind':'dense','name':'kv_b','out':14},"
+                    "{'kind':'latent_keys','name':'keys','from':['kv_b','kv_a'],'heads':2,"
+                    "'rotary':2},"
+                    "{'kind':'attention','name':'core','from':['q','keys'],'heads':2,'flash':1}]}");
+    const struct dl_layer *keys = find_layer(&net.w, "keys"), *core = find_layer(&net.w, "core");
+    check_close(find_layer(&net.w, "kv_a")->parameter_elements, 70, 0);
+    check_close(keys->out.channels, 18, 0);
+    expect_stream(keys, DL_FORWARD, 16 * 8, 18 * 8, 0);
+    expect_stream(keys, DL_BACKWARD_DATA, 18 * 8, 16 * 8, 0);
+    check_close(core->out.channels, 6, 0);
+    check_close(core->forward_macs, 2 * 64 * 9, 0);
+    const struct dl_kernel forward = kernel_of(core, DL_FORWARD),
+                           backward = kernel_of(core, DL_BACKWARD_DATA);
+    check_close(forward.head_dim, 6, 0);
+    check_close(forward.value_dim, 3, 0);
+    check_close(forward.flop, 2 * 2 * 64 * 9, 1e-12);
+    check_close(backward.flop, 2 * 2 * 64 * (3 * 6 + 2 * 3), 1e-12);
+    check_close(forward.read_elements, (12 + 18) * 8, 1e-12);
+    check_close(forward.write_elements, 6 * 8, 1e-12);
+    /* the same composed: scores of 6 channels, context of 3 */
+    struct dl_layer composed = *core;
+    struct dl_kernel k[DL_LAYER_KERNELS];
+    dl_layer_set_attention(&composed, DL_ATTENTION_COMPOSED);
+    double flop = 0;
+    int count = composed.kind->kernels(&composed, &PLAIN, DL_FORWARD, 1, k);
+    for (int i = 0; i < count; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
+    check_close(flop, 2 * 2 * 64 * 9, 1e-12);
+    flop = 0;
+    count = composed.kind->kernels(&composed, &PLAIN, DL_BACKWARD_DATA, 1, k);
+    for (int i = 0; i < count; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
+    check_close(flop, 2 * 2 * 2 * 64 * 9, 1e-12);
+    dl_arena_free(&net.arena);
+}
+
+/* Values wider than what is left beside the keys, and latents of another length. */
+static void latent_errors(void **state) {
+    (void)state;
+    expect_error(TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':12},"
+                           "{'kind':'attention','from':['x','x'],'heads':2}]}",
+                 "kv_heads", "do not divide");
+    expect_error(TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':12},"
+                           "{'kind':'latent_keys','from':['x','x'],'heads':5,'rotary':2}]}",
+                 "layers[1]", "5 heads");
+    expect_error(TOKENS(8) "{'kind':'embedding','rows':9,'out':12},{'kind':'latent'}]}",
+                 "layers[1]", "needs 'out'");
+}
+
+/* h = 10, f = 6, 4 experts, 2 for each of 8 tokens. Gated: router 40, first 4 * 10 * 12, second 4 *
+ * 6 * 10; biases 4, 4 * 12, 4 * 10. A token uses 2 of 4 experts. Kept: 4 and 2 * (10 + 3 * 6) a
+ * token. */
+static void gated_experts(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':10},"
+                          "{'kind':'moe','out':6,'experts':4,'topk':2,'capacity':0,'gated':1,"
+                          "'router_bias':1,'bias':1}]}");
+    const struct dl_layer *moe = &net.w.layers[1];
+    const double router = 40 + 4, experts = 480 + 48 + 240 + 40;
+    check_close(moe->parameter_elements, router + experts, 0);
+    check_close(dl_layer_active_parameters(moe), router + experts / 2, 1e-12);
+    check_close(net.w.active_parameters, 90 + router + experts / 2, 1e-12);
+    check_close(moe->forward_macs, 8 * (40 + 2 * (120 + 60)), 0);
+    check_close(moe->own_elements, 8 * (4 + 2 * (10 + 18)), 0);
+    struct dl_kernel k[DL_LAYER_KERNELS];
+    assert_int_equal(moe->kind->kernels(moe, &PLAIN, DL_FORWARD, 1, k), 7);
+    check_close(k[3].m, 12, 0); /* 16 rows over 4 experts: no row is dropped or added */
+    check_close(k[3].n, 4, 0);
+    check_close(k[4].read_elements, 16 * 12, 0);
+    check_close(k[4].write_elements, 16 * 6, 0);
+    check_close(k[5].k, 6, 0);
+    double flop = 0;
+    const int data = moe->kind->kernels(moe, &PLAIN, DL_BACKWARD_DATA, 1, k);
+    for (int i = 0; i < data; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
+    check_close(flop, 2 * moe->forward_macs, 1e-12);
+    flop = 0;
+    const int weights = moe->kind->kernels(moe, &PLAIN, DL_BACKWARD_WEIGHTS, 1, k);
+    for (int i = 0; i < weights; i++) flop += k[i].op == DL_OP_GEMM ? k[i].flop : 0;
+    check_close(flop, 2 * moe->forward_macs, 1e-12);
+    dl_arena_free(&net.arena);
+    expect_error(TOKENS(8) "{'kind':'embedding','rows':9,'out':10},"
+                           "{'kind':'moe','out':6,'experts':4,'capacity':0.05}]}",
+                 "capacity", "0 to drop no token");
+}
+
+/* One value for each token multiplies all its channels. */
+static void token_gate(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':10},"
+                          "{'kind':'latent','name':'gate','from':'x','out':1},"
+                          "{'kind':'mul','from':['x','gate']}]}");
+    const struct dl_layer *mul = &net.w.layers[2];
+    check_close(mul->out.channels, 10, 0);
+    expect_stream(mul, DL_FORWARD, 88, 80, 0);
+    dl_arena_free(&net.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gated_activations),
+        cmocka_unit_test(squared_relu),
+        cmocka_unit_test(rmsnorm_layer),
+        cmocka_unit_test(heads_turn_and_are_normalized),
+        cmocka_unit_test(window),
+        cmocka_unit_test(attention_under_8_bit_runs_in_bf16),
+        cmocka_unit_test(attention_kernel_decides_what_is_kept),
+        cmocka_unit_test(latent_attention),
+        cmocka_unit_test(latent_errors),
+        cmocka_unit_test(gated_experts),
+        cmocka_unit_test(token_gate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,349 @@
+/* What hides communication of transformers, uneven stages, and what recomputation and 8-bit
+ * training add; each worked by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/parallel/transformer_maker.h"
+#include "tests/fake_transformer.h"
+
+static void make_of(struct gpt *g, const char *layers) {
+    static struct dl_override overrides[4];
+    overrides[0] = (struct dl_override){.key = "layers", .value = layers};
+    overrides[1] = (struct dl_override){.key = "seq", .value = "512"};
+    overrides[2] = (struct dl_override){.key = "heads", .value = "16"};
+    overrides[3] = (struct dl_override){.key = "vocab", .value = "51200"};
+    gpt_make(g, overrides, 4);
+    g->f.framework.sync.overlaps_backward = true;
+    g->f.framework.host.iteration_s = 0;
+}
+
+static void set_pass(struct dl_transformer_pass *pass, double seconds) {
+    pass->device_s = pass->step_s = seconds;
+}
+
+/* F-TRANSFORMER-SHARD, stage 3: 4 layers of 2 s forward and 4 s backward; gathers of 1 s, reductions
+ * of 2 s a layer, root 0.5 s and 0.25 s. Forward: the root's and the first gather show, 1.5 s, the
+ * other 3 s hide behind 8 s. Backward: 4 x 3 s behind 16 s; the last reduction and the root's show,
+ * 2.25 s. With backward of 1 s a layer: 12 - 4 + 0.25 = 8.25. */
+static void layers_are_gathered_ahead(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 1, 4),
+                                            .shard = 3,
+                                            .replicas = 4,
+                                            .shard_ranks = 4,
+                                            .stage_layers = 4,
+                                            .buckets = 1,
+                                            .gather = {.time_s = 0.5},
+                                            .reduce = {.time_s = 0.25},
+                                            .unit_gather = {.time_s = 1},
+                                            .unit_reduce = {.time_s = 2}};
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {.micro_batches = 3, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 2);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 4);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 3 * (1.5 + 2.25), 1e-12);
+    check_close(r.data_s, 3 * (4 * (1 + 1 + 2) + 0.75), 1e-12);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 1);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 3 * (1.5 + 8.25), 1e-12);
+    /* F-TRANSFORMER-ACCUMULATE: 0.5 s a layer and micro-batch where there are several */
+    layout.accumulate_s = 0.5;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.evidence.backward_s, 3 * 4 * 1.5, 1e-12);
+    layout.accumulate_s = 0;
+    /* copies of 0.1 s out, twice, and 0.2 s in, for each layer and micro-batch */
+    layout.copy_out_s = 0.1;
+    layout.copy_in_s = 0.2;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.evidence.forward_s, 3 * 4 * 2.1, 1e-12);
+    check_close(r.evidence.backward_s, 3 * 4 * 1.3, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-SHARD, stage 1: gradients of 10 s in 5 buckets behind 6 s of backward, parameters of
+ * 5 s behind 3 s of forward: 2 + 8 - 6 = 4, 1 + 4 - 3 = 2; without the overlap of the gather 5. On 4
+ * stages of 2 parts the last micro-batch leaves 6 (1 + 4)/2 = 15 and 7.5 s: 2 and 1. */
+static void distributed_optimizer(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 1, 4),
+                                            .shard = 1,
+                                            .replicas = 4,
+                                            .shard_ranks = 4,
+                                            .stage_layers = 3,
+                                            .end_layers = {3, 3},
+                                            .all_layers = 12,
+                                            .buckets = 5,
+                                            .reduce = {.time_s = 10},
+                                            .gather = {.time_s = 5}};
+    const struct dl_collective_time none = {0};
+    struct dl_transformer_choice choice = {.micro_batches = 8, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 1);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 4 + 5, 1e-12);
+    g.f.framework.transformer.overlaps_gather = true;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 4 + 2, 1e-12);
+    layout.split = gpt_split(1, 1, 1, 4, 4);
+    choice.schedule = DL_INTERLEAVED;
+    choice.virtual_stages = 2;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 2 + 1, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-STAGES: 126 layers on 16 stages are 14 of 8 between two of 7; 70 on 12 are 5, ten of
+ * 6, 5; 7 on 2 are 4 and 3. 7 layers of 3 s on 4 stages (2, 2, 2, 1), head 1 s: m = 8 micro-batches
+ * of 6 s on the slowest, and what the others take: 6 + 6 + 4 = 16: 64. */
+static void uneven_stages(void **state) {
+    (void)state;
+    const struct {
+        double layers, stages, first, last;
+    } cases[] = {{126, 16, 7, 7}, {70, 12, 5, 5}, {7, 2, 4, 3}, {8, 4, 2, 2}, {7, 4, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_close(dl_transformer_end_layers(cases[i].layers, cases[i].stages, 0), cases[i].first,
+                    0);
+        check_close(dl_transformer_end_layers(cases[i].layers, cases[i].stages, 1), cases[i].last,
+                    0);
+    }
+    struct gpt g;
+    make_of(&g, "7");
+    struct dl_err err = {0};
+    struct dl_transformer_mapping layout;
+    struct dl_transformer_micro_batch cell = {.micro_samples = 1};
+    const struct dl_transformer_split s = gpt_split(1, 1, 1, 4, 1);
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {.micro_batches = 8, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 1);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
+    set_pass(&cell.forward[DL_TRANSFORMER_AFTER], 1);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.evidence.forward_s + r.evidence.backward_s, 48, 1e-12);
+    check_close(r.evidence.bubble_s, 16, 1e-12);
+    /* 12 h^2 + 13 h a layer; the last stage has one, its norm and the tied embedding */
+    const double layer = 12 * 1024.0 * 1024 + 13 * 1024;
+    check_close(layout.parameters[1], layer + 2 * 1024 + 51200 * 1024.0, 1e-12);
+    check_close(dl_transformer_stage_in_flight(&layout, &choice, 1), 3, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: exposed 2 (16 + 2)
+ * = 36 of them; behind others 2 (4 - 1) = 6. A message of 5 s outlasts a part's (3 + 6)/4 s. */
+static void messages_between_parts(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 4, 1),
+                                            .replicas = 1,
+                                            .stage_layers = 3,
+                                            .end_layers = {3, 3},
+                                            .all_layers = 12,
+                                            .buckets = 1};
+    struct dl_collective_time boundary = {.time_s = 0.1};
+    const struct dl_transformer_choice choice = {
+        .micro_batches = 8, .schedule = DL_INTERLEAVED, .virtual_stages = 2};
+    struct dl_transformer_result r;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 1);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+    check_close(r.boundary_s, 3.6, 1e-12);
+    g.f.framework.transformer.boundary_overlaps = true;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+    check_close(r.boundary_s, 0.6, 1e-12);
+    boundary.time_s = 5;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+    check_close(r.boundary_s, 6 * 5 + 2 * 15 * (5 - 9.0 / 4), 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-TENSOR-OVERLAP: a layer split by columns on 4 ranks with GEMMs of 4 s forward, 3 s
+ * and 2 s backward; its input is gathered in 2 s, its gradient scattered in 5 s. Exposed forward: 2,
+ * 2, max(0, 2 - 4 x 3/4) = 0; backward: 5; behind GEMMs 0 + 5 - 2 = 3. By rows in pieces: scatter 5
+ * s, of which 3/4 x 4 = 3 hide; gather 0. F-TRANSFORMER-CONTENTION: 8 channels of 80 units take a
+ * tenth of what hides: (2 + 2) / 10 backward. */
+static void tensor_collectives_hide(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    const struct dl_transformer_split s = {.tp = 4, .sequence_parallel = true, .sp = 1, .ep = 1};
+    struct dl_transformer_micro_batch cell = {.gather = {.time_s = 2, .channels = 8},
+                                              .scatter = {.time_s = 5, .channels = 8}};
+    const struct dl_transformer_maker m = {.tf = &g.tf, .split = &s, .micro_batch = &cell};
+    const struct {
+        int overlap;
+        enum dl_transformer_role role;
+        double forward_s, backward_s, lost_s;
+    } cases[] = {
+        {DL_TENSOR_EXPOSED, DL_TRANSFORMER_COLUMN, 2, 5, 0},
+        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_COLUMN, 2, 3, 0.4},
+        {DL_TENSOR_PIECES, DL_TRANSFORMER_COLUMN, 0, 3, 0.4},
+        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_ROW, 5, 2, 0},
+        {DL_TENSOR_PIECES, DL_TRANSFORMER_ROW, 2, 0, 0.2},
+    };
+    g.f.device.unit_count = 80;
+    g.f.system.device = &g.f.device;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_transformer_layer l = {.role = cases[i].role,
+                                         .gathers = cases[i].role == DL_TRANSFORMER_COLUMN};
+        struct dl_transformer_layer_passes p = {
+            .forward = {.device_s = 4}, .data = {.device_s = 3}, .weights = {.device_s = 2}};
+        g.f.framework.transformer.tensor_overlap = cases[i].overlap;
+        dl_transformer_add_exchanges(&m, &l, &p);
+        check_close(p.forward.comm_s, cases[i].forward_s, 1e-12);
+        check_close(p.data.comm_s, cases[i].backward_s, 1e-12);
+        check_close(p.data.device_s, 3 + cases[i].lost_s, 1e-12);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+static struct dl_transformer_pass forward_of(const struct gpt *g, const char *kind,
+                                             const struct dl_transformer_split *s) {
+    struct dl_transformer_micro_batch cell = {.micro_samples = 1};
+    const struct dl_transformer_maker m = {
+        .tf = &g->tf,
+        .split = s,
+        .micro_batch = &cell,
+        .micro_samples = 1,
+        .facts = {.precision = g->tf.precision, .attention = g->f.plan.attention}};
+    struct dl_transformer_pass pass = {0};
+    for (int i = 0; i < g->tf.layer_count; i++) {
+        const struct dl_transformer_layer *l = &g->tf.layers[i];
+        const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, s);
+        if (l->part != DL_TRANSFORMER_BODY || strcmp(layer.kind->name, kind) != 0) continue;
+        dl_transformer_add_kernels(&m, l, &layer, DL_FORWARD, 1, &pass);
+    }
+    return pass;
+}
+
+/* F-TRANSFORMER-CONTEXT: causal scores on 4 ranks: a quarter of the flop each (s^2/32 of the causal
+ * share, 3 x s^2/32 without a mask), within what the diagonal has more. The ring: 3 messages of 2 s
+ * behind 8/4 = 2 s forward, 6 behind 12/8 = 1.5 s backward: 0 and 6 x 0.5 s. */
+static void context_shares(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    g.f.plan.attention = DL_ATTENTION_FLASH;
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1),
+                                      four = gpt_split(1, 4, 1, 1, 1);
+    struct dl_transformer_pass all = forward_of(&g, "attention", &one),
+                               part = forward_of(&g, "attention", &four);
+    assert_true(all.flop > 0);
+    check_close(part.flop / all.flop, 0.25, 0.01);
+    for (int i = 0; i < g.tf.layer_count; i++) {
+        const struct dl_transformer_layer *l = &g.tf.layers[i];
+        if (strcmp(g.workload.layers[l->index].kind->name, "attention") != 0) continue;
+        struct dl_transformer_micro_batch cell = {.micro_samples = 1};
+        const struct dl_transformer_maker m = {
+            .tf = &g.tf, .split = &four, .micro_batch = &cell, .ring = {.time_s = 2}};
+        struct dl_transformer_layer_passes p = {.forward = {.device_s = 8},
+                                                .data = {.device_s = 12}};
+        dl_transformer_add_exchanges(&m, l, &p);
+        check_close(p.forward.comm_s, 0, 1e-12);
+        check_close(p.data.comm_s, 3, 1e-12);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-RECOMPUTE: operations: all but attention and half of the linear layers; blocks: a
+ * third of the forward pass. */
+static void selective_recomputation(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_err err = {0};
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    const double linear = forward_of(&g, "dense", &one).device_s,
+                 attention = forward_of(&g, "attention", &one).device_s;
+    struct dl_transformer_micro_batch cell;
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    policy->selective = DL_SELECTIVE_OPERATIONS;
+    policy->selective_frac = 0.5;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+    const struct dl_transformer_pass *back = cell.backward[DL_TRANSFORMER_BODY];
+    const double forward = cell.forward[DL_TRANSFORMER_BODY].device_s;
+    check_close(back[DL_RECOMPUTE_SELECTIVE].device_s - back[DL_RECOMPUTE_NONE].device_s,
+                forward - attention - linear / 2, 1e-9);
+    policy->selective = DL_SELECTIVE_BLOCKS;
+    policy->selective_frac = 1.0 / 3;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+    check_close(back[DL_RECOMPUTE_SELECTIVE].device_s - back[DL_RECOMPUTE_NONE].device_s,
+                forward / 3, 1e-9);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-CASTS: of the four linear layers of a GPT layer on m = 512 tokens, h = 1024: inputs
+ * h, h, h, 4h of which norms write two; weights 12 h^2. Each value is read in 2 bytes and written
+ * twice in 1. */
+static void casts_of_a_layer(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    const double m = 512, h = 1024, weights = 12 * h * h;
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    g.tf.precision = DL_FP8;
+    policy->casts = DL_CASTS_FUSED;
+    policy->casts_weights_once = true;
+    const double none = forward_of(&g, "dense", &one).moved_bytes;
+    policy->casts = DL_CASTS_ALL;
+    check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * 7 * m * h, 1e-9);
+    policy->casts = DL_CASTS_AFTER_NORM;
+    check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * 5 * m * h, 1e-9);
+    policy->scales_currently = true;
+    check_close(forward_of(&g, "dense", &one).moved_bytes - none, 6 * 5 * m * h, 1e-9);
+    policy->scales_currently = policy->casts_weights_once = false;
+    check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * (5 * m * h + weights), 1e-9);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-KERNEL-LOAD: linear layers take load_scale times as long, FlashAttention-2 flash2_scale times. */
+static void loaded_device(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    g.f.plan.attention = DL_ATTENTION_FLASH;
+    g.f.device.load_scale = g.f.device.flash2_scale = NAN;
+    const double linear_s = forward_of(&g, "dense", &one).device_s,
+                 attention_s = forward_of(&g, "attention", &one).device_s;
+    g.f.device.load_scale = 1.25;
+    g.f.device.flash2_scale = 2;
+    check_close(forward_of(&g, "dense", &one).device_s, 1.25 * linear_s, 1e-9);
+    check_close(forward_of(&g, "attention", &one).device_s, attention_s, 1e-9);
+    g.f.framework.transformer.attention_library = DL_ATTENTION_FLASH2;
+    check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
+    dl_arena_free(&g.f.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_are_gathered_ahead),
+        cmocka_unit_test(distributed_optimizer),
+        cmocka_unit_test(uneven_stages),
+        cmocka_unit_test(messages_between_parts),
+        cmocka_unit_test(tensor_collectives_hide),
+        cmocka_unit_test(context_shares),
+        cmocka_unit_test(selective_recomputation),
+        cmocka_unit_test(casts_of_a_layer),
+        cmocka_unit_test(loaded_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
