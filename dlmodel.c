@@ -5,6 +5,7 @@
  * headers it includes.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +32,18 @@
 #define DL_FEATURES "unknown"
 #endif
 
-extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_search, dl_cmd_explain,
-    dl_cmd_compare, dl_cmd_plot, dl_cmd_report, dl_cmd_slurm, dl_cmd_import, dl_cmd_list,
-    dl_cmd_schema, dl_cmd_help;
+extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_search, dl_cmd_campaign,
+    dl_cmd_explain, dl_cmd_compare, dl_cmd_plot, dl_cmd_report, dl_cmd_slurm, dl_cmd_import,
+    dl_cmd_list, dl_cmd_schema, dl_cmd_help;
 
 static const struct dl_command *const commands[] = {
-    &dl_cmd_calibrate, &dl_cmd_predict, &dl_cmd_search, &dl_cmd_explain, &dl_cmd_compare,
-    &dl_cmd_plot,      &dl_cmd_report,  &dl_cmd_slurm,  &dl_cmd_import,  &dl_cmd_list,
-    &dl_cmd_schema,    &dl_cmd_help,    NULL,
+    &dl_cmd_calibrate, &dl_cmd_predict,
+    &dl_cmd_search,    &dl_cmd_campaign,
+    &dl_cmd_explain,   &dl_cmd_compare,
+    &dl_cmd_plot,      &dl_cmd_report,
+    &dl_cmd_slurm,     &dl_cmd_import,
+    &dl_cmd_list,      &dl_cmd_schema,
+    &dl_cmd_help,      NULL,
 };
 
 extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;
@@ -76,7 +81,10 @@ static enum dl_code write_output(const struct dl_options *options, const char *t
     if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *path = options == NULL ? NULL : dl_option_text(options, "output");
     if (path != NULL) return dl_file_write(path, text, strlen(text), err);
-    if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
+    char *shown = dl_arena_strdup(&arena, text);
+    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_text_printable(shown, "\n\t\r");
+    if (fputs(shown, stdout) == EOF || fflush(stdout) == EOF) {
         return dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s", strerror(errno));
     }
     return DL_OK;
@@ -84,11 +92,13 @@ static enum dl_code write_output(const struct dl_options *options, const char *t
 
 static void write_note(const struct dl_context *context, const char *format, ...) {
     if (context->verbosity < 0) return;
+    char text[4096];
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    dl_text_printable(text, "\n\t");
+    fprintf(stderr, "%s\n", text);
 }
 
 static bool is_directory(const char *path) {
@@ -251,6 +261,8 @@ int main(int argc, char **argv) {
                                  .global_options = global_options,
                                  .schemas = schemas};
     static char program[4096];
+    /* A limit on file sizes is an error to report, after which temporary files go. */
+    signal(SIGXFSZ, SIG_IGN);
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) context.program = program;
     const char *who = "dlmodel";

@@ -87,6 +87,9 @@ static inline void fake_device(struct dl_fake *f) {
                                    .launch_s = 4e-6,
                                    .context_bytes = 5e8,
                                    .workspace_bytes = 1e8,
+                                   .load_scale = NAN,
+                                   .load_scale_8bit = NAN,
+                                   .flash2_scale = NAN,
                                    .rates = &f->rate,
                                    .rate_count = 1};
 }

@@ -59,7 +59,7 @@ $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 # Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(TEST_LIBRARY)
-	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
+	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined,float-cast-overflow $^ -o $@ $(LIBS)
 
 # Calls that fail, for tests/cli/faults.sh.
 FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
@@ -127,7 +127,7 @@ quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: make deps DEPS=all, or apt install clang libclang-rt-14-dev' >&2; exit 1; }
-	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all" fuzzers
 	$(Q)for n in $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%); do mkdir -p build-fuzz/corpus/$$n; \
 	  build-fuzz/tests/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 fuzzers: $(FUZZ_PROGRAMS)

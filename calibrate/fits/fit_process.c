@@ -24,7 +24,7 @@ static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
 /* Samples that place more features than the sides; hyperparameters are fitted to at most so many
  * samples, evenly taken: they are few, and the fit is cubic in the samples. */
-enum { MANY = 200 };
+enum { MANY = 200, MOST_POINTS = 256 };
 
 /* Candidate features of the distance. Of several forms for an operation and pass, the one with the
  * highest posterior is used. */
@@ -52,27 +52,27 @@ static const struct form FORMS[] = {
      ANY,
      DL_DISTANCE_SQUARES,
      MANY,
-     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess",
-      "count"}},
+     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess", "count",
+      "blocks"}},
     {DL_OP_GEMM,
      ALL,
      ANY,
      DL_DISTANCE_MAGNITUDES,
      MANY,
-     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess",
-      "count"}},
+     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess", "count",
+      "blocks"}},
     {DL_OP_ATTENTION,
      ALL,
      ANY,
      DL_DISTANCE_SQUARES,
      0,
-     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess"}},
+     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess", "paged", "engine"}},
     {DL_OP_ATTENTION,
      ALL,
      ANY,
      DL_DISTANCE_MAGNITUDES,
      0,
-     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess"}},
+     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess", "paged", "engine"}},
     /* The times of forward and weight-gradient convolutions change in steps with the shape, those
      * of data gradients less so. On matrix units, a weight gradient is one implicit GEMM, whose
      * sides determine the time; on vector units, the library selects algorithms by the dimensions
@@ -101,6 +101,19 @@ static const struct form FORMS[] = {
      DL_DISTANCE_MAGNITUDES,
      0,
      {"filters", "columns", "summed", "taps", "excess", "padding"}},
+    {DL_OP_CONV,
+     ALL,
+     ANY,
+     DL_DISTANCE_MAGNITUDES,
+     MANY,
+     {CONV, "stride", "excess", "waves", "square_3x3", "depth"}},
+    {DL_OP_CONV,
+     ALL,
+     MATRIX,
+     DL_DISTANCE_MAGNITUDES,
+     MANY,
+     {"filters", "columns", "summed", "taps", "excess", "padding", "stride", "batch", "waves",
+      "depth"}},
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
@@ -256,29 +269,108 @@ static double maximize_thinned(struct process *p, gsl_vector *theta) {
     return least;
 }
 
+static double distance_between(const struct process *p, size_t i, size_t j,
+                               const double *lengths) {
+    double distance = 0.0;
+    for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
+    return distance;
+}
+
+/* The samples that the model keeps: all, else MOST_POINTS, half of them evenly and half each as far
+ * as possible from those before it. */
+static size_t choose_points(const struct process *p, const double *lengths, size_t *chosen,
+                            double *nearest) {
+    if (p->n <= MOST_POINTS) {
+        for (size_t i = 0; i < p->n; i++) chosen[i] = i;
+        return p->n;
+    }
+    for (size_t i = 0; i < p->n; i++) nearest[i] = INFINITY;
+    for (size_t m = 0; m < MOST_POINTS; m++) {
+        size_t next = 2 * m * p->n / MOST_POINTS;
+        if (2 * m >= MOST_POINTS) {
+            next = 0;
+            for (size_t i = 1; i < p->n; i++)
+                if (nearest[i] > nearest[next]) next = i;
+        }
+        chosen[m] = next;
+        for (size_t i = 0; i < p->n; i++)
+            nearest[i] = fmin(nearest[i], distance_between(p, i, next, lengths));
+    }
+    return MOST_POINTS;
+}
+
+/* Weights of the chosen samples in the sum of their covariances that is nearest to all samples
+ * (subset of regressors: Rasmussen and Williams 2006, section 8.3.1):
+ * (K_mn K_nm + noise^2 K_mm) w = K_mn y. */
+static bool weigh(const struct process *p, const double *lengths, double signal, double noise,
+                  const size_t *chosen, size_t m, double *weights) {
+    const double square = signal * signal;
+    gsl_matrix *to_all = gsl_matrix_alloc(p->n, m), *sum = gsl_matrix_alloc(m, m);
+    gsl_vector *w = gsl_vector_alloc(m);
+    const bool ready = to_all != NULL && sum != NULL && w != NULL;
+    if (ready) {
+        for (size_t i = 0; i < p->n; i++)
+            for (size_t j = 0; j < m; j++)
+                gsl_matrix_set(to_all, i, j,
+                               square / (1.0 + distance_between(p, i, chosen[j], lengths)));
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = 0; j < m; j++)
+                gsl_matrix_set(sum, i, j, noise * noise * gsl_matrix_get(to_all, chosen[i], j));
+        gsl_blas_dsyrk(CblasLower, CblasTrans, 1.0, to_all, 1.0, sum);
+        gsl_vector_const_view y = gsl_vector_const_view_array(p->y, p->n);
+        gsl_blas_dgemv(CblasTrans, 1.0, to_all, &y.vector, 0.0, w);
+        for (size_t i = 0; i < m; i++)
+            gsl_matrix_set(sum, i, i, gsl_matrix_get(sum, i, i) * (1.0 + 1e-9) + 1e-12);
+        gsl_linalg_cholesky_decomp1(sum);
+        gsl_linalg_cholesky_svx(sum, w);
+        for (size_t j = 0; j < m; j++) weights[j] = square * gsl_vector_get(w, j);
+    }
+    gsl_matrix_free(to_all);
+    gsl_matrix_free(sum);
+    gsl_vector_free(w);
+    return ready;
+}
+
 /* Rounds the lengths, then points from the rounded lengths, then weights from the rounded points,
  * so that the numbers in the file are consistent. */
-static void write_model(struct process *p, const gsl_vector *theta, struct dl_kernel_model *model) {
+static bool write_model(struct process *p, const gsl_vector *theta, struct dl_kernel_model *model) {
     enum { HYPER_DIGITS = 3, POINT_DIGITS = 6, WEIGHT_DIGITS = 8 };
     double lengths[DL_FEATURES_MAX] = {0};
-    for (size_t f = 0; f < p->axes; f++) {
+    size_t *chosen = malloc(p->n * sizeof *chosen);
+    double *scratch = malloc(p->n * sizeof *scratch);
+    bool ready = chosen != NULL && scratch != NULL;
+    for (size_t f = 0; f < p->axes; f++)
         lengths[f] = model->lengths[f] = dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
+    const size_t count = ready ? choose_points(p, lengths, chosen, scratch) : 0;
+    for (size_t f = 0; f < p->axes && ready; f++) {
         model->domain_low[f] = INFINITY;
         model->domain_high[f] = -INFINITY;
         for (size_t i = 0; i < p->n; i++) {
-            double x = p->features[f * p->n + i];
-            model->points[f * p->n + i] = dl_fit_round(x / lengths[f], POINT_DIGITS);
-            model->domain_low[f] = fmin(model->domain_low[f], dl_fit_round(x, POINT_DIGITS));
-            model->domain_high[f] = fmax(model->domain_high[f], dl_fit_round(x, POINT_DIGITS));
+            const double x = dl_fit_round(p->features[f * p->n + i], POINT_DIGITS);
+            model->domain_low[f] = fmin(model->domain_low[f], x);
+            model->domain_high[f] = fmax(model->domain_high[f], x);
         }
+        for (size_t i = 0; i < count; i++)
+            model->points[f * count + i] =
+                dl_fit_round(p->features[f * p->n + chosen[i]] / lengths[f], POINT_DIGITS);
     }
     double signal = dl_fit_round(exp(gsl_vector_get(theta, p->axes)), HYPER_DIGITS);
     double noise = dl_fit_round(exp(gsl_vector_get(theta, p->axes + 1)), HYPER_DIGITS);
-    fill_covariance(p, lengths, signal, noise);
-    factorize(p);
-    for (size_t i = 0; i < p->n; i++)
-        model->weights[i] =
-            dl_fit_round(signal * signal * gsl_vector_get(p->alpha, i), WEIGHT_DIGITS);
+    if (ready && count == p->n) {
+        fill_covariance(p, lengths, signal, noise);
+        factorize(p);
+        for (size_t i = 0; i < p->n; i++)
+            scratch[i] = signal * signal * gsl_vector_get(p->alpha, i);
+    } else if (ready) {
+        ready = weigh(p, lengths, signal, noise, chosen, count, scratch);
+    }
+    for (size_t i = 0; i < count && ready; i++)
+        model->weights[i] = dl_fit_round(scratch[i], WEIGHT_DIGITS);
+    model->point_count = (int)(p->axes * count);
+    model->weight_count = (int)count;
+    free(chosen);
+    free(scratch);
+    return ready;
 }
 
 static int axis_named(enum dl_op op, const char *name) {
@@ -309,7 +401,7 @@ static double fit_form(struct process *p, const struct form *form, const struct 
 }
 
 /* Writes the best form of the operation and pass to *model. */
-static void fit_forms(struct process *p, const struct dl_fit_set *set, double *features,
+static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features,
                       gsl_vector *theta, struct dl_kernel_model *model) {
     const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
     double least = INFINITY;
@@ -326,9 +418,7 @@ static void fit_forms(struct process *p, const struct dl_fit_set *set, double *f
         }
     }
     if (best != last) fit_form(p, &FORMS[best], set, features, theta, model);
-    write_model(p, theta, model);
-    model->point_count = (int)(p->axes * p->n);
-    model->weight_count = (int)p->n;
+    return write_model(p, theta, model);
 }
 
 /* Clips residuals: for single kernels the library selects an algorithm that is ten times slower
@@ -373,7 +463,7 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
         double bound = outlier_bound(residuals, n, model->offset, y);
         for (size_t i = 0; i < n; i++)
             y[i] = fmax(-bound, fmin(residuals[i] - model->offset, bound));
-        fit_forms(&p, set, features, theta, model);
+        ready = fit_forms(&p, set, features, theta, model);
     }
     gsl_matrix_free(p.covariance);
     gsl_matrix_free(p.shape_part);

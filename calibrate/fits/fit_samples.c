@@ -18,17 +18,17 @@ static bool is_of(const struct dl_device *device, const char *column) {
     return false;
 }
 
-/* A sample as the models see it. A stream's time follows from its bytes, whatever their type. All
+/* A sample as the models see it. Streams of 16-bit elements are one kind, those of 32 bits another. All
  * 16-bit operands count as mixed where the device runs them at one rate. */
 static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
                                          const struct dl_device *device) {
     struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call};
     struct dl_kernel *kernel = &sample.kernel;
     if (kernel->op == DL_OP_STREAM) {
-        kernel->extra_bytes += (kernel->read_elements + kernel->write_elements) *
-                               dl_precision_bytes(sample.precision);
+        const double width = dl_precision_bytes(sample.precision);
+        kernel->extra_bytes += (kernel->read_elements + kernel->write_elements) * width;
         kernel->read_elements = kernel->write_elements = 0.0;
-        sample.precision = DL_FP32;
+        sample.precision = width < 4.0 ? DL_MIXED : DL_FP32;
     } else if (sample.precision == DL_FP16 || sample.precision == DL_BF16) {
         const double rate = dl_device_peak(device, sample.precision);
         if (rate >= dl_device_peak(device, DL_MIXED) && rate <= dl_device_peak(device, DL_MIXED))
@@ -62,9 +62,10 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     return DL_OK;
 }
 
-static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count, const struct dl_device *device,
-                                 struct dl_arena *arena, struct dl_kernel_sample **out,
-                                 size_t *n_out, const char **library, struct dl_err *err) {
+static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
+                                 const struct dl_device *device, struct dl_arena *arena,
+                                 struct dl_kernel_sample **out, size_t *n_out, const char **library,
+                                 struct dl_err *err) {
     struct dl_kernel_sample *all = NULL;
     size_t n = 0;
     for (size_t i = 0; i < csv_count; i++) {
@@ -125,28 +126,77 @@ static bool is_by_gpu(const char *path, struct dl_arena *arena) {
     return dl_csv_read(path, arena, &csv, &ignored) == DL_OK && dl_kernel_table_header(&csv);
 }
 
+/* Backward passes of attention are seldom measured: with few samples, the base of the forward model
+ * times the ratio that the samples show. */
+static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
+                      const struct dl_device *device, const struct dl_kernel_model *forward,
+                      double *scratch, struct dl_kernel_model *model,
+                      struct dl_fit_quality *quality) {
+    static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
+    static const double NORMAL_90 = 1.645;
+    struct dl_kernel_model base = *forward;
+    base.pass = (int)DL_BACKWARD_DATA;
+    base.samples = (int64_t)n;
+    for (size_t i = 0; i < n; i++) {
+        struct dl_kernel_model_shape shape;
+        struct dl_kernel_time time;
+        dl_kernel_model_shape_of(&samples[i].kernel,
+                                 dl_precision_operand_bytes(samples[i].precision),
+                                 device->unit_count, &shape);
+        dl_kernel_model_eval(forward, &own, &shape, &time);
+        scratch[i] = log(samples[i].time_s / time.time_s);
+    }
+    dl_sort(scratch, n);
+    const double ratio = dl_quantile_sorted(scratch, n, 0.5);
+    base.offset = dl_fit_round(forward->offset + ratio, 6);
+    for (size_t i = 0; i < n; i++) scratch[i] = fabs(scratch[i] - ratio);
+    dl_sort(scratch, n);
+    base.sigma_log = base.base_sigma_log =
+        dl_fit_round(fmax(dl_quantile_sorted(scratch, n, 0.9) / NORMAL_90, 0.1), 4);
+    *quality = (struct dl_fit_quality){.samples = n,
+                                       .median_ape = dl_quantile_sorted(scratch, n, 0.5),
+                                       .p90_ape = dl_quantile_sorted(scratch, n, 0.9),
+                                       .max_ape = scratch[n - 1],
+                                       .one_factor_median_ape = exp(ratio)};
+    *model = base;
+}
+
+static const struct dl_kernel_model *forward_of(const struct dl_kernel_model_set *set,
+                                                const struct dl_fit_report_row *row) {
+    for (int i = 0; i < set->kernel_model_count; i++)
+        if (set->kernel_models[i].op == (int)row->op && set->kernel_models[i].pass == DL_FORWARD &&
+            set->kernel_models[i].precision == (int)row->precision)
+            return &set->kernel_models[i];
+    return NULL;
+}
+
 static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                             const struct dl_device *device, struct dl_arena *arena,
                             struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
                             struct dl_err *err) {
-    enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12 };
+    enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12, FEW_BACKWARD = 8 };
     struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < COMBINATIONS; c++) {
-        struct dl_fit_report_row row = {
-            .precision = (enum dl_precision)(c % DL_PRECISIONS),
-            .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
-            .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
-            .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
+        struct dl_fit_report_row row = {.precision = (enum dl_precision)(c % DL_PRECISIONS),
+                                        .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
+                                        .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
+                                        .work =
+                                            (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
         if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
         double call_s;
         size_t count = take(samples, n, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
         if (count == 0 || (row.work != DL_WORK_ANY && count < FEW_OF_A_WORK)) continue;
         struct dl_kernel_model *model = &set->kernel_models[set->kernel_model_count];
-        DL_TRY(dl_fit_kernel_model(part, count, device, row.op, row.pass, row.precision, arena,
-                                   model, &row.quality, err));
+        const struct dl_kernel_model *forward =
+            row.op == DL_OP_ATTENTION && row.pass != DL_FORWARD ? forward_of(set, &row) : NULL;
+        if (forward != NULL && count < FEW_BACKWARD)
+            fit_ratio(part, count, device, forward, scratch, model, &row.quality);
+        else
+            DL_TRY(dl_fit_kernel_model(part, count, device, row.op, row.pass, row.precision, arena,
+                                       model, &row.quality, err));
         model->source = set->source;
         model->work = (int)row.work;
         model->call_s = call_s;

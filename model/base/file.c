@@ -78,6 +78,9 @@ static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_
     return DL_OK;
 }
 
+/* At most so much is read from a terminal or another device. */
+enum { DEVICE_BYTES = 1 << 20 };
+
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err) {
     struct stat info;
@@ -98,6 +101,8 @@ enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *a
                (unsigned long long)info.st_size > max_bytes) {
         code = too_large(path, max_bytes, err);
     } else {
+        /* /dev/zero has no end */
+        if (S_ISCHR(info.st_mode) && max_bytes > DEVICE_BYTES) max_bytes = DEVICE_BYTES;
         code = slurp(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 0, max_bytes, &buffer,
                      &length, err);
     }

@@ -62,7 +62,7 @@ struct dl_field {
     const char *const *choice_aliases; /* older name of each choice or NULL; NULL: none */
     double min, max;   /* inclusive, also for each element of NUMBERS; both 0: any finite number */
     enum dl_unit unit; /* also how --set reads it */
-    bool or_bool; /* EXPR: true and false are read too, as the words */
+    bool or_bool;      /* EXPR: true and false are read too, as the words */
     bool required;
     bool has_fallback;
     double fallback;  /* NUMBER, INTEGER, BOOL, CHOICE */
@@ -81,6 +81,8 @@ struct dl_schema {
     const char *summary;
     size_t size; /* sizeof the struct */
     const struct dl_field *fields;
+    /* key and what replaces it, in turn, of fields that earlier releases had; NULL: none */
+    const char *const *removed;
     bool top_level; /* has "format": name and "version": 1, checked by the loader */
 };
 

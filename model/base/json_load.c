@@ -296,8 +296,10 @@ static enum dl_code load_field(const struct load *l, const struct dl_json_node *
 static void set_absent(const struct dl_schema *schema, char *out) {
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
         double number = f->has_fallback ? f->fallback : (double)NAN;
-        int64_t integer = f->has_fallback ? (int64_t)f->fallback : DL_ABSENT;
-        int choice = f->has_fallback ? (int)f->fallback : -1;
+        /* a number's fallback need not fit into an integer */
+        const bool whole = f->has_fallback && fabs(f->fallback) < 2147483647.0;
+        int64_t integer = whole ? (int64_t)f->fallback : DL_ABSENT;
+        int choice = whole ? (int)f->fallback : -1;
         bool boolean = f->has_fallback && f->fallback != 0;
 
         if (f->type == DL_FIELD_NUMBER)
@@ -347,6 +349,11 @@ static enum dl_code unknown_key(const struct load *l, const struct dl_json_node 
     const char *near;
     size_t count = 0;
 
+    for (const char *const *gone = schema->removed; gone != NULL && *gone != NULL; gone += 2) {
+        if (strcmp(node->key, gone[0]) == 0)
+            return fault(l, node->key_place, path, "no longer a key of %s: %s", schema->name,
+                         gone[1]);
+    }
     while (schema->fields[count].type != DL_FIELD_END) count++;
     names = dl_arena_alloc(l->arena, count + 1, sizeof *names);
     if (names == NULL) return out_of_memory(l);

@@ -1,25 +1,30 @@
 /* robust_fit.c - see robust_fit.h. */
 #include "model/base/robust_fit.h"
 
-#include <gsl/gsl_blas.h>
-#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_matrix.h>
+#include <gsl/gsl_vector.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 12, MOST_TRIES = 8 };
+#include "model/base/linear.h"
 
-/* Room for one step; all of it in one piece. */
+enum { MOST_STEPS = 30 };
+#define SMALLEST 1e-3
+#define REFRESH 0.2
+#define FIRST_RADIUS 0.7
+
+/* Room for one step; the vectors in one piece. */
 struct work {
-    double *gradient, *step, *next, *residuals;
-    gsl_matrix *normal, *damped;
+    double *gradient, *step, *next, *radius, *derived_at, *residuals;
+    gsl_matrix *normal, *reduced;
     gsl_vector *right, *solution;
     bool *fixed;
 };
 
 static void free_work(struct work *w) {
     if (w->normal != NULL) gsl_matrix_free(w->normal);
-    if (w->damped != NULL) gsl_matrix_free(w->damped);
+    if (w->reduced != NULL) gsl_matrix_free(w->reduced);
     if (w->right != NULL) gsl_vector_free(w->right);
     if (w->solution != NULL) gsl_vector_free(w->solution);
     free(w->gradient);
@@ -28,32 +33,38 @@ static void free_work(struct work *w) {
 
 static bool make_work(const struct dl_robust_problem *p, struct work *w) {
     const size_t k = p->parameter_count;
-    *w = (struct work){.gradient = calloc(3 * k + p->row_count + 1, sizeof(double)),
+    *w = (struct work){.gradient = calloc(5 * k + p->row_count + 1, sizeof(double)),
                        .fixed = calloc(k + 1, sizeof(bool)),
                        .normal = gsl_matrix_alloc(k, k),
-                       .damped = gsl_matrix_alloc(k, k),
+                       .reduced = gsl_matrix_alloc(k, k),
                        .right = gsl_vector_alloc(k),
                        .solution = gsl_vector_alloc(k)};
-    if (w->gradient == NULL || w->fixed == NULL || w->normal == NULL || w->damped == NULL ||
+    if (w->gradient == NULL || w->fixed == NULL || w->normal == NULL || w->reduced == NULL ||
         w->right == NULL || w->solution == NULL)
         return false;
     w->step = w->gradient + k;
     w->next = w->step + k;
-    w->residuals = w->next + k;
+    w->radius = w->next + k;
+    w->derived_at = w->radius + k;
+    w->residuals = w->derived_at + k;
     return true;
+}
+
+static double loss(const struct dl_robust_problem *p, size_t row, double residual) {
+    if (!(p->weights[row] > 0) || isnan(residual)) return 0;
+    const double t = fabs(residual) / p->loss_scale;
+    return p->weights[row] * (t <= 1 ? t * t : 2 * t - 1);
+}
+
+static double prior_loss(const struct dl_robust_problem *p, size_t parameter, double x) {
+    const double t = (x - p->prior[parameter]) / p->prior_sigma[parameter];
+    return t * t;
 }
 
 double dl_robust_objective(const struct dl_robust_problem *p, const double *x, const double *r) {
     double sum = 0;
-    for (size_t i = 0; i < p->row_count; i++) {
-        if (!(p->weights[i] > 0) || isnan(r[i])) continue;
-        const double t = fabs(r[i]) / p->loss_scale;
-        sum += p->weights[i] * (t <= 1 ? t * t : 2 * t - 1);
-    }
-    for (size_t j = 0; j < p->parameter_count; j++) {
-        const double t = (x[j] - p->prior[j]) / p->prior_sigma[j];
-        sum += t * t;
-    }
+    for (size_t i = 0; i < p->row_count; i++) sum += loss(p, i, r[i]);
+    for (size_t j = 0; j < p->parameter_count; j++) sum += prior_loss(p, j, x[j]);
     return sum;
 }
 
@@ -83,131 +94,119 @@ static void make_normal(const struct dl_robust_problem *p, const double *x, cons
     }
 }
 
-/* The damped step with parameters held at bounds that it would leave: solve, hold, solve again. */
-static enum dl_code solve(const struct dl_robust_problem *p, const double *x, double damping,
-                          struct work *w, struct dl_err *err) {
+/* The step, with parameters held at the bounds of their range or trust region that they would
+ * leave: solve, hold, solve again. */
+static enum dl_code solve(const struct dl_robust_problem *p, const double *x, struct work *w,
+                          struct dl_err *err) {
     const size_t k = p->parameter_count;
     memset(w->fixed, 0, k * sizeof *w->fixed);
     memset(w->step, 0, k * sizeof *w->step);
-    for (size_t round = 0; round <= k; round++) {
-        bool changed = false;
-        gsl_matrix_memcpy(w->damped, w->normal);
+    for (bool changed = true; changed;) {
+        changed = false;
+        gsl_matrix_memcpy(w->reduced, w->normal);
         for (size_t a = 0; a < k; a++) {
             double right = -w->gradient[a];
             for (size_t b = 0; b < k; b++)
                 if (w->fixed[b]) right -= gsl_matrix_get(w->normal, a, b) * w->step[b];
             gsl_vector_set(w->right, a, w->fixed[a] ? w->step[a] : right);
-        }
-        for (size_t a = 0; a < k; a++) {
-            *gsl_matrix_ptr(w->damped, a, a) *= 1 + damping;
             for (size_t b = 0; b < k && w->fixed[a]; b++) {
-                gsl_matrix_set(w->damped, a, b, a == b ? 1 : 0);
-                gsl_matrix_set(w->damped, b, a, a == b ? 1 : 0);
+                gsl_matrix_set(w->reduced, a, b, a == b ? 1 : 0);
+                gsl_matrix_set(w->reduced, b, a, a == b ? 1 : 0);
             }
         }
         /* A prior on every parameter makes the matrix positive definite. */
-        if (gsl_linalg_cholesky_decomp1(w->damped) != 0)
-            return dl_fail(err, DL_ERR_SYSTEM, "the fit's matrix is singular");
-        gsl_linalg_cholesky_solve(w->damped, w->right, w->solution);
+        if (!dl_cholesky_solve(w->reduced, w->right, w->solution))
+            return dl_fail(err, DL_ERR_SYSTEM, "the fit's matrix is not positive definite");
         for (size_t a = 0; a < k; a++) {
             if (w->fixed[a]) continue;
-            const double to = x[a] + gsl_vector_get(w->solution, a);
-            const double kept = fmin(fmax(to, p->low[a]), p->high[a]);
-            w->step[a] = kept - x[a];
-            if (to < p->low[a] || to > p->high[a]) w->fixed[a] = changed = true;
+            const double step = gsl_vector_get(w->solution, a);
+            const double least = fmax(p->low[a] - x[a], -w->radius[a]),
+                         most = fmin(p->high[a] - x[a], w->radius[a]);
+            w->step[a] = fmin(fmax(step, least), most);
+            if (step < least || step > most) w->fixed[a] = changed = true;
         }
-        if (!changed) break;
     }
     return DL_OK;
 }
 
-/* Broyden 1965: the smallest change of the Jacobian that explains the step. */
-static void update(const struct dl_robust_problem *p, const double *before, const double *after,
-                   const double *step, double *jacobian) {
+/* After a step that made the sum larger: a shorter one for the parameters whose own rows got worse;
+ * for all where none did. */
+static void shorten(const struct dl_robust_problem *p, const double *jacobian,
+                    const struct dl_robust_fit *fit, struct work *w) {
     const size_t k = p->parameter_count;
-    double length2 = 0;
-    for (size_t j = 0; j < k; j++) length2 += step[j] * step[j];
-    if (!(length2 > 0)) return;
-    for (size_t i = 0; i < p->row_count; i++) {
-        double *row = jacobian + i * k, missing = after[i] - before[i], own2 = 0;
+    bool any = false;
+    for (int round = 0; round < 2 && !any; round++) {
         for (size_t j = 0; j < k; j++) {
-            if (row[j] == 0) continue;
-            missing -= row[j] * step[j];
-            own2 += step[j] * step[j];
+            double change = prior_loss(p, j, w->next[j]) - prior_loss(p, j, fit->x[j]);
+            for (size_t i = 0; i < p->row_count; i++) {
+                if (jacobian[i * k + j] != 0)
+                    change += loss(p, i, w->residuals[i]) - loss(p, i, fit->residuals[i]);
+            }
+            if (w->step[j] == 0 || (round == 0 && change <= 0)) continue;
+            w->radius[j] = fabs(w->step[j]) / 3;
+            any = true;
         }
-        if (isnan(missing) || !(own2 > 0)) continue;
-        for (size_t j = 0; j < k; j++)
-            if (row[j] != 0) row[j] += missing * step[j] / own2;
     }
 }
 
-static double largest(const double *x, size_t n) {
-    double most = 0;
-    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
-    return most;
+static enum dl_code derive(const struct dl_robust_problem *p, const struct dl_robust_fit *fit,
+                           double *jacobian, struct work *w, struct dl_err *err) {
+    const double far = p->refresh > 0 ? p->refresh : REFRESH;
+    for (size_t j = 0; j < p->parameter_count; j++) {
+        if (fabs(fit->x[j] - w->derived_at[j]) < far) continue;
+        DL_TRY(p->derivatives(p->context, fit->x, fit->residuals, j, jacobian, err));
+        w->derived_at[j] = fit->x[j];
+    }
+    return DL_OK;
 }
 
-/* One accepted step; *done when there is none, or it is small. */
+/* One step, taken or shortened; *done when no parameter moves any more. */
 static enum dl_code advance(const struct dl_robust_problem *p, double *jacobian,
-                            struct dl_robust_fit *fit, double *damping, struct work *w, bool *done,
+                            struct dl_robust_fit *fit, struct work *w, bool *done,
                             struct dl_err *err) {
     const size_t k = p->parameter_count;
+    const double smallest = p->smallest > 0 ? p->smallest : SMALLEST;
+    DL_TRY(derive(p, fit, jacobian, w, err));
     make_normal(p, fit->x, fit->residuals, jacobian, w);
-    for (int attempt = 0; attempt < MOST_TRIES; attempt++) {
-        DL_TRY(solve(p, fit->x, *damping, w, err));
-        for (size_t j = 0; j < k; j++) w->next[j] = fit->x[j] + w->step[j];
-        *done = largest(w->step, k) < (p->smallest > 0 ? p->smallest : 1e-3);
-        if (*done) return DL_OK;
-        DL_TRY(p->residuals(p->context, w->next, w->residuals, err));
-        const double objective = dl_robust_objective(p, w->next, w->residuals);
-        update(p, fit->residuals, w->residuals, w->step, jacobian);
-        if (objective <= fit->objective) {
-            memcpy(fit->x, w->next, k * sizeof *fit->x);
-            memcpy(fit->residuals, w->residuals, p->row_count * sizeof *fit->residuals);
-            *done = fit->objective - objective < 1e-6 * fit->objective;
-            fit->objective = objective;
-            *damping = *damping > 1e-3 ? *damping / 5 : 0;
-            return DL_OK;
-        }
-        *damping = *damping > 0 ? *damping * 5 : 0.05;
-        make_normal(p, fit->x, fit->residuals, jacobian, w);
-    }
+    DL_TRY(solve(p, fit->x, w, err));
     *done = true;
+    for (size_t j = 0; j < k; j++) {
+        if (fabs(w->step[j]) < smallest) w->step[j] = 0;
+        w->next[j] = fit->x[j] + w->step[j];
+        *done = *done && w->step[j] == 0;
+    }
+    if (*done) return DL_OK;
+    DL_TRY(p->residuals(p->context, w->next, w->residuals, err));
+    const double objective = dl_robust_objective(p, w->next, w->residuals);
+    if (!(objective <= fit->objective)) {
+        shorten(p, jacobian, fit, w);
+        return DL_OK;
+    }
+    for (size_t j = 0; j < k; j++) {
+        if (fabs(w->step[j]) > 0.99 * w->radius[j]) w->radius[j] *= 2;
+    }
+    *done = fit->objective - objective < 1e-5 * fit->objective;
+    memcpy(fit->x, w->next, k * sizeof *fit->x);
+    memcpy(fit->residuals, w->residuals, p->row_count * sizeof *fit->residuals);
+    fit->objective = objective;
     return DL_OK;
 }
 
 enum dl_code dl_robust_fit(const struct dl_robust_problem *p, double *jacobian,
                            struct dl_robust_fit *fit, struct dl_err *err) {
-    struct work w;
-    double damping = 0;
+    struct work w = {.gradient = NULL};
     bool done = p->parameter_count == 0;
     enum dl_code code = DL_OK;
     const int most = p->most_steps > 0 ? p->most_steps : MOST_STEPS;
-    if (!make_work(p, &w)) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (!done && !make_work(p, &w)) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t j = 0; j < p->parameter_count && code == DL_OK; j++) {
+        w.radius[j] = FIRST_RADIUS;
+        w.derived_at[j] = fit->x[j];
+    }
     if (code == DL_OK) code = p->residuals(p->context, fit->x, fit->residuals, err);
     if (code == DL_OK) fit->objective = dl_robust_objective(p, fit->x, fit->residuals);
     for (fit->steps = 0; code == DL_OK && !done && fit->steps < most; fit->steps++)
-        code = advance(p, jacobian, fit, &damping, &w, &done, err);
+        code = advance(p, jacobian, fit, &w, &done, err);
     free_work(&w);
-    return code;
-}
-
-enum dl_code dl_robust_jacobian(const struct dl_robust_problem *p, const double *x,
-                                const double *residuals, double step, double *jacobian,
-                                struct dl_err *err) {
-    const size_t k = p->parameter_count, n = p->row_count;
-    double *at = calloc(k + n + 1, sizeof *at);
-    enum dl_code code = at == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
-    for (size_t j = 0; code == DL_OK && j < k; j++) {
-        double *moved = at + k;
-        memcpy(at, x, k * sizeof *at);
-        at[j] += x[j] + step <= p->high[j] ? step : -step;
-        code = p->residuals(p->context, at, moved, err);
-        for (size_t i = 0; code == DL_OK && i < n; i++) {
-            const double slope = (moved[i] - residuals[i]) / (at[j] - x[j]);
-            jacobian[i * k + j] = isnan(slope) ? 0 : slope;
-        }
-    }
-    free(at);
     return code;
 }

@@ -18,6 +18,31 @@ static void copy_text(char *out, size_t out_size, const char *text) {
     out[length] = '\0';
 }
 
+/* Bytes of the well-formed UTF-8 character that `text` begins with; 0: it is none. */
+static size_t utf8_length(const char *text) {
+    const unsigned char first = (unsigned char)text[0];
+    const size_t length = first < 0x80                     ? 1
+                          : first >= 0xc2 && first <= 0xdf ? 2
+                          : (first & 0xf0) == 0xe0         ? 3
+                          : first >= 0xf0 && first <= 0xf4 ? 4
+                                                           : 0;
+
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
+    }
+    return length;
+}
+
+/* A limit on length may have cut a character ("%.60s" too): what is left of it becomes '?'. */
+static void replace_broken(char *text) {
+    while (*text != '\0') {
+        const size_t length = utf8_length(text);
+
+        if (length == 0) *text = '?';
+        text += length == 0 ? 1 : length;
+    }
+}
+
 /* The arguments may point into *err itself, so the text is made before the record is cleared. */
 static void fill(struct dl_err *err, enum dl_code code, const char *file, int line, int col,
                  const char *key, const char *format, va_list arguments) {
@@ -26,6 +51,9 @@ static void fill(struct dl_err *err, enum dl_code code, const char *file, int li
     vsnprintf(made.message, sizeof made.message, format, arguments);
     copy_text(made.file, sizeof made.file, file ? file : "");
     copy_text(made.key, sizeof made.key, key ? key : "");
+    replace_broken(made.message);
+    replace_broken(made.file);
+    replace_broken(made.key);
     *err = made;
 }
 
@@ -52,14 +80,12 @@ enum dl_code(dl_fail_at)(struct dl_err *err, const char *file, int line, int col
     return DL_ERR_INPUT;
 }
 
-/* Control characters in a file's name or value must not reach a terminal: C0, DEL, and C1 as UTF-8.
- */
-static void replace_controls(char *text) {
+void dl_text_printable(char *text, const char *kept) {
     for (char *c = text; *c != '\0'; c++) {
         unsigned char byte = (unsigned char)*c;
         unsigned char next = (unsigned char)c[1];
 
-        if (byte < 0x20 || byte == 0x7f)
+        if ((byte < 0x20 || byte == 0x7f) && strchr(kept, byte) == NULL)
             *c = '?';
         else if (byte == 0xc2 && next >= 0x80 && next <= 0x9f)
             c[0] = c[1] = '?';
@@ -81,7 +107,8 @@ void dl_err_text(const struct dl_err *err, const char *who, char *out, size_t ou
         snprintf(place, sizeof place, "%s: error", err->file);
     }
     snprintf(out, out_size, "%s: %s%s%s", place, key, colon, err->message);
-    replace_controls(out);
+    replace_broken(out);
+    dl_text_printable(out, "");
 }
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }

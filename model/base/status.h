@@ -42,6 +42,10 @@ enum dl_code dl_fail_at(struct dl_err *err, const char *file, int line, int col,
 #define dl_fail_at(...) ((void)(dl_fail_at)(__VA_ARGS__), DL_ERR_INPUT)
 #endif
 
+/* Makes text safe for a terminal, in place: control characters (C0, DEL, and C1 as UTF-8) become
+ * '?', except those in `kept`. A name in a file must not move the cursor or set a title. */
+void dl_text_printable(char *text, const char *kept);
+
 /* Text of an error, without newline: "FILE:LINE:COL: error: KEY: message" when a file is to blame,
  * else "WHO: KEY: message" (WHO: e.g. "dlmodel predict"). Control characters are replaced by '?'.
  */

@@ -200,14 +200,23 @@ char *dl_table_text(const struct dl_table *table) {
     return t.failed ? NULL : t.bytes;
 }
 
+/* A spreadsheet runs a cell that begins so as a formula; a number it does not. */
+static bool is_formula(const char *text) {
+    if (text[0] == '=' || text[0] == '@') return true;
+    return (text[0] == '+' || text[0] == '-') && text[1] != '\0' &&
+           strspn(text + 1, "0123456789.") == 0;
+}
+
+/* A formula is preceded by an apostrophe, which spreadsheets take as the mark of text. */
 static void put_csv_string(struct dl_text *t, const char *string) {
     const bool plain = strpbrk(string, ",\"\r\n") == NULL;
 
+    if (is_formula(string)) dl_text_add_bytes(t, plain ? "'" : "\"'", plain ? 1 : 2);
     if (plain) {
         dl_text_add(t, string);
         return;
     }
-    dl_text_add_bytes(t, "\"", 1);
+    if (!is_formula(string)) dl_text_add_bytes(t, "\"", 1);
     for (; *string != '\0'; string++)
         dl_text_add_bytes(t, *string == '"' ? "\"\"" : string, *string == '"' ? 2 : 1);
     dl_text_add_bytes(t, "\"", 1);

@@ -443,10 +443,36 @@ static enum dl_code check_strategy(const struct dl_framework *framework, const s
                         framework->strategy);
 }
 
+/* The facts of the framework whose kernels another one runs, in the release that the run selects;
+ * one step only. */
+static enum dl_code share_kernels(const struct dl_data *data, struct dl_framework *framework,
+                                  const struct dl_json *doc, struct dl_arena *arena,
+                                  struct dl_err *err) {
+    struct dl_json *from_doc = NULL;
+    struct dl_framework *from = NULL;
+    const enum dl_code code =
+        read_framework(data, framework->kernels.kernels_from, arena, &from_doc, &from, err);
+    if (code == DL_ERR_USAGE)
+        return dl_json_fail(doc, "kernels_from", err, "no framework '%s'",
+                            framework->kernels.kernels_from);
+    DL_TRY(code);
+    const char *name = data->kernels_release != NULL ? data->kernels_release : data->release;
+    const struct dl_framework_release *release =
+        name == NULL ? NULL : dl_framework_release_find(from, name);
+    if (release != NULL) {
+        DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
+        DL_TRY(set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
+                         &dl_framework_schema, arena, err));
+        DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
+    }
+    dl_framework_share_kernels(framework, from);
+    return DL_OK;
+}
+
 enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
                                const struct dl_framework **out, struct dl_err *err) {
-    struct dl_json *doc = NULL, *from_doc = NULL;
-    struct dl_framework *framework = NULL, *from = NULL;
+    struct dl_json *doc = NULL;
+    struct dl_framework *framework = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
         data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
@@ -457,17 +483,12 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
     }
     DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     DL_TRY(check_strategy(framework, doc, err));
-    if (framework->kernels.kernels_from != NULL) { /* one step only, as that file has them */
-        const enum dl_code code =
-            read_framework(data, framework->kernels.kernels_from, arena, &from_doc, &from, err);
-        if (code == DL_ERR_USAGE)
-            return dl_json_fail(doc, "kernels_from", err, "no framework '%s'",
-                                framework->kernels.kernels_from);
-        DL_TRY(code);
-        dl_framework_share_kernels(framework, from);
-    }
+    if (framework->kernels.kernels_from != NULL)
+        DL_TRY(share_kernels(data, framework, doc, arena, err));
+    if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = 0;
     *out = framework;
     return DL_OK;
 }

@@ -25,6 +25,8 @@ struct dl_layer_times; /* layer_times.h */
 struct dl_data {
     const char *const *directories;
     int directory_count;
+    /* spread of errors for the intervals of predictions; NULL: not known */
+    const struct dl_interval_model *intervals;
     const char *local_profile; /* path of the profile "local"; NULL: none */
     /* --set; each loader marks those that it took */
     struct dl_override *overrides;
@@ -32,6 +34,8 @@ struct dl_data {
     /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
     bool training;
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
+    /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
+    const char *kernels_release;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;
@@ -44,6 +48,10 @@ enum dl_data_kind {
     DL_DATA_FRAMEWORK,
     DL_DATA_LAYERS
 };
+
+/* intervals.json of the first data directory that has it; NULL in *out without one. */
+enum dl_code dl_data_intervals(const struct dl_data *data, struct dl_arena *arena,
+                               const struct dl_interval_model **out, struct dl_err *err);
 
 /* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned as it
  * is, unchecked. */

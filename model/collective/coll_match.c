@@ -26,8 +26,8 @@ static int library_of(const char *name) {
         const char *part;
         enum dl_library library;
     } names[] = {{"MLSL", DL_LIB_MLSL}, {"NCCL", DL_LIB_NCCL}, {"nccl", DL_LIB_NCCL},
-                 {"OSU", DL_LIB_MPI},   {"MPI", DL_LIB_MPI},   {"Baidu", DL_LIB_MPI},
-                 {"mlsl", DL_LIB_MLSL}, {"Gloo", DL_LIB_GLOO}};
+                 {"RCCL", DL_LIB_NCCL}, {"OSU", DL_LIB_MPI},   {"MPI", DL_LIB_MPI},
+                 {"Baidu", DL_LIB_MPI}, {"mlsl", DL_LIB_MLSL}, {"Gloo", DL_LIB_GLOO}};
     if (name == NULL) return -1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strstr(name, names[i].part) != NULL) return (int)names[i].library;
@@ -68,6 +68,8 @@ static const char *take_measurement(const struct dl_coll_row *row, struct dl_col
     return NULL;
 }
 
+static const double MOST_RANKS = 1e8;
+
 /* NULL, or why the model cannot predict the row. */
 static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
     const int library = library_of(row->library),
@@ -76,6 +78,8 @@ static const char *take_request(const struct dl_coll_row *row, struct dl_coll_ma
     if (op < 0) return "collective not known";
     if (!(row->nodes >= 1.0) || !(row->ranks >= row->nodes) || fmod(row->ranks, row->nodes) != 0.0)
         return "nodes and ranks are not given";
+    if (row->ranks > MOST_RANKS || row->devices_per_process > MOST_RANKS)
+        return "more ranks than any machine has";
     match->request = (struct dl_collective_request){
         .op = (enum dl_collective_op)op,
         .library = (enum dl_library)library,

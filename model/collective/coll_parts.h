@@ -90,6 +90,14 @@ enum dl_code dl_coll_links(const struct dl_system *system,
                            const struct dl_collective_request *request, double message_bytes,
                            struct dl_coll_links *out, struct dl_err *err);
 
+/* Adapters of a node, or of all nodes of a domain (F-COLL-DOMAIN). */
+static inline double dl_coll_adapters(const struct dl_system *system,
+                                      const struct dl_collective_request *request) {
+    const double each =
+        system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
+    return request->domain_nodes > 1 ? each * (double)request->domain_nodes : each;
+}
+
 /* The model of a library, one file each. `out` is zero before the call. */
 typedef enum dl_code dl_library_time_fn(const struct dl_system *system,
                                         const struct dl_collective_request *request,

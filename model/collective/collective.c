@@ -99,7 +99,11 @@ enum dl_code dl_collective_time(const struct dl_system *system,
                                 const struct dl_collective_request *request,
                                 struct dl_collective_time *out, struct dl_err *err) {
     DL_TRY(check(request, err));
-    struct dl_collective_request grouped;
+    struct dl_collective_request folded, grouped;
+    if (system->intra.domain_nodes > 1 && system->has_intra) {
+        dl_collective_domain(system, request, &folded);
+        request = &folded;
+    }
     if (request->group_size > 0 || request->concurrent > 1) {
         DL_TRY(dl_collective_group(system, request, &grouped, err));
         request = &grouped;

@@ -52,8 +52,10 @@ struct dl_collective_request {
      * the full (concatenated) buffer of one rank. Gather, scatter: the root's buffer. Halo: the
      * bytes to each of two neighbours. */
     double bytes;
-    int64_t nodes;            /* that take part */
-    int64_t ranks_per_node;   /* that take part */
+    int64_t nodes;          /* that take part */
+    int64_t ranks_per_node; /* that take part */
+    int64_t domain_nodes; /* F-COLL-DOMAIN: 0: `nodes` are those of the system, and NCCL finds those
+                             that share a switch domain; n: `nodes` are domains of n nodes each */
     double flows_per_adapter; /* groups like this one that share its adapters; 1: alone */
     const char *algorithm;    /* imposed ("ring", "tree"); NULL: the library chooses */
     const char *protocol;     /* imposed ("LL"); NULL: the library chooses */
@@ -75,6 +77,15 @@ struct dl_collective_request {
     struct dl_nccl_memo *memo;
 };
 
+/* F-COLL-DOMAIN: sets *out to the request with the nodes that links.intra.domain_nodes joins
+ * counted as one: a rank set inside a domain uses its switches alone, one that spans several uses
+ * the adapters of all nodes of a domain together. Nodes fill as few domains as hold them, evenly;
+ * of domains that are not equally full the fullest counts. Only for NCCL; the request itself where
+ * the system has no such domain, or where domain_nodes is given already. */
+void dl_collective_domain(const struct dl_system *system,
+                          const struct dl_collective_request *request,
+                          struct dl_collective_request *out);
+
 /* F-COLL-CONCURRENT: sets *out to the request as one group sees it: its own nodes and ranks per
  * node, flows_per_adapter raised by the groups that share each node's adapters, group_size 0,
  * group_stride inside the node, concurrent the groups on a node. DL_ERR_USAGE when the group does
@@ -82,6 +93,34 @@ struct dl_collective_request {
 enum dl_code dl_collective_group(const struct dl_system *system,
                                  const struct dl_collective_request *request,
                                  struct dl_collective_request *out, struct dl_err *err);
+
+/* F-COLL-NEIGHBOURS: sets where a P2P transfer of `request` runs (nodes, ranks_per_node,
+ * domain_nodes, flows_per_adapter) when `ranks` ranks, `stride` apart in a job of nodes x
+ * ranks_per_node, send to their next neighbour at the same time as all other chains of the job:
+ * inside a node or NVLink domain where all ranks fit into one, else between two, which is the
+ * slowest pair. */
+void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int64_t ranks_per_node,
+                              int64_t ranks, int64_t stride, struct dl_collective_request *request);
+
+enum { DL_COLL_TOGETHER = 8 };
+/* F-COLL-TOGETHER: sets frac[i] in (0, 1] to the share of its bandwidth alone that each of `count`
+ * different collectives of NCCL keeps while all run, for as long as all do: max-min fair shares
+ * (fair.h) of the links inside a node and of its adapters. bandwidth_s / frac is the time of its
+ * transfer meanwhile; latencies stay. How a job calls this and the groups of one kind:
+ *
+ *   All tensor groups of a job, at once:   nodes = N, ranks_per_node = r, group_size = tp,
+ *                                          group_stride = 1, concurrent = N r / tp
+ *   All data groups across them, at once:  the same with group_size = dp, group_stride = tp,
+ *                                          concurrent = N r / dp: dl_collective_time() counts the
+ *                                          groups that share a node's adapters, and how many ranks
+ *                                          of a group lie on one node
+ *   Both at the same time:                 dl_collective_together() of the two requests
+ *
+ * DL_ERR_USAGE: another library, or more than DL_COLL_TOGETHER requests. SMs that collectives take
+ * from each other are not modelled. */
+enum dl_code dl_collective_together(const struct dl_system *system,
+                                    const struct dl_collective_request *requests, int count,
+                                    double *frac, struct dl_err *err);
 
 struct dl_collective_time {
     double time_s;      /* latency_s + bandwidth_s */

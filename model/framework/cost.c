@@ -99,15 +99,14 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
     double longest_s = -1;
     const struct dl_framework_kernels *kernels = &framework->kernels;
     const bool known = kernels->optimizer_kernels > 0;
-    const struct dl_optimizer_cost update =
-        dl_optimizer_cost((enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0),
-                          plan->optimizer);
+    const struct dl_optimizer_cost update = dl_optimizer_cost(
+        (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->optimizer);
     double bytes = dl_update_bytes_per_parameter(plan->optimizer, plan->precision);
     if (known)
-        bytes = update.bytes + (plan->precision == DL_MIXED
-                                    ? dl_mixed_update_bytes(
-                                          (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
-                                    : 0);
+        bytes = update.bytes +
+                (plan->precision == DL_MIXED
+                     ? dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
+                     : 0);
     const double words = workload->parameters * bytes / 4;
     if (words <= 0) return cost;
     struct dl_kernel kernel =
@@ -172,7 +171,8 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     static const enum dl_pass forward[] = {DL_FORWARD};
     static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
     struct dl_kernel_facts facts = dl_framework_facts(framework, plan->precision, plan->attention);
-    facts.activation_copies = facts.activation_copies && dl_facts_matrix_units(device);
+    dl_facts_compile(&facts, framework, plan->compiler);
+    dl_facts_on_device(&facts, device);
     struct dl_layer_cost *layers =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -180,7 +180,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
         const struct dl_layer *layer = &workload->layers[i];
         const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
         if (fused && facts.fusion == DL_FUSION_BOTH) continue;
-        const struct dl_kernel_scales scales = dl_kernel_scales(framework, layer);
+        const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
         if (!fused)
             layers[i].forward =
                 pass_cost(device, plan->precision, layer, &facts, &scales, forward, 1, batch);

@@ -2,16 +2,31 @@
 #include "model/framework/facts.h"
 
 #include <math.h>
+#include <string.h>
 
 static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
 static double or_none(double number) { return dl_known(number) ? number : 0; }
 
-bool dl_facts_matrix_units(const struct dl_device *device) {
+static bool has_matrix_units(const struct dl_device *device) {
     enum { MATRIX = 1 }; /* of the device's `unit` */
     for (int i = 0; i < device->rate_count; i++) {
         if (device->rates[i].unit == MATRIX) return true;
     }
     return false;
+}
+
+enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
+                                                enum dl_attention_kernel asked) {
+    return asked == DL_ATTENTION_OPEN
+               ? (enum dl_attention_kernel)or_zero(framework->kernels.attention)
+               : asked;
+}
+
+void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
+    const char *architecture = device->architecture != NULL ? device->architecture : "";
+    const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
+    facts->activation_copies = facts->activation_copies && has_matrix_units(device);
+    if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
@@ -21,25 +36,47 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
               fusion = mixed && k->mixed_fusion >= 0 ? k->mixed_fusion : k->fusion;
-    return (struct dl_kernel_facts){
-        .precision = precision,
-        .attention = attention,
-        .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
-        .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
-        .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
-        .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
-        .batchnorm = (enum dl_batchnorm_kernels)or_zero(k->batchnorm),
-        .bias = (enum dl_bias_kernels)or_zero(k->bias),
-        .loss = (enum dl_loss_kernels)or_zero(k->loss),
-        .sums = (enum dl_sum_kernels)or_zero(k->sums),
-        .fusion = (enum dl_fusion)or_zero(fusion),
-        .policy = (enum dl_mixed_policy)or_zero(k->mixed_policy),
-        .head_copies = or_none(k->head_copies),
-        .score_kernels = or_none(k->score_kernels),
-        .norm_small_kernels = or_none(k->norm_small_kernels),
-        .weight_copies = k->weight_copies == DL_YES,
-        .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
-        .eager = framework->transformer.eager_operations};
+    int batchnorm = or_zero(mixed && k->mixed_batchnorm >= 0 ? k->mixed_batchnorm : k->batchnorm);
+    if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
+        batchnorm = DL_BATCHNORM_SPATIAL;
+    return (struct dl_kernel_facts){.precision = precision,
+                                    .attention = dl_framework_attention(framework, attention),
+                                    .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
+                                    .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
+                                    .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
+                                    .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
+                                    .batchnorm = (enum dl_batchnorm_kernels)batchnorm,
+                                    .bias = (enum dl_bias_kernels)or_zero(k->bias),
+                                    .loss = (enum dl_loss_kernels)or_zero(k->loss),
+                                    .sums = (enum dl_sum_kernels)or_zero(k->sums),
+                                    .fusion = (enum dl_fusion)or_zero(fusion),
+                                    .policy = (enum dl_mixed_policy)or_zero(k->mixed_policy),
+                                    .head_copies = or_none(k->head_copies),
+                                    .score_kernels = or_none(k->score_kernels),
+                                    .norm_small_kernels = or_none(k->norm_small_kernels),
+                                    .weight_copies = k->weight_copies == DL_YES,
+                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
+                                    .eager = framework->transformer.eager_operations};
+}
+
+void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
+                      enum dl_compiler compiler) {
+    const int fusion = framework->kernels.compiled_fusion;
+    if ((compiler != DL_COMPILER_XLA && compiler != DL_COMPILER_INDUCTOR) ||
+        framework->kernels.compiler != (int)compiler)
+        return;
+    facts->layernorm = compiler == DL_COMPILER_XLA ? DL_LAYERNORM_COMPILED : DL_LAYERNORM_FUSED;
+    facts->gelu = DL_GELU_FUSED;
+    facts->dropout = DL_DROPOUT_COMPILED;
+    facts->softmax = compiler == DL_COMPILER_XLA ? DL_SOFTMAX_COMPILED : DL_SOFTMAX_FUSED;
+    facts->bias = DL_BIAS_EPILOGUE;
+    facts->loss = DL_LOSS_FUSED;
+    facts->batchnorm = DL_BATCHNORM_SPATIAL;
+    facts->fusion = fusion < 0 ? DL_FUSION_BOTH : (enum dl_fusion)fusion;
+    facts->score_kernels = 0;
+    facts->norm_small_kernels = 0;
+    facts->activation_copies = false;
+    if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 
 /* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's
@@ -52,7 +89,7 @@ struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
         [DL_OPTIMIZER_FUSED] = {[DL_SGD] = {1, 12}, {1, 20}, {1, 28}, {4, 44}},
         [DL_OPTIMIZER_APEX] = {[DL_SGD] = {0.03, 12}, {0.03, 20}, {0.03, 28}, {0.15, 52}},
         [DL_OPTIMIZER_TENSORFLOW] = {[DL_SGD] = {1, 12}, {2, 24}, {3, 40}, {27, 190}},
-        [DL_OPTIMIZER_TENSORFLOW2] = {[DL_SGD] = {1, 12}, {2, 24}, {1, 28}, {27, 190}},
+        [DL_OPTIMIZER_TENSORFLOW2] = {[DL_SGD] = {1, 12}, {2, 24}, {4, 60}, {27, 190}},
         [DL_OPTIMIZER_TENSORFLOW_SCRIPT] = {[DL_SGD] = {1, 12}, {2, 24}, {19, 168}, {29, 202}},
         [DL_OPTIMIZER_PYTORCH_LOOP] = {[DL_SGD] = {3, 28}, {6, 60}, {10, 96}, {14, 120}},
         [DL_OPTIMIZER_PYTORCH] = {[DL_SGD] = {0.1, 20}, {0.1, 44}, {0.2, 80}, {0.3, 104}},

@@ -8,14 +8,25 @@
 #include "model/plan/plan.h"
 #include "model/workload/facts.h"
 
+/* Kernels of attention: those that the plan asks for, else the framework's; OPEN: the layer's. */
+enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
+                                                enum dl_attention_kernel asked);
+
 /* What layers need to know of a framework to list their kernels. `attention`: the plan's choice;
- * DL_ATTENTION_OPEN: the framework's. On a device without matrix units clear activation_copies. */
+ * DL_ATTENTION_OPEN: the framework's. */
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel attention);
 
-/* Whether products in 16 bit run on matrix units, whose convolutions compute channels-last. */
-bool dl_facts_matrix_units(const struct dl_device *device);
+/* What a compiler makes of them: elementwise chains, biases and casts join the kernels around them,
+ * reductions end a kernel, convolutions in 16 bit compute channels-last. Only where the framework
+ * has that compiler. F-KERNEL-FACTS */
+void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
+                      enum dl_compiler compiler);
+
+/* Leaves out what the device does not do: without matrix units, convolutions in 16 bit compute in
+ * any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one. */
+void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device);
 
 /* Kernels per parameter tensor and bytes of memory traffic per parameter of one update. */
 struct dl_optimizer_cost {

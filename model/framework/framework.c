@@ -86,14 +86,17 @@ const char *dl_framework_workload(const struct dl_framework *framework,
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from) {
     struct dl_framework_kernels *own = &framework->kernels;
     const struct dl_framework_kernels *theirs = &from->kernels;
-    int *const choices[] = {&own->layernorm,    &own->gelu,         &own->dropout,
-                            &own->softmax,      &own->batchnorm,    &own->bias,
-                            &own->loss,         &own->sums,         &own->fusion,
-                            &own->mixed_fusion, &own->layout,       &own->mixed_layout,
-                            &own->mixed_policy, &own->optimizer_kernels,
-                            &own->weight_copies};
-    double *const numbers[] = {&own->head_copies, &own->score_kernels, &own->norm_small_kernels,
-                               &own->early_norm_scale};
+    int *const choices[] = {&own->layernorm,     &own->gelu,
+                            &own->dropout,       &own->softmax,
+                            &own->batchnorm,     &own->bias,
+                            &own->loss,          &own->sums,
+                            &own->fusion,        &own->mixed_fusion,
+                            &own->layout,        &own->mixed_layout,
+                            &own->mixed_policy,  &own->optimizer_kernels,
+                             &own->weight_copies, &own->mixed_batchnorm,
+                             &own->compiler,      &own->compiled_fusion,
+                             &own->attention};
+    double *const numbers[] = {&own->head_copies, &own->score_kernels, &own->norm_small_kernels};
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         const size_t at = (size_t)((char *)choices[i] - (char *)own);
         if (*choices[i] < 0) *choices[i] = *(const int *)(const void *)((const char *)theirs + at);
@@ -103,6 +106,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
         if (!dl_known(*numbers[i]))
             *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
     }
+    if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }
 

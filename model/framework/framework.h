@@ -40,20 +40,29 @@ struct dl_sync_policy {
     double collective_launch_s;   /* host time of one collective */
     double overlap_slowdown_frac; /* compute slows by this while a collective runs */
     bool overlaps_backward;       /* synchronization may start before backward ends */
+    /* cores of a CPU device that communicate instead of computing, where a plan has several
+     * devices (MLSL's endpoints); of a Xeon Phi */
+    double endpoint_cores, knl_endpoint_cores;
     /* workers do not wait for each other: they use different sets of weights in a step */
     bool asynchronous;
     struct { /* DDP, FSDP; ideal */
         double bucket_bytes, first_bucket_bytes;
+        double bucket_count;    /* buckets of equal size instead (NVCaffe); 0: by bucket_bytes */
+        bool bucket_views;      /* gradients are computed in the buckets: no copies */
         bool buffers_broadcast; /* batch-norm buffers before each forward pass */
     } bucketed;
     struct { /* Horovod */
         double fusion_bytes, cycle_s;
-        /* control round of a cycle, per doubling of nodes; the second where messages between nodes
-         * go through sockets, 0: as the first */
-        double negotiation_s, socket_negotiation_s;
+        /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
+        double request_s;
+        bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
+        /* gradients of one pack, counted from the first variable; 0: by pack_bytes */
+        double pack_tensors;
+        bool in_place; /* gradients are computed in the pack's memory: no copies */
+        bool divides;  /* the mean takes a pass of its own over the summed gradients */
     } concatenated;
     struct {                     /* MXNet */
         double big_key_elements; /* larger arrays are split over all servers */
@@ -87,9 +96,11 @@ struct dl_framework_kernels {
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
+    int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
+    int mixed_batchnorm;      /* as batchnorm */
+    int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
+    int compiled_fusion;      /* enum dl_fusion under that compiler */
     double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
-    /* time of batch norms by cuDNN before 7.2 / that of their passes; NAN: 1 */
-    double early_norm_scale;
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */
     double softmax_matrices, softmax_keys;
@@ -106,7 +117,7 @@ enum dl_optimizer_kernels {
     DL_OPTIMIZER_TENSORFLOW2,       /* ApplyAdam in one kernel */
     DL_OPTIMIZER_TENSORFLOW_SCRIPT, /* TensorFlow operations: optimizers of BERT scripts */
     DL_OPTIMIZER_PYTORCH_LOOP,      /* to 1.13: a loop over tensors, gradients zeroed and added */
-    DL_OPTIMIZER_PYTORCH,           /* from 2.0: many tensors in one kernel, operation by operation */
+    DL_OPTIMIZER_PYTORCH, /* from 2.0: many tensors in one kernel, operation by operation */
     DL_OPTIMIZER_MXNET,
     DL_OPTIMIZER_KERAS, /* Keras 2: TensorFlow operations */
     DL_OPTIMIZER_CAFFE,
@@ -126,6 +137,8 @@ struct dl_framework_input {
     bool feeds_pageable;     /* host-to-device copies from pageable memory */
     bool feeds_whole_batch;  /* to the first device, which passes slices on */
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
+    /* the step begins with the copy to the device; only reading and decoding are ahead */
+    bool copies_in_step;
 };
 
 /* Device memory of the framework itself. */
@@ -138,6 +151,13 @@ struct dl_framework_memory {
 
 /* How filter parallelism sums the gradients of activations. */
 enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FILTER_ALL_TO_ALL };
+
+/* How the devices of a spatial replica exchange halos: all at once with their neighbours, or in
+ * synchronous sends one after the other, first down the line and then up (Ssend before receive). */
+enum dl_halo_exchange { DL_HALO_CONCURRENT, DL_HALO_SERIAL };
+/* Which layers fetch rows of their input's neighbours: those whose window needs them; or, by what
+ * ChainerMNX passes as window, convolutions and pools outside of residual blocks. */
+enum dl_halo_forward { DL_HALO_WINDOWS, DL_HALO_OUTSIDE_BLOCKS };
 
 /* Replicas that are split within layers (model/parallel/split_replica.h): how activations move
  * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
@@ -156,6 +176,17 @@ struct dl_activation_policy {
     bool activation_direct;        /* activation_library moves device memory itself */
     bool halo_overlaps;            /* inner positions are computed during the halo transfer */
     bool leader_input;             /* the first device of a replica reads and scatters its input */
+    int halo_exchange;             /* enum dl_halo_exchange */
+    int halo_forward;              /* enum dl_halo_forward */
+    /* passes over a gathered activation on the device, to join its pieces and to sum them */
+    double activation_copies;
+    bool gathers_by_root;   /* an all-gather is a gather to the first device and a broadcast */
+    bool leader_broadcasts; /* the whole batch goes to all devices, spatial ones cut it there */
+    bool gather_returns;    /* the gradient of a gathered activation returns by an all-to-all */
+    bool group_sums_first;  /* gradients: all-reduce in the replica, then across (sums.c) */
+    /* spatial parallelism allocates managed memory: MPI moves it through the host, and what does
+     * not fit pages over the host's link */
+    bool managed_spatial;
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
 
@@ -189,6 +220,8 @@ enum dl_framework_default {
 };
 
 struct dl_framework_behaviour; /* gradient_sync.h */
+struct dl_interval_model;      /* interval.h */
+struct dl_posterior;
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
@@ -212,6 +245,9 @@ struct dl_framework {
     int default_for;    /* enum dl_framework_default; -1: nothing */
     /* spread of log(predicted / measured) beyond kernels and collectives */
     double residual_sigma_log;
+    /* errors of published runs, and what the user's runs say; NULL: not known */
+    const struct dl_interval_model *intervals;
+    const struct dl_posterior *measured;
     bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
     /* as in a release, for networks without an entry there */

@@ -4,6 +4,7 @@
 #include "model/framework/framework.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
+#include "model/workload/facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
@@ -31,7 +32,8 @@ static const struct dl_field release_fields[] = {
     {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
      .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
     {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help = "column of a run (workload, layout) -> value, or several separated by commas; the "
+     .help = "column of a run (workload, layout, strategy) -> value, or several separated by "
+             "commas; the "
              "release covers only the matching runs of these versions"},
     {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
      .help = "member of the framework -> its value in this release"},
@@ -82,28 +84,40 @@ static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "al
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
                                                     NULL};
 
+static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
+                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
+                                               [DL_SERVERS_HASHED] = "hashed",
+                                               NULL};
+
+static const char *const halo_exchange_names[] = {
+    [DL_HALO_CONCURRENT] = "concurrent", [DL_HALO_SERIAL] = "serial-chain", NULL};
+static const char *const halo_forward_names[] = {
+    [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
+
 static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
                                               "compiled", "composed", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed",
-                                              "early",   "composed",   NULL};
+static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
+                                              NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
 static const char *const loss_names[] = {"fused", "composed", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {
-    "half", "autocast", "autocast-gelu", "rewrite", "rewrite-softmax", "rewrite-compiled", NULL};
+static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
+                                           [DL_MIXED_AUTOCAST] = "autocast",
+                                           [DL_MIXED_AUTOCAST_GELU] = "autocast-gelu",
+                                           [DL_MIXED_REWRITE] = "rewrite",
+                                           [DL_MIXED_REWRITE_SOFTMAX] = "rewrite-softmax",
+                                           [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
+                                           [DL_MIXED_KERAS] = "keras",
+                                           NULL};
 static const char *const optimizer_names[] = {
     "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
     "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
-static const char *const assignment_names[] = {[DL_SERVERS_ROUND_ROBIN] = "round-robin",
-                                               [DL_SERVERS_LEAST_LOADED] = "least-loaded",
-                                               [DL_SERVERS_HASHED] = "hashed",
-                                               NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -160,6 +174,13 @@ static const struct dl_field framework_fields[] = {
            "time between two checks for ready gradients"),
     NUMBER(AT(sync.concatenated, pack_bytes), 0, 1e12, DL_UNIT_BYTE,
            "gradients are concatenated up to this size; 0: all into one tensor"),
+    DEFAULT(AT(sync.concatenated, pack_tensors), 0, 1e6, DL_UNIT_COUNT, 0,
+            "gradients of one concatenated tensor, counted from the first variable; 0: by "
+            "pack_bytes"),
+    FLAG(AT(sync.concatenated, in_place),
+         "gradients are computed in the memory of their concatenated tensor, without copies"),
+    FLAG(AT(sync.concatenated, divides),
+         "dividing the sums takes a pass of its own over the gradients"),
     NUMBER(AT(sync.kvstore, big_key_elements), 1, 1e12, DL_UNIT_COUNT,
            "arrays of at least this many elements are split over all servers"),
     DEFAULT(AT(sync.messages, message_s), 0, 1, DL_UNIT_S, 0,
@@ -171,11 +192,15 @@ static const struct dl_field framework_fields[] = {
         "rate at which the one receiving thread of a process copies and parses messages; absent: "
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
-    DEFAULT(AT(sync.fusion, negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "time to negotiate which tensors are ready, per doubling of nodes"),
-    DEFAULT(AT(sync.fusion, socket_negotiation_s), 0, 1, DL_UNIT_S, 0,
-            "the same in jobs that reach other nodes through sockets; 0: negotiation_s"),
-    DEFAULT(AT(host, dispatch_s), 0, 1, DL_UNIT_S, 0, "host time to issue one kernel"),
+    DEFAULT(
+        AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
+        "time in which the coordinator handles one rank's request for one tensor; 0: a response "
+        "cache spares the requests"),
+    FLAG(AT(sync.fusion, batched_copies),
+         "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
+         "copy for each"),
+    NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
+           "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
@@ -186,6 +211,14 @@ static const struct dl_field framework_fields[] = {
             "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),
          "batch-norm statistics are broadcast before each forward pass"),
+    DEFAULT(AT(sync.bucketed, bucket_count), 0, 1000, DL_UNIT_COUNT, 0,
+            "buckets of equal size instead of buckets of bucket_bytes; 0: by bucket_bytes"),
+    FLAG(AT(sync.bucketed, bucket_views), "gradients are computed in the buckets, without copies"),
+    DEFAULT(AT(sync, endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+            "cores of a CPU device that communicate instead of computing, in jobs of several "
+            "devices"),
+    DEFAULT(AT(sync, knl_endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+            "the same on a Xeon Phi; 0: endpoint_cores"),
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
     FLAG(AT(sync.messages, worker_per_device),
@@ -228,6 +261,9 @@ static const struct dl_field framework_fields[] = {
          "input of all devices is copied to each of them, which keeps its slice"),
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
+    FLAG(AT(input, copies_in_step),
+         "the step begins with the copy of the batch to the device; only reading and decoding are "
+         "ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate of a copy of the batch inside the framework before each step, not overlapped; "
            "absent: no copy"),
@@ -240,11 +276,14 @@ static const struct dl_field framework_fields[] = {
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
     CHOICE(AT(kernels, dropout), dropout_names,
            "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
+    CHOICE(AT(kernels, attention), dl_attention_kernel_names,
+           "kernels of attention, unless the plan gives them; absent or open: what the workload "
+           "says (flash)"),
     CHOICE(AT(kernels, softmax), softmax_names,
            "kernels of attention's softmax: one; those of a compiler; three, and four backward"),
     CHOICE(AT(kernels, batchnorm), batchnorm_names,
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
-           "NCHW and back, those before cuDNN 7.2, or "
+           "NCHW and back, or "
            "many operations"),
     CHOICE(AT(kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
@@ -266,15 +305,18 @@ static const struct dl_field framework_fields[] = {
            "update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
+    CHOICE(
+        AT(kernels, compiler), dl_compiler_names,
+        "compiler that --compiler (column compiler) may ask for; absent: none, the request has no "
+        "effect"),
+    CHOICE(AT(kernels, compiled_fusion), fusion_names, "fusion by that compiler; absent: both"),
     NUMBER(AT(kernels, head_copies), 0, 8, DL_UNIT_COUNT,
            "copies of queries, keys, values and context to the order of heads, in each pass"),
     NUMBER(AT(kernels, score_kernels), 0, 2, DL_UNIT_COUNT,
            "kernels of attention's scale and mask next to its softmax: 2, 1 or none"),
     NUMBER(AT(kernels, norm_small_kernels), 0, 20, DL_UNIT_COUNT,
            "short kernels per batch norm and step: moving averages, a counter"),
-    NUMBER(AT(kernels, early_norm_scale), 0.5, 10, DL_UNIT_NONE,
-           "time of batch norms by cuDNN before 7.2 / that of their passes over memory; absent: "
-           "1"),
     CHOICE(
         AT(activations, activation_library), dl_library_names,
         "library of collectives inside a replica that is split within layers (absent: `library`)"),
@@ -303,6 +345,28 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(activations, activation_direct),
          "activation_library moves device memory itself, not through host memory"),
     FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
+    {AT(activations, halo_exchange), .type = DL_FIELD_CHOICE, .choices = halo_exchange_names,
+     .has_fallback = true, .fallback = DL_HALO_CONCURRENT,
+     .help =
+         "halos go to both neighbours at once, or in synchronous sends along the line and back"},
+    {AT(activations, halo_forward), .type = DL_FIELD_CHOICE, .choices = halo_forward_names,
+     .has_fallback = true, .fallback = DL_HALO_WINDOWS,
+     .help = "layers that fetch halos: those whose window needs them, or convolutions and pools "
+             "outside of residual blocks"},
+    DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
+            "passes over a gathered or summed activation on the device (joining its pieces)"),
+    FLAG(AT(activations, gathers_by_root),
+         "activations are gathered on the first device and broadcast, both blocking"),
+    FLAG(AT(activations, leader_broadcasts),
+         "the leader sends the whole batch, which every device copies, also of a spatial replica"),
+    FLAG(AT(activations, gather_returns),
+         "the gradient of a gathered activation returns by an all-to-all"),
+    FLAG(AT(activations, group_sums_first),
+         "gradients are summed in the replica first, then over first devices and over all others, "
+         "both whole"),
+    FLAG(AT(activations, managed_spatial),
+         "spatial parallelism allocates managed memory: MPI moves it through the host, and what "
+         "does not fit pages"),
     FLAG(AT(activations, leader_input),
          "the first device of a replica reads its input and scatters it"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
@@ -332,6 +396,10 @@ static const struct dl_field framework_fields[] = {
            "or search of a transformer"),
     DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
             "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
+    DEFAULT(
+        AT(transformer, accumulate_bytes), 0, 32, DL_UNIT_BYTE, 0,
+        "traffic for each parameter with which a micro-batch adds its gradients to those before "
+        "it, in bf16 and 8-bit training"),
     DEFAULT(AT(transformer, fp8_gather_bytes), 0.5, 4, DL_UNIT_BYTE, 2,
             "width of a parameter that is gathered in 8-bit training"),
     NUMBER(AT(transformer, bucket_elements), 1, 1e12, DL_UNIT_COUNT,
@@ -361,7 +429,8 @@ static const struct dl_field framework_fields[] = {
             "share of the linear layers (operations) or blocks that selective recomputation "
             "repeats"),
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
-           "fused attention: kernels written for the device, or FlashAttention-2 on every device"),
+           "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
+           "device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
@@ -376,10 +445,43 @@ static const struct dl_field framework_fields[] = {
     {.key = NULL},
 };
 
+#define FACTS "state the kernels instead (layernorm, gelu, dropout, softmax, batchnorm, ...)"
+#define LAYOUT "state layout, mixed_layout and mixed_policy instead"
+#define RATE "a rate of the device; remove it"
+static const char *const removed_keys[] = {
+    "conv_scale",
+    RATE,
+    "grouped_scale",
+    RATE,
+    "unequal_scale",
+    RATE,
+    "norm_scale",
+    "state batchnorm instead; the rate is norm_scale of the device",
+    "stream_scale",
+    FACTS,
+    "composed_scale",
+    FACTS,
+    "loss_scale",
+    "state loss instead",
+    "mixed_conv_scale",
+    LAYOUT,
+    "mixed_grouped_scale",
+    LAYOUT,
+    "mixed_stream_scale",
+    LAYOUT,
+    "mixed_composed_scale",
+    "state mixed_policy instead",
+    "fuses_elementwise",
+    "state fusion instead (none, forward, both)",
+    "mixed_fuses_elementwise",
+    "state mixed_fusion instead (none, forward, both)",
+    NULL};
+
 const struct dl_schema dl_framework_schema = {
     .name = "dlmodel-framework",
     .summary = "a framework in one distributed mode: its behaviour and its constants by version",
     .size = sizeof(struct dl_framework),
     .fields = framework_fields,
+    .removed = removed_keys,
     .top_level = true,
 };

@@ -41,7 +41,7 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
-        .flows_per_adapter = 1,
+        .flows_per_adapter = fmax(1, request->flows_per_adapter),
         .group_size = groups > 1 ? plan->dp : 0,
         .group_stride = stride,
         .concurrent = groups,

@@ -51,6 +51,7 @@ struct dl_gradient_sync_request {
     double parameter_bytes; /* of all parameters as pulled or broadcast */
     double backward_end_s;
     enum dl_library library;
+    double flows_per_adapter;  /* collectives that share an adapter; 0: 1 */
     struct dl_nccl_memo *memo; /* of collectives; NULL: none */
     struct dl_arena *arena;
 };

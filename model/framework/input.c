@@ -6,6 +6,12 @@
 /* Assumed share of the host's memory that the page cache may fill; processes hold the rest. */
 #define CACHE_FRAC 0.7
 
+/* Processes of a node that read samples: of each device, or the leader of each replica. */
+static double readers(const struct dl_framework *framework, const struct dl_plan *plan) {
+    const bool led = framework->activations.leader_input && plan->replica_devices > 1;
+    return fmax(1, (double)plan->devices_per_node / (led ? (double)plan->replica_devices : 1));
+}
+
 /* Host-to-device copy of a batch, all devices of a node at once. */
 static double copy_s(const struct dl_system *system, const struct dl_framework_input *input,
                      const struct dl_plan *plan, double bytes) {
@@ -51,20 +57,22 @@ static double storage_s(const struct dl_system *system, const struct dl_plan *pl
 }
 
 /* Decoding `samples` on the workers of a node, at most its cores. */
-static double decode_s(const struct dl_system *system, const struct dl_plan *plan, double samples) {
+static double decode_s(const struct dl_system *system, const struct dl_framework *framework,
+                       const struct dl_plan *plan, double samples) {
     if (!(plan->decode_s_per_sample > 0)) return 0;
     const double cores =
         system->has_host && system->host.cores != DL_ABSENT ? (double)system->host.cores : 0;
     double workers =
-        plan->decode_workers > 0 ? plan->decode_workers * (double)plan->devices_per_node : cores;
+        plan->decode_workers > 0 ? plan->decode_workers * readers(framework, plan) : cores;
     if (cores > 0) workers = fmin(workers, cores);
     return workers > 0 ? samples * plan->decode_s_per_sample / workers : 0;
 }
 
 /* Storage and decoding of stored samples. */
 static void read_samples(const struct dl_system *system, const struct dl_workload *workload,
-                         const struct dl_plan *plan, struct dl_input_time *t) {
-    const double node_batch = plan->batch_per_device_samples * (double)plan->devices_per_node;
+                         const struct dl_framework *framework, const struct dl_plan *plan,
+                         struct dl_input_time *t) {
+    const double node_batch = plan->batch_per_device_samples * readers(framework, plan);
     const double sample_bytes =
         plan->sample_bytes > 0 ? plan->sample_bytes : workload->sample_bytes;
     const double dataset_bytes =
@@ -78,7 +86,7 @@ static void read_samples(const struct dl_system *system, const struct dl_workloa
         t->unknown = "the storage of the system";
     else if (!t->cached)
         t->storage_s = storage_s(system, plan, node_batch * sample_bytes);
-    t->decode_s = decode_s(system, plan, node_batch);
+    t->decode_s = decode_s(system, framework, plan, node_batch);
 }
 
 struct dl_input_time dl_input_compute(const struct dl_system *system,
@@ -91,9 +99,14 @@ struct dl_input_time dl_input_compute(const struct dl_system *system,
     t.copy_s =
         copy_s(system, &framework->input, plan, plan->batch_per_device_samples * tensor_bytes);
     t.feed_s = feed_s(framework, plan, tensor_bytes);
-    if (!plan->synthetic_input) read_samples(system, workload, plan, &t);
+    if (!plan->synthetic_input) read_samples(system, workload, framework, plan, &t);
+    double ahead_s = t.copy_s;
+    if (framework->input.copies_in_step) {
+        t.feed_s += t.copy_s;
+        ahead_s = 0;
+    }
     t.pipeline_s = framework->input.prefetch_batches > 0
-                       ? fmax(t.copy_s, fmax(t.storage_s, t.decode_s))
-                       : t.copy_s + t.storage_s + t.decode_s;
+                       ? fmax(ahead_s, fmax(t.storage_s, t.decode_s))
+                       : ahead_s + t.storage_s + t.decode_s;
     return t;
 }

@@ -13,7 +13,8 @@ struct dl_input_time {
     double storage_s;
     double decode_s; /* decoding and augmentation on the node's cores */
     double copy_s;   /* host-to-device copy, all devices of the node at once */
-    /* the framework's own copy of the batch before the step, not overlapped */
+    /* the framework's own copy of the batch before the step, and the copy to the device where
+     * copies_in_step says so: not overlapped */
     double feed_s;
     /* with prefetching the slowest of reading, decoding and copy, else their sum */
     double pipeline_s;

@@ -11,13 +11,20 @@ static double or_one(double factor) { /* absent is NAN */
 }
 
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
+                                         const struct dl_device *device,
                                          const struct dl_layer *layer) {
-    const bool norm = strcmp(layer->kind->name, "batchnorm") == 0;
-    return (struct dl_kernel_scales){
-        dl_workspace_limit_bytes(framework),
-        norm && framework->kernels.batchnorm == (int)DL_BATCHNORM_EARLY
-            ? or_one(framework->kernels.early_norm_scale)
-            : 1};
+    const bool norm = strcmp(layer->kind->name, "batchnorm") == 0 &&
+                      framework->kernels.batchnorm != (int)DL_BATCHNORM_COMPOSED;
+    const int library = framework->transformer.attention_library;
+    const double attention = library == DL_ATTENTION_FLASH2 ? device->flash2_scale : 1;
+    return (struct dl_kernel_scales){.workspace_bytes = dl_workspace_limit_bytes(framework),
+                                     .stream_scale = norm ? or_one(device->norm_scale) : 1,
+                                     .attention_scale = or_one(attention)};
+}
+
+static double load_scale(const struct dl_device *device, enum dl_precision precision) {
+    if (dl_precision_operand_bytes(precision) < 2) return or_one(device->load_scale_8bit);
+    return precision == DL_FP32 ? 1 : or_one(device->load_scale);
 }
 
 bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
@@ -36,7 +43,9 @@ bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
 
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel) {
-    if (kernel->op == DL_OP_STREAM) return scales->stream;
+    if (kernel->op == DL_OP_STREAM) return scales->stream_scale;
+    if (kernel->op == DL_OP_ATTENTION) return scales->attention_scale;
+    if (kernel->op == DL_OP_GEMM) return load_scale(device, precision);
     if (kernel->op != DL_OP_CONV) return 1;
     double scale = 1;
     if (isfinite(scales->workspace_bytes) && device->kind == DL_DEVICE_GPU)

@@ -10,16 +10,19 @@
 
 struct dl_kernel_scales {
     double workspace_bytes; /* maximum workspace of a convolution; INFINITY: no limit */
-    double stream;          /* factor on bandwidth-bound kernels: batch norms of early cuDNN, else 1 */
+    double stream_scale;    /* factor on bandwidth-bound kernels: the device's norm_scale, or 1 */
+    double attention_scale; /* factor on fused attention by the release's library */
 };
 
 /* What the release of a framework and of its libraries makes of that layer's kernels. */
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
+                                         const struct dl_device *device,
                                          const struct dl_layer *layer);
 
-/* The factor on one kernel's time: batch norms of an early cuDNN, a fast algorithm that lacks
- * workspace (F-CONV-WORKSPACE), and the device's for convolutions without a fast algorithm
- * (F-DIRECT-CONV). */
+/* The factor on one kernel's time: the device's for batch norms by cuDNN (F-DEVICE-NORM) and for
+ * convolutions without a fast algorithm (F-DIRECT-CONV), that of a fast algorithm that lacks
+ * workspace (F-CONV-WORKSPACE), of GEMMs under the power limit and of attention by kernels of an
+ * older generation (F-KERNEL-LOAD). */
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel);
 

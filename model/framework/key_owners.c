@@ -77,20 +77,22 @@ enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *r, struct d
     const double host = system->has_host ? system->host.copy_bandwidth_bytes_per_s : NAN;
     enum { MANY = 1 << 28 }; /* bytes, so that a launch does not count */
     *out = (struct dl_key_owners){
-        .devices = devices, .per_slot = 1, .peers = most_peers(system), .star_s = NAN};
-    out->sum_s = dl_gradient_sync_device_stream_s(r, (devices + 1.0) * MANY) / MANY;
+        .devices = devices, .per_slot = 1, .peers = most_peers(system), .star_s_per_byte = NAN};
+    out->sum_s_per_byte = dl_gradient_sync_device_stream_s(r, (devices + 1.0) * MANY) / MANY;
     const bool peers = out->peers > 0;
     const bool nvlink = peers && intra->kind != NULL && strncmp(intra->kind, "nv", 2) == 0;
     if (!nvlink && system->has_host && system->host.devices_per_copy_link > 1)
         out->per_slot = (int)fmin((double)system->host.devices_per_copy_link, devices);
     struct dl_cost_parts star;
     if (nvlink && intra->edge_count > 0 && dl_copy_star_cost(system, devices, 1, &star))
-        out->star_s = star.bandwidth_s;
-    out->peer_s = peers ? 1 / intra->bandwidth_bytes_per_s : 0;
-    out->staged_s = 2 / host;
-    if (peers && dl_known(intra->cross_bandwidth_bytes_per_s) && !dl_known(out->star_s))
-        out->bridge_s = on_other_sockets(intra, devices) / intra->cross_bandwidth_bytes_per_s;
-    if (!dl_known(out->star_s) && !dl_known(peers ? out->peer_s : out->staged_s)) {
+        out->star_s_per_byte = star.bandwidth_s;
+    out->peer_s_per_byte = peers ? 1 / intra->bandwidth_bytes_per_s : 0;
+    out->staged_s_per_byte = 2 / host;
+    if (peers && dl_known(intra->cross_bandwidth_bytes_per_s) && !dl_known(out->star_s_per_byte))
+        out->bridge_s_per_byte =
+            on_other_sockets(intra, devices) / intra->cross_bandwidth_bytes_per_s;
+    if (!dl_known(out->star_s_per_byte) &&
+        !dl_known(peers ? out->peer_s_per_byte : out->staged_s_per_byte)) {
         return dl_fail(err, DL_ERR_INPUT,
                        "system %s lacks links.intra or host.copy_bandwidth_bytes_per_s",
                        system->name);
@@ -99,10 +101,10 @@ enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *r, struct d
 }
 
 double dl_key_owner_copy_s(const struct dl_key_owners *owners, int gradient, double bytes) {
-    if (dl_known(owners->star_s)) return bytes * owners->star_s;
+    if (dl_known(owners->star_s_per_byte)) return bytes * owners->star_s_per_byte;
     const int staged = dl_key_owner_staged(owners, owners->owner_of[gradient]);
-    return bytes * ((owners->devices - 1 - staged) * owners->peer_s +
-                    (staged > 0 ? staged * owners->staged_s : 0));
+    return bytes * ((owners->devices - 1 - staged) * owners->peer_s_per_byte +
+                    (staged > 0 ? staged * owners->staged_s_per_byte : 0));
 }
 
 double dl_key_owner_pass(struct dl_key_owners *owners, int gradient, double bytes, int ways,
@@ -112,10 +114,10 @@ double dl_key_owner_pass(struct dl_key_owners *owners, int gradient, double byte
     *slot_s = fmax(ready_s, *slot_s) + ways * dl_key_owner_copy_s(owners, gradient, bytes);
     double end_s = *slot_s;
     /* there in one direction of the bridge, back in the other */
-    if (owners->bridge_s > 0) {
+    if (owners->bridge_s_per_byte > 0) {
         owners->bridge_free_s =
-            fmax(ready_s, owners->bridge_free_s) + 0.5 * ways * owners->bridge_s * bytes;
+            fmax(ready_s, owners->bridge_free_s) + 0.5 * ways * owners->bridge_s_per_byte * bytes;
         end_s = fmax(end_s, owners->bridge_free_s);
     }
-    return end_s + owners->sum_s * bytes;
+    return end_s + owners->sum_s_per_byte * bytes;
 }

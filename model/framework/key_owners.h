@@ -14,12 +14,13 @@
 
 struct dl_key_owners {
     int devices, per_slot;
-    int peers;                          /* most peers of a device; 0: no peer access */
-    int *owner_of;                      /* [gradient_count] */
-    double peer_s, staged_s;            /* seconds per byte of one copy into or out of an owner */
-    double star_s;                      /* of all copies at once where a link graph decides; NAN */
-    double bridge_s;                    /* of all copies of one array over the bridge */
-    double sum_s;                       /* of the sum on the owner */
+    int peers;     /* most peers of a device; 0: no peer access */
+    int *owner_of; /* [gradient_count] */
+    double peer_s_per_byte,
+        staged_s_per_byte;              /* seconds per byte of one copy into or out of an owner */
+    double star_s_per_byte;             /* of all copies at once where a link graph decides; NAN */
+    double bridge_s_per_byte;           /* of all copies of one array over the bridge */
+    double sum_s_per_byte;              /* of the sum on the owner */
     double *slot_free_s, bridge_free_s; /* queue */
 };
 
@@ -33,8 +34,8 @@ enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *request,
 /* Seconds in which gradient g is copied to its owner or back, if no other is on the way. */
 double dl_key_owner_copy_s(const struct dl_key_owners *owners, int gradient, double bytes);
 
-/* Queues the copies of gradient g to its owner (`ways` 1), or there and back (2), from `ready_s` on;
- * returns when the sum, or the copy of the last device, is complete. F-KEY-OWNER */
+/* Queues the copies of gradient g to its owner (`ways` 1), or there and back (2), from `ready_s`
+ * on; returns when the sum, or the copy of the last device, is complete. F-KEY-OWNER */
 double dl_key_owner_pass(struct dl_key_owners *owners, int gradient, double bytes, int ways,
                          double ready_s);
 

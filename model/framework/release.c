@@ -26,6 +26,7 @@ static const struct {
 } where_columns[] = {
     {"workload", offsetof(struct dl_release_facts, workload)},
     {"layout", offsetof(struct dl_release_facts, layout)},
+    {"strategy", offsetof(struct dl_release_facts, strategy)},
     {"compiler", offsetof(struct dl_release_facts, compiler)},
 };
 enum { WHERE_COLUMNS = sizeof where_columns / sizeof where_columns[0] };
@@ -82,7 +83,8 @@ enum dl_code dl_framework_release_check(const struct dl_framework *framework,
         for (int k = 0; k < release->where_count; k++) {
             if (fact_of(&none, release->where[k].key) != NULL) continue;
             return dl_json_fail(doc, "releases", err,
-                                "release %s: where names column '%s', expected workload or layout",
+                                "release %s: where names column '%s', expected workload, layout, "
+                                "compiler or strategy",
                                 release->name, release->where[k].key);
         }
     }

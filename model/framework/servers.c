@@ -55,10 +55,11 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
         .count = (int)count,
         .workers = workers,
         .workers_per_node = each,
-        .worker_push_s = fmax(leaving * each * adapter_s, send_s),
-        .worker_pull_s = fmax(leaving * each * adapter_s, receive_s),
-        .server_push_s = fmax(fmax(at_server_s, memory_s), workers * fmax(receive_s, sum_s)),
-        .server_pull_s = fmax(at_server_s, workers * send_s),
+        .worker_push_s_per_byte = fmax(leaving * each * adapter_s, send_s),
+        .worker_pull_s_per_byte = fmax(leaving * each * adapter_s, receive_s),
+        .server_push_s_per_byte =
+            fmax(fmax(at_server_s, memory_s), workers * fmax(receive_s, sum_s)),
+        .server_pull_s_per_byte = fmax(at_server_s, workers * send_s),
         .worker_message_s = message_s,
         .server_message_s = message_s * workers,
     };
@@ -113,12 +114,13 @@ double dl_server_queue_pass(struct dl_server_queue *queue, int server, double by
     const bool all = server == DL_SERVER_ALL;
     const int first = all ? 0 : server, last = all ? servers->count - 1 : server;
     const double parts = last - first + 1;
-    const double at_worker_s =
-                     parts * servers->worker_message_s +
-                     bytes * (queue->pull ? servers->worker_pull_s : servers->worker_push_s),
+    const double at_worker_s = parts * servers->worker_message_s +
+                               bytes * (queue->pull ? servers->worker_pull_s_per_byte
+                                                    : servers->worker_push_s_per_byte),
                  at_server_s = servers->server_message_s +
                                bytes / parts *
-                                   (queue->pull ? servers->server_pull_s : servers->server_push_s);
+                                   (queue->pull ? servers->server_pull_s_per_byte
+                                                : servers->server_push_s_per_byte);
     double at_server_from_s = ready_s;
     /* All pulls are asked for at once: a server answers one when it comes to it. Pushes leave in
      * the order of the worker. */

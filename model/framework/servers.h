@@ -19,7 +19,8 @@ struct dl_servers {
     double workers, workers_per_node;
     /* Seconds for one byte of a variable: of the worker's own message, and of the messages of all
      * workers at the server that holds it. */
-    double worker_push_s, worker_pull_s, server_push_s, server_pull_s;
+    double worker_push_s_per_byte, worker_pull_s_per_byte, server_push_s_per_byte,
+        server_pull_s_per_byte;
     /* Host time of one message at a worker, and of all workers' messages at a server. */
     double worker_message_s, server_message_s;
 };

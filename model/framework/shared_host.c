@@ -72,6 +72,18 @@ double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl
                : 1;
 }
 
+double dl_shared_host_endpoint_ratio(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan) {
+    const struct dl_device *device = system->device;
+    const bool phi = device->architecture != NULL && strncmp(device->architecture, "knl", 3) == 0;
+    const double cores = (double)device->unit_count, own = framework->sync.endpoint_cores,
+                 many = framework->sync.knl_endpoint_cores;
+    const double taken = phi && many > 0 ? many : own;
+    if (!is_cpu(system) || plan->nodes * plan->devices_per_node <= 1 || !(cores > taken)) return 1;
+    return cores / (cores - taken);
+}
+
 bool dl_shared_host_carries(const struct dl_system *system) {
     return is_cpu(system) && system->has_inter && system->inter.kind != NULL &&
            strcmp(system->inter.kind, "loopback") == 0;

@@ -38,6 +38,12 @@ double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_
 double dl_shared_host_poll_ratio(const struct dl_system *system, const struct dl_plan *plan,
                                  double cycle_s);
 
+/* Slowdown of arithmetic where a device of c cores leaves e of them to a library's endpoints:
+ * c / (c - e). 1 for one device and on GPUs. F-ENDPOINTS. */
+double dl_shared_host_endpoint_ratio(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan);
+
 /* Whether the cores that compute also carry all messages, including those to a server on their own
  * node: CPU nodes whose network is the loopback of one host. */
 bool dl_shared_host_carries(const struct dl_system *system);

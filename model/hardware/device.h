@@ -46,9 +46,9 @@ struct dl_device {
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
                                         NAN: the framework's value */
     double load_scale, load_scale_8bit, flash2_scale; /* NAN: 1; F-KERNEL-LOAD */
-    double launch_s;                 /* host time to queue one kernel with the bare runtime */
-    double context_bytes;            /* device memory of the runtime and libraries */
-    double workspace_bytes;          /* default workspace limit of the convolution library */
+    double launch_s;        /* host time to queue one kernel with the bare runtime */
+    double context_bytes;   /* device memory of the runtime and libraries */
+    double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;
     int rate_count;
     struct dl_kernel_model *kernel_models; /* in the order of the file */

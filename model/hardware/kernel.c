@@ -15,8 +15,10 @@
 const char *const dl_precision_names[] = {"fp32", "tf32",  "mixed", "fp16", "bf16",
                                           "fp8",  "mxfp8", "nvfp4", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
-const char *const dl_work_names[] = {"any",     "batchnorm", "layernorm", "activation",
-                                     "pooling", "softmax",   "attention", "rmsnorm", "gated", "rope", "cross-entropy", "dropout", "embedding", "cast", "optimizer", NULL};
+const char *const dl_work_names[] = {"any",       "batchnorm", "layernorm",     "activation",
+                                     "pooling",   "softmax",   "attention",     "rmsnorm",
+                                     "gated",     "rope",      "cross-entropy", "dropout",
+                                     "embedding", "cast",      "optimizer",     NULL};
 const char *const dl_op_names[] = {"gemm", "conv", "stream", "attention", NULL};
 const char *const dl_attention_kernel_names[] = {"open", "composed", "fused-softmax", "flash",
                                                  NULL};
@@ -134,8 +136,8 @@ struct dl_kernel dl_kernel_attention(enum dl_pass pass, const struct dl_attentio
         dl_attention_pairs(shape->queries, shape->keys, shape->causal, shape->window);
     const double q = shape->batch * shape->heads * shape->queries,
                  kv = shape->batch * shape->kv_heads * shape->keys;
-    kernel.flop = 2.0 * shape->batch * shape->heads * pairs *
-                  (forward ? dq + dv : 3.0 * dq + 2.0 * dv);
+    kernel.flop =
+        2.0 * shape->batch * shape->heads * pairs * (forward ? dq + dv : 3.0 * dq + 2.0 * dv);
     /* Forward: Q, K, V to O. Backward: Q, K, V, O, dO to dQ, dK, dV. */
     kernel.read_elements = q * dq + kv * (dq + dv) + (forward ? 0.0 : 2.0 * q * dv);
     kernel.write_elements = forward ? q * dv : q * dq + kv * (dq + dv);
@@ -196,6 +198,11 @@ static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
 static const double DEPTHWISE_SIGMA = 0.5;
 static const double STREAM_SIGMA = 0.15; /* (unverified) */
 
+/* Backward attention takes so much longer, at equal arithmetic, where a device has forward samples
+ * alone: FlashAttention-2 on an A100 attains 73 % of the peak forward and 63 % backward (Dao 2023).
+ * Further uncertainty: from 1.0 to 1.7 on Hopper and Blackwell (data/kernels). */
+static const double ATTENTION_BACKWARD = 73.0 / 63.0, ATTENTION_BACKWARD_SIGMA = 0.2;
+
 static double or_else(double value, double fallback) { return dl_known(value) ? value : fallback; }
 
 static double stream_bandwidth(const struct dl_device *device) {
@@ -239,7 +246,7 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
     static const enum dl_precision of_bf16[] = {DL_BF16, DL_MIXED, DL_FP16, DL_FP32, DL_PRECISIONS};
     static const enum dl_precision of_fp8[] = {DL_FP8,  DL_FP16, DL_MIXED,
                                                DL_BF16, DL_FP32, DL_PRECISIONS};
-    static const enum dl_precision of_mxfp8[] = {DL_MXFP8, DL_FP8,  DL_FP16,     DL_MIXED,
+    static const enum dl_precision of_mxfp8[] = {DL_MXFP8, DL_FP8,  DL_FP16,      DL_MIXED,
                                                  DL_BF16,  DL_FP32, DL_PRECISIONS};
     static const enum dl_precision of_nvfp4[] = {DL_NVFP4, DL_MXFP8, DL_FP8,  DL_FP16,
                                                  DL_MIXED, DL_BF16,  DL_FP32, DL_PRECISIONS};
@@ -263,7 +270,8 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
     for (int i = 0; i < device->kernel_model_count; i++) {
         const struct dl_kernel_model *model = &device->kernel_models[i];
         if (model->op == (int)op && model->pass == (int)pass &&
-            model->precision == (int)precision && model->work == (int)work)
+            model->precision == (int)precision &&
+            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work)
             return model;
     }
     return NULL;
@@ -274,7 +282,10 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
 static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_precision precision,
                                                const struct dl_kernel *kernel, enum dl_work work) {
-    for (const enum dl_precision *p = stand_ins(precision); *p != DL_PRECISIONS; p++) {
+    static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
+    const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
+    for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision); *p != DL_PRECISIONS;
+         p++) {
         const struct dl_kernel_model *model =
             find_model(device, kernel->op, kernel->pass, *p, work);
         if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work);
@@ -303,9 +314,7 @@ static bool same_architecture(const struct dl_device *a, const struct dl_device 
            strcmp(a->architecture, b->architecture) == 0;
 }
 
-static bool is_16_bit(enum dl_precision p) {
-    return p == DL_MIXED || p == DL_FP16 || p == DL_BF16;
-}
+static bool is_16_bit(enum dl_precision p) { return p == DL_MIXED || p == DL_FP16 || p == DL_BF16; }
 
 /* The same operations take the same time: fp16 and mixed, and bf16 on units of both types. */
 static bool same_rate(const struct dl_device *device, enum dl_precision a, enum dl_precision b) {
@@ -326,7 +335,8 @@ static double element_bytes(const struct dl_kernel *kernel, enum dl_precision pr
  * ones where both are known, else those of the datasheets. */
 static double rate_ratio(const struct dl_device *device, enum dl_precision precision,
                          const struct dl_device *owner, enum dl_precision fitted) {
-    const double ratio = dl_device_sustained(device, precision) / dl_device_sustained(owner, fitted);
+    const double ratio =
+        dl_device_sustained(device, precision) / dl_device_sustained(owner, fitted);
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
@@ -350,6 +360,10 @@ static void model_time(const struct dl_device *device, const struct dl_device *o
     if (kernel->op != DL_OP_STREAM && !same_rate(device, fitted, precision))
         widen(out, OTHER_PRECISION_SIGMA);
     if (kernel->op == DL_OP_CONV && model->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
+    if (kernel->op == DL_OP_ATTENTION && model->pass != (int)kernel->pass) {
+        out->time_s *= ATTENTION_BACKWARD;
+        widen(out, ATTENTION_BACKWARD_SIGMA);
+    }
     if (owner != device) {
         widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
                                                     : OTHER_ARCHITECTURE_SIGMA);
@@ -414,8 +428,12 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
     if (lender == NULL ||
         (kernel->op == DL_OP_STREAM && (own != NULL || !same_architecture(device, lender))))
         return own;
-    if (own != NULL && same_rate(device, (enum dl_precision)own->precision, precision)) return own;
     const struct dl_kernel_model *lent = choose(lender, precision, kernel);
+    const bool of_pass = kernel->op != DL_OP_ATTENTION || own == NULL || lent == NULL ||
+                         own->pass == (int)kernel->pass || lent->pass != (int)kernel->pass;
+    if (own != NULL && of_pass &&
+        same_rate(device, (enum dl_precision)own->precision, precision))
+        return own;
     if (lent == NULL ||
         (own != NULL && !same_rate(lender, (enum dl_precision)lent->precision, precision)))
         return own;

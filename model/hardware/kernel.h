@@ -81,10 +81,20 @@ enum dl_work {
  * "rope","cross-entropy","dropout","embedding","cast","optimizer", NULL */
 extern const char *const dl_work_names[];
 
+/* Kernels for one operation that differ in what they do beside it. Training runs PLAIN ones. */
+enum dl_variant {
+    DL_VARIANT_PLAIN,
+    DL_VARIANT_PAGED,  /* attention: keys and values in pages of a cache (serving) */
+    DL_VARIANT_ENGINE, /* attention: with rotary embedding and update of the cache (serving) */
+    DL_VARIANT_BLOCKS, /* fp8 GEMM: a scale for each block of 128 x 128 */
+    DL_VARIANTS
+};
+
 struct dl_kernel {
     enum dl_op op;
     enum dl_pass pass;
     enum dl_work work;
+    enum dl_variant variant;
 
     /* DL_OP_GEMM */
     double m, n, k, count;

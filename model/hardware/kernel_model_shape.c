@@ -18,7 +18,8 @@ enum {
     BATCH_PADDING = DL_AXIS_BATCH_PADDING,
     STEPS = DL_AXIS_STEPS,
     COLUMNS,
-    SUMMED
+    SUMMED,
+    DEPTH
 };
 static const char *const conv_features[] = {[BATCH] = "batch",
                                             [POSITIONS] = "positions",
@@ -34,6 +35,7 @@ static const char *const conv_features[] = {[BATCH] = "batch",
                                             [STEPS] = "steps",
                                             [COLUMNS] = "columns",
                                             [SUMMED] = "summed",
+                                            [DEPTH] = "depth",
                                             NULL};
 enum {
     LONG_SIDE,
@@ -43,7 +45,8 @@ enum {
     SHORT_TRANSPOSED,
     UNALIGNED,
     GEMM_EXCESS,
-    GEMM_COUNT
+    GEMM_COUNT,
+    GEMM_BLOCKS,
 };
 static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [SHORT_SIDE] = "short_side",
@@ -53,9 +56,10 @@ static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [UNALIGNED] = "unaligned",
                                             [GEMM_EXCESS] = "excess",
                                             [GEMM_COUNT] = "count",
+                                            [GEMM_BLOCKS] = "blocks",
                                             NULL};
 static const char *const stream_features[] = {"bytes", NULL};
-enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS };
+enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS, PAGED, ENGINE };
 static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [SEEN] = "seen",
                                                  [HEADS] = "heads",
@@ -63,13 +67,16 @@ static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [CAUSAL] = "causal",
                                                  [SHARED] = "shared",
                                                  [ATTENTION_EXCESS] = "excess",
+                                                 [PAGED] = "paged",
+                                                 [ENGINE] = "engine",
                                                  NULL};
-const char *const *const dl_kernel_model_features[] = {
-    [DL_OP_GEMM] = gemm_features, [DL_OP_CONV] = conv_features, [DL_OP_STREAM] = stream_features,
-    [DL_OP_ATTENTION] = attention_features};
+const char *const *const dl_kernel_model_features[] = {[DL_OP_GEMM] = gemm_features,
+                                                       [DL_OP_CONV] = conv_features,
+                                                       [DL_OP_STREAM] = stream_features,
+                                                       [DL_OP_ATTENTION] = attention_features};
 
 /* Flags are 2 octaves apart (the lengths scale it). */
-static const float FLAG = 4.0F;
+static const float FLAG = 4.0F, FLAG_OCTAVES = 2.0F, DEPTH_OCTAVES = 6.0F;
 /* Images that a direct or Winograd convolution kernel takes at once. */
 static const double IMAGE_TILE = 16.0;
 /* Largest batch of the convolution samples (DeepBench). Beyond it more images are more of the same
@@ -108,17 +115,18 @@ DL_INLINE void gemm_shape(const struct dl_kernel *kernel, bool two_byte, double 
     s->n_trans = m_longer ? kernel->b_trans : !kernel->a_trans;
     s->unaligned = two_byte && !(is_multiple_of_8(kernel->m) && is_multiple_of_8(kernel->k) &&
                                  (is_multiple_of_8(kernel->n) || !kernel->b_trans));
-    const dl_lanes features = {/* by axis */
-                               at_least_1(s->m * dl_larger(s->count, 1.0)),
-                               at_least_1(s->n),
-                               at_least_1(s->k),
-                               flag(s->m_trans),
-                               flag(s->n_trans),
-                               flag(s->unaligned),
-                               at_least_1(dl_tile_excess(s->m, s->n, s->count, s->units,
-                                                         unit_share, dl_tile_large)),
-                               at_least_1(s->count)};
+    const dl_lanes features = {
+        /* by axis */
+        at_least_1(s->m * dl_larger(s->count, 1.0)),
+        at_least_1(s->n),
+        at_least_1(s->k),
+        flag(s->m_trans),
+        flag(s->n_trans),
+        flag(s->unaligned),
+        at_least_1(dl_tile_excess(s->m, s->n, s->count, s->units, unit_share, dl_tile_large)),
+        at_least_1(s->count)};
     set_features(s, 0, &features);
+    s->features[GEMM_BLOCKS] = kernel->variant == DL_VARIANT_BLOCKS ? FLAG_OCTAVES : 0.0F;
 }
 
 /* Attention as count = batch heads GEMMs of queries x head_dim, summed over the keys that a query
@@ -132,17 +140,18 @@ DL_INLINE void attention_shape(const struct dl_kernel *kernel, double unit_share
     s->k = dl_attention_pairs(kernel->queries, kernel->keys, kernel->causal, kernel->window) /
            kernel->queries;
     s->waves = s->m * s->n * s->count * unit_share * (1.0 / (dl_tile_usual.m * dl_tile_usual.n));
-    const dl_lanes features = {/* by axis */
-                               at_least_1(s->m),
-                               at_least_1(s->k),
-                               at_least_1(s->count),
-                               at_least_1(kernel->head_dim),
-                               flag(kernel->causal),
-                               at_least_1(kernel->heads / dl_larger(kernel->kv_heads, 1.0)),
-                               at_least_1(dl_tile_excess(s->m, 1.0, s->count, s->units, unit_share,
-                                                         tile)),
-                               1.0F};
+    const dl_lanes features = {
+        /* by axis */
+        at_least_1(s->m),
+        at_least_1(s->k),
+        at_least_1(s->count),
+        at_least_1(kernel->head_dim),
+        flag(kernel->causal),
+        at_least_1(kernel->heads / dl_larger(kernel->kv_heads, 1.0)),
+        at_least_1(dl_tile_excess(s->m, 1.0, s->count, s->units, unit_share, tile)),
+        flag(kernel->variant == DL_VARIANT_PAGED)};
     set_features(s, 0, &features);
+    s->features[ENGINE] = kernel->variant == DL_VARIANT_ENGINE ? FLAG_OCTAVES : 0.0F;
 }
 
 /* Needs the sides of the implicit GEMM. */
@@ -179,6 +188,7 @@ DL_INLINE void conv_features_of(const struct dl_kernel *kernel, double positions
                              1.0F};
     set_features(s, 0, &first);
     set_features(s, DL_LANES, &second);
+    s->features[DEPTH] = kernel->in[0] > 1.0 ? DEPTH_OCTAVES : 0.0F;
 }
 
 DL_INLINE void conv_shape(const struct dl_kernel *kernel, double bytes_per_element,

@@ -1,5 +1,6 @@
 /* kernel_table_stream.c - tables of streams: what each named operation reads and writes. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/hardware/kernel_table.h"
@@ -43,6 +44,25 @@ static const struct operation {
     {"fp8 quantization with a given scale", DL_WORK_CAST, NAN, NAN, NAN, NAN},
 };
 
+/* Elements of the operands in "16x559x1024; 1024", and of the longest; false: no such list. */
+static bool operands(const char *shape, double *all, double *longest) {
+    *all = *longest = 0.0;
+    for (const char *at = shape; *at != '\0';) {
+        double product = 1.0;
+        char *end = NULL;
+        do {
+            product *= strtod(at, &end);
+            if (end == at) return false;
+            at = *end == 'x' ? end + 1 : end;
+        } while (*end == 'x');
+        *all += product;
+        *longest = fmax(*longest, product);
+        if (*at != ';' && *at != '\0') return false;
+        at += strspn(at, "; ");
+    }
+    return *longest > 0.0;
+}
+
 enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_pass pass,
                                     struct dl_kernel_row *out, struct dl_err *err) {
     const char *name = dl_kernel_table_cell(csv, row, "op");
@@ -54,7 +74,7 @@ enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_p
                               : "forward and backward in one time";
         return DL_OK;
     }
-    double bytes = NAN, elements = NAN;
+    double bytes = NAN, elements = NAN, all, longest;
     const int bytes_column = dl_csv_column(csv, "bytes_min"),
               elements_column = dl_csv_column(csv, "elements");
     if (bytes_column >= 0) DL_TRY(dl_csv_number(csv, row, bytes_column, &bytes, err));
@@ -65,6 +85,10 @@ enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_p
     if (bytes > 0.0) {
         out->kernel = dl_kernel_stream(pass, 0.0, 0.0, 0.0);
         out->kernel.extra_bytes = bytes;
+    } else if (operands(dl_kernel_table_cell(csv, row, "shape"), &all, &longest) && forward &&
+               op->work == DL_WORK_ANY) {
+        out->kernel = dl_kernel_stream(pass, longest, all, longest);
+        if (strncmp(name, "copy", 4) == 0) out->kernel.read_elements = longest;
     } else if (elements > 0.0 && !isnan(read)) {
         out->kernel = dl_kernel_stream(pass, elements, read * elements, write * elements);
     } else {

@@ -70,6 +70,8 @@ static const struct dl_field link_fields[] = {
     NUMBER(cross_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
            "bandwidth between peer groups, shared by all flows"),
     FLAG(peer_to_peer, "devices copy to each other without host staging"),
+    INTEGER(domain_nodes, 1, 1024,
+            "nodes whose devices these links join (NVL72: 18 trays of 4); absent: 1"),
     INTEGER(adapters_per_node, 1, 64, "network adapters of a node"),
     FLAG(rdma, "verbs-like transport; false: TCP through the kernel"),
     NUMBER(nccl_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
@@ -161,6 +163,9 @@ enum dl_code dl_link_check(const struct dl_link *link, int64_t devices, const st
     if (link->peer_group != DL_ABSENT && link->peer_group > devices)
         return dl_json_fail(doc, where, err, "expected at most devices_per_node = %lld",
                             (long long)devices);
+    snprintf(where, sizeof where, "%s.domain_nodes", path);
+    if (link->domain_nodes > 1 && strcmp(link->kind, "nvswitch") != 0)
+        return dl_json_fail(doc, where, err, "needs a switch: kind nvswitch");
     if (!dl_known(link->bandwidth_bytes_per_s) && link->piece_count == 0)
         return dl_json_fail(doc, path, err, "expected bandwidth_bytes_per_s or pieces");
     DL_TRY(check_edges(link, devices, doc, path, err));

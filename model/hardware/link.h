@@ -40,6 +40,8 @@ struct dl_link {
     int64_t peer_group; /* devices that reach each other within a socket; DL_ABSENT: all */
     double cross_bandwidth_bytes_per_s; /* between peer groups (QPI, UPI), shared by all flows */
     bool peer_to_peer;                  /* devices copy to each other without host staging */
+    int64_t domain_nodes; /* nodes whose devices the links join, one switch domain (NVL72: 18 trays
+                             of 4); DL_ABSENT: 1 */
 
     /* inter */
     int64_t adapters_per_node;

@@ -34,9 +34,18 @@ struct dl_network_share dl_network_fabric(const struct dl_system *system, double
 struct dl_network_share dl_network_share(const struct dl_system *system, double adapter_bytes_per_s,
                                          double nodes, double per_node, double groups,
                                          bool device) {
+    return dl_network_share_joined(system, adapter_bytes_per_s, nodes, per_node, groups, device, 1);
+}
+
+struct dl_network_share dl_network_share_joined(const struct dl_system *system,
+                                                double adapter_bytes_per_s, double nodes,
+                                                double per_node, double groups, bool device,
+                                                double joined) {
     const struct dl_link *link = &system->inter;
-    const double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
-    struct dl_network_share out = dl_network_fabric(system, nodes);
+    const double together = joined > 1.0 ? joined : 1.0;
+    const double adapters =
+        (link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0) * together;
+    struct dl_network_share out = dl_network_fabric(system, nodes * together);
     out.rail_count = least(adapters, per_node);
     double capacity[DL_NET_LINKS] = {adapters * adapter_bytes_per_s, HUGE_VAL, HUGE_VAL, HUGE_VAL};
     /* One flow per rail and group; a flow alone on an adapter gets all of it. */
@@ -49,7 +58,8 @@ struct dl_network_share dl_network_share(const struct dl_system *system, double 
         if (copy < flows.demand_bytes_per_s)
             flows.demand_bytes_per_s = copy, out.limit = DL_NET_COPY;
         if (memory > 0.0)
-            capacity[DL_NET_MEMORY] = memory, flows.use_frac[DL_NET_MEMORY] = STAGED_PASSES;
+            capacity[DL_NET_MEMORY] = memory * together,
+            flows.use_frac[DL_NET_MEMORY] = STAGED_PASSES;
     }
     if (device && link->gpudirect && link->distance != NULL && link->distance[0] == 'S' &&
         system->has_intra &&

@@ -26,6 +26,13 @@ struct dl_network_share {
 struct dl_network_share dl_network_share(const struct dl_system *system, double adapter_bytes_per_s,
                                          double nodes, double per_node, double groups, bool device);
 
+/* The same where a "node" is `joined` nodes of the system that one NVLink domain joins, with the
+ * adapters and host memory of all (F-COLL-DOMAIN); 0, 1: one. */
+struct dl_network_share dl_network_share_joined(const struct dl_system *system,
+                                                double adapter_bytes_per_s, double nodes,
+                                                double per_node, double groups, bool device,
+                                                double joined);
+
 /* Latency and slowdown of the switches alone. */
 struct dl_network_share dl_network_fabric(const struct dl_system *system, double nodes);
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "model/parallel/transformer.h"
 #include "model/parallel/transformer_parts.h"
 
 extern const struct dl_strategy dl_st_data, dl_st_data_pipeline, dl_st_3d, dl_st_expert;
@@ -26,8 +27,8 @@ static void drop_idle(struct dl_plan *plan) {
 }
 
 /* Profiled times are of whole layers, and ParaDL's forms of data, filters and channels. Stages of
- * transformer.h are equal, and so are the parts of an interleaved one; its micro-batches are whole.
- */
+ * transformer.h hold whole layers, the parts of an interleaved one equally many; its micro-batches
+ * are whole. */
 static bool stack_serves(const struct dl_workload *workload, const struct dl_framework *framework,
                          const struct dl_plan *plan) {
     if (plan->layer_times != NULL || plan->assume != DL_ASSUME_NOTHING) return false;
@@ -35,8 +36,10 @@ static bool stack_serves(const struct dl_workload *workload, const struct dl_fra
     struct dl_transformer_choice choice;
     double micro_samples;
     dl_transformer_choice_of(plan, &choice, &micro_samples);
-    const double parts = (double)(plan->pp * choice.virtual_stages), m = choice.micro_batches;
-    return fmod(workload->transformer_layers, parts) == 0 && fabs(m - round(m)) < 1e-6;
+    const double m = choice.micro_batches;
+    return dl_transformer_takes_parts(workload->transformer_layers, plan->pp,
+                                      choice.virtual_stages) &&
+           fabs(m - round(m)) < 1e-6;
 }
 
 struct dl_plan dl_plan_canonical(const struct dl_workload *workload,

@@ -1,6 +1,7 @@
 /* dispatch.c - dl_predict: completes a plan, takes its canonical form, and hands it to the model
  * that serves that. */
 #include "model/parallel/canonical.h"
+#include "model/predict/correct.h"
 
 enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
                         const struct dl_framework *framework, const struct dl_plan *given,
@@ -17,6 +18,7 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
                                                .arena = arena};
     struct dl_prediction made;
     DL_TRY(plan.strategy->predict(&request, &made, err));
+    dl_predict_correct(&request, &made);
     /* a term may lack its text */
     if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = made;

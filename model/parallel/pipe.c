@@ -187,12 +187,12 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
     if (p->stages > 1) {
         const double count = 2 * v * p->micro_batches;
         /* stages fill nodes: one boundary of a pipeline leaves a node */
-        const bool between = p->plan.pp > p->plan.devices_per_node;
-        const struct dl_collective_request one = {.op = DL_COLL_P2P,
-                                                  .bytes = p->boundary_elements *
-                                                           p->plan.micro_batch_samples * width,
-                                                  .nodes = between ? 2 : 1,
-                                                  .ranks_per_node = between ? 1 : 2};
+        struct dl_collective_request one = {
+            .op = DL_COLL_P2P,
+            .library = dl_replica_library(r->system, r->framework, &p->plan),
+            .bytes = p->boundary_elements * p->plan.micro_batch_samples * width};
+        dl_collective_neighbours(r->system, p->plan.nodes, p->plan.devices_per_node, p->plan.pp, 1,
+                                 &one);
         DL_TRY(put_message(p, "activations and gradients between stages", one, count, comm_s, err));
         const double p2p_s = *comm_s / count;
         const double steps = p->plan.schedule == DL_ASYNC ? 0 : 2 * (p->parts - 1);

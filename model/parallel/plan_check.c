@@ -120,9 +120,9 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     return DL_OK;
 }
 
-static enum dl_code check_framework(const struct dl_system *system,
-                                    const struct dl_framework *framework,
-                                    const struct dl_plan *plan, struct dl_err *err) {
+enum dl_code dl_plan_check_framework(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan, struct dl_err *err) {
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     if (system->device->kind == DL_DEVICE_CPU && framework->sync.cpu_library < 0) {
         return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs; %s has CPUs only", framework->name,
@@ -187,8 +187,8 @@ static void complete_strategy(const struct dl_workload *workload,
     const struct dl_strategy *given = plan->strategy, *own = given;
     if (own == NULL)
         own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
-    const bool open = given == NULL || own->shard > 0 ||
-                      (strcmp(own->name, "3d") == 0 && plan->ep > 1);
+    const bool open =
+        given == NULL || own->shard > 0 || (strcmp(own->name, "3d") == 0 && plan->ep > 1);
     plan->strategy = open ? strategy_with(own, workload, plan) : own;
     if (plan->strategy != own && own->shard > 0 && plan->shard == 0) plan->shard = own->shard;
 }
@@ -224,7 +224,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
-    DL_TRY(check_framework(system, framework, plan, err));
+    DL_TRY(dl_plan_check_framework(system, framework, plan, err));
     if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--zero: goes with strategies tensor, data+tensor, 3d and expert; "

@@ -4,28 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/parallel/split_parts.h"
 #include "model/workload/layer.h"
 
-struct walk {
-    struct dl_replica *replica;
-    const struct dl_split *split;
-    const struct dl_workload *whole;
-    const bool *is_split;
-    double width_bytes; /* of one activation element */
-    int last;           /* last split layer */
-    int capacity;
-};
-
-/* One collective or halo exchange among `group` devices, every `stride`-th one. */
-struct talk {
-    enum dl_collective_op op;
-    int library; /* enum dl_library; -1: the replica's */
-    double bytes;
-    int64_t group, stride;
-    double host_s;
-};
-
-static enum dl_library find_library(const struct walk *w, int own) {
+static enum dl_library find_library(const struct dl_split_walk *w, int own) {
     const struct dl_predict_request *r = w->replica->request;
     const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
     const int library = cpu || r->plan->library != NULL ? -1 : own;
@@ -54,13 +36,16 @@ struct route {
     double staged_bytes_per_s; /* in pieces through a staging buffer; 0: not so */
 };
 
-static struct route find_route(const struct walk *w, const struct talk *talk) {
+static struct route find_route(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_activation_policy *a = &r->framework->activations;
     const enum dl_library library = find_library(w, talk->library);
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
-    const bool collective = gpu && talk->op != DL_COLL_HALO;
-    const bool direct = collective && is_host_library(library) && a->activation_direct;
+    const bool collective = gpu && talk->op != DL_COLL_HALO && talk->op != DL_COLL_P2P;
+    const bool managed = a->managed_spatial && w->split->kind == DL_SPLIT_SPATIAL;
+    const bool direct = collective && is_host_library(library) && a->activation_direct &&
+                        !managed &&
+                        !(library == DL_LIB_MPI && sums(talk->op)); /* MPI sums on the host */
     const bool summed = sums(talk->op) && a->staged_sum_bytes_per_s > 0;
     const double rate = summed ? a->staged_sum_bytes_per_s : a->staged_bytes_per_s;
     const bool staged =
@@ -71,13 +56,24 @@ static struct route find_route(const struct walk *w, const struct talk *talk) {
                           .staged_bytes_per_s = staged ? rate : 0};
 }
 
+/* Rate of a copy between pageable memory of the host and one device. */
+static double host_bytes_per_s(const struct dl_system *system) {
+    const struct dl_host *host = &system->host;
+    if (!system->has_host) return NAN;
+    return dl_known(host->pageable_bandwidth_bytes_per_s) ? host->pageable_bandwidth_bytes_per_s
+                                                          : host->copy_bandwidth_bytes_per_s;
+}
+
 /* Time of the copies between the device's memory and the host's. */
-static enum dl_code time_copies(const struct walk *w, const struct talk *talk,
+static enum dl_code time_copies(const struct dl_split_walk *w, const struct dl_split_talk *talk,
                                 const struct route *route, double *copies_s, struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     *copies_s = 0;
     if (route->staged_bytes_per_s > 0) {
         *copies_s = host_passes(talk->op) * talk->bytes / route->staged_bytes_per_s;
+    } else if (route->host && talk->hops > 1) {
+        /* one link at a time; all have copied out before the first hop */
+        *copies_s = (1 + 1 / talk->hops) * talk->bytes / host_bytes_per_s(r->system);
     } else if (route->host) {
         const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
         *copies_s = 2 * dl_gradient_sync_host_copy_s(&x, talk->bytes, true);
@@ -88,8 +84,15 @@ static enum dl_code time_copies(const struct walk *w, const struct talk *talk,
                    r->system->name, dl_library_names[route->library]);
 }
 
-static enum dl_code time_message(const struct walk *w, const struct talk *talk,
-                                 struct dl_message *out, struct dl_err *err) {
+/* Passes over a gathered or summed activation on the device. */
+static double join_s(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
+    const struct dl_predict_request *r = w->replica->request;
+    const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
+    return dl_gradient_sync_device_stream_s(&x, 2 * talk->copies * talk->bytes);
+}
+
+enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                   struct dl_message *out, struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_plan *plan = r->plan;
     const struct route route = find_route(w, talk);
@@ -109,8 +112,14 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
+    /* In a chain no other rank keeps the cores busy: one copies in while the next copies out. */
+    if (talk->hops > 1 && route.host) {
+        t.bandwidth_s /= 2;
+        t.time_s = t.latency_s + t.bandwidth_s;
+    }
     double copies_s;
     DL_TRY(time_copies(w, talk, &route, &copies_s, err));
+    copies_s += join_s(w, talk);
     const double host_s = talk->host_s + r->framework->sync.collective_launch_s;
     *out = (struct dl_message){
         .name = dl_collective_op_names[talk->op],
@@ -129,15 +138,23 @@ static enum dl_code time_message(const struct walk *w, const struct talk *talk,
     return DL_OK;
 }
 
-static enum dl_code add_message(struct walk *w, const struct talk *talk, int layer, bool backward,
-                                double hidden_frac, struct dl_err *err) {
+enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                  int layer, bool backward, double hidden_frac,
+                                  struct dl_err *err) {
     struct dl_replica *replica = w->replica;
     if (!(talk->bytes > 0) || replica->message_count == w->capacity) return DL_OK;
     struct dl_layer_message *own = &replica->messages[replica->message_count];
     own->layer = layer;
     own->backward = backward;
     own->hidden_frac = hidden_frac;
-    DL_TRY(time_message(w, talk, &own->message, err));
+    DL_TRY(dl_split_time_message(w, talk, &own->message, err));
+    if (talk->hops > 1) {
+        own->message.duration_s *= talk->hops;
+        own->message.latency_s *= talk->hops;
+        own->message.bandwidth_s *= talk->hops;
+        own->message.algorithm = "chain of synchronous sends";
+        own->message.formula = "F-HALO-CHAIN";
+    }
     const char *name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
                                        w->whole->layers[layer].name, backward ? " backward" : "");
     if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -146,10 +163,10 @@ static enum dl_code add_message(struct walk *w, const struct talk *talk, int lay
     return DL_OK;
 }
 
-static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, double elements,
-                                   int layer, bool backward, struct dl_err *err) {
+static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_op op,
+                                   double elements, int layer, bool backward, struct dl_err *err) {
     const struct dl_framework *framework = w->replica->request->framework;
-    const struct talk talk = {
+    const struct dl_split_talk talk = {
         .op = op,
         .library = sums(op) && framework->activations.reduce_library >= 0
                        ? framework->activations.reduce_library
@@ -159,53 +176,21 @@ static enum dl_code add_collective(struct walk *w, enum dl_collective_op op, dou
         .stride = 1,
         .host_s = framework->activations.activation_s +
                   framework->activations.activation_peer_s * w->split->parts,
+        .copies = framework->activations.activation_copies,
     };
+    if (op == DL_COLL_ALL_GATHER && framework->activations.gathers_by_root) {
+        struct dl_split_talk part = talk;
+        part.op = DL_COLL_GATHER;
+        DL_TRY(dl_split_add_message(w, &part, layer, backward, 0, err));
+        part.op = DL_COLL_BROADCAST;
+        return dl_split_add_message(w, &part, layer, backward, 0, err);
+    }
     /* Gathered copies stay in memory, next to the layers' own, until backward. */
     if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
-    return add_message(w, &talk, layer, backward, 0, err);
+    return dl_split_add_message(w, &talk, layer, backward, 0, err);
 }
 
-/* Share of a layer's outputs that need nothing from the neighbours. */
-static double inner_frac(const struct walk *w, const struct dl_layer *layer) {
-    double inner = 1;
-    for (int d = 0; d < DL_DIMS; d++) {
-        if (w->split->grid[d] <= 1 || !(layer->kernel[d] > 1)) continue;
-        const double rows = ceil(layer->out.size[d] / w->split->grid[d]);
-        const double beyond = layer->dilation[d] * (layer->kernel[d] - 1) + 1 - layer->stride[d];
-        inner *= fmax(0, 1 - ceil(fmax(0, beyond) / layer->stride[d]) / rows);
-    }
-    return inner;
-}
-
-static enum dl_code add_halos(struct walk *w, int index, bool backward, struct dl_err *err) {
-    const struct dl_layer *layer = &w->whole->layers[index];
-    const struct dl_framework *framework = w->replica->request->framework;
-    int64_t stride = 1;
-    /* the input needs no gradient; its weights' uses the forward halo */
-    if (backward && layer->first) return DL_OK;
-    for (int d = DL_DIMS - 1; d >= 0; d--) {
-        const int64_t parts = (int64_t)w->split->grid[d];
-        if (parts <= 1) continue;
-        const double elements = dl_split_halo_elements(layer, w->split, d, backward);
-        const struct talk talk = {
-            .op = DL_COLL_HALO,
-            .library = framework->activations.halo_library >= 0
-                           ? framework->activations.halo_library
-                           : framework->activations.activation_library,
-            .bytes = w->replica->samples * elements / 2 * w->width_bytes,
-            .group = parts,
-            .stride = stride,
-            .host_s = (parts > 2 ? 2 : 1) * framework->activations.halo_message_s,
-        };
-        DL_TRY(add_message(w, &talk, index, backward,
-                           framework->activations.halo_overlaps ? inner_frac(w, layer) : 0, err));
-        w->replica->buffer_bytes += 2 * talk.bytes;
-        stride *= parts;
-    }
-    return DL_OK;
-}
-
-static bool is_gathered(const struct walk *w, int index) {
+static bool is_gathered(const struct dl_split_walk *w, int index) {
     for (int j = index + 1; j < w->whole->layer_count; j++) {
         if (w->is_split[j]) continue;
         for (int i = 0; i < w->whole->layers[j].input_count; i++) {
@@ -224,7 +209,8 @@ static enum dl_collective_op filter_backward(const struct dl_framework *framewor
     return ops[framework->activations.filter_backward];
 }
 
-static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct dl_err *err) {
+static enum dl_code walk_layer(struct dl_split_walk *w, int index, bool backward,
+                               struct dl_err *err) {
     const struct dl_layer *layer = &w->whole->layers[index];
     const double outputs = dl_shape_elements(&layer->out), inputs = dl_shape_elements(&layer->in);
     if (!w->is_split[index]) return DL_OK;
@@ -239,23 +225,27 @@ static enum dl_code walk_layer(struct walk *w, int index, bool backward, struct 
         if (layer->first || w->replica->workload->layers[index].detached) return DL_OK;
         return add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
     default:
-        DL_TRY(add_halos(w, index, backward, err));
-        if (backward || !is_gathered(w, index)) return DL_OK;
-        return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        DL_TRY(dl_split_add_halos(w, index, backward, err));
+        if (!is_gathered(w, index)) return DL_OK;
+        if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        if (!w->replica->request->framework->activations.gather_returns) return DL_OK;
+        return add_collective(w, DL_COLL_ALL_TO_ALL, outputs, index, true, err);
     }
 }
 
 /* F-INPUT-LEADER: the first device of a replica has read its samples and sends them to the others
  * through their hosts. */
-static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
+static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *err) {
     struct dl_replica *replica = w->replica;
     const struct dl_predict_request *r = replica->request;
+    const struct dl_activation_policy *policy = &r->framework->activations;
     const double bytes = replica->samples * r->workload->input_bytes_per_sample;
-    if (!r->framework->activations.leader_input || !dl_known(bytes)) return DL_OK;
+    if (!policy->leader_input || !dl_known(bytes)) return DL_OK;
+    const bool scatters = w->split->kind == DL_SPLIT_SPATIAL && !policy->leader_broadcasts;
     const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
                   group = (int64_t)w->split->parts;
     const struct dl_collective_request wanted = {
-        .op = w->split->kind == DL_SPLIT_SPATIAL ? DL_COLL_SCATTER : DL_COLL_BROADCAST,
+        .op = scatters ? DL_COLL_SCATTER : DL_COLL_BROADCAST,
         .library = DL_LIB_MPI,
         .bytes = bytes,
         .nodes = r->plan->nodes,
@@ -272,6 +262,9 @@ static enum dl_code leader_input(const struct walk *w, struct dl_err *err) {
         /* copied into the message and out of it */
         replica->input_extra_s += 2 * bytes / r->framework->sync.messages.message_copy_bytes_per_s;
     }
+    /* the leader joins the samples of its batch before it sends them */
+    if (r->framework->input.feed_bytes_per_s > 0)
+        replica->input_extra_s += bytes / r->framework->input.feed_bytes_per_s;
     return DL_OK;
 }
 
@@ -293,18 +286,20 @@ static enum dl_code detach(struct dl_workload *local, const bool *is_split, stru
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
                                     struct dl_err *err) {
     const struct dl_predict_request *r = replica->request;
-    struct walk w = {.replica = replica,
-                     .split = split,
-                     .whole = r->workload,
-                     .last = -1,
-                     .width_bytes = dl_precision_bytes(r->plan->precision),
-                     .capacity = (2 * DL_DIMS + 1) * r->workload->layer_count};
+    struct dl_split_walk w = {.replica = replica,
+                              .split = split,
+                              .whole = r->workload,
+                              .last = -1,
+                              .width_bytes = dl_precision_bytes(r->plan->precision),
+                              .capacity = (2 * DL_DIMS + 1) * r->workload->layer_count};
     struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
     replica->messages = dl_arena_alloc(r->arena, (size_t)w.capacity, sizeof *replica->messages);
     if (local == NULL || replica->messages == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_split_workload(r->workload, split, r->arena, local, &w.is_split, err));
     replica->workload = local;
+    if (r->framework->activations.leader_broadcasts)
+        local->input_bytes_per_sample = r->workload->input_bytes_per_sample;
     for (int i = 0; i < local->layer_count; i++) {
         if (w.is_split[i]) w.last = i;
     }
@@ -341,6 +336,7 @@ enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
         .parts = (double)parts,
         .synchronizes = plan->dp > 1,
     };
+    out->plan.replica_devices = parts;
     struct dl_split split;
     DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
     if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */

@@ -75,6 +75,7 @@ struct dl_transformer {
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
     /* rows of experts for each token: k x capacity factor; 0 without experts */
     double routed;
+    double kv_channels;              /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
@@ -95,8 +96,10 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                     const struct dl_plan *plan, struct dl_arena *arena,
                                     struct dl_transformer *out, struct dl_err *err);
 
-/* Whether the stack can be cut into pp stages of v virtual ones (1: none). The one rule on stages:
- * checks refuse and the search leaves out what it denies. */
+/* Whether so many layers can be cut into pp stages of v virtual ones (1: none). The one rule on
+ * stages: checks refuse and the search leaves out what it denies. */
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v);
+/* The same of the stack. */
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v);
 
 /* Whether the workload is a single stack of equal layers with attention. */
@@ -176,7 +179,7 @@ struct dl_transformer_micro_batch {
     double boundary_bytes; /* between stages, of one rank */
     /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     struct dl_collective_time reduce, gather, scatter;
-    double collective_bytes;         /* their size */
+    double collective_bytes; /* their size */
     /* of expert parallelism: tokens to their experts, and back (time 0: as there) */
     struct dl_collective_time route, route_back;
     double route_bytes;
@@ -195,12 +198,12 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
     int shard;
-    double replicas;      /* data ranks: dp x ep x sp */
-    double parameters[2]; /* of a rank of the first and of the last stage */
-    double stage_layers;  /* body layers of the fullest stage */
+    double replicas;        /* data ranks: dp x ep x sp */
+    double parameters[2];   /* of a rank of the first and of the last stage */
+    double stage_layers;    /* body layers of the fullest stage */
     double most_parameters; /* of a rank of the fullest stage */
-    double end_layers[2]; /* of the first and of the last stage */
-    double all_layers;    /* of all stages together */
+    double end_layers[2];   /* of the first and of the last stage */
+    double all_layers;      /* of all stages together */
     /* gradients of the fullest stage: all-reduce or reduce-scatter */
     struct dl_collective_time reduce;
     struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */
@@ -224,6 +227,7 @@ struct dl_transformer_mapping {
     double slowdown_frac;
     /* copies of one body layer's gathered parameters and of its gradients (shard 3) */
     double copy_out_s, copy_in_s;
+    double accumulate_s; /* adding one body layer's gradients to those of earlier micro-batches */
     struct dl_input_time input;
     /* weights, gradients, optimizer, workspace, buffers, context; no activations */
     struct dl_memory states[3]; /* of the first and the last stage, and of one between */

@@ -183,7 +183,7 @@ static enum dl_code make_context(struct dl_transformer_maker *m, double tokens, 
                                  struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_group context = dl_transformer_group_of(m->split, DL_AXIS_SP);
-    const double kv = tf->hidden * tf->kv_heads / tf->heads / (double)m->split->tp,
+    const double kv = tf->kv_channels / (double)m->split->tp,
                  share = 2 * m->micro_samples * tokens * kv * width,
                  all = share * (double)m->split->sp;
     if (m->split->sp <= 1) return DL_OK;

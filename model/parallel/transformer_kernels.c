@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "model/framework/facts.h"
+#include "model/framework/kernel_scale.h"
 #include "model/parallel/transformer_maker.h"
 #include "model/workload/layer.h"
 
@@ -31,27 +32,14 @@ bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_tran
             l->role == DL_TRANSFORMER_EXPERTS);
 }
 
-/* F-KERNEL-LOAD: GEMMs under the power limit, attention by kernels of an older generation. */
-static double load_scale(const struct dl_transformer *tf, const struct dl_kernel *kernel,
-                         enum dl_precision precision) {
-    const struct dl_device *device = tf->system->device;
-    const bool old = tf->framework->transformer.attention_library == DL_ATTENTION_FLASH2;
-    double scale = NAN;
-    if (kernel->op == DL_OP_ATTENTION && old) scale = device->flash2_scale;
-    if (kernel->op == DL_OP_GEMM)
-        scale = narrow_precision(precision) ? device->load_scale_8bit
-                : precision != DL_FP32      ? device->load_scale
-                                            : NAN;
-    return dl_known(scale) ? scale : 1;
-}
-
-static void add_kernel(const struct dl_transformer_maker *m, const struct dl_kernel *kernel,
-                       double sign, struct dl_transformer_pass *pass) {
+static void add_kernel(const struct dl_transformer_maker *m, const struct dl_kernel_scales *scales,
+                       const struct dl_kernel *kernel, double sign,
+                       struct dl_transformer_pass *pass) {
     struct dl_kernel_time t;
     const enum dl_precision precision = kernel->has_type ? kernel->type : m->tf->precision;
     dl_kernel_time(m->tf->system->device, precision, kernel, &t);
     const double scale = (m->tf->compute_scale > 0 ? m->tf->compute_scale : 1) *
-                         load_scale(m->tf, kernel, precision);
+                         dl_kernel_scale_of(scales, m->tf->system->device, precision, kernel);
     const double time_s = sign * scale * t.time_s;
     pass->device_s += time_s;
     pass->by_limit_s[t.limit] += time_s;
@@ -69,7 +57,8 @@ static void add_stream(const struct dl_transformer_maker *m, enum dl_pass pass, 
                        struct dl_transformer_pass *out) {
     struct dl_kernel kernel = dl_kernel_stream(pass, reads, reads, writes);
     kernel.extra_bytes = extra_bytes;
-    if (reads > 0) add_kernel(m, &kernel, sign, out);
+    const struct dl_kernel_scales plain = {.stream_scale = 1};
+    if (reads > 0) add_kernel(m, &plain, &kernel, sign, out);
 }
 
 /* Casts `elements` of one tensor. */
@@ -114,17 +103,19 @@ static void add_own(const struct dl_transformer_maker *m, const struct dl_transf
                     struct dl_transformer_pass *out) {
     struct dl_kernel kernels[DL_LAYER_KERNELS], unfused[DL_TRANSFORMER_SOFTMAX_KERNELS];
     const bool wide = narrow_precision(m->tf->precision) && !dl_transformer_narrow(m->tf, l);
+    const struct dl_kernel_scales scales =
+        dl_kernel_scales(m->tf->framework, m->tf->system->device, layer);
     const int n = layer->kind->kernels(layer, &m->facts, pass, m->micro_samples, kernels);
     for (int i = 0; i < n; i++) {
         if (wide && kernels[i].op != DL_OP_STREAM && !kernels[i].has_type) {
             kernels[i].has_type = true;
             kernels[i].type = DL_BF16;
         }
-        add_kernel(m, &kernels[i], sign, out);
+        add_kernel(m, &scales, &kernels[i], sign, out);
     }
     const int more = dl_transformer_softmax_kernels(m->tf->framework, m->tf->precision, layer, pass,
                                                     m->micro_samples, unfused);
-    for (int i = 0; i < more; i++) add_kernel(m, &unfused[i], sign, out);
+    for (int i = 0; i < more; i++) add_kernel(m, &scales, &unfused[i], sign, out);
 }
 
 /* Attention of one context-parallel rank. `layer` has its queries and all keys. */

@@ -48,27 +48,19 @@ static struct dl_transformer_group expert_group(const struct dl_transformer_spli
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
                                        const struct dl_transformer_split *split,
                                        struct dl_transformer_group group, enum dl_collective_op op,
                                        double bytes, struct dl_collective_time *out,
                                        struct dl_err *err) {
     const int64_t each = split->devices_per_node;
-    const double adapters = tf->system->has_inter && tf->system->inter.adapters_per_node > 1
-                                ? (double)tf->system->inter.adapters_per_node
-                                : 1;
     memset(out, 0, sizeof *out);
     if (group.ranks <= 1) return DL_OK;
     struct dl_collective_request request = {
         .op = op, .library = tf->library, .bytes = bytes, .flows_per_adapter = 1};
     if (op == DL_COLL_P2P) { /* neighbours; the pair that crosses a node is the slowest */
-        const bool crosses = split->nodes > 1 && group.stride * group.ranks > each;
-        request.nodes = crosses ? 2 : 1;
-        request.ranks_per_node = crosses ? 1 : 2;
-        if (crosses)
-            request.flows_per_adapter = fmax(1, (double)least(group.stride, each) / adapters);
+        dl_collective_neighbours(tf->system, split->nodes, each, group.ranks, group.stride,
+                                 &request);
     } else {
         request.nodes = split->nodes;
         request.ranks_per_node = each;
@@ -374,6 +366,18 @@ static void time_copies(const struct dl_transformer *tf, struct dl_transformer_m
     }
 }
 
+/* F-TRANSFORMER-ACCUMULATE */
+static void time_accumulation(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const double bytes = tf->framework->transformer.accumulate_bytes,
+                 elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
+    struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, elements, 0, 0);
+    struct dl_kernel_time t;
+    if (!(bytes > 0) || tf->precision < DL_BF16 || out->bound) return;
+    kernel.extra_bytes = bytes * elements;
+    dl_kernel_time(tf->system->device, DL_FP32, &kernel, &t);
+    out->accumulate_s = dl_known(t.time_s) ? t.time_s : 0;
+}
+
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                                          const struct dl_transformer_split *split, int shard,
                                          struct dl_transformer_mapping *out, struct dl_err *err) {
@@ -405,6 +409,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     out->slowdown_frac =
         fmax(dl_replica_slowdown_frac(tf->system, tf->framework, &plan), data_contention(tf, out));
     if (shard >= 3) time_copies(tf, out);
+    time_accumulation(tf, out);
     out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
     hold_states(tf, out);
     return DL_OK;

@@ -110,8 +110,12 @@ static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct d
                    (long long)nearest_divisor((double)ranks, group));
 }
 
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v) {
+    return (double)pp <= layers && fmod(ceil(layers / (double)pp), (double)v) == 0;
+}
+
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v) {
-    return (double)pp <= tf->stack && fmod(ceil(tf->stack / (double)pp), (double)v) == 0;
+    return dl_transformer_takes_parts(tf->stack, pp, v);
 }
 
 static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct dl_plan *plan,

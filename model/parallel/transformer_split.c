@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/framework/facts.h"
 #include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
@@ -36,42 +37,87 @@ static size_t numbered(const char *name, long *number_out) {
     return 0;
 }
 
+/* The repeated part of a network. Blocks (h.0, h.1, ...) need not be equal: models begin with
+ * dense layers before those with experts, or alternate (windows, experts in every second layer).
+ * The body is the longest end of the blocks that repeats after `period` of them; one body layer is
+ * that many blocks. Blocks before it, the lead, are split as it is and belong to what comes before.
+ */
 struct stack {
-    int first, count, each;
-}; /* first layer, body layers, workload layers of one */
+    int lead, first, count, each; /* workload layers: first of all blocks, first of the body; body
+                                     layers; workload layers of one */
+};
 
-static bool find_stack(const struct dl_workload *workload, struct stack *out) {
-    *out = (struct stack){.first = -1};
+/* All blocks: numbers from 0 up, one after another. */
+struct blocks {
+    int first, end; /* workload layers */
+    long count;
+};
+
+static bool find_blocks(const struct dl_workload *workload, struct blocks *out) {
+    *out = (struct blocks){.first = -1};
     const char *prefix = NULL;
     size_t prefix_length = 0;
     long number, last = -1;
     for (int i = 0; i < workload->layer_count; i++) {
         const char *name = workload->layers[i].name;
-        const size_t length = numbered(name, &number);
-        if (length == 0) continue;
+        if (numbered(name, &number) == 0) continue;
         const size_t stem = (size_t)(strchr(name, '.') - name);
         if (prefix == NULL) {
             prefix = name;
             prefix_length = stem;
             out->first = i;
+        } else if (out->end != i) {
+            return false; /* something lies between them */
         }
         /* a second stack */
         if (stem != prefix_length || strncmp(name, prefix, stem) != 0) return false;
-        if (number == 0) out->each++;
         if (number != last && number != last + 1) return false;
         last = number;
+        out->end = i + 1;
     }
-    out->count = (int)last + 1;
-    if (out->first < 0 || out->each == 0 || (double)out->count != workload->transformer_layers)
-        return false;
-    if (out->first + out->count * out->each > workload->layer_count) return false;
-    for (int i = 0; i < out->count * out->each; i++) {
-        const struct dl_layer *layer = &workload->layers[out->first + i],
-                              *like = &workload->layers[out->first + i % out->each];
-        if (layer->kind != like->kind || layer->parameter_elements != like->parameter_elements)
-            return false;
+    out->count = last + 1;
+    return out->first >= 0 && (double)out->count == workload->transformer_layers;
+}
+
+/* Whether two layers do the same at the same place of their blocks. */
+static bool alike(const struct dl_layer *a, const struct dl_layer *b) {
+    long number;
+    return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
+           a->window == b->window && a->heads == b->heads &&
+           strcmp(a->name + numbered(a->name, &number), b->name + numbered(b->name, &number)) == 0;
+}
+
+/* Workload layers of the last `period` blocks. */
+static int layers_of(const struct dl_workload *workload, const struct blocks *blocks, int period) {
+    long number;
+    int i = blocks->end;
+    while (i > blocks->first) {
+        numbered(workload->layers[i - 1].name, &number);
+        if (number < blocks->count - period) break;
+        i--;
     }
-    return true;
+    return blocks->end - i;
+}
+
+static bool find_stack(const struct dl_workload *workload, struct stack *out) {
+    enum { LONGEST_PERIOD = 8 };
+    struct blocks blocks;
+    *out = (struct stack){.first = -1};
+    if (!find_blocks(workload, &blocks)) return false;
+    for (int period = 1; period <= LONGEST_PERIOD && period <= blocks.count; period++) {
+        const int each = layers_of(workload, &blocks, period);
+        int i = blocks.end - each;
+        while (i > blocks.first && alike(&workload->layers[i - 1], &workload->layers[i - 1 + each]))
+            i--;
+        const int count = (blocks.end - i) / each, first = blocks.end - count * each;
+        if (count == 1 && blocks.count > 1) continue; /* nothing repeats */
+        if (out->first < 0 || first < out->first)
+            *out =
+                (struct stack){.lead = blocks.first, .first = first, .count = count, .each = each};
+        if (first == blocks.first) break;
+    }
+    /* most of the blocks must repeat */
+    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - blocks.first;
 }
 
 bool dl_transformer_is_stack(const struct dl_workload *workload) {
@@ -90,9 +136,11 @@ static enum dl_transformer_part part_of(const struct stack *stack, int index) {
 }
 
 /* Role and output of one layer from the state of its first input. */
-static void assign_role(const struct dl_workload *workload, struct dl_transformer_layer *l) {
+static void assign_role(const struct dl_workload *workload, bool lead,
+                        struct dl_transformer_layer *l) {
     const struct dl_layer *layer = &workload->layers[l->index];
     const bool vocabulary = layer->out.channels == workload->vocabulary || layer->tied_to >= 0;
+    const bool block = l->part == DL_TRANSFORMER_BODY || lead;
     l->role = DL_TRANSFORMER_SAME;
     l->out = l->in;
     if (layer->kind == &dl_layer_embedding) {
@@ -109,8 +157,7 @@ static void assign_role(const struct dl_workload *workload, struct dl_transforme
         if (l->in == DL_TRANSFORMER_SPLIT) {
             l->role = DL_TRANSFORMER_ROW;
             l->out = DL_TRANSFORMER_WHOLE;
-        } else if (l->part == DL_TRANSFORMER_BODY ||
-                   (l->part == DL_TRANSFORMER_AFTER && vocabulary)) {
+        } else if (block || (l->part == DL_TRANSFORMER_AFTER && vocabulary)) {
             l->role = DL_TRANSFORMER_COLUMN;
             l->out = DL_TRANSFORMER_SPLIT;
         }
@@ -128,7 +175,7 @@ static void mark_roles(const struct dl_workload *workload, const struct stack *s
         *l = (struct dl_transformer_layer){.index = i,
                                            .part = part_of(stack, i),
                                            .in = from < 0 ? DL_TRANSFORMER_WHOLE : all[from].out};
-        assign_role(workload, l);
+        assign_role(workload, i >= stack->lead && i < stack->first, l);
         if (l->role != DL_TRANSFORMER_COLUMN) continue;
         bool *gathered = from < 0 ? &input_gathered : &all[from].gathered;
         l->gathers = !*gathered;
@@ -147,10 +194,10 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
     /* the bias is whole */
     if (l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY)
         split = layer->parameters[0].elements;
-    /* but the router */
-    const double expert = l->role == DL_TRANSFORMER_EXPERTS
-                              ? layer->parameter_elements - layer->parameters[0].elements
-                              : 0;
+    double expert = 0; /* all but the router */
+    for (int i = 0; l->role == DL_TRANSFORMER_EXPERTS && i < layer->parameter_count; i++)
+        if (strncmp(layer->parameters[i].name, "router", 6) != 0)
+            expert += layer->parameters[i].elements;
     tf->split_elements[l->part] += sign * split;
     tf->expert_elements[l->part] += sign * expert;
     tf->whole_elements[l->part] += sign * (layer->parameter_elements - split - expert);
@@ -178,20 +225,25 @@ static enum dl_code choose_layers(struct dl_transformer *tf, const struct stack 
     return DL_OK;
 }
 
-/* Of experts without a capacity limit: a capacity factor of 1 says nothing of it. */
+/* Of experts without a capacity limit, where nothing else states it. */
 static double imbalance_of(const struct dl_transformer *tf, const struct dl_layer *layer) {
     const double imbalance = tf->framework->transformer.expert_imbalance;
-    return layer->capacity == 1 && imbalance > 1 ? imbalance : 1;
+    return layer->dropless && imbalance > 1 ? imbalance : 1;
 }
 
-static enum dl_code find_limits(struct dl_transformer *tf, struct dl_err *err) {
+static enum dl_code find_limits(struct dl_transformer *tf, const struct stack *stack,
+                                struct dl_err *err) {
+    tf->hidden = tf->workload->layers[stack->first + stack->each - 1].out.channels;
     for (int i = 0; i < tf->layer_count; i++) {
         const struct dl_layer *layer = &tf->workload->layers[tf->layers[i].index];
         if (layer->kind == &dl_layer_attention && tf->heads == 0) {
             tf->heads = layer->heads;
             tf->kv_heads = layer->kv_heads;
             tf->tokens = layer->out.size[DL_DIMS - 1];
-            tf->hidden = layer->out.channels;
+            tf->kv_channels =
+                layer->kv_heads * layer->in.channels / (layer->heads + 2 * layer->kv_heads);
+            if (layer->input_count > 1)
+                tf->kv_channels = layer->kv_heads * layer->in.channels / layer->heads;
         }
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
             tf->experts = layer->experts;
@@ -256,7 +308,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     }
     mark_roles(workload, &stack, all);
     DL_TRY(choose_layers(&tf, &stack, all, arena, err));
-    DL_TRY(find_limits(&tf, err));
+    DL_TRY(find_limits(&tf, &stack, err));
     *out = tf;
     return DL_OK;
 }
@@ -290,6 +342,7 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                                         : dl_shape_elements(&layer.out) / out;
     layer.saved_bytes *= share;
     layer.own_elements *= share;
+    dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->input.attention));
     if (l->role == DL_TRANSFORMER_EXPERTS) {
         layer.held_experts /= (double)split->ep;
         layer.capacity *= imbalance_of(tf, &layer);

@@ -15,7 +15,8 @@
  * its backward and reduces its gradients (r) after that, in one lane. What is not of the body (root:
  * g0, r0) is gathered once, before everything, and reduced last. Forward shows g0 + g + max(0, G -
  * g - F), backward max(r, G + R - B) + r0. Copies into and out of the collectives' buffers are
- * compute. F-TRANSFORMER-BOUNDARY: 2 (m v + p - 2) messages; where the framework moves them behind
+ * compute. F-TRANSFORMER-ACCUMULATE: with several micro-batches each adds its gradients to the sum
+ * (read and written in its width), which is compute too. F-TRANSFORMER-BOUNDARY: 2 (m v + p - 2) messages; where the framework moves them behind
  * other micro-batches (interleaved), 2 (p - 1) of them and what the others take beyond a part's
  * work.
  */
@@ -177,8 +178,10 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
 
 /* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
 static void time_stages(const struct dl_transformer_mapping *mapping,
-                        const struct dl_transformer_micro_batch *micro_batch, int recompute,
-                        struct stage stages[3]) {
+                        const struct dl_transformer_micro_batch *micro_batch,
+                        const struct dl_transformer_choice *choice, struct stage stages[3]) {
+    const int recompute = (int)choice->recompute;
+    const double add_s = choice->micro_batches > 1 ? mapping->accumulate_s : 0;
     const struct dl_transformer_pass *f = micro_batch->forward;
     for (int i = 0; i < 3; i++) {
         const bool first = i == 0, last = i == 2 || mapping->split.pp <= 1;
@@ -191,7 +194,7 @@ static void time_stages(const struct dl_transformer_mapping *mapping,
                               (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
         stages[i].backward_s =
             layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
-                      mapping->copy_out_s + mapping->copy_in_s) +
+                      mapping->copy_out_s + mapping->copy_in_s + add_s) +
             (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
             (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
     }
@@ -244,6 +247,7 @@ static struct pace pace_of(const struct dl_transformer *tf,
 static void run_stage(const struct dl_transformer_mapping *mapping,
                       const struct dl_transformer_micro_batch *micro_batch, double m, int recompute,
                       struct dl_transformer_result *out) {
+    const double add_s = m > 1 ? out->layers * mapping->accumulate_s : 0;
     const double out_s = out->layers * mapping->copy_out_s, in_s = out->layers * mapping->copy_in_s;
     struct dl_evidence *e = &out->evidence;
     struct sums one = {0};
@@ -256,8 +260,8 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
         add(&one, &micro_batch->backward[p][recompute], times, false);
     }
     e->forward_s = m * (one.forward_s + out_s);
-    e->backward_s = m * (one.backward_s + out_s + in_s);
-    e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s);
+    e->backward_s = m * (one.backward_s + out_s + in_s + add_s);
+    e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
     e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
     e->latency_s = m * one.latency_s;
     e->inter_s = m * one.inter_s;
@@ -295,7 +299,7 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     struct dl_evidence *e = &out->evidence;
     struct stage stages[3];
     memset(out, 0, sizeof *out);
-    time_stages(mapping, micro_batch, recompute, stages);
+    time_stages(mapping, micro_batch, choice, stages);
     const struct pace pace = pace_of(tf, mapping, choice, stages);
     out->before = pace.slowest == 0;
     out->after = pace.slowest == 2 || pp <= 1;

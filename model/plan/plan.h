@@ -58,6 +58,7 @@ struct dl_plan {
     double decode_s_per_sample;           /* on one core; 0: not counted */
     double decode_workers;                /* per device; 0: all cores of the node */
     bool first_epoch;                     /* the page cache is empty */
+    int64_t replica_devices; /* derived: devices that share the samples of one replica; 0: 1 */
 
     int64_t backup_workers; /* nodes that a synchronous step does not wait for, the slowest */
     const struct dl_layer_times *layer_times; /* measured by a framework's profiler; they replace

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/facts.h"
 #include "model/framework/workspace.h"
+#include "model/workload/layer.h"
 
 double dl_memory_weight_bytes(enum dl_precision precision) {
     switch (precision) {
@@ -59,12 +61,24 @@ static bool is_repeated(const char *name) {
     return false;
 }
 
+/* The layer, or its copy in *changed where the kernel of attention decides what it keeps. */
+static const struct dl_layer *with_attention(const struct dl_layer *layer,
+                                             enum dl_attention_kernel attention,
+                                             struct dl_layer *changed) {
+    if (layer->kind != &dl_layer_attention || attention == DL_ATTENTION_OPEN) return layer;
+    *changed = *layer;
+    dl_layer_set_attention(changed, attention);
+    return changed;
+}
+
 /* Full recomputation keeps the input of each transformer layer, everything outside of them, and
  * one layer while it is recomputed. NAN when the network is not a transformer. */
-static double recomputed_bytes(const struct dl_workload *workload, double element_bytes) {
+static double recomputed_bytes(const struct dl_workload *workload, double element_bytes,
+                               enum dl_attention_kernel attention) {
     double inside = 0, outside = 0;
     for (int i = 0; i < workload->layer_count; i++) {
-        const struct dl_layer *layer = &workload->layers[i];
+        struct dl_layer changed;
+        const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
         *(is_repeated(layer->name) ? &inside : &outside) +=
             layer->saved_elements * element_bytes + layer->saved_bytes;
     }
@@ -73,12 +87,13 @@ static double recomputed_bytes(const struct dl_workload *workload, double elemen
 }
 
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
-                                  enum dl_recompute recompute) {
+                                  enum dl_recompute recompute, enum dl_attention_kernel attention) {
     const double element_bytes = dl_precision_bytes(precision);
-    if (recompute == DL_RECOMPUTE_FULL) return recomputed_bytes(workload, element_bytes);
+    if (recompute == DL_RECOMPUTE_FULL) return recomputed_bytes(workload, element_bytes, attention);
     double bytes = 0;
     for (int i = 0; i < workload->layer_count; i++) {
-        const struct dl_layer *layer = &workload->layers[i];
+        struct dl_layer changed;
+        const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
         bytes += layer->saved_elements * element_bytes + layer->saved_bytes;
         if (recompute == DL_RECOMPUTE_SELECTIVE && layer->recomputable) {
             bytes -= layer->own_elements * element_bytes + layer->saved_bytes;
@@ -92,7 +107,8 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
                        double batch, struct dl_memory *out, const char **unknown) {
     const struct dl_device *device = system->device;
     const double per_sample =
-        dl_memory_activation_bytes(workload, plan->precision, plan->recompute);
+        dl_memory_activation_bytes(workload, plan->precision, plan->recompute,
+                                   dl_framework_attention(framework, plan->attention));
     out->weights_bytes = workload->parameters * dl_memory_weight_bytes(plan->precision) +
                          4 * workload->buffer_elements;
     out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);

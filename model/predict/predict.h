@@ -53,6 +53,9 @@ struct dl_prediction {
     double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
     /* spread of log(iteration) from kernels and collectives alone; NAN: not known */
     double model_sigma_log;
+    /* of log(measured / iteration) in all, and its part that alternatives on one machine share;
+     * NAN: not known */
+    double sigma_log, shared_sigma_log;
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
@@ -101,6 +104,12 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
                         const struct dl_framework *framework, const struct dl_plan *plan,
                         const struct dl_predict_options *options, struct dl_arena *arena,
                         struct dl_prediction *out, struct dl_err *err);
+
+/* Whether the framework runs on the system's devices with the plan's nodes, servers and spare
+ * workers. DL_ERR_USAGE says why not. */
+enum dl_code dl_plan_check_framework(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan, struct dl_err *err);
 
 /* Fills the absent members of a plan (0 or negative dp, batch, ...) from system, workload and
  * framework, and checks it. */

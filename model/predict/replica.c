@@ -264,6 +264,7 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
     if (dl_replica_polls(system, framework, plan))
         shared.turns_ratio *=
             dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
+    shared.arithmetic_ratio *= dl_shared_host_endpoint_ratio(system, framework, plan);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
         return DL_OK;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
@@ -322,6 +323,25 @@ static bool any_extrapolated(const struct dl_gradient_sync *x) {
     return false;
 }
 
+/* Managed memory takes more than the device has. */
+static bool is_managed(const struct dl_replica *replica) {
+    const struct dl_plan *plan = &replica->plan;
+    return replica->request->framework->activations.managed_spatial && replica->parts > 1 &&
+           plan->tp <= 1;
+}
+
+/* F-MANAGED: what does not fit leaves the device and comes back once in a step, over the host link
+ * that devices share: activations are read in the reverse of the order in which they were written,
+ * so that the rest stays. */
+static double paging_s(const struct dl_replica *replica, const struct dl_memory *memory) {
+    const struct dl_gradient_sync_request x = {.system = replica->request->system,
+                                               .plan = &replica->plan};
+    const double excess_bytes = memory->total_bytes - memory->capacity_bytes;
+    if (!is_managed(replica) || !(excess_bytes > 0)) return 0;
+    const double one_way_s = dl_gradient_sync_host_copy_s(&x, excess_bytes, false);
+    return dl_known(one_way_s) ? 2 * one_way_s : 0;
+}
+
 /* Memory, and the advice if it does not fit. */
 static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
                  struct dl_diagnosis *d, struct dl_prediction *p) {
@@ -332,7 +352,7 @@ static void hold(const struct dl_replica *replica, const struct dl_parts *parts,
     p->max_batch_samples =
         dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
         replica->parts;
-    p->fits = dl_memory_fits(&p->memory);
+    p->fits = dl_memory_fits(&p->memory) || is_managed(replica);
     if (!p->fits && plan->tp * plan->pp * plan->sp * plan->ep == 1) {
         d->advice = dl_memory_advice(parts->system, parts->workload, parts->framework, plan,
                                      at_once, parts->arena);
@@ -370,8 +390,6 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_evidence evidence;
     struct dl_prediction p = {0};
     gather_evidence(&parts, replica, &evidence);
-    dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
-    describe_comm(&busy.sync, &p);
     struct dl_diagnosis diagnosis = {
         .system = system,
         .framework = framework,
@@ -384,6 +402,9 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                           : NULL,
         .arena = arena};
     hold(replica, &parts, at_once, &diagnosis, &p);
+    evidence.host_s += paging_s(replica, &p.memory);
+    dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
+    describe_comm(&busy.sync, &p);
     DL_TRY(dl_diagnose(&diagnosis, &p, err));
     if (request->options != NULL && request->options->terms)
         DL_TRY(dl_explain_terms(&parts, &p, err));

@@ -58,7 +58,6 @@ struct dl_passes dl_passes_batchnorm(enum dl_batchnorm_kernels how, enum dl_pass
         [DL_BATCHNORM_SPATIAL] = {{1, 2, 1, 0}, {1, 4, 1, 0}, {1, 2, 0, 0}},
         [DL_BATCHNORM_PERSISTENT] = {{1, 1, 1, 0}, {1, 2, 1, 0}, {1, 2, 0, 0}},
         [DL_BATCHNORM_TRANSPOSED] = {{3, 4, 3, 0}, {4, 7, 4, 0}, {1, 2, 0, 0}},
-        [DL_BATCHNORM_EARLY] = {{1, 2, 1, 0}, {1, 4, 1, 0}, {1, 2, 0, 0}},
         [DL_BATCHNORM_COMPOSED] = {{9, 9, 7, 0}, {12, 13, 8, 0}, {1, 2, 0, 0}},
     };
     return table[how][column(pass)];
@@ -107,6 +106,8 @@ static const struct {
                                   [DL_FACT_SOFTMAX] = {true, 1},
                                   [DL_FACT_SCORES] = {true, 1},
                                   [DL_FACT_EMBEDDING] = {true, 0}},
+    /* casts around each layer norm */
+    [DL_MIXED_KERAS] = {[DL_FACT_LAYERNORM] = {true, 2}, [DL_FACT_EMBEDDING] = {true, 0}},
     [DL_MIXED_REWRITE_COMPILED] = {[DL_FACT_LAYERNORM] = {true, 0},
                                    [DL_FACT_RESIDUAL] = {true, 0},
                                    [DL_FACT_EMBEDDING] = {true, 0}},

@@ -37,8 +37,7 @@ enum dl_softmax_kernels {
 enum dl_batchnorm_kernels {
     DL_BATCHNORM_SPATIAL,    /* cuDNN: statistics, then the normalization */
     DL_BATCHNORM_PERSISTENT, /* cuDNN: what it read of a channel stays on chip if it fits */
-    DL_BATCHNORM_TRANSPOSED, /* the spatial ones between copies to NCHW and back: TensorFlow, NHWC */
-    DL_BATCHNORM_EARLY,      /* cuDNN before 7.2: the same passes at a lower rate */
+    DL_BATCHNORM_TRANSPOSED, /* the spatial ones between copies to NCHW and back: TensorFlow */
     DL_BATCHNORM_COMPOSED,   /* Caffe: products with vectors of ones */
 };
 enum dl_bias_kernels {
@@ -59,12 +58,13 @@ enum dl_layout { DL_LAYOUT_NCHW, DL_LAYOUT_NHWC };
 
 /* What mixed precision keeps in fp32 and which casts it inserts. */
 enum dl_mixed_policy {
-    DL_MIXED_HALF,             /* nothing but statistics and loss: apex O2, MXNet, half models */
-    DL_MIXED_AUTOCAST,         /* layer norm, softmax, residuals: PyTorch autocast, apex O1, MXNet */
-    DL_MIXED_AUTOCAST_GELU,    /* and GELU: autocast of PyTorch 1.6 to 1.8, apex O1 */
-    DL_MIXED_REWRITE,          /* all but products and what lies between them: TensorFlow 2 */
-    DL_MIXED_REWRITE_SOFTMAX,  /* and softmax: TensorFlow 1.14 */
+    DL_MIXED_HALF,            /* nothing but statistics and loss: apex O2, MXNet, half models */
+    DL_MIXED_AUTOCAST,        /* layer norm, softmax, residuals: PyTorch autocast, apex O1, MXNet */
+    DL_MIXED_AUTOCAST_GELU,   /* and GELU: autocast of PyTorch 1.6 to 1.8, apex O1 */
+    DL_MIXED_REWRITE,         /* all but products and what lies between them: TensorFlow 2 */
+    DL_MIXED_REWRITE_SOFTMAX, /* and softmax: TensorFlow 1.14 */
     DL_MIXED_REWRITE_COMPILED, /* TensorFlow under XLA: casts are part of the kernels */
+    DL_MIXED_KERAS,            /* layer norms: mixed_float16 of tf.keras */
     DL_MIXED_POLICIES
 };
 
@@ -81,13 +81,13 @@ struct dl_kernel_facts {
     enum dl_sum_kernels sums;
     enum dl_fusion fusion;
     enum dl_mixed_policy policy;
-    double head_copies;   /* copies of queries, keys, values or context to another order, one pass */
-    double score_kernels; /* scale and mask of attention that are kernels of their own */
+    double head_copies; /* copies of queries, keys, values or context to another order, one pass */
+    double score_kernels;      /* scale and mask of attention that are kernels of their own */
     double norm_small_kernels; /* short kernels per batch norm and step: moving averages, counter */
     bool weight_copies; /* each convolution copies its weights to another layout in every pass */
     /* each convolution copies its activations to channels-last and back: matrix units, NCHW */
     bool activation_copies;
-    /* RMS norm, rotary embedding and gated activations are composed of the operations of PyTorch, in
+    /* RMS norm, rotary embedding, gated activations are composed of the operations of PyTorch, in
      * fp32 where the reference code of Llama casts */
     bool eager;
 };

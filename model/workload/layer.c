@@ -210,7 +210,9 @@ void dl_emit_passes(struct dl_emit *emit, const struct dl_passes *passes, double
     dl_emit_stream(emit, flop, passes->reads * n, passes->writes * n,
                    (passes->fixed_bytes + CAST_BYTES * casts) * n);
     if (emit->count == before) return;
-    emit->out[emit->count - 1].launches = kernels;
+    struct dl_kernel *kernel = &emit->out[emit->count - 1];
+    kernel->launches = kernels;
+    if (passes->kernels > 1) kernel->work = DL_WORK_ANY; /* elementwise kernels, no library's own */
     dl_emit_type(emit, op);
 }
 

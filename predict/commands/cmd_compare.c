@@ -60,6 +60,15 @@ static const struct dl_option compare_options[] = {
      "refit all constants of data/constants.json without each source, framework, ... and predict "
      "it: errors of runs that were in no fit",
      NULL},
+    {"intervals", 0, "FILE", "Fit",
+     "with --generalize source: write the spread of these errors, from which predictions have "
+     "their "
+     "intervals (data/intervals.json)",
+     NULL},
+    {"learning-curve", 0, NULL, "Fit",
+     "errors of runs after 0, 1, 2, 4 and 8 others of their system and framework were given, as "
+     "predict --measured does",
+     NULL},
     {"fit-constants", 0, NULL, "Fit",
      "fit all constants of data/constants.json to the rows; refuses those that one source decides",
      NULL},
@@ -158,9 +167,34 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
     return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
+struct decisions {
+    struct dl_decision *list;
+    int count;
+};
+
+static enum dl_code find_decisions(const struct dl_comparison *c, struct decisions *out,
+                                   struct dl_err *err) {
+    const size_t n = (size_t)c->count;
+    struct dl_decision_row *rows = dl_arena_alloc(c->arena, n + 1, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_compared *row = &c->rows[i];
+        const bool runs = row->decision.plans != NULL && !row->skipped;
+        if (!runs) {
+            rows[i].predicted_s = NAN;
+            continue;
+        }
+        const bool rate = strcmp(row->unit, "s") != 0;
+        rows[i] = (struct dl_decision_row){row->decision, row->iteration_s,
+                                           rate ? row->samples_per_iteration / row->measured
+                                                : row->measured};
+    }
+    return dl_decisions(rows, n, c->arena, &out->list, &out->count, err);
+}
+
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
                                const struct dl_table *rows, const struct dl_table *summary,
-                               struct dl_err *err) {
+                               const struct decisions *decisions, struct dl_err *err) {
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-comparison");
@@ -185,6 +219,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "summary");
     dl_table_json(summary, &w);
     dl_jw_end(&w);
+    dl_decisions_json(decisions->list, decisions->count, &w);
     dl_jw_end(&w);
     return context->output(options,
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
@@ -405,8 +440,14 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_compare_summary_init(&summary, context->arena);
     DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, format == DL_FORMAT_TEXT, err));
     DL_TRY(fill_summary(&summary, list, count, format == DL_FORMAT_TEXT, err));
-    const char *end = sentence(context, list, count);
-    if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &rows, &summary, err));
+    struct decisions decisions;
+    DL_TRY(find_decisions(&comparison, &decisions, err));
+    const char *end =
+        dl_arena_printf(context->arena, "%s%s", sentence(context, list, count),
+                        dl_decisions_text(decisions.list, decisions.count, context->arena));
+    if (end == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (format == DL_FORMAT_JSON)
+        DL_TRY(print_json(context, options, &rows, &summary, &decisions, err));
     if (format == DL_FORMAT_CSV)
         DL_TRY(context->output(
             options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));

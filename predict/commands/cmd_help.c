@@ -44,6 +44,45 @@ static const char environment_text[] =
     "~/.local/share/dlmodel/local.json\n"
     "  NO_COLOR       disables colour when set and not empty\n";
 
+static const char models_text[] =
+    "--workload gpt:KEY=VALUE,... is a decoder-only transformer; absent keys have the values in "
+    "parentheses. Named\n"
+    "models ('dlmodel list workloads') take the same keys: llama3_8b:seq=4096,layers=16, or --set "
+    "seq=4096.\n"
+    "  layers (24)  hidden (1024)  heads (hidden/64)  seq (1024)  vocab (51200)  positions (seq)\n"
+    "  kv_heads (heads)          heads of keys and values, shared by heads/kv_heads queries\n"
+    "  head_dim (hidden/heads)   channels of a head; rotary (head_dim): how many of them turn\n"
+    "  mlp (gelu)                gelu, relu2, swiglu, geglu\n"
+    "  ffn                       width of one matrix of the MLP (4*hidden; gated, as Llama has "
+    "it,\n"
+    "                            8/3*hidden rounded up to a multiple of 256); gated follows from "
+    "mlp\n"
+    "  norm (layernorm)          layernorm, rmsnorm; post_norm=1: also after attention and MLP\n"
+    "  pos (learned)             learned, rope, alibi, none\n"
+    "  tied                      1: the output shares the embedding (layernorm: 1, rmsnorm: 0)\n"
+    "  bias                      of linear layers (layernorm: 1, rmsnorm: 0); qkv_bias, proj_bias "
+    "and norm_bias\n"
+    "                            (bias) say otherwise for some\n"
+    "  dropout                   (layernorm: 0.1, rmsnorm: 0)\n"
+    "  flash (0)                 1: fused attention, unless --attention or the framework says "
+    "otherwise\n"
+    "  window (0: all)           keys that a token sees; full_every=N: each N-th layer sees all\n"
+    "  head_norm, sinks, parallel (0)  norm of each head of queries and keys; a learned logit a "
+    "head; attention\n"
+    "                            and MLP side by side\n"
+    "  experts (0)  topk (2)     experts of a layer, and how many a token goes to\n"
+    "  expert_ffn (ffn)          their width; expert_bias (bias), router_bias (0)\n"
+    "  capacity (0)              room of an expert / mean number of its tokens; 0: none is "
+    "dropped\n"
+    "  shared_experts (0)        experts that every token uses; shared_ffn: their width in all; "
+    "shared_gate (0)\n"
+    "  dense_layers (0)          first layers without experts; moe_every=N: each N-th layer has "
+    "experts\n"
+    "  kv_rank, q_rank (0)       latent attention (DeepSeek): ranks of keys and values, of "
+    "queries; then head_dim\n"
+    "                            is that of queries and keys, of which rotary turn, and value_dim "
+    "that of values\n";
+
 static const struct topic {
     const char *name, *summary, *text;
 } topics[] = {
@@ -66,6 +105,7 @@ static const struct topic {
      "'workload.' and 'framework.'\n"
      "restrict a key to that file. 'dlmodel schema system' lists the keys. An unknown key is an "
      "error.\n"},
+    {"models", "language models of any shape: the keys of gpt:", models_text},
     {"files", "where dlmodel searches for systems, workloads and frameworks",
      "A NAME stands for the file NAME.json in systems/, devices/, workloads/ or frameworks/ of the "
      "data directories:\n"

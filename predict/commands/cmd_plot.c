@@ -71,6 +71,8 @@ static const struct dl_plot_kind kinds[] = {
     {"roofline", "layers of a workload on the roofline of the device", "roofline",
      dl_plot_roofline},
     {"pareto", "Pareto front of time and memory that search found", "pareto", dl_plot_pareto},
+    {"campaign", "schedule of a campaign: which task trained on which slot, when", "campaign",
+     dl_plot_campaign},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
     {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",

@@ -35,13 +35,32 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
     return DL_OK;
 }
 
+/* Leaves out the samples of other releases of NCCL than the row's, whose rules they would impose on
+ * it. */
+static enum dl_code keep_release(struct dl_system *system, const char *version,
+                                 struct dl_arena *arena) {
+    struct dl_coll_measured *kept =
+        dl_arena_alloc(arena, (size_t)system->collective_count, sizeof *kept);
+    int count = 0;
+    if (kept == NULL) return DL_ERR_SYSTEM;
+    for (int i = 0; i < system->collective_count; i++) {
+        const struct dl_coll_measured *set = &system->collectives[i];
+        if (set->library_version == NULL || strcmp(set->library_version, version) == 0)
+            kept[count++] = *set;
+    }
+    system->collectives = kept, system->collective_count = count;
+    return DL_OK;
+}
+
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
                                 struct dl_compared *out, struct dl_arena *arena) {
     /* With the library release of the row, unless samples of the machine itself are available. */
     struct dl_system as_run = *system;
-    if (system->collective_count == 0 && match->nccl_version != NULL)
+    if (match->nccl_version != NULL && as_run.collective_count > 0)
+        DL_TRY(keep_release(&as_run, match->nccl_version, arena));
+    if (as_run.collective_count == 0 && match->nccl_version != NULL)
         as_run.nccl_version = match->nccl_version;
-    if (system->collective_count == 0 && match->mpi != NULL) as_run.mpi = match->mpi;
+    if (as_run.collective_count == 0 && match->mpi != NULL) as_run.mpi = match->mpi;
     struct dl_collective_time t;
     struct dl_err inner = {0};
     if (dl_collective_time(&as_run, &match->request, &t, &inner) != DL_OK) {

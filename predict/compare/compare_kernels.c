@@ -44,7 +44,7 @@ static enum dl_code follow_alias(const struct dl_data *data, const char **name,
 }
 
 static enum dl_code find_device(const struct dl_data *data, struct device_cache *cache,
-                                const char *column, struct dl_arena *arena,
+                                const char *column, bool by_gpu, struct dl_arena *arena,
                                 struct dl_loaded_device *out, struct dl_err *err) {
     for (int i = 0; i < cache->count; i++) {
         if (strcmp(cache->entries[i].column, column) == 0) {
@@ -53,7 +53,7 @@ static enum dl_code find_device(const struct dl_data *data, struct device_cache 
         }
     }
     *out = (struct dl_loaded_device){.column = column};
-    const char *name = dl_kernel_match_device(column);
+    const char *name = by_gpu ? column : dl_kernel_match_device(column);
     struct dl_err inner = {0};
     if (name != NULL) DL_TRY(follow_alias(data, &name, arena, err));
     const enum dl_code code =
@@ -109,8 +109,8 @@ static void predict_row(const struct dl_device *device, const struct dl_kernel_r
         return;
     }
     if (row->by_call)
-        time.time_s = with_call(time.time_s,
-                                dl_kernel_call_s(device, row->precision, &row->kernel));
+        time.time_s =
+            with_call(time.time_s, dl_kernel_call_s(device, row->precision, &row->kernel));
     out->predicted = time.time_s;
     out->low = time.time_s * exp(-normal_90 * time.sigma_log);
     out->high = time.time_s * exp(normal_90 * time.sigma_log);
@@ -127,7 +127,7 @@ enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv 
         struct dl_kernel_row row;
         struct dl_loaded_device device = {.device = NULL};
         DL_TRY(dl_kernel_row_read(csv, r, &row, err));
-        DL_TRY(find_device(data, &cache, row.device, out->arena, &device, err));
+        DL_TRY(find_device(data, &cache, row.device, by_gpu, out->arena, &device, err));
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){

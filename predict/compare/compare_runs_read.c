@@ -122,12 +122,9 @@ static const char *release_remark(const struct dl_run_rows *r, const struct dl_f
                                  framework->name, version, framework->release);
 }
 
-/* The framework's file as it is, with the release that the run used. */
-static enum dl_code load_release(struct dl_run_rows *r, int row,
-                                 const struct dl_framework **plain_out,
-                                 const struct dl_framework_release **release_out,
-                                 struct dl_run_row *run, struct dl_err *err) {
-    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK);
+/* A framework's file as it is, without a release. */
+static enum dl_code load_plain(struct dl_run_rows *r, const char *name,
+                               const struct dl_framework **plain_out, struct dl_err *err) {
     const char *key = dl_arena_printf(r->arena, "framework %s", name);
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework *plain = cached(r, key);
@@ -138,39 +135,63 @@ static enum dl_code load_release(struct dl_run_rows *r, int row,
         remember(r, key, plain);
     }
     *plain_out = plain;
+    return DL_OK;
+}
+
+/* The framework that a run used and, where it runs another one's kernels, that one (`from`). */
+struct run_release {
+    const struct dl_framework *plain, *from; /* their files as they are */
+    const struct dl_framework_release *release, *from_release;
+};
+
+static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_release *out,
+                                 struct dl_run_row *run, struct dl_err *err) {
+    DL_TRY(load_plain(r, dl_run_cell(r, row, DL_RUN_FRAMEWORK), &out->plain, err));
+    const char *from = out->plain->kernels.kernels_from;
+    if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
     if (r->data->release != NULL) {
-        *release_out = dl_framework_release_find(plain, r->data->release);
+        out->release = dl_framework_release_find(out->plain, r->data->release);
         return DL_OK;
     }
     const struct dl_release_facts facts = {
         .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
+        .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
         .compiler =
             run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };
-    bool covered;
-    *release_out = dl_framework_release_of(plain, &facts, &covered);
-    run->release_remark = release_remark(r, plain, facts.version, covered);
+    bool covered, from_covered = false;
+    out->release = dl_framework_release_of(out->plain, &facts, &covered);
+    if (from != NULL) out->from_release = dl_framework_release_of(out->from, &facts, &from_covered);
+    run->release_remark =
+        release_remark(r, out->plain, facts.version, covered || out->from_release != NULL);
     return DL_OK;
 }
 
 /* The framework with the constants of the run's release, and the workload as that builds it. */
 static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                    const char **workload, struct dl_err *err) {
-    const struct dl_framework_release *release = NULL;
-    const struct dl_framework *plain = NULL;
-    DL_TRY(load_release(r, row, &plain, &release, run, err));
-    *workload = dl_framework_workload(plain, release, dl_run_cell(r, row, DL_RUN_WORKLOAD));
-    run->framework = plain;
-    if (release == NULL) return DL_OK;
-    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK);
-    const char *key = dl_arena_printf(r->arena, "framework %s release %s", name, release->name);
+    struct run_release of = {0};
+    DL_TRY(load_release(r, row, &of, run, err));
+    const char *asked = dl_run_cell(r, row, DL_RUN_WORKLOAD);
+    *workload = dl_framework_workload(of.plain, of.release, asked);
+    if (*workload == asked && of.from != NULL)
+        *workload = dl_framework_workload(of.from, of.from_release, asked);
+    run->framework = of.plain;
+    if (of.release == NULL && of.from_release == NULL) return DL_OK;
+    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
+               *release = of.release != NULL ? of.release->name : NULL,
+               *kernels = of.from_release != NULL ? of.from_release->name : NULL;
+    const char *key =
+        dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
+                        release != NULL ? release : "", kernels != NULL ? kernels : "");
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->framework = cached(r, key);
     if (run->framework != NULL) return DL_OK;
     struct dl_data data = *r->data;
-    data.release = release->name;
+    data.release = release;
+    data.kernels_release = kernels;
     DL_TRY(dl_data_framework(&data, name, r->arena, &run->framework, err));
     remember(r, key, run->framework);
     return DL_OK;

@@ -38,8 +38,8 @@ static enum dl_code predict_one(const struct dl_run_row *run, struct dl_fit_pred
                                 struct dl_err *err) {
     struct dl_arena arena = {0};
     struct dl_prediction p;
-    *out =
-        (struct dl_fit_prediction){.iteration_s = NAN, .exposed_frac = NAN, .model_sigma_log = NAN};
+    *out = (struct dl_fit_prediction){
+        .iteration_s = NAN, .overhead_frac = NAN, .exposed_frac = NAN, .model_sigma_log = NAN};
     if (run->why != NULL) return DL_OK;
     const enum dl_code code =
         dl_predict(run->system, run->workload, run->framework, &run->plan, NULL, &arena, &p, err);
@@ -47,6 +47,7 @@ static enum dl_code predict_one(const struct dl_run_row *run, struct dl_fit_pred
         out->iteration_s = p.iteration_s;
         out->low_s = p.iteration_low_s;
         out->high_s = p.iteration_high_s;
+        out->overhead_frac = (p.overhead_s + p.bubble_s) / p.iteration_s;
         out->exposed_frac = p.exposed_comm_s / p.iteration_s;
         out->model_sigma_log = p.model_sigma_log;
     }
@@ -87,6 +88,7 @@ static enum dl_code anchor_all(const struct dl_fit_rows *f, const struct dl_data
                 .iteration_s = row->skipped ? NAN : row->iteration_s,
                 .low_s = NAN,
                 .high_s = NAN,
+                .overhead_frac = NAN,
                 .exposed_frac = NAN,
                 .model_sigma_log = NAN,
             };
@@ -151,6 +153,7 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     };
     if (run->why != NULL) return row;
     row.device = run->system->device->name;
+    row.release = run->framework->release;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;
 }

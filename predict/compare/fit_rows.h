@@ -6,7 +6,7 @@
 
 /* What a row is, whatever the constants are. */
 struct dl_fit_row {
-    const char *id, *source, *system, *framework, *version, *device, *workload;
+    const char *id, *source, *system, *framework, *version, *release, *device, *workload;
     enum dl_precision precision;
     int64_t devices;
     bool throughput; /* was measured, else an iteration */
@@ -27,10 +27,12 @@ struct dl_fit_rows {
 
 /* One prediction of a row, in seconds of an iteration. */
 struct dl_fit_prediction {
-    double iteration_s;     /* NAN: none */
-    double low_s, high_s;   /* its interval; NAN: none */
-    double exposed_frac;    /* exposed communication / iteration */
-    double model_sigma_log; /* of kernels and collectives together */
+    double iteration_s;         /* NAN: none */
+    double low_s, high_s;       /* its interval; NAN: none */
+    double overhead_frac;       /* host, bubble and waits / iteration */
+    double exposed_frac;        /* exposed communication / iteration */
+    double constants_sigma_log; /* what the constants of the fit leave unknown; 0: not asked */
+    double model_sigma_log;     /* of kernels and collectives together */
 };
 
 /* Reads the tables. DL_ERR_USAGE where one is not a table of runs. */

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/linear.h"
 #include "model/base/robust_fit.h"
 
 #define LOSS_SCALE 0.05 /* errors above 5 % count by their size, not their square */
 #define PRIOR_SIGMA 3.0 /* of half a range: its ends cost 1/9 of one source that errs by 5 % */
-#define STEP 0.03       /* of log(constant), for derivatives */
-enum { MOST_THREADS = 64, REFRESHES = 3 };
+#define FEW_ROWS 4.0
+#define STEP 0.03 /* of log(constant), for derivatives */
+enum { MOST_THREADS = 64 };
 
 const char *const dl_leave_out_names[] = {"source", "framework", "device", "system", NULL};
 
@@ -29,11 +31,9 @@ struct shared {
     const char **keys;
     double *weights, *low, *high, *prior, *prior_sigma;
     double *base_x, *base_residuals, *jacobian;
+    double *known_x, *known_residuals; /* of rows that no constant has moved */
     struct dl_generalized *out;
-    bool *concerned; /* [constant * rows + row]; while derivatives are made */
-    const double *jacobian_at;
-    double *jacobian_out;
-    bool all_rows;
+    bool *concerned; /* [constant * rows + row]: whether the row depends on the constant */
     atomic_size_t next;
     size_t end;
     enum dl_code (*task)(struct shared *shared, size_t task, struct dl_err *err);
@@ -64,15 +64,64 @@ static enum dl_code residuals_of(const struct shared *s, const double *x, const 
     return code;
 }
 
+/* One fit's own room. */
 struct evaluation {
     const struct shared *shared;
     struct dl_fit_prediction *predictions;
+    bool *wanted;
 };
 
+static bool make_evaluation(const struct shared *s, struct evaluation *out) {
+    *out = (struct evaluation){
+        .shared = s,
+        .predictions = calloc(row_count(s) + 1, sizeof *out->predictions),
+        .wanted = calloc(row_count(s) + 1, sizeof *out->wanted),
+    };
+    return out->predictions != NULL && out->wanted != NULL;
+}
+
+static void free_evaluation(struct evaluation *e) {
+    free(e->predictions);
+    free(e->wanted);
+}
+
+/* Rows that depend on a constant which is not where it was for the known residuals. */
 static enum dl_code evaluate(void *context, const double *x, double *residuals,
                              struct dl_err *err) {
     const struct evaluation *e = context;
-    return residuals_of(e->shared, x, NULL, e->predictions, residuals, err);
+    const struct shared *s = e->shared;
+    const size_t n = row_count(s);
+    bool any = false;
+    memset(e->wanted, 0, n * sizeof *e->wanted);
+    memcpy(residuals, s->known_residuals, n * sizeof *residuals);
+    for (size_t j = 0; j < parameter_count(s); j++) {
+        if (fabs(x[j] - s->known_x[j]) < 1e-12) continue;
+        any = true;
+        for (size_t i = 0; i < n; i++) e->wanted[i] = e->wanted[i] || s->concerned[j * n + i];
+    }
+    return any ? residuals_of(s, x, e->wanted, e->predictions, residuals, err) : DL_OK;
+}
+
+/* The derivatives by one constant of the rows that it concerns. */
+static enum dl_code derive(void *context, const double *x, const double *residuals, size_t constant,
+                           double *jacobian, struct dl_err *err) {
+    const struct evaluation *e = context;
+    const struct shared *s = e->shared;
+    const size_t n = row_count(s), k = parameter_count(s);
+    double *at = calloc(k + n + 1, sizeof *at), *moved = at == NULL ? NULL : at + k;
+    if (at == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(at, x, k * sizeof *at);
+    memcpy(moved, residuals, n * sizeof *moved);
+    const double step = x[constant] + STEP <= s->high[constant] ? STEP : -STEP;
+    at[constant] += step;
+    const bool *wanted = s->concerned + constant * n;
+    const enum dl_code code = residuals_of(s, at, wanted, e->predictions, moved, err);
+    for (size_t i = 0; i < n && code == DL_OK; i++) {
+        const double slope = (moved[i] - residuals[i]) / step;
+        jacobian[i * k + constant] = !wanted[i] || isnan(slope) ? 0 : slope;
+    }
+    free(at);
+    return code;
 }
 
 struct thread {
@@ -116,28 +165,18 @@ static enum dl_code in_threads(struct shared *s, size_t count, int threads,
     return code;
 }
 
-/* The derivatives of all rows by one constant; later only of rows that it concerns. */
-static enum dl_code derive(struct shared *s, size_t constant, struct dl_err *err) {
+/* Which rows depend on a constant, and how, at the start. */
+static enum dl_code find_concerned(struct shared *s, size_t constant, struct dl_err *err) {
+    struct evaluation e;
     const size_t n = row_count(s), k = parameter_count(s);
     bool *concerned = s->concerned + constant * n;
-    double *x = calloc(k + n, sizeof *x), *moved = x == NULL ? NULL : x + k;
-    struct dl_fit_prediction *p = calloc(n + 1, sizeof *p);
     enum dl_code code = DL_OK;
-    if (x == NULL || p == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (code == DL_OK) {
-        memcpy(x, s->jacobian_at, k * sizeof *x);
-        memcpy(moved, s->base_residuals, n * sizeof *moved);
-        const double step = x[constant] + STEP <= s->high[constant] ? STEP : -STEP;
-        x[constant] += step;
-        code = residuals_of(s, x, s->all_rows ? NULL : concerned, p, moved, err);
-        for (size_t i = 0; i < n && code == DL_OK; i++) {
-            const double slope = (moved[i] - s->base_residuals[i]) / step;
-            s->jacobian_out[i * k + constant] = isnan(slope) ? 0 : slope;
-            if (s->all_rows) concerned[i] = fabs(slope) > 1e-9;
-        }
-    }
-    free(x);
-    free(p);
+    if (!make_evaluation(s, &e)) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < n; i++) concerned[i] = true;
+    if (code == DL_OK) code = derive(&e, s->base_x, s->base_residuals, constant, s->jacobian, err);
+    for (size_t i = 0; i < n && code == DL_OK; i++)
+        concerned[i] = fabs(s->jacobian[i * k + constant]) > 1e-9;
+    free_evaluation(&e);
     return code;
 }
 
@@ -153,32 +192,79 @@ static struct dl_robust_problem problem_of(const struct shared *s, const double 
         .prior = s->prior,
         .prior_sigma = s->prior_sigma,
         .residuals = evaluate,
+        .derivatives = derive,
         .context = evaluation,
         .smallest = 2e-3,
     };
 }
 
-/* All rows: the start of every other fit, whose derivatives these share. */
+/* All rows: the start of every other fit, which shares the derivatives. */
 static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
-    struct evaluation evaluation = {s, s->out->held_out};
-    const struct dl_robust_problem base = problem_of(s, s->weights, &evaluation);
+    const size_t n = row_count(s), k = parameter_count(s);
+    struct evaluation e;
     struct dl_robust_fit fit = {.x = s->base_x, .residuals = s->base_residuals};
     DL_TRY(residuals_of(s, s->base_x, NULL, s->out->in_sample, s->base_residuals, err));
-    s->jacobian_at = s->base_x;
-    s->jacobian_out = s->jacobian;
-    for (int i = 0; i <= REFRESHES; i++) {
-        s->all_rows = i == 0;
-        DL_TRY(in_threads(s, parameter_count(s), threads, derive, err));
-        if (i == 0)
-            memcpy(s->out->sensitivity, s->jacobian,
-                   row_count(s) * parameter_count(s) * sizeof *s->jacobian);
-        if (i == REFRESHES) break;
-        struct dl_robust_problem p = base;
-        p.most_steps = i + 1 == REFRESHES ? 8 : 3;
-        DL_TRY(dl_robust_fit(&p, s->jacobian, &fit, err));
+    DL_TRY(dl_fit_rows_anchored(s->rows, NULL, NULL, 0, NULL, s->out->in_sample_anchored, err));
+    memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
+    memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
+    DL_TRY(in_threads(s, k, threads, find_concerned, err));
+    memcpy(s->out->sensitivity, s->jacobian, n * k * sizeof *s->jacobian);
+    enum dl_code code = DL_OK;
+    if (!make_evaluation(s, &e)) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_robust_problem problem = problem_of(s, s->weights, &e);
+    if (code == DL_OK) code = dl_robust_fit(&problem, s->jacobian, &fit, err);
+    free_evaluation(&e);
+    for (size_t j = 0; j < k; j++) s->out->all_values[j] = exp(s->base_x[j]);
+    memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
+    memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
+    return code;
+}
+
+/* Sum of w J'J over the mean square of the residuals, and what the ranges say, inverted: how
+ * uncertain the constants are. false: out of memory. */
+static bool covariance_of(const struct dl_robust_problem *p, const struct dl_robust_fit *fit,
+                          const double *jacobian, gsl_matrix *out) {
+    const size_t k = p->parameter_count;
+    double squares = 0, weights = 1e-9;
+    gsl_matrix_set_zero(out);
+    for (size_t i = 0; i < p->row_count; i++) {
+        if (!(p->weights[i] > 0) || isnan(fit->residuals[i])) continue;
+        squares += p->weights[i] * fit->residuals[i] * fit->residuals[i];
+        weights += p->weights[i];
     }
-    for (size_t j = 0; j < parameter_count(s); j++) s->out->all_values[j] = exp(s->base_x[j]);
-    return DL_OK;
+    const double variance = fmax(p->loss_scale * p->loss_scale, squares / weights);
+    for (size_t i = 0; i < p->row_count; i++) {
+        const double *row = jacobian + i * k;
+        if (!(p->weights[i] > 0) || isnan(fit->residuals[i])) continue;
+        for (size_t a = 0; a < k; a++) {
+            for (size_t b = 0; row[a] != 0 && b < k; b++)
+                *gsl_matrix_ptr(out, a, b) += p->weights[i] * row[a] * row[b] / variance;
+        }
+    }
+    for (size_t a = 0; a < k; a++) /* of an even distribution over the range */
+        *gsl_matrix_ptr(out, a, a) += 12 / ((p->high[a] - p->low[a]) * (p->high[a] - p->low[a]));
+    return dl_cholesky_invert(out);
+}
+
+/* What the constants, as the other groups leave them, add to the errors of this one's rows. */
+static enum dl_code uncertain_constants(const struct shared *s, const struct dl_robust_problem *p,
+                                        size_t group, const struct dl_robust_fit *fit,
+                                        const double *jacobian, struct dl_err *err) {
+    const size_t k = p->parameter_count;
+    if (k == 0) return DL_OK;
+    gsl_matrix *c = gsl_matrix_alloc(k, k);
+    const bool ok = c != NULL && covariance_of(p, fit, jacobian, c);
+    for (size_t i = 0; i < p->row_count && ok; i++) {
+        const double *row = jacobian + i * k;
+        double sum = 0;
+        if (s->out->group_of[i] != group) continue;
+        for (size_t a = 0; a < k; a++)
+            for (size_t b = 0; row[a] != 0 && b < k; b++)
+                sum += row[a] * row[b] * gsl_matrix_get(c, a, b);
+        s->out->held_out[i].constants_sigma_log = sqrt(fmax(0, sum));
+    }
+    if (c != NULL) gsl_matrix_free(c);
+    return ok ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "the constants' equations are singular");
 }
 
 /* Without one group, which is then predicted. */
@@ -186,13 +272,13 @@ static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *e
     struct dl_generalized *g = s->out;
     const size_t n = row_count(s), k = parameter_count(s);
     double *memory = calloc(3 * n + k + n * k + 1, sizeof *memory);
-    struct dl_fit_prediction *p = calloc(n + 1, sizeof *p);
+    struct evaluation e;
+    const bool room = make_evaluation(s, &e);
     enum dl_code code = DL_OK;
-    if (memory == NULL || p == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (memory == NULL || !room) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (code == DL_OK) {
         double *weights = memory, *residuals = weights + n, *x = residuals + n, *jacobian = x + k;
-        struct evaluation evaluation = {s, p};
-        struct dl_robust_problem problem = problem_of(s, weights, &evaluation);
+        const struct dl_robust_problem problem = problem_of(s, weights, &e);
         struct dl_robust_fit fit = {.x = x, .residuals = residuals};
         for (size_t i = 0; i < n; i++) weights[i] = g->group_of[i] == group ? 0 : s->weights[i];
         memcpy(x, s->base_x, k * sizeof *x);
@@ -200,29 +286,32 @@ static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *e
         code = dl_robust_fit(&problem, jacobian, &fit, err);
         double *values = g->values + group * k;
         for (size_t j = 0; j < k; j++) values[j] = exp(x[j]);
-        bool *wanted = calloc(n + 1, sizeof *wanted);
-        if (wanted == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        for (size_t i = 0; i < n && code == DL_OK; i++) wanted[i] = g->group_of[i] == group;
+        for (size_t i = 0; i < n; i++) e.wanted[i] = g->group_of[i] == group;
         if (code == DL_OK)
-            code = (g->anchored ? dl_fit_rows_anchored : dl_fit_rows_predict)(
-                s->rows, s->keys, values, (int)k, wanted, p, err);
+            code =
+                dl_fit_rows_predict(s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
         for (size_t i = 0; i < n && code == DL_OK; i++)
-            if (wanted[i]) g->held_out[i] = p[i];
-        free(wanted);
+            if (g->group_of[i] == group) g->held_out[i] = e.predictions[i];
+        if (code == DL_OK) code = uncertain_constants(s, &problem, group, &fit, jacobian, err);
+        if (code == DL_OK)
+            code = dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e.wanted, e.predictions,
+                                        err);
+        for (size_t i = 0; i < n && code == DL_OK; i++)
+            if (e.wanted[i]) g->anchored[i] = e.predictions[i];
     }
     free(memory);
-    free(p);
+    free_evaluation(&e);
     return code;
 }
 
-/* Every source weighs 1, its predicted rows the same. */
+/* A source of n rows weighs n / (n + 4): large ones alike, one row a fifth of that. */
 static void weigh(const struct shared *s, double *weights) {
     const struct dl_fit_row *rows = s->rows->rows;
     for (size_t i = 0; i < row_count(s); i++) {
         size_t same = 0;
         for (size_t k = 0; k < row_count(s); k++)
             same += dl_known(rows[k].measured_s) && strcmp(rows[k].source, rows[i].source) == 0;
-        weights[i] = dl_known(rows[i].measured_s) ? 1 / (double)same : 0;
+        weights[i] = dl_known(rows[i].measured_s) ? 1 / ((double)same + FEW_ROWS) : 0;
     }
 }
 
@@ -246,10 +335,12 @@ static enum dl_code find_groups(struct dl_generalized *g, struct dl_arena *arena
 static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_err *err) {
     const size_t n = row_count(s), k = parameter_count(s);
     struct dl_generalized *g = s->out;
-    double *room = dl_arena_alloc(arena, 2 * n + 5 * k + n * k + 1, sizeof *room);
+    double *room = dl_arena_alloc(arena, 3 * n + 6 * k + n * k + 1, sizeof *room);
     s->keys = dl_arena_alloc(arena, k + 1, sizeof *s->keys);
     s->concerned = dl_arena_alloc(arena, n * k + 1, sizeof *s->concerned);
     g->in_sample = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample);
+    g->anchored = dl_arena_alloc(arena, n + 1, sizeof *g->anchored);
+    g->in_sample_anchored = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample_anchored);
     g->held_out = dl_arena_alloc(arena, n + 1, sizeof *g->held_out);
     g->all_values = dl_arena_alloc(arena, k + 1, sizeof *g->all_values);
     g->values = dl_arena_alloc(arena, g->group_count * k + 1, sizeof *g->values);
@@ -262,10 +353,14 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->prior = s->high + k;
     s->prior_sigma = s->prior + k;
     s->base_x = s->prior_sigma + k;
-    s->jacobian = s->base_x + k;
+    s->known_x = s->base_x + k;
+    s->known_residuals = s->known_x + k;
+    s->jacobian = s->known_residuals + n;
     weigh(s, s->weights);
     for (size_t i = 0; i < n; i++) {
-        g->in_sample[i] = g->held_out[i] = (struct dl_fit_prediction){NAN, NAN, NAN, NAN, NAN};
+        g->in_sample[i] = g->held_out[i] = g->anchored[i] = g->in_sample_anchored[i] =
+            (struct dl_fit_prediction){
+                .iteration_s = NAN, .low_s = NAN, .high_s = NAN, .model_sigma_log = NAN};
         s->base_residuals[i] = NAN;
     }
     for (size_t j = 0; j < k; j++) {
@@ -283,8 +378,7 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
 enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_constants *constants,
                            const struct dl_generalize_choice *choice, struct dl_arena *arena,
                            struct dl_generalized *out, struct dl_err *err) {
-    *out = (struct dl_generalized){
-        .rows = rows, .constants = constants, .by = choice->by, .anchored = choice->anchor};
+    *out = (struct dl_generalized){.rows = rows, .constants = constants, .by = choice->by};
     struct shared s = {.rows = rows, .constants = constants, .out = out};
     DL_TRY(find_groups(out, arena, err));
     DL_TRY(prepare(&s, arena, err));

@@ -14,20 +14,20 @@ struct dl_generalized {
     const struct dl_fit_rows *rows;
     const struct dl_constants *constants;
     enum dl_leave_out by;
-    bool anchored;
     const char **groups;
     size_t group_count;
     size_t *group_of;                    /* of each row */
     struct dl_fit_prediction *in_sample; /* of each row, with the constants of the files */
-    struct dl_fit_prediction *held_out;  /* of each row, fitted without its group */
-    double *all_values;                  /* constants fitted to all rows */
-    double *values;                      /* [group * constants + constant]: without the group */
+    /* the same from the smallest run of each group of runs (compare --anchor) */
+    struct dl_fit_prediction *in_sample_anchored, *anchored;
+    struct dl_fit_prediction *held_out; /* of each row, fitted without its group */
+    double *all_values;                 /* constants fitted to all rows */
+    double *values;                     /* [group * constants + constant]: without the group */
     double *sensitivity; /* [row * constants + constant]: d log(iteration) / d log(constant) */
 };
 
 struct dl_generalize_choice {
     enum dl_leave_out by;
-    bool anchor; /* predict rows from the smallest run of their group (compare --anchor) */
     int threads;
 };
 

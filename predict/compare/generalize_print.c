@@ -8,9 +8,12 @@
 #include "model/base/stats.h"
 #include "model/cli/command.h"
 #include "predict/compare/decisions.h"
+#include "predict/compare/interval_fit.h"
+#include "predict/compare/measured.h"
 
 bool dl_generalize_wanted(const struct dl_options *options) {
-    return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants");
+    return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||
+           dl_option_given(options, "learning-curve");
 }
 
 static const struct dl_column columns[] = {
@@ -37,6 +40,12 @@ static const struct dl_column row_columns[] = {
     {"measured_s", "measured", "s", DL_COLUMN_NUMBER, 0, 4},
     {"predicted_low_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"predicted_high_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"release", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"device", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"exposed_comm_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"overhead_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"model_sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"in_sample_error_pct", "in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
 };
@@ -78,6 +87,8 @@ static enum dl_code comparison_of(const struct dl_generalized *g,
 }
 
 struct report {
+    bool anchor;
+    const struct dl_fit_prediction *predictions; /* of the rows, held out */
     const struct dl_generalized *g;
     struct dl_comparison held_out, in_sample;
     struct dl_error_summary *list, *in_sample_list;
@@ -86,19 +97,24 @@ struct report {
     int decision_count;
 };
 
-static enum dl_code make_report(const struct dl_generalized *g, struct dl_arena *arena,
+static enum dl_code make_report(const struct dl_generalized *g, bool anchor, struct dl_arena *arena,
                                 struct report *out, struct dl_err *err) {
     const size_t n = g->rows->count;
-    *out = (struct report){.g = g, .held_out.arena = arena, .in_sample.arena = arena};
-    DL_TRY(comparison_of(g, g->held_out, &out->held_out, err));
-    DL_TRY(comparison_of(g, g->in_sample, &out->in_sample, err));
+    *out = (struct report){.g = g,
+                           .anchor = anchor,
+                           .predictions = anchor ? g->anchored : g->held_out,
+                           .held_out.arena = arena,
+                           .in_sample.arena = arena};
+    DL_TRY(comparison_of(g, out->predictions, &out->held_out, err));
+    DL_TRY(comparison_of(g, anchor ? g->in_sample_anchored : g->in_sample, &out->in_sample, err));
     DL_TRY(dl_compare_summarize(&out->held_out, &out->list, &out->count, err));
     DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
     if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < n; i++)
-        rows[i] = (struct dl_decision_row){g->rows->rows[i].decision, g->held_out[i].iteration_s,
-                                           g->rows->rows[i].measured_s};
+        rows[i] =
+            (struct dl_decision_row){g->rows->rows[i].decision, out->predictions[i].iteration_s,
+                                     g->rows->rows[i].measured_s};
     return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
 }
 
@@ -133,7 +149,7 @@ static enum dl_code fill_groups(const struct report *r, bool people, struct dl_t
 static enum dl_code add_row(struct dl_table *table, const struct report *r, size_t i, bool people,
                             struct dl_err *err) {
     const struct dl_fit_row *row = &r->g->rows->rows[i];
-    const struct dl_fit_prediction *p = &r->g->held_out[i];
+    const struct dl_fit_prediction *p = &r->predictions[i];
     union dl_cell *cells = dl_table_row(table);
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].string = row->id;
@@ -146,8 +162,14 @@ static enum dl_code add_row(struct dl_table *table, const struct report *r, size
     cells[7].number = row->measured_s;
     cells[8].number = p->low_s;
     cells[9].number = p->high_s;
-    cells[10].number = r->held_out.rows[i].error_pct;
-    cells[11].number = r->in_sample.rows[i].error_pct;
+    cells[10].string = row->release;
+    cells[11].string = dl_precision_names[row->precision];
+    cells[12].string = row->device;
+    cells[13].number = p->exposed_frac;
+    cells[14].number = p->overhead_frac;
+    cells[15].number = p->model_sigma_log;
+    cells[16].number = r->held_out.rows[i].error_pct;
+    cells[17].number = r->in_sample.rows[i].error_pct;
     return DL_OK;
 }
 
@@ -162,8 +184,8 @@ static enum dl_code fill_rows(const struct report *r, size_t most, bool people,
         for (size_t i = 0; i < n; i++) {
             if (r->held_out.rows[i].skipped || shown[i]) continue;
             if (worst == n ||
-                fabs(log(r->g->held_out[i].iteration_s / r->g->rows->rows[i].measured_s)) >
-                    fabs(log(r->g->held_out[worst].iteration_s /
+                fabs(log(r->predictions[i].iteration_s / r->g->rows->rows[i].measured_s)) >
+                    fabs(log(r->predictions[worst].iteration_s /
                              r->g->rows->rows[worst].measured_s)))
                 worst = i;
         }
@@ -182,7 +204,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-generalization");
     dl_jw_string(&w, "by", dl_leave_out_names[r->g->by]);
-    dl_jw_bool(&w, "anchor", r->g->anchored);
+    dl_jw_bool(&w, "anchor", r->anchor);
     dl_jw_array(&w, "constants");
     for (size_t j = 0; j < k; j++) {
         dl_jw_object(&w, NULL);
@@ -215,7 +237,7 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const bool people = format == DL_FORMAT_TEXT, all = dl_option_given(options, "rows") || !people;
-    DL_TRY(make_report(g, context->arena, &r, err));
+    DL_TRY(make_report(g, dl_option_given(options, "anchor"), context->arena, &r, err));
     dl_table_init(&groups, context->arena, columns, sizeof columns / sizeof columns[0]);
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
     DL_TRY(fill_groups(&r, people, &groups, err));
@@ -235,6 +257,45 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
         err);
 }
 
+static enum dl_code print_learning(struct dl_context *context, const struct dl_options *options,
+                                   const struct dl_fit_rows *rows, struct dl_err *err) {
+    static const struct dl_column learning_columns[] = {
+        {"runs_given", "runs given", "", DL_COLUMN_INTEGER, 0, 0},
+        {"groups", "systems with a framework", "", DL_COLUMN_INTEGER, 0, 0},
+        {"mape_pct", "mean error of the rest", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"coverage_pct", "coverage", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"smallest_mape_pct", "smallest runs given", "%", DL_COLUMN_NUMBER, 0, 3},
+    };
+    struct dl_learning curve[DL_LEARNING_STEPS];
+    struct dl_table table;
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(dl_learning_curve(rows, context->arena, curve, err));
+    dl_table_init(&table, context->arena, learning_columns,
+                  sizeof learning_columns / sizeof learning_columns[0]);
+    for (int i = 0; i < DL_LEARNING_STEPS; i++) {
+        union dl_cell *cells = dl_table_row(&table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].integer = curve[i].given;
+        cells[1].integer = curve[i].groups;
+        cells[2].number = curve[i].mape_pct;
+        cells[3].number = curve[i].coverage_pct;
+        cells[4].number = curve[i].smallest_mape_pct;
+    }
+    if (format != DL_FORMAT_JSON)
+        return context->output(
+            options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-learning-curve");
+    dl_jw_array(&w, "steps");
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
 enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_options *options,
                                const struct dl_data *data, const struct dl_csv *csvs, int count,
                                struct dl_err *err) {
@@ -248,13 +309,22 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     DL_TRY(dl_option_choice(options, "generalize", dl_leave_out_names, &by, err));
     DL_TRY(dl_constants_read(data, context->arena, &constants, err));
     DL_TRY(dl_fit_rows_read(data, csvs, count, context->arena, &rows, err));
+    if (dl_option_given(options, "learning-curve"))
+        return print_learning(context, options, &rows, err);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const struct dl_generalize_choice choice = {
         .by = (enum dl_leave_out)by,
-        .anchor = dl_option_given(options, "anchor"),
         .threads = cores > 0 && cores < 64 ? (int)cores : 2,
     };
     DL_TRY(dl_generalize(&rows, &constants, &choice, context->arena, &g, err));
+    struct dl_interval_model intervals;
+    DL_TRY(dl_interval_fit(&g, context->arena, &intervals, err));
+    if (dl_option_given(options, "intervals")) {
+        if (by != DL_LEAVE_SOURCE)
+            return dl_fail(err, DL_ERR_USAGE, "--intervals: goes with --generalize source");
+        DL_TRY(dl_interval_write(&intervals, dl_option_text(options, "intervals"), context->arena,
+                                 err));
+    }
     return fit ? dl_fit_constants_run(context, options, data, &g, err)
                : print(context, options, &g, err);
 }

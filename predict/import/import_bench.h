@@ -6,6 +6,8 @@
 #include "model/collective/collective.h"
 
 enum { DL_BENCH_TOKENS = 32 };
+#define DL_BENCH_MOST_BYTES 1e15 /* more than any memory holds */
+#define DL_BENCH_MOST_US 1e12    /* eleven days */
 
 struct dl_bench_row {
     int op;                                       /* enum dl_collective_op */

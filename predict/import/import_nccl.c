@@ -222,7 +222,7 @@ static enum dl_code add_row(struct reader *r, char **tokens, double size, int ha
     double time_us, alg, bus = 0, wrong = 0;
     const char *found = tokens[c->time[half]];
     if (strcmp(found, "N/A") == 0) return DL_OK; /* this collective has no such variant */
-    if (!dl_bench_number(found, &time_us) || !(time_us > 0))
+    if (!dl_bench_number(found, &time_us) || !(time_us > 0 && time_us <= DL_BENCH_MOST_US))
         return bad(r, "time", "expected a time in microseconds", found);
     if (c->alg[half] < 0 || !dl_bench_number(tokens[c->alg[half]], &alg))
         return bad(r, "algbw", "expected a bandwidth in GB/s",
@@ -251,20 +251,28 @@ static enum dl_code add_row(struct reader *r, char **tokens, double size, int ha
     return check_factor(r, row);
 }
 
+/* Another program's line among the output: it does not begin with a size, nor does it have the
+ * table's number of columns with a number where the time stands. */
+static bool is_foreign(const struct columns *c, char **tokens, int count) {
+    double time_us;
+    if (count == 0 || c->count == 0) return true;
+    if (tokens[0][strspn(tokens[0], "0123456789")] == 0) return false;
+    return count != c->count || !dl_bench_number(tokens[c->time[0]], &time_us);
+}
+
 static enum dl_code read_row(struct reader *r, char *line) {
     char *tokens[DL_BENCH_TOKENS];
     double size;
     const int count = dl_bench_tokens(line, tokens);
-    /* another program's line */
-    if (count == 0 || tokens[0][strspn(tokens[0], "0123456789")] != 0) return DL_OK;
-    if (r->columns.count == 0) return DL_OK;
+    if (is_foreign(&r->columns, tokens, count)) return DL_OK;
     if (count != r->columns.count) {
         return dl_fail_at(r->err, r->name, r->line, 1, NULL,
                           "expected %d columns as in the heading, found %d: the line is cut off or "
                           "mixed with another",
                           r->columns.count, count);
     }
-    if (!dl_bench_number(tokens[r->columns.size], &size))
+    if (!dl_bench_number(tokens[r->columns.size], &size) || !(size <= DL_BENCH_MOST_BYTES) ||
+        size != floor(size))
         return bad(r, "size", "expected a size in bytes", tokens[r->columns.size]);
     for (int half = 0; half < 2; half++) {
         if (r->columns.time[half] >= 0) DL_TRY(add_row(r, tokens, size, half));

@@ -150,13 +150,15 @@ enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t 
 /* Limits the memory that a hostile file can make protobuf-c allocate. */
 struct budget {
     size_t left;
+    bool refused; /* an allocation */
 };
 
 static void *take(void *data, size_t size) {
     struct budget *b = data;
-    if (size > b->left) return NULL;
-    b->left -= size;
-    return malloc(size);
+    void *memory = size > b->left ? NULL : malloc(size);
+    b->refused = b->refused || (memory == NULL && size > 0);
+    if (memory != NULL) b->left -= size;
+    return memory;
 }
 
 static void give(void *data, void *pointer) {
@@ -475,6 +477,11 @@ enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t 
     if (length == 0)
         return dl_fail_at(err, name, 0, 0, NULL, "expected an ONNX model, found an empty file");
     DlOnnx__ModelProto *model = dl_onnx__model_proto__unpack(&allocator, length, bytes);
+    if (model == NULL && budget.refused) {
+        return dl_fail_at(err, name, 0, 0, NULL,
+                          "the model does not fit in %zu MiB of memory; export it without weights",
+                          (16 * length + (64u << 20)) >> 20);
+    }
     if (model == NULL) {
         return dl_fail_at(err, name, 0, 0, NULL,
                           "expected an ONNX model: this is not its protobuf format, or the file is "

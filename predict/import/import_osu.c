@@ -2,6 +2,7 @@
  * then one line a size. Sizes of allgather, alltoall, gather and scatter are per rank there; here
  * they become the whole buffer.
  */
+#include <math.h>
 #include <string.h>
 
 #include "model/collective/coll_match.h"
@@ -141,14 +142,18 @@ static enum dl_code read_row(struct reader *r, char *line) {
     char *tokens[DL_BENCH_TOKENS];
     double size, value;
     const int count = dl_bench_tokens(line, tokens);
-    if (count == 0 || tokens[0][strspn(tokens[0], "0123456789")] != 0 || !r->heading) return DL_OK;
+    if (count == 0 || !r->heading) return DL_OK;
+    /* another program's line: neither a size first, nor a pair with a number */
+    if (tokens[0][strspn(tokens[0], "0123456789")] != 0 &&
+        (count != 2 || !dl_bench_number(tokens[1], &value)))
+        return DL_OK;
     if (count < 2)
         return dl_fail_at(r->err, r->name, r->line, 1, NULL,
                           "expected a size and a value: the line is cut off");
-    if (!dl_bench_number(tokens[0], &size) || !(size <= 1e18))
+    if (!dl_bench_number(tokens[0], &size) || !(size <= DL_BENCH_MOST_BYTES) || size != floor(size))
         return dl_fail_at(r->err, r->name, r->line, 1, "Size",
                           "expected a size in bytes, found \"%.40s\"", tokens[0]);
-    if (!dl_bench_number(tokens[1], &value) || !(value > 0)) {
+    if (!dl_bench_number(tokens[1], &value) || !(value > 0 && value <= DL_BENCH_MOST_US)) {
         return dl_fail_at(r->err, r->name, r->line, 1,
                           r->title->bandwidth ? "Bandwidth" : "Latency",
                           "expected a number above 0, found \"%.40s\"", tokens[1]);

@@ -14,6 +14,9 @@ enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
 
 enum kind { KIND_FORWARD, KIND_BACKWARD, KIND_UPDATE, KIND_OPERATOR, KIND_SEQUENCE, KIND_LAUNCH };
 
+/* An event of eleven days; a clock that counts from 1970 is at 1.8e15 us now. */
+static const double MOST_US = 1e12, MOST_CLOCK_US = 1e17;
+
 struct event { /* a range, or a point that asks in which range it lies */
     enum kind kind;
     uint64_t thread;
@@ -150,11 +153,11 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     const bool on_device = one_of(cat, device), is_step = starts(name, "ProfilerStep#");
     struct event e = {
         .ts_us = number_of(member(n, "ts")), .dur_us = number_of(member(n, "dur")), .range = -1};
-    if (!(e.dur_us >= 0) || !dl_known(e.ts_us)) {
+    if (!(e.dur_us >= 0 && e.dur_us <= MOST_US) || !(fabs(e.ts_us) <= MOST_CLOCK_US)) {
         if (!starts(name, "layer:") && !is_step && !on_device && !is_update(name)) return DL_OK;
         return dl_fail_at(r->err, r->name, 0, 0, NULL,
-                          "event %d ('%.60s'): expected numbers ts and dur, dur at least 0", index,
-                          name);
+                          "event %d ('%.60s'): expected numbers ts and dur, dur from 0 to 1e12 us",
+                          index, name);
     }
     e.thread = mix(mix(14695981039346656037u, member(n, "pid")), member(n, "tid"));
     if (on_device) {

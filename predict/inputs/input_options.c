@@ -33,6 +33,10 @@ const struct dl_option dl_input_options[] = {
      "layer times written by import trace, used instead of modelled ones; default: matching files "
      "in data/layers/",
      DL_TEXT(INPUT(layers_name))},
+    {"measured", 0, "FILE", "What",
+     "table of your own runs (columns: dlmodel schema runs): those of this system and framework "
+     "correct the prediction of everything else on it",
+     DL_TEXT(INPUT(measured))},
     {"strategy", 0, "NAME", "Plan",
      "parallel strategy; predict and plot strategies also take all; default: that of the "
      "framework, usually data",

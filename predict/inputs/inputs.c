@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/framework/input.h"
+#include "predict/compare/measured.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -26,7 +27,7 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
         o->value = equals + 1;
         if (o->key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
+    return dl_data_intervals(data, context->arena, &data->intervals, err);
 }
 
 enum { MOST_FRAMEWORKS = 64 };
@@ -98,6 +99,19 @@ static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
     return DL_OK;
 }
 
+/* Whether the framework whose kernels `f` runs has that release. */
+static enum dl_code kernels_have_release(struct dl_context *context, const struct dl_framework *f,
+                                         const char *name, bool *out, struct dl_err *err) {
+    struct dl_data data = context->data;
+    const struct dl_framework *from = NULL;
+    data.release = NULL;
+    *out = false;
+    if (f->kernels.kernels_from == NULL) return DL_OK;
+    DL_TRY(dl_data_framework(&data, f->kernels.kernels_from, context->arena, &from, err));
+    *out = dl_framework_release_find(from, name) != NULL;
+    return DL_OK;
+}
+
 /* An unknown release is an error that lists the releases. */
 static enum dl_code check_release(struct dl_context *context, const char *name,
                                   const struct dl_inputs *inputs, struct dl_err *err) {
@@ -105,7 +119,9 @@ static enum dl_code check_release(struct dl_context *context, const char *name,
     if (name == NULL) return DL_OK;
     for (int i = 0; i < inputs->framework_count; i++) {
         const struct dl_framework *f = inputs->frameworks[i];
-        if (strcmp(f->release, name) == 0) return DL_OK;
+        bool known = strcmp(f->release, name) == 0;
+        if (!known) DL_TRY(kernels_have_release(context, f, name, &known, err));
+        if (known) return DL_OK;
         all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name,
                               f->release);
         for (int r = 0; r < f->release_count; r++)
@@ -234,6 +250,9 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(load_frameworks(context, &data, out, err));
     DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(load_workload(context, &data, out, err));
+    if (out->measured != NULL && out->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--measured: not with --heterogeneous");
+    if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
     DL_TRY(check_length(out, err));

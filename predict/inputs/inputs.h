@@ -27,7 +27,7 @@ struct dl_inputs {
     int layer_times_count;
     /* as the rows of dl_input_options store them; NULL: not given and no default */
     const char *system_name, *workload_name, *framework_name, *release, *strategy_name, *nodes_text,
-        *dataset;
+        *dataset, *measured;
     const char *layers_name; /* the last file of layer times that was used */
     int input;               /* 0 synthetic, 1 real */
     int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -205,6 +207,32 @@ static void describe(struct arguments *a, const struct dl_context *context,
     }
 }
 
+/* A figure takes well below a second; without an end the command would wait forever. */
+enum { GNUPLOT_LIMIT_S = 60 };
+
+/* Waits for a child; false when the time is over, and the child is ended. */
+static bool wait_for(pid_t child, int *status_out) {
+    const struct timespec step = {.tv_nsec = 2000000};
+    for (int i = 0; i < GNUPLOT_LIMIT_S * 500; i++) {
+        const pid_t ended = waitpid(child, status_out, WNOHANG);
+        if (ended == child || (ended < 0 && errno != EINTR)) return true;
+        nanosleep(&step, NULL);
+    }
+    kill(child, SIGKILL);
+    while (waitpid(child, status_out, 0) < 0 && errno == EINTR) continue;
+    return false;
+}
+
+/* Whether these are the first bytes of such a file: what else gnuplot may have printed is no
+ * figure. */
+static bool is_figure(enum dl_plot_format format, const char *bytes, size_t length) {
+    static const char *const starts[] = {
+        [DL_PLOT_PNG] = "\x89PNG\r\n", [DL_PLOT_SVG] = "<?xml", [DL_PLOT_PDF] = "%PDF-"};
+    if (format == DL_PLOT_TERMINAL) return length > 0;
+    const size_t start = strlen(starts[format]);
+    return length > start && memcmp(bytes, starts[format], start) == 0;
+}
+
 /* gnuplot with the three files as its standard streams; its exit status in *status_out. */
 static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, FILE *messages,
                                 int *status_out, struct dl_err *err) {
@@ -221,11 +249,9 @@ static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, 
     const int reason = posix_spawnp(&child, "gnuplot", &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
     int status = 0;
-    if (reason == 0) {
-        while (waitpid(child, &status, 0) < 0) {
-            if (errno != EINTR) return dl_fail(err, DL_ERR_SYSTEM, "gnuplot: %s", strerror(errno));
-        }
-    }
+    if (reason == 0 && !wait_for(child, &status))
+        return dl_fail(err, DL_ERR_SYSTEM, "gnuplot was ended: it did not finish in %d s",
+                       GNUPLOT_LIMIT_S);
     if (reason == ENOENT || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
         return dl_fail(
             err, DL_ERR_SYSTEM,
@@ -292,5 +318,8 @@ enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *
     DL_TRY(code);
     if (status != 0 || *length_out == 0)
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot failed: %s", complaint(messages));
+    if (!is_figure(format, *bytes_out, *length_out))
+        return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
+                       dl_plot_formats[format]);
     return DL_OK;
 }

@@ -44,7 +44,9 @@ static char *next_field(char **at) {
 static double number_of(const char *text) {
     char *end = NULL;
     const double value = text == NULL ? NAN : strtod(text, &end);
-    return text == NULL || end == text || *end != 0 || !isfinite(value) ? (double)NAN : value;
+    /* sacct has been seen to count backwards after a clock was set */
+    const bool good = text != NULL && end != text && *end == 0 && isfinite(value) && value >= 0;
+    return good ? value : (double)NAN;
 }
 
 enum { MOST_JOBS_A_CALL = 2000 };

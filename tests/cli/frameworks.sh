@@ -62,9 +62,24 @@ run compare data/runs/keras_aws.csv --fit replicate_s
 check 'a fit without start' 2 'expected KEY=START'
 run compare data/runs/keras_aws.csv --leave-out source
 check 'leave-out without fit' 2 'goes with --fit'
-run compare data/runs/tensorflow_2017.csv --fit framework.stream_scale=1 --where 'workload=resnet50' --where system=gce-k80 --leave-out batch_per_device --csv
+run compare data/runs/tensorflow_2017.csv --fit device.norm_scale=1.5 --where 'workload=resnet50' --where system=gce-k80 --leave-out batch_per_device --csv
 check 'a fit that leaves out' 0
 has 'it predicts what was left out' '^without 32,'
+sed 's/"behaviour"/"composed_scale": 2, "behaviour"/' data/frameworks/pytorch-ddp.json > "$SCRATCH/old.json"
+run predict --framework "$SCRATCH/old.json" -n 1
+check 'a key of an earlier release names what replaces it' 3 'composed_scale: no longer a key of dlmodel-framework: state the kernels'
+# Horovod runs PyTorch's kernels: the version of PyTorch selects them.
+run predict -n 1 -f horovod-pytorch --release 2.0 -p mixed
+check 'a release of the framework whose kernels it runs' 0
+for version in 'NGC 19.03' 'PyTorch 2.3.1' nosuch; do
+    printf 'id,source,system,framework,framework_version,workload,precision,nodes,devices_per_node,batch_per_device,metric,value,unit\n' > "$SCRATCH/runs.csv"
+    printf 'a,s,iris-v100,horovod-pytorch,%s,resnet50,mixed,1,1,64,throughput,500,samples/s\n' "$version" >> "$SCRATCH/runs.csv"
+    run compare "$SCRATCH/runs.csv" --rows --csv
+    cp "$SCRATCH/out" "$SCRATCH/out.$(printf %s "$version" | tr ' ' _)"
+done
+has 'a version that nothing covers is named' 'no release of horovod-pytorch covers'
+status=0
+if cmp -s "$SCRATCH/out.NGC_19.03" "$SCRATCH/out.PyTorch_2.3.1"; then bad 'versions of PyTorch differ under Horovod' 'the same prediction'; else echo 'ok versions of PyTorch differ under Horovod'; fi
 run compare data/runs/tensorflow_2017.csv --where nosuch=1
 check 'a condition on a column that is not there' 2 "no file has a column 'nosuch'"
 run compare data/runs/tensorflow_2017.csv --where workload=nosuch

@@ -95,3 +95,10 @@ for id in $(grep -ohE 'F-[A-Z]+(-[A-Z0-9]+)*' "$work/out" | sort -u); do
     check "explain's $id leads to its derivation" 0
     [ "$(grep -c . "$work/out")" -gt 3 ] || bad "derivation of $id" 'only its row of the index'
 done
+
+# Every key of gpt: is explained.
+run help models
+check 'help models' 0
+for key in $(sed -n '/"parameters": {/,/}/p' data/workloads/gpt.json | grep -o '"[a-z_]*":' | tr -d '":' | grep -v '^parameters$'); do
+    has "help models: $key" "(^|[^a-z_])$key([^a-z_]|\$)"
+done

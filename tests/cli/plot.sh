@@ -45,8 +45,7 @@ run plot error "$runs" --csv
 check 'error as numbers' 0
 has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
 
-# Without what releases save of a stream's passes over memory.
-run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --set mixed_stream_scale=1 --nodes 1 --csv
+run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --nodes 1 --csv
 check 'roofline as numbers' 0
 has 'columns of roofline' '^group,label,layer,flop_per_byte,flop_per_s,roof_flop_per_s,time_s,share,limit$'
 # Streams stay below the roof; shares are parts of one iteration; ResNet-50 in mixed precision has both kinds of layers.

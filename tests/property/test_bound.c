@@ -13,6 +13,8 @@
 
 #include "model/framework/gradient_sync.h"
 #include "model/parallel/strategy.h"
+#include "model/framework/cost.h"
+#include "model/framework/facts.h"
 #include "tests/catalog.h"
 
 static const char *const networks[] = {
@@ -118,40 +120,36 @@ static void nothing_beats_the_bound(void **state) {
     assert_true(compared > 70000 / EVERY);
 }
 
-/* The kernels of the bound are the best that any framework or release is known to have. */
+static double passes_of(struct dl_passes p) { return p.reads + p.writes + p.fixed_bytes / 4; }
+
+/* The kernels of the bound make the fewest passes that any framework is known to make. */
 static void best_kernels(void **state) {
     (void)state;
-    static const struct {
-        const char *key;
-        size_t offset;
-    } factors[] = {
-#define FACTOR(member) {#member, offsetof(struct dl_framework, kernels.member)}
-        FACTOR(conv_scale),          FACTOR(grouped_scale),      FACTOR(stream_scale),
-        FACTOR(composed_scale),      FACTOR(unequal_scale),      FACTOR(mixed_conv_scale),
-        FACTOR(mixed_grouped_scale), FACTOR(mixed_stream_scale), FACTOR(mixed_composed_scale),
-        FACTOR(norm_scale),          FACTOR(loss_scale),
-    };
     const struct dl_framework *ideal = framework_named("ideal");
-    for (size_t k = 0; k < sizeof factors / sizeof factors[0]; k++) {
-        double best = *(const double *)(const void *)((const char *)ideal + factors[k].offset);
-        if (!dl_known(best)) best = 1;
-        for (int f = 0; f < all.framework_count; f++) {
-            const struct dl_framework *one = all.frameworks[f];
-            const double own =
-                *(const double *)(const void *)((const char *)one + factors[k].offset);
-            if (own < best)
-                fail_msg("%s: %s %g, the bound's %g", one->name, factors[k].key, own, best);
-            for (int r = 0; r < one->release_count; r++) {
-                for (int i = 0; i < one->releases[r].set_count; i++) {
-                    const struct dl_map_entry *set = &one->releases[r].set[i];
-                    if (strcmp(set->key, factors[k].key) != 0 || !(atof(set->text) < best))
-                        continue;
-                    fail_msg("%s %s: %s %s, the bound's %g", one->name, one->releases[r].name,
-                             set->key, set->text, best);
-                }
-            }
-        }
+    const struct dl_kernel_facts best = dl_framework_facts(ideal, DL_MIXED, DL_ATTENTION_OPEN);
+    static const enum dl_pass passes[] = {DL_FORWARD, DL_BACKWARD_DATA};
+    for (int p = 0; p < 2; p++) {
+        const enum dl_pass pass = passes[p];
+#define NO_LESS(operation, last)                                                                   \
+    for (int how = 0; how <= (int)(last); how++)                                                   \
+    assert_true(passes_of(dl_passes_##operation(best.operation, pass)) <=                          \
+                passes_of(dl_passes_##operation(how, pass)))
+        NO_LESS(layernorm, DL_LAYERNORM_COMPOSED);
+        NO_LESS(gelu, DL_GELU_COMPOSED);
+        NO_LESS(dropout, DL_DROPOUT_COMPOSED);
+        NO_LESS(softmax, DL_SOFTMAX_COMPOSED);
+        NO_LESS(batchnorm, DL_BATCHNORM_COMPOSED);
+        NO_LESS(loss, DL_LOSS_COMPOSED);
     }
+    assert_true(best.bias == DL_BIAS_EPILOGUE && best.sums == DL_SUM_AT_ONCE &&
+                best.fusion == DL_FUSION_BOTH && best.policy == DL_MIXED_HALF);
+    assert_true(best.head_copies == 0 && best.score_kernels == 0 && best.norm_small_kernels == 0);
+    assert_false(best.weight_copies || best.activation_copies);
+    for (int how = 0; how <= (int)DL_OPTIMIZER_CAFFE; how++)
+        for (int o = 0; o < DL_OPTIMIZERS; o++)
+            assert_true(
+                dl_update_bytes_per_parameter((enum dl_optimizer)o, DL_FP32) <=
+                dl_optimizer_cost((enum dl_optimizer_kernels)how, (enum dl_optimizer)o).bytes);
 }
 
 /* Scaling efficiency is above 1 only where the output says why. */

@@ -58,6 +58,8 @@ static struct dl_system random_system(void) {
                                     .peer_group = whole(0, 1) ? DL_ABSENT : 4,
                                     .cross_bandwidth_bytes_per_s = log_uniform(3e9, 2e10),
                                     .peer_to_peer = whole(0, 1) != 0};
+    if (strcmp(system.intra.kind, "nvswitch") == 0)
+        system.intra.domain_nodes = whole(0, 1) ? DL_ABSENT : whole(2, 18);
     system.inter =
         (struct dl_link){.kind = "infiniband",
                          .bandwidth_bytes_per_s = log_uniform(1e8, 5e10),

@@ -1,5 +1,5 @@
-/* What a release and a device make of a kernel's time, worked by hand. F-FRAMEWORK-KERNELS,
- * F-DIRECT-CONV, F-DEVICE-NORM. */
+/* What a release and a device make of a kernel's time, worked by hand. F-DIRECT-CONV,
+ * F-DEVICE-NORM, F-KERNEL-FACTS. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,119 +34,85 @@ static void fast_algorithms(void **state) {
     assert_false(dl_kernel_has_fast_conv(&grouped) || dl_kernel_has_fast_conv(&product));
 }
 
-/* A release with convolutions at 1.5, streams at 2 and normalisations at 1.25 of that: 2.5. */
+/* Limits of the framework: its workspace, or none. */
 static void release(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.framework.kernels.conv_scale = 1.5;
-    f.framework.kernels.grouped_scale = 3;
-    f.framework.kernels.stream_scale = 2;
-    f.framework.kernels.composed_scale = 4;
-    f.framework.kernels.norm_scale = 1.25;
-    f.framework.kernels.loss_scale = 0.5;
-    f.framework.memory.conv_workspace_bytes = 100;
-    const struct {
-        const char *kind;
-        double groups, conv, stream;
-    } cases[] = {
-        {"conv", 1, 1.5, 2},        {"conv", 2, 3, 2},        {"relu", 1, 1.5, 2},
-        {"batchnorm", 1, 1.5, 2.5}, {"layernorm", 1, 1.5, 4}, {"loss", 1, 1.5, 2},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct dl_layer layer = {.kind = dl_layer_kind_find(cases[i].kind),
-                                       .groups = cases[i].groups};
-        const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, DL_FP32, &layer);
-        check_close(s.op_scale[DL_OP_CONV], cases[i].conv, 1e-12);
-        check_close(s.op_scale[DL_OP_STREAM], cases[i].stream, 1e-12);
-        check_close(s.op_scale[DL_OP_GEMM], 1, 0);
-        check_close(s.workspace_bytes, 100, 0);
-    }
-    /* Unequal sides at 2 besides: 3. */
-    f.framework.kernels.unequal_scale = 2;
-    struct dl_layer row = {
-        .kind = dl_layer_kind_find("conv"), .groups = 1, .kernel = {1, 1, 7}, .out = {.dims = 2}};
-    check_close(dl_kernel_scales(&f.framework, DL_FP32, &row).op_scale[DL_OP_CONV], 3, 1e-12);
-    row.kernel[1] = 7;
-    check_close(dl_kernel_scales(&f.framework, DL_FP32, &row).op_scale[DL_OP_CONV], 1.5, 1e-12);
-    f.framework.memory.conv_workspace_bytes = NAN;
     const struct dl_layer relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
-    assert_true(isinf(dl_kernel_scales(&f.framework, DL_MIXED, &relu).workspace_bytes));
-    /* Composed layers: the fp32 factor counts in mixed precision too, until the file has one for
-     * it. */
-    f.framework.kernels.mixed_composed_scale = NAN;
-    const struct dl_layer norm = {.kind = dl_layer_kind_find("layernorm"), .groups = 1};
-    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &norm).op_scale[DL_OP_STREAM], 4, 0);
-    f.framework.kernels.mixed_composed_scale = 3;
-    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &norm).op_scale[DL_OP_STREAM], 3, 0);
-    /* mixed_stream_scale: not given */
-    check_close(dl_kernel_scales(&f.framework, DL_MIXED, &relu).op_scale[DL_OP_STREAM], 1, 0);
+    f.framework.memory.conv_workspace_bytes = 100;
+    check_close(dl_kernel_scales(&f.framework, &f.device, &relu).workspace_bytes, 100, 0);
+    f.framework.memory.conv_workspace_bytes = NAN;
+    assert_true(isinf(dl_kernel_scales(&f.framework, &f.device, &relu).workspace_bytes));
     dl_arena_free(&f.arena);
 }
 
-/* A device whose direct convolutions take 1.7 times what it borrows: 1x1 1.5 x 1.7 = 2.55, 3x3
- * stays at 1.5, grouped ones too. */
+/* A device whose direct convolutions take 1.7 times what it borrows: 1x1, but neither 3x3 nor
+ * grouped ones. */
 static void device(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.direct_conv_scale = 1.7;
-    const struct dl_kernel_scales s = {
-        {[DL_OP_GEMM] = 1, [DL_OP_CONV] = 1.5, [DL_OP_STREAM] = 2}, INFINITY, false};
+    const struct dl_kernel_scales s = {INFINITY, 2};
     struct dl_kernel k = conv(1, 1, 1);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 2.55, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1.7, 1e-12);
     k.groups = 64;
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1.5, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     k = conv(3, 3, 1);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1.5, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     k = dl_kernel_stream(DL_FORWARD, 1, 1, 1);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 2, 1e-12);
+    k = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     f.device.direct_conv_scale = NAN;
     k = conv(1, 7, 1);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1.5, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     dl_arena_free(&f.arena);
 }
 
-/* Batch normalisation on a device of cuDNN 5's time: 2.5 where the release tells nothing, the
- * release's 1.25 where it does; nothing on activations or convolutions. F-DEVICE-NORM */
+/* Batch norms of a device whose cuDNN takes 2.5 times the passes' time; not those that a framework
+ * composes, nor activations. F-DEVICE-NORM */
 static void device_norm(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.norm_scale = 2.5;
-    f.framework.kernels.norm_scale = NAN;
     const struct dl_layer norm = {.kind = dl_layer_kind_find("batchnorm"), .groups = 1},
                           relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
-    const struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 1e6, 1e6),
-                           three = conv(3, 3, 1);
-    struct dl_kernel_scales s = dl_kernel_scales(&f.framework, DL_FP32, &norm);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &stream), 2.5, 1e-12);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &three), 1, 1e-12);
-    s = dl_kernel_scales(&f.framework, DL_FP32, &relu);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &stream), 1, 1e-12);
-    f.framework.kernels.norm_scale = 1.25;
-    s = dl_kernel_scales(&f.framework, DL_FP32, &norm);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &stream), 1.25, 1e-12);
+    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 2.5, 1e-12);
+    check_close(dl_kernel_scales(&f.framework, &f.device, &relu).stream_scale, 1, 1e-12);
+    f.framework.kernels.batchnorm = DL_BATCHNORM_COMPOSED;
+    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
+    f.framework.kernels.batchnorm = DL_BATCHNORM_SPATIAL;
+    f.device.norm_scale = NAN;
+    check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
     dl_arena_free(&f.arena);
 }
 
-/* Factors that a file does not give come from the framework that runs the same kernels; those that
- * it gives stay. */
+/* Facts that a file does not give come from the framework that runs the same kernels; those that it
+ * gives stay. */
 static void shared_kernels(void **state) {
     (void)state;
     struct dl_fake f, g;
     fake_make(&f);
     fake_make(&g);
-    f.framework.kernels.grouped_scale = NAN;
-    f.framework.kernels.stream_scale = 1.5;
-    f.framework.kernels.norm_scale = NAN;
-    g.framework.kernels.grouped_scale = 3;
-    g.framework.kernels.stream_scale = 2;
-    g.framework.kernels.norm_scale = 1.25;
+    f.framework.kernels.layernorm = -1;
+    f.framework.kernels.gelu = DL_GELU_FUSED;
+    f.framework.kernels.head_copies = NAN;
+    f.framework.kernels.score_kernels = 1;
+    f.framework.host.dispatch_s = NAN;
+    g.framework.kernels.layernorm = DL_LAYERNORM_COMPOSED;
+    g.framework.kernels.gelu = DL_GELU_COMPOSED;
+    g.framework.kernels.head_copies = 4;
+    g.framework.kernels.score_kernels = 2;
+    g.framework.host.dispatch_s = 7e-6;
     dl_framework_share_kernels(&f.framework, &g.framework);
-    check_close(f.framework.kernels.grouped_scale, 3, 0);
-    check_close(f.framework.kernels.stream_scale, 1.5, 0);
-    check_close(f.framework.kernels.norm_scale, 1.25, 0);
+    assert_int_equal(f.framework.kernels.layernorm, DL_LAYERNORM_COMPOSED);
+    assert_int_equal(f.framework.kernels.gelu, DL_GELU_FUSED);
+    check_close(f.framework.kernels.head_copies, 4, 0);
+    check_close(f.framework.kernels.score_kernels, 1, 0);
+    check_close(f.framework.host.dispatch_s, 7e-6, 0);
     dl_arena_free(&f.arena);
     dl_arena_free(&g.arena);
 }

@@ -94,19 +94,23 @@ static void recomputation_frees_activations(void **state) {
     second->own_elements = 100;
     second->saved_bytes = 10;
     second->recomputable = true;
-    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_NONE),
-                2 * (10 + 150) + 10, 1e-12);
-    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_SELECTIVE),
+    check_close(
+        dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_NONE, DL_ATTENTION_OPEN),
+        2 * (10 + 150) + 10, 1e-12);
+    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_SELECTIVE,
+                                           DL_ATTENTION_OPEN),
                 2 * (10 + 50), 1e-12);
-    assert_true(isnan(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL)));
+    assert_true(isnan(
+        dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL, DL_ATTENTION_OPEN)));
     f.workload.transformer_layers = 3;
     f.workload.hidden = 8;
     f.workload.sequence = 16;
     /* Three inputs of 8 x 16, the first layer outside of the stack, and a third of the second,
      * which stands for three layers. */
     second->name = "h.0.dense";
-    check_close(dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL),
-                2 * 3 * 8 * 16 + 2 * 10 + (2 * 150 + 10) / 3.0, 1e-12);
+    check_close(
+        dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL, DL_ATTENTION_OPEN),
+        2 * 3 * 8 * 16 + 2 * 10 + (2 * 150 + 10) / 3.0, 1e-12);
     /* Selective recomputation runs the second layer's forward twice. */
     f.workload.transformer_layers = NAN;
     struct dl_prediction none, selective;

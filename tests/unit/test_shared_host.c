@@ -10,6 +10,7 @@
 
 #include "model/framework/shared_host.h"
 #include "tests/check.h"
+#include "tests/fake.h"
 
 /* A host of 4 cores: devices of one core, 10 GB/s alone, 16 GB/s all together; with all 4 at work a
  * product takes 1.6 times as long. */
@@ -139,8 +140,24 @@ static void a_polling_thread_takes_turns(void **state) {
     assert_true(dl_shared_host_poll_ratio(&system, &two, 1e-3) == 1);
 }
 
+/* Two of 24 cores communicate: 24 / 22; four of a Xeon Phi's 68. A single device keeps all. */
+static void endpoints_take_cores(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.device.kind = DL_DEVICE_CPU, f.device.architecture = "skylake", f.device.unit_count = 24;
+    f.framework.sync.endpoint_cores = 2, f.framework.sync.knl_endpoint_cores = 4;
+    check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 24.0 / 22, 1e-12);
+    f.device.architecture = "knl", f.device.unit_count = 68;
+    check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 68.0 / 64, 1e-12);
+    f.plan.nodes = f.plan.devices_per_node = 1;
+    check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 1, 0);
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(endpoints_take_cores),
         cmocka_unit_test(devices_take_from_each_other),
         cmocka_unit_test(more_devices_than_cores_take_turns),
         cmocka_unit_test(what_is_not_known_is_left_alone),

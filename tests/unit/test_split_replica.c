@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "model/framework/input.h"
+#include "model/parallel/split_parts.h"
 #include "model/parallel/split_replica.h"
 #include "model/base/stats.h"
 #include "tests/check.h"
@@ -90,6 +92,13 @@ static void mlsl_activations(void **state) {
     assert_int_equal(terms_named(&p, "reduce_scatter of"), 3);
     assert_int_equal(terms_named(&p, "reduce_scatter of fc"), 0);
     check_close(p.comm_bytes, 4.0 * BATCH * ((A + B + C + FC) + (A + B + C)), 1e-12);
+    /* MLSL itself gathers on the first device and broadcasts. */
+    b.f.framework.activations.gathers_by_root = true;
+    const struct dl_prediction rooted = predict(&b);
+    assert_int_equal(terms_named(&rooted, "all_gather of"), 0);
+    assert_int_equal(terms_named(&rooted, "broadcast of"), 4);
+    assert_true(rooted.comm_s > p.comm_s);
+    b.f.framework.activations.gathers_by_root = false;
     /* A filter-parallel framework that sums gradients in full has the same sizes, in all-reduces
      * that take longer. */
     b.f.plan.strategy = dl_strategy_find("filter");
@@ -149,6 +158,183 @@ static void leader_hands_out(void **state) {
     dl_arena_free(&b.f.arena);
 }
 
+/* A leader that broadcasts: a spatial replica's devices copy the whole batch, the leader joins it
+ * at 4 GB/s before. Its node of four has one process that decodes instead of four. */
+static void leader_broadcasts(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_replica replica, scattered;
+    struct dl_err err = {0};
+    make(&b, "spatial");
+    b.f.plan.sp = 4;
+    b.f.framework.activations.leader_input = true;
+    b.f.framework.input.feed_bytes_per_s = NAN;
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &scattered, &err),
+                     DL_OK);
+    check_close(scattered.workload->input_bytes_per_sample, INPUT * 4.0 / 4, 1e-12);
+    b.f.framework.activations.leader_broadcasts = true;
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
+    check_close(replica.workload->input_bytes_per_sample, INPUT * 4.0, 1e-12);
+    const double sent_s = replica.input_extra_s;
+    assert_true(sent_s > scattered.input_extra_s);
+    b.f.framework.input.feed_bytes_per_s = 4e9;
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
+    check_close(replica.input_extra_s - sent_s, BATCH * INPUT * 4.0 / 4e9, 1e-9);
+    /* 32 samples of 1 ms on two workers of the one leader: 16 ms */
+    struct dl_plan plan = replica.plan;
+    plan.batch_per_device_samples = BATCH;
+    plan.synthetic_input = false, plan.decode_s_per_sample = 1e-3, plan.decode_workers = 2;
+    check_close(dl_input_compute(&b.f.system, &b.workload, &b.f.framework, &plan).decode_s, 0.016,
+                1e-12);
+    /* The copy to the device in the step: 4 x 262144 bytes, two devices a link of 6 GB/s pageable;
+     * and the own copy of a device's batch. */
+    b.f.framework.input.copies_in_step = b.f.framework.input.feeds_pageable = true;
+    plan.synthetic_input = true;
+    const struct dl_input_time t =
+        dl_input_compute(&b.f.system, &b.workload, &b.f.framework, &plan);
+    check_close(t.feed_s, BATCH * INPUT * 4.0 * (2 / 6e9 + 1 / 4e9), 1e-9);
+    check_close(t.pipeline_s, 0, 0);
+    dl_arena_free(&b.f.arena);
+}
+
+static const struct dl_message *message_named(const struct dl_replica *replica, const char *text) {
+    for (int m = 0; m < replica->message_count; m++) {
+        if (strcmp(replica->messages[m].message.name, text) == 0)
+            return &replica->messages[m].message;
+    }
+    return NULL;
+}
+
+/* Rows over four devices of a node, halos of half a window. a and b (3x3) exchange one row of 16
+ * forward, c (1x1) none: of a: 8 channels x 16 x 32 samples x 4 bytes = 16384 bytes. Backward the
+ * rows of the gradients of a (16 channels) and b (32). In synchronous sends: 2 x 3 hops, each of
+ * host time, a message through shared memory by two cores at once, and a copy in from pageable
+ * memory (6 GB/s); all have copied out before the first. */
+static void halos_in_a_chain(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_replica replica;
+    struct dl_err err = {0};
+    make(&b, "spatial");
+    b.f.plan.sp = 4;
+    struct dl_activation_policy *policy = &b.f.framework.activations;
+    policy->spatial_dims = 1, policy->halo_library = policy->activation_library = DL_LIB_MPI;
+    policy->halo_forward = DL_HALO_OUTSIDE_BLOCKS, policy->halo_exchange = DL_HALO_SERIAL;
+    policy->halo_message_s = 1e-3;
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
+    const struct dl_message *a = message_named(&replica, "p2p of a"),
+                            *back = message_named(&replica, "p2p of a backward");
+    assert_non_null(a);
+    assert_non_null(back);
+    assert_non_null(message_named(&replica, "p2p of b backward"));
+    assert_null(message_named(&replica, "p2p of c"));
+    const double bytes = 8 * 16 * BATCH * 4.0;
+    check_close(a->bytes, bytes, 1e-12);
+    check_close(back->bytes, 2 * bytes, 1e-12);
+    const struct dl_collective_request request = {.op = DL_COLL_P2P,
+                                                  .library = DL_LIB_MPI,
+                                                  .bytes = bytes,
+                                                  .nodes = 1,
+                                                  .ranks_per_node = 4,
+                                                  .flows_per_adapter = 1,
+                                                  .device_buffers = true};
+    struct dl_collective_time one;
+    assert_int_equal(dl_collective_time(&b.f.system, &request, &one, NULL), DL_OK);
+    check_close(a->duration_s,
+                6 * (1e-3 + one.latency_s + one.bandwidth_s / 2 + bytes / 6e9) + bytes / 6e9, 1e-9);
+    assert_string_equal(a->formula, "F-HALO-CHAIN");
+    /* The pool cannot be split: c's output is gathered before it, and its gradient returns. */
+    assert_non_null(message_named(&replica, "all_gather of c"));
+    assert_null(message_named(&replica, "all_to_all of c backward"));
+    policy->gather_returns = true;
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
+                     DL_OK);
+    check_close(message_named(&replica, "all_to_all of c backward")->bytes, C * BATCH * 4.0, 1e-12);
+    dl_arena_free(&b.f.arena);
+}
+
+/* ResNet: conv1 and the pool behind it lie outside of residual blocks, all else inside; VGG has no
+ * blocks. */
+static void residual_blocks(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload resnet, vgg;
+    load_name("resnet50", NULL, 0, &arena, &resnet);
+    load_name("vgg16", NULL, 0, &arena, &vgg);
+    int outside = 0;
+    for (int i = 0; i < resnet.layer_count; i++) {
+        const char *kind = resnet.layers[i].kind->name;
+        if (strcmp(kind, "conv") == 0) outside += !dl_split_in_block(&resnet, i);
+    }
+    assert_int_equal(outside, 1);
+    for (int i = 0; i < vgg.layer_count; i++) assert_false(dl_split_in_block(&vgg, i));
+    dl_arena_free(&arena);
+}
+
+/* Two nodes of four devices that hold all weights: the four of a node sum 80 MB, then the first
+ * devices, and at the same time the three others of both nodes. */
+static void sums_in_groups(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_err err = {0};
+    make(&b, "data+spatial");
+    struct dl_gradient gradient = {.elements = 20e6, .bytes = 80e6, .ready_s = 1};
+    struct dl_plan plan = b.f.plan;
+    plan.nodes = 2, plan.dp = 8, plan.replica_devices = 4, plan.tp = 1, plan.sp = 1;
+    b.f.framework.sync.concatenated.pack_bytes = 0;
+    const struct dl_gradient_sync_request request = {.system = &b.f.system,
+                                                     .workload = &b.workload,
+                                                     .framework = &b.f.framework,
+                                                     .plan = &plan,
+                                                     .gradients = &gradient,
+                                                     .gradient_count = 1,
+                                                     .total_bytes = 80e6,
+                                                     .parameter_bytes = 80e6,
+                                                     .backward_end_s = 1,
+                                                     .library = DL_LIB_NCCL,
+                                                     .arena = &b.f.arena};
+    const struct dl_framework_behaviour *one = dl_framework_behaviour_find("concatenated");
+    struct dl_gradient_sync sync = {0};
+    b.f.framework.activations.group_sums_first = true;
+    assert_int_equal(one->synchronize(&request, &sync, &err), DL_OK);
+    assert_string_equal(sync.messages[0].formula, "F-GROUP-SUMS");
+    struct dl_collective_request part = {.op = DL_COLL_ALL_REDUCE,
+                                         .library = DL_LIB_NCCL,
+                                         .bytes = 80e6,
+                                         .nodes = 1,
+                                         .ranks_per_node = 4,
+                                         .flows_per_adapter = 1};
+    struct dl_collective_time inside, across;
+    assert_int_equal(dl_collective_time(&b.f.system, &part, &inside, NULL), DL_OK);
+    part.nodes = 2, part.ranks_per_node = 3, part.flows_per_adapter = 2;
+    assert_int_equal(dl_collective_time(&b.f.system, &part, &across, NULL), DL_OK);
+    check_close(sync.messages[0].duration_s, inside.time_s + across.time_s, 1e-9);
+    dl_arena_free(&b.f.arena);
+}
+
+/* Managed memory: a device of 1 GB too few pages it out and in, over a link of 6 GB/s that two
+ * share, and the plan still fits. */
+static void managed_memory_pages(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b, "spatial");
+    b.f.plan.sp = 4;
+    const struct dl_prediction p = predict(&b);
+    b.f.framework.activations.managed_spatial = true;
+    const struct dl_prediction free = predict(&b);
+    check_close(free.iteration_s, p.iteration_s, 1e-12);
+    b.f.device.memory_bytes = p.memory.total_bytes - 0.1e9;
+    const struct dl_prediction paged = predict(&b);
+    assert_true(paged.fits);
+    check_close(paged.iteration_s - p.iteration_s, 2 * 0.1e9 * 2 / 6e9, 1e-6);
+    b.f.framework.activations.managed_spatial = false;
+    assert_false(predict(&b).fits);
+    dl_arena_free(&b.f.arena);
+}
+
 /* One part sends nothing inside a replica. */
 static void one_part_is_silent(void **state) {
     (void)state;
@@ -199,9 +385,11 @@ static void largest_of_many(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mlsl_activations),   cmocka_unit_test(leader_hands_out),
-        cmocka_unit_test(one_part_is_silent), cmocka_unit_test(ring_is_its_halves),
-        cmocka_unit_test(largest_of_many),
+        cmocka_unit_test(mlsl_activations),     cmocka_unit_test(leader_hands_out),
+        cmocka_unit_test(leader_broadcasts),    cmocka_unit_test(halos_in_a_chain),
+        cmocka_unit_test(residual_blocks),      cmocka_unit_test(sums_in_groups),
+        cmocka_unit_test(managed_memory_pages), cmocka_unit_test(one_part_is_silent),
+        cmocka_unit_test(ring_is_its_halves),   cmocka_unit_test(largest_of_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,9 +227,12 @@ static void schedules(void **state) {
     struct gpt g;
     make(&g);
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
-    struct dl_transformer_mapping layout = {
-        .split = split(1, 1, 4, 1), .replicas = 1, .stage_layers = 2, .end_layers = {2, 2},
-        .all_layers = 8, .buckets = 1};
+    struct dl_transformer_mapping layout = {.split = split(1, 1, 4, 1),
+                                            .replicas = 1,
+                                            .stage_layers = 2,
+                                            .end_layers = {2, 2},
+                                            .all_layers = 8,
+                                            .buckets = 1};
     cell.forward[DL_TRANSFORMER_BODY].device_s = cell.forward[DL_TRANSFORMER_BODY].step_s = 1;
     cell.backward[DL_TRANSFORMER_BODY][0].device_s = cell.backward[DL_TRANSFORMER_BODY][0].step_s =
         2;

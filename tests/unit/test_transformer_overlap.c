@@ -57,6 +57,11 @@ static void layers_are_gathered_ahead(void **state) {
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 1);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.data_exposed_s, 3 * (1.5 + 8.25), 1e-12);
+    /* F-TRANSFORMER-ACCUMULATE: 0.5 s a layer and micro-batch where there are several */
+    layout.accumulate_s = 0.5;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.evidence.backward_s, 3 * 4 * 1.5, 1e-12);
+    layout.accumulate_s = 0;
     /* copies of 0.1 s out, twice, and 0.2 s in, for each layer and micro-batch */
     layout.copy_out_s = 0.1;
     layout.copy_in_s = 0.2;
@@ -212,12 +217,12 @@ static void tensor_collectives_hide(void **state) {
 static struct dl_transformer_pass forward_of(const struct gpt *g, const char *kind,
                                              const struct dl_transformer_split *s) {
     struct dl_transformer_micro_batch cell = {.micro_samples = 1};
-    const struct dl_transformer_maker m = {.tf = &g->tf,
-                                           .split = s,
-                                           .micro_batch = &cell,
-                                           .micro_samples = 1,
-                                           .facts = {.precision = g->tf.precision,
-                                                     .attention = g->f.plan.attention}};
+    const struct dl_transformer_maker m = {
+        .tf = &g->tf,
+        .split = s,
+        .micro_batch = &cell,
+        .micro_samples = 1,
+        .facts = {.precision = g->tf.precision, .attention = g->f.plan.attention}};
     struct dl_transformer_pass pass = {0};
     for (int i = 0; i < g->tf.layer_count; i++) {
         const struct dl_transformer_layer *l = &g->tf.layers[i];
@@ -309,6 +314,25 @@ static void casts_of_a_layer(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-KERNEL-LOAD: linear layers take load_scale times as long, FlashAttention-2 flash2_scale times. */
+static void loaded_device(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    g.f.plan.attention = DL_ATTENTION_FLASH;
+    g.f.device.load_scale = g.f.device.flash2_scale = NAN;
+    const double linear_s = forward_of(&g, "dense", &one).device_s,
+                 attention_s = forward_of(&g, "attention", &one).device_s;
+    g.f.device.load_scale = 1.25;
+    g.f.device.flash2_scale = 2;
+    check_close(forward_of(&g, "dense", &one).device_s, 1.25 * linear_s, 1e-9);
+    check_close(forward_of(&g, "attention", &one).device_s, attention_s, 1e-9);
+    g.f.framework.transformer.attention_library = DL_ATTENTION_FLASH2;
+    check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
+    dl_arena_free(&g.f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_gathered_ahead),
@@ -319,6 +343,7 @@ int main(void) {
         cmocka_unit_test(context_shares),
         cmocka_unit_test(selective_recomputation),
         cmocka_unit_test(casts_of_a_layer),
+        cmocka_unit_test(loaded_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,9 +98,11 @@ static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool
     return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
 }
 
-/* A cost: latency [us], bandwidth [GB/s], bytes / correction. */
+/* A cost as NCCL sees it: latency [us], bandwidth [GB/s], bytes / correction. F-NCCL-ATTAINED: what
+ * measured constants add to its latency and bandwidth time. */
 struct line {
     double latency_us, bandwidth, moved_bytes;
+    double extra_us, extra_s;
 };
 
 /* What the protocols of a ring share. */
@@ -149,6 +151,36 @@ static inline double ring_latency_us(const struct shared *s, const struct ring *
     return protocol == DL_NCCL_SIMPLE ? latency_us * ring->simple_scale : latency_us;
 }
 
+/* F-NCCL-ATTAINED: measured start and steps of a protocol - NCCL's own. Between nodes only the
+ * steps of LL inside them are known. */
+static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph *graph,
+                              const struct ring *ring, enum dl_nccl_protocol protocol, double bytes,
+                              struct line *line) {
+    const struct dl_nccl_attained *own = graph->attained;
+    const double *base_us = s->table->base_us[DL_NCCL_RING];
+    if (own == NULL) return;
+    if (protocol != DL_NCCL_LL) line->extra_s = bytes / graph->ranks * own->copy_s_per_byte;
+    if (protocol == DL_NCCL_LL128) {
+        const double links = graph->channels * graph->ring_bytes_per_s * graph->ranks /
+                             s->ring_steps * own->ll128_frac;
+        if (own->ll128_us > 0.0 && graph->nodes <= 1.0)
+            line->extra_us = own->ll128_us - line->latency_us;
+        if (graph->nodes <= 1.0)
+            line->extra_s += dl_most(0.0, bytes / links - bytes / (line->bandwidth * 1e9));
+        return;
+    }
+    if (protocol == DL_NCCL_LL) {
+        const double seen_us = dl_most(hop_inside_us(s, DL_NCCL_RING, protocol), ring->overhead_us);
+        line->extra_us = own->ll_base_us - base_us[protocol] +
+                         ring->intra_steps * (dl_most(own->ll_hop_us, ring->overhead_us) - seen_us);
+        return;
+    }
+    line->extra_us = own->simple_base_us - base_us[protocol];
+    if (graph->nodes <= 1.0)
+        line->extra_us +=
+            ring->intra_steps * (own->simple_hop_us - hop_inside_us(s, DL_NCCL_RING, protocol));
+}
+
 static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph,
                                     enum dl_collective_op op, enum dl_nccl_protocol protocol) {
     const int version = s->version;
@@ -193,6 +225,21 @@ static inline double tree_bandwidth(const struct shared *s, const struct dl_nccl
     return bus * 0.5;
 }
 
+/* F-NCCL-ATTAINED: trees start as rings do; their steps are known for LL alone, inside a node. */
+static inline void tree_extra(const struct shared *s, const struct dl_nccl_graph *graph,
+                              enum dl_nccl_protocol protocol, struct line *line) {
+    const struct dl_nccl_attained *own = graph->attained;
+    const double *base_us = s->table->base_us[DL_NCCL_RING];
+    if (own == NULL || protocol == DL_NCCL_LL128) return;
+    if (protocol == DL_NCCL_SIMPLE) {
+        line->extra_us = own->simple_base_us - base_us[protocol];
+        return;
+    }
+    line->extra_us =
+        own->ll_base_us - base_us[protocol] +
+        2.0 * (s->per_node - 1.0) * (own->ll_hop_us - hop_inside_us(s, DL_NCCL_TREE, protocol));
+}
+
 static bool has_ring(const struct dl_nccl_graph *graph) { return graph->ring_bytes_per_s > 0.0; }
 
 /* 2.4 built trees between nodes only. */
@@ -217,27 +264,33 @@ static double steps_of(const struct shared *s, const struct dl_nccl_graph *graph
 }
 
 static struct dl_cost_parts parts(const struct line *line, double steps) {
-    return (struct dl_cost_parts){line->latency_us * 1e-6,
-                                  line->moved_bytes / (line->bandwidth * 1e9), steps};
+    return (struct dl_cost_parts){(line->latency_us + line->extra_us) * 1e-6,
+                                  line->moved_bytes / (line->bandwidth * 1e9) + line->extra_s,
+                                  steps};
 }
 
-/* The cheapest so far, by NCCL's own rates of the links. */
+/* The cheapest so far, by NCCL's own rates of the links or (attained) by the measured ones. */
 struct best {
     struct line line;
     double seen_s;
     int algorithm, protocol;
+    bool attained;
 };
 
 static inline void consider(struct best *best, double frac, struct line line, int algorithm,
                             int protocol) {
-    const double seen_s =
-        line.latency_us * 1e-6 + frac * (line.moved_bytes / (line.bandwidth * 1e9));
-    if (seen_s < best->seen_s) *best = (struct best){line, seen_s, algorithm, protocol};
+    double seen_s = line.latency_us * 1e-6 + frac * (line.moved_bytes / (line.bandwidth * 1e9));
+    if (best->attained)
+        seen_s = (line.latency_us + line.extra_us) * 1e-6 +
+                 line.moved_bytes / (line.bandwidth * 1e9) + line.extra_s;
+    if (seen_s < best->seen_s)
+        best->line = line, best->seen_s = seen_s, best->algorithm = algorithm,
+        best->protocol = protocol;
 }
 
 /* Whether the latency alone already costs as much as the best. */
 static inline bool hopeless(const struct best *best, double latency_us) {
-    return latency_us * 1e-6 >= best->seen_s;
+    return !best->attained && latency_us * 1e-6 >= best->seen_s;
 }
 
 /* In-network reduction (NVLS, CollNet): all-reduce, Simple. Latencies of 2.19 to 2.27 (key
@@ -287,7 +340,7 @@ static bool pat_cost(int version, const struct dl_nccl_graph *graph, enum dl_col
 /* Algorithms other than ring and tree, which have the protocol Simple alone. */
 static bool other_line(int version, const struct dl_nccl_graph *graph, enum dl_collective_op op,
                        enum dl_nccl_algorithm algorithm, double bytes, struct line *out) {
-    *out = (struct line){0.0, 0.0, bytes};
+    *out = (struct line){0.0, 0.0, bytes, 0.0, 0.0};
     if (algorithm == DL_NCCL_PAT)
         return pat_cost(version, graph, op, &out->latency_us, &out->bandwidth);
     return op == DL_COLL_ALL_REDUCE &&
@@ -305,12 +358,12 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
         if (!has_ring(graph)) return false;
         const struct ring ring = ring_of(&s, graph, op, bytes);
         line = (struct line){ring_latency_us(&s, &ring, protocol),
-                             ring_bandwidth(&s, graph, op, protocol), bytes};
+                             ring_bandwidth(&s, graph, op, protocol), bytes, 0.0, 0.0};
     } else if (algorithm == DL_NCCL_TREE) {
         if (!has_tree(version, graph, op)) return false;
         line = (struct line){tree_latency_us(&s, protocol, dl_lg_floor(graph->nodes)),
                              tree_bandwidth(&s, graph, protocol),
-                             corrected_bytes(protocol, bytes, monotone)};
+                             corrected_bytes(protocol, bytes, monotone), 0.0, 0.0};
     } else if (protocol != DL_NCCL_SIMPLE ||
                !other_line(version, graph, op, algorithm, bytes, &line)) {
         return false;
@@ -336,10 +389,10 @@ static inline void consider_trees(struct choice *c) {
         const enum dl_nccl_protocol protocol = (enum dl_nccl_protocol)p;
         const double latency_us = tree_latency_us(c->s, protocol, depth);
         if (!c->allowed[p] || hopeless(&c->best, latency_us)) continue;
-        consider(&c->best, c->s->frac,
-                 (struct line){latency_us, tree_bandwidth(c->s, c->graph, protocol),
-                               corrected_bytes(protocol, c->bytes, c->monotone)},
-                 DL_NCCL_TREE, p);
+        struct line line = {latency_us, tree_bandwidth(c->s, c->graph, protocol),
+                            corrected_bytes(protocol, c->bytes, c->monotone), 0.0, 0.0};
+        tree_extra(c->s, c->graph, protocol, &line);
+        consider(&c->best, c->s->frac, line, DL_NCCL_TREE, p);
     }
 }
 
@@ -349,11 +402,29 @@ static inline void consider_rings(struct choice *c) {
         const enum dl_nccl_protocol protocol = (enum dl_nccl_protocol)p;
         const double latency_us = ring_latency_us(c->s, &ring, protocol);
         if (!c->allowed[p] || hopeless(&c->best, latency_us)) continue;
-        consider(
-            &c->best, c->s->frac,
-            (struct line){latency_us, ring_bandwidth(c->s, c->graph, c->op, protocol), c->bytes},
-            DL_NCCL_RING, p);
+        struct line line = {latency_us, ring_bandwidth(c->s, c->graph, c->op, protocol), c->bytes,
+                            0.0, 0.0};
+        ring_extra(c->s, c->graph, &ring, protocol, c->bytes, &line);
+        consider(&c->best, c->s->frac, line, DL_NCCL_RING, p);
     }
+}
+
+/* F-NCCL-ATTAINED of in-switch reduction: each device sends all of the message and a p-th again as
+ * multicast, so that the rate falls by (1 + 1/p) from that of NCCL's formula, which holds for 8. */
+static inline void consider_offload(struct choice *c, struct line line, int algorithm) {
+    const struct dl_nccl_attained *own = c->graph->attained;
+    if (algorithm != DL_NCCL_NVLS || own == NULL || !(own->nvls_us > 0.0)) {
+        consider(&c->best, c->s->frac, line, algorithm, DL_NCCL_SIMPLE);
+        return;
+    }
+    const double seen_s = line.moved_bytes / (line.bandwidth * 1e9),
+                 rate = (9.0 / 8.0) / (1.0 + 1.0 / c->s->per_node);
+    const double all_s = own->nvls_us * 1e-6 + seen_s / rate,
+                 short_s = own->nvls_short_us * 1e-6 + seen_s / rate / own->nvls_short_frac;
+    const bool is_short = short_s < all_s;
+    line.extra_us = (is_short ? own->nvls_short_us : own->nvls_us) - line.latency_us;
+    line.extra_s = seen_s / (is_short ? rate * own->nvls_short_frac : rate) - seen_s;
+    consider(&c->best, c->s->frac, line, algorithm, DL_NCCL_SIMPLE);
 }
 
 /* Algorithms other than tree and ring: the one forced, or all where this graph can have any. */
@@ -370,7 +441,7 @@ static inline void consider_others(struct choice *c, int force_algorithm) {
         struct line line;
         if (a > DL_NCCL_RING &&
             other_line(c->s->version, graph, c->op, (enum dl_nccl_algorithm)a, c->bytes, &line))
-            consider(&c->best, c->s->frac, line, a, DL_NCCL_SIMPLE);
+            consider_offload(c, line, a);
     }
 }
 
@@ -385,7 +456,9 @@ bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
                        .op = op,
                        .bytes = bytes,
                        .monotone = monotone,
-                       .best = {{0.0, 0.0, 0.0}, HUGE_VAL, -1, 0}};
+                       .best = {.seen_s = HUGE_VAL,
+                                .algorithm = -1,
+                                .attained = monotone && graph->attained != NULL}};
     for (int p = 0; p < DL_NCCL_PROTOCOLS; p++)
         c.allowed[p] = (force_protocol < 0 || p == force_protocol) &&
                        has_protocol(version, graph, (enum dl_nccl_protocol)p);

@@ -44,9 +44,32 @@ struct dl_nccl_version {
 const struct dl_nccl_version *dl_nccl_version_find(const char *text, int *number_out);
 extern const struct dl_nccl_version dl_nccl_versions[]; /* ascending, ends with text NULL */
 
+/* F-NCCL-ATTAINED: what NCCL's kernels attain on the links of a generation of GPUs behind NVSwitch,
+ * in place of the constants by which NCCL chooses. data/collectives/fit_nccl.py fits them to
+ * nccl-tests of published_2.csv (key "aiconfigurator"; LL128 and short messages in the switch:
+ * "vidur"; NVLS of Hopper: "mlperf-nccl"; RCCL: "rccl-mi300x"). */
+struct dl_nccl_attained {
+    double ll_base_us, ll_hop_us;         /* ring of LL: start, one step inside a node */
+    double simple_base_us, simple_hop_us; /* of Simple: start with the filling of its buffers */
+    double ll128_us;                      /* start of LL128, all steps; 0: NCCL's latencies */
+    double ll128_frac;                    /* bandwidth of LL128 inside a node / that of the links */
+    double copy_s_per_byte;               /* of a rank's own block, which it also copies or reads */
+    /* in-switch reduction: start and rate / NCCL's rate; small chunks of short messages start
+     * sooner and move slower */
+    double nvls_us, nvls_short_us, nvls_short_frac;
+    double sends_us, sends_bytes_per_s; /* short sends inside a node: start, rate of all bytes */
+    double sends_frac;                  /* bandwidth of long sends / that of a ring */
+};
+/* By the generation of NVIDIA's GPUs; NULL: not measured. */
+const struct dl_nccl_attained *dl_nccl_attained_of(enum dl_nccl_generation generation);
+/* RCCL over Infinity Fabric (MI300X), measured over 8 devices alone: starts hold all steps, and
+ * sends are not known (sends_us 0). */
+extern const struct dl_nccl_attained dl_rccl_attained;
+
 /* What NCCL's topology search would find. */
 struct dl_nccl_graph {
-    double ranks, nodes; /* ranks per node = ranks / nodes */
+    const struct dl_nccl_attained *attained; /* NULL: NCCL's own constants */
+    double ranks, nodes;                     /* ranks per node = ranks / nodes */
     double channels, tree_channels;
     double ring_bytes_per_s, tree_bytes_per_s; /* of one channel */
     double net_latency_s;                      /* of the adapter, in addition to NCCL's constant */
@@ -63,7 +86,7 @@ struct dl_nccl_graph {
 struct dl_nccl_memo {
     const struct dl_system *system; /* NULL: nothing yet */
     const struct dl_nccl_version *row;
-    int64_t nodes, ranks_per_node, group_stride, concurrent;
+    int64_t nodes, ranks_per_node, domain_nodes, group_stride, concurrent;
     double flows_per_adapter;
     enum dl_collective_op op;
     int number;
@@ -71,15 +94,17 @@ struct dl_nccl_memo {
     struct dl_nccl_graph graph;
 };
 
-/* Sets *out to the cost of one algorithm and protocol and returns true; false when the combination
- * does not exist. monotone false: NCCL's formula to the letter; true, for predictions: the tree's
- * correction factor never makes a longer message faster. */
+/* Sets *out to the cost of one algorithm and protocol, by NCCL's own constants, and returns true;
+ * false when the combination does not exist. monotone false: NCCL's formula to the letter; true,
+ * for predictions: the tree's correction factor never makes a longer message faster. */
 bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                   enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
                   enum dl_nccl_protocol protocol, double bytes, bool monotone,
                   struct dl_cost_parts *out);
 
-/* Chooses the cheapest combination by NCCL's own rates of its links and sets *out to its cost.
+/* Chooses the cheapest combination by NCCL's own constants and rates of its links and sets *out to
+ * its attained cost. With `monotone` and measured constants (graph->attained) these choose, so that
+ * a longer message never takes less time where NCCL's choice is not the best.
  * force_* impose an algorithm or protocol (-1: free). False: no combination exists. */
 bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
                     const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,

@@ -45,6 +45,7 @@ static enum dl_nccl_generation generation_of(const struct dl_system *system, boo
     switch (name != NULL ? name[0] : 'v') {
     case 'b': return DL_NCCL_BLACKWELL;
     case 'h': return DL_NCCL_HOPPER;
+    case 'c': /* CDNA: RCCL has NCCL's cost model; its constants of Ampere serve (assumed) */
     case 'a': return DL_NCCL_AMPERE;
     case 'k':
     case 'm':
@@ -174,25 +175,31 @@ static struct inside inside_edges(const struct dl_system *system,
     return (struct inside){1.0, 1.0, host, host, 0.0, false};
 }
 
-static struct inside inside_uniform(const struct dl_system *system,
-                                    const struct dl_collective_request *request,
-                                    enum dl_nccl_generation generation) {
+/* Rate of a ring over devices joined by NVLink or Infinity Fabric. */
+static double device_links(const struct dl_system *system,
+                           const struct dl_collective_request *request, double total) {
     const struct dl_link *link = &system->intra;
-    int64_t devices = request->ranks_per_node,
-            stride = request->group_stride > 1 ? request->group_stride : 1;
-    /* groups of this kind in the node */
-    double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
-    bool nvlink = starts(link->kind, "nv");
-    double total = link->bandwidth_bytes_per_s;
-    if (isnan(total))
-        total = link_rate(link, generation) * (double)(link->channels > 0 ? link->channels : 1);
-    /* NVLinks join each pair of devices: a subset has only its own. */
-    if (starts(link->kind, "nvlink") && devices < system->devices_per_node)
-        total *= (double)(devices - 1) / (double)(system->devices_per_node - 1);
-    if (!nvlink && link->peer_group > 0 && (devices - 1) * stride >= link->peer_group &&
+    const bool infinity = starts(link->kind, "infinity");
+    const double devices = (double)request->ranks_per_node, all = (double)system->devices_per_node;
+    /* Links join each pair of devices: a subset has only its own. */
+    if ((starts(link->kind, "nvlink") || infinity) && devices < all)
+        total *= (devices - 1.0) / (all - 1.0);
+    /* n devices that are all joined have n - 1 rings, but over several nodes n paths, one for each
+     * device that the network enters. */
+    if (infinity && request->nodes > 1) total *= devices / (devices - 1.0);
+    return total;
+}
+
+/* Rate of a ring over devices joined by the host's links. `groups`: of this kind in the node. */
+static double host_links(const struct dl_system *system,
+                         const struct dl_collective_request *request, double total, double groups) {
+    const struct dl_link *link = &system->intra;
+    const int64_t devices = request->ranks_per_node,
+                  stride = request->group_stride > 1 ? request->group_stride : 1;
+    if (link->peer_group > 0 && (devices - 1) * stride >= link->peer_group &&
         link->cross_bandwidth_bytes_per_s / groups < total)
         total = link->cross_bandwidth_bytes_per_s / groups;
-    if (!nvlink && !link->peer_to_peer && system->has_host) {
+    if (!link->peer_to_peer && system->has_host) {
         double sharing = system->host.devices_per_copy_link > 1
                              ? (double)system->host.devices_per_copy_link
                              : 1.0;
@@ -200,6 +207,20 @@ static struct inside inside_uniform(const struct dl_system *system,
             system->host.copy_bandwidth_bytes_per_s / dl_least(sharing, (double)devices * groups);
         if (copy < total) total = copy;
     }
+    return total;
+}
+
+static struct inside inside_uniform(const struct dl_system *system,
+                                    const struct dl_collective_request *request,
+                                    enum dl_nccl_generation generation) {
+    const struct dl_link *link = &system->intra;
+    const double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
+    const bool nvlink = starts(link->kind, "nv") || starts(link->kind, "infinity");
+    double total = link->bandwidth_bytes_per_s;
+    if (isnan(total))
+        total = link_rate(link, generation) * (double)(link->channels > 0 ? link->channels : 1);
+    total =
+        nvlink ? device_links(system, request, total) : host_links(system, request, total, groups);
     double channels = link->channels > 0 ? (double)link->channels
                       : nvlink           ? floor(total / link_rate(link, generation) + 0.5)
                                          : 1.0;
@@ -222,12 +243,12 @@ static enum dl_code between(const struct dl_system *system,
                        "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
                        system->name != NULL ? system->name : "?", (long long)request->nodes);
     const struct dl_link *link = &system->inter;
-    double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
+    const double adapters = dl_coll_adapters(system, request);
     double rails = dl_least(adapters, (double)request->ranks_per_node);
     double groups = dl_most(1.0, request->flows_per_adapter) * adapters / rails;
-    struct dl_network_share share =
-        dl_network_share(system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes,
-                         (double)request->ranks_per_node, groups, true);
+    struct dl_network_share share = dl_network_share_joined(
+        system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes,
+        (double)request->ranks_per_node, groups, true, (double)request->domain_nodes);
     double total = share.bytes_per_s, channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
@@ -278,6 +299,10 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->ll128 = !known->before_volta && (inside.nvlink || request->ranks_per_node == 1);
     out->nvls = generation >= DL_NCCL_HOPPER && starts(system->intra.kind, "nvswitch");
     out->collnet = out->inside_limits = false;
+    out->attained = NULL;
+    if (inside.nvlink && !known->before_volta)
+        out->attained = starts(system->intra.kind, "infinity") ? &dl_rccl_attained
+                                                               : dl_nccl_attained_of(generation);
     if (request->nodes > 1) return between(system, request, &inside, out, err);
     out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
     out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;

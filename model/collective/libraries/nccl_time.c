@@ -13,11 +13,30 @@ static int find(const char *const *names, const char *name) {
     return -1;
 }
 
+/* F-NCCL-ATTAINED of sends inside a node. One message starts as short sends do and moves at the
+ * rate of the links. All-to-all moves short messages slowly, own block included; long ones start
+ * as Simple does and copy that block as well. */
+static void attained_sends(const struct dl_nccl_attained *own, double peers, double inside_s,
+                           double bytes, double own_bytes, struct dl_cost_parts *cost,
+                           const char **protocol) {
+    cost->latency_s = own->sends_us * 1e-6, cost->bandwidth_s = inside_s;
+    *protocol = "Simple";
+    if (!(own_bytes > 0.0)) return;
+    const double long_latency_s =
+        (own->simple_base_us + ceil(peers / 8.0) * own->simple_hop_us) * 1e-6;
+    const double long_s = inside_s / own->sends_frac + own_bytes * own->copy_s_per_byte,
+                 short_s = bytes / own->sends_bytes_per_s;
+    const bool is_short = cost->latency_s + short_s <= long_latency_s + long_s;
+    if (!is_short) cost->latency_s = long_latency_s;
+    cost->bandwidth_s = is_short ? short_s : long_s;
+    if (is_short) *protocol = "LL";
+}
+
 /* F-NCCL-SENDS: `peers` messages in groups of 8 (unverified), concurrently over the device's links
  * inside the node and the adapters outside. */
 static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
                   double adapters_bytes_per_s, double peers, double inside_bytes,
-                  double outside_bytes, struct dl_collective_time *out) {
+                  double outside_bytes, double own_bytes, struct dl_collective_time *out) {
     const struct dl_nccl_latencies *table = row->latencies;
     const double(*hop)[3] = graph->nvlink ? table->nvlink_us : table->pci_us;
     double hop_us = outside_bytes > 0.0 || graph->ranks <= graph->nodes
@@ -29,8 +48,11 @@ static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph 
     struct dl_cost_parts cost = {
         (table->base_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + ceil(peers / 8.0) * hop_us) * 1e-6,
         fmax(inside_s, outside_s), peers};
-    dl_coll_set(out, cost);
     out->algorithm = "sends", out->protocol = "Simple", out->formula = "F-NCCL-SENDS";
+    if (graph->attained != NULL && graph->attained->sends_us > 0.0 && graph->nodes <= 1.0)
+        attained_sends(graph->attained, peers, inside_s, inside_bytes + own_bytes, own_bytes, &cost,
+                       &out->protocol);
+    dl_coll_set(out, cost);
     out->limit = outside_s > inside_s ? "inter" : "intra";
 }
 
@@ -42,8 +64,7 @@ static enum dl_code sends_time(const struct dl_system *system,
     struct dl_nccl_graph graph = *whole;
     double adapters_bytes_per_s = 0.0;
     if (request->nodes > 1) {
-        double adapters =
-            system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
+        const double adapters = dl_coll_adapters(system, request);
         adapters_bytes_per_s = fmin(adapters, per_node) *
                                dl_nccl_adapter_bytes_per_s(&system->inter) /
                                fmax(1.0, request->flows_per_adapter);
@@ -56,30 +77,33 @@ static enum dl_code sends_time(const struct dl_system *system,
         }
     }
     double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
-    double blocking = dl_network_fabric(system, (double)request->nodes).bisection;
+    double blocking =
+        dl_network_fabric(system, (double)(request->nodes *
+                                           (request->domain_nodes > 1 ? request->domain_nodes : 1)))
+            .bisection;
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
         sends(row, &graph, adapters_bytes_per_s / blocking, ranks - 1.0, bytes * in_share,
-              per_node * bytes * out_share, out);
+              per_node * bytes * out_share, bytes / ranks, out);
         break;
     case DL_COLL_GATHER:
     case DL_COLL_SCATTER: /* the adapters of the root take all traffic of other nodes */
         sends(row, &graph, adapters_bytes_per_s, ranks - 1.0, bytes * in_share, bytes * out_share,
-              out);
+              0.0, out);
         break;
     case DL_COLL_HALO:
         sends(row, &graph, adapters_bytes_per_s, fmin(2.0, ranks - 1.0),
               request->ranks_per_node > 1 ? bytes * fmin(2.0, per_node - 1.0) : 0.0,
-              request->nodes > 1 ? 2.0 * bytes : 0.0, out);
+              request->nodes > 1 ? 2.0 * bytes : 0.0, 0.0, out);
         break;
     default: /* one message, over one adapter or the links of the node */
         if (request->nodes > 1)
             sends(row, &graph,
                   dl_nccl_adapter_bytes_per_s(&system->inter) /
                       fmax(1.0, request->flows_per_adapter),
-                  1.0, 0.0, bytes, out);
+                  1.0, 0.0, bytes, 0.0, out);
         else
-            sends(row, &graph, 0.0, 1.0, bytes, 0.0, out);
+            sends(row, &graph, 0.0, 1.0, bytes, 0.0, 0.0, out);
     }
     return DL_OK;
 }
@@ -88,8 +112,8 @@ static bool remembered(const struct dl_nccl_memo *memo, const struct dl_system *
                        const struct dl_collective_request *request) {
     return memo->system == system && memo->nodes == request->nodes &&
            memo->ranks_per_node == request->ranks_per_node && memo->op == request->op &&
-           memo->as_run == request->as_run && memo->group_stride == request->group_stride &&
-           memo->concurrent == request->concurrent &&
+           memo->domain_nodes == request->domain_nodes && memo->as_run == request->as_run &&
+           memo->group_stride == request->group_stride && memo->concurrent == request->concurrent &&
            !(memo->flows_per_adapter < request->flows_per_adapter ||
              memo->flows_per_adapter > request->flows_per_adapter);
 }
@@ -101,7 +125,7 @@ static enum dl_code remember(const struct dl_system *system,
     DL_TRY(dl_nccl_graph_build(system, request, &memo->graph, err));
     memo->row = dl_nccl_version_of(system, &memo->number, &memo->assumed);
     memo->nodes = request->nodes, memo->ranks_per_node = request->ranks_per_node,
-    memo->op = request->op;
+    memo->domain_nodes = request->domain_nodes, memo->op = request->op;
     memo->group_stride = request->group_stride, memo->concurrent = request->concurrent;
     memo->flows_per_adapter = request->flows_per_adapter, memo->as_run = request->as_run;
     memo->system = system;
@@ -183,6 +207,9 @@ enum dl_code dl_nccl_time(const struct dl_system *system,
      * (tests/unit/test_collective_published.c with DLMODEL_VERBOSE=1): one node 0.05 (median /
      * 0.6745) to 0.13 (90 % / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
     out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
+    /* RCCL: only all-reduces over 8 devices of a node are measured */
+    if (system->has_intra && system->intra.kind != NULL && system->intra.kind[0] == 'i')
+        out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
         return sends_time(system, request, memo->row, &memo->graph, out, err);
     return chosen_time(system, request, memo, out, err);

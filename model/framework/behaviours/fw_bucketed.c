@@ -13,8 +13,10 @@
 #include "model/framework/gradient_sync.h"
 
 static int count_buckets(const struct dl_gradient_sync_request *r, struct dl_message *messages) {
-    const double later = r->framework->sync.bucketed.bucket_bytes;
-    const double first_bucket = r->framework->sync.bucketed.first_bucket_bytes;
+    const double equal = r->framework->sync.bucketed.bucket_count;
+    const double later =
+                     equal > 0 ? r->total_bytes / equal : r->framework->sync.bucketed.bucket_bytes,
+                 first_bucket = equal > 0 ? NAN : r->framework->sync.bucketed.first_bucket_bytes;
     double limit = dl_known(first_bucket) ? first_bucket : later;
     double size = 0, ready_s = 0;
     int buckets = 0, first = 0;
@@ -48,7 +50,8 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     /* The copy into the bucket, with the division by n, and the copy out of it: one read and one
      * write each; a CPU also reads each cache line before it writes it. */
     const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
-    out->device_copy_s = dl_gradient_sync_device_stream_s(r, (cpu ? 6 : 4) * r->total_bytes);
+    if (!r->framework->sync.bucketed.bucket_views)
+        out->device_copy_s = dl_gradient_sync_device_stream_s(r, (cpu ? 6 : 4) * r->total_bytes);
     if (r->framework->sync.bucketed.buffers_broadcast && r->workload->buffer_elements > 0) {
         struct dl_message broadcast = {0};
         DL_TRY(dl_gradient_sync_collective(r, DL_COLL_BROADCAST, 4 * r->workload->buffer_elements,

@@ -2,31 +2,45 @@
  * are ready and reduces them.
  *
  * F-FW-TENSOR-FUSION. A gradient is noticed at the end of the cycle in which it becomes ready;
- * ranks negotiate which tensors are ready everywhere; these are fused in order up to
- * fusion_bytes, a larger tensor is reduced alone. The phase of the cycles relative to the
- * iteration is unknown: the first one ends half a cycle after the first gradient, the mean. With
- * a host library the framework copies each tensor to the host and back, at message_s each.
- * Source: horovod-source (operations.cc). */
+ * ranks negotiate which tensors are ready everywhere (F-NEGOTIATION); these are fused in order up
+ * to fusion_bytes, a larger tensor is reduced alone. Tensors that share a message are copied into
+ * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
+ * kernel from 0.21. The phase of the cycles relative to the iteration is unknown: the first one
+ * ends half a cycle after the first gradient, the mean. With a host library the framework copies
+ * each tensor to the host and back, at message_s each. Source: horovod-source (operations.cc). */
 #include <math.h>
 #include <stddef.h>
 
 #include "model/framework/gradient_sync.h"
 
-/* Processes of a job that reach other nodes through NCCL's sockets negotiate through sockets too.
- */
-static bool through_sockets(const struct dl_gradient_sync_request *r) {
-    const struct dl_link *inter = &r->system->inter;
-    return !inter->rdma ||
-           (r->library == DL_LIB_NCCL && dl_known(inter->nccl_bandwidth_bytes_per_s));
+/* F-NEGOTIATION: the control round of a cycle that finds `tensors` ready. Two small all-reduces of
+ * bit vectors (response cache), or the coordinator gathers sizes and requests of all ranks, handles
+ * them one by one and broadcasts sizes and responses: four trees of small messages either way. */
+static enum dl_code negotiate(const struct dl_gradient_sync_request *r, int tensors, double *out_s,
+                              struct dl_err *err) {
+    const struct dl_plan *plan = r->plan;
+    const double ranks = (double)(plan->nodes * plan->devices_per_node);
+    const struct dl_collective_request tree = {.op = DL_COLL_BROADCAST,
+                                               .library = DL_LIB_MPI,
+                                               .bytes = 64,
+                                               .nodes = plan->nodes,
+                                               .ranks_per_node = plan->devices_per_node,
+                                               .flows_per_adapter = 1};
+    struct dl_collective_time one;
+    DL_TRY(dl_collective_time(r->system, &tree, &one, err));
+    *out_s = 4 * one.time_s + tensors * ranks * r->framework->sync.fusion.request_s;
+    return DL_OK;
 }
 
-/* Ranks negotiate through rank 0: between nodes, a round per doubling of their number. Published
- * runs show no cost between ranks of one node. */
-static double negotiation_s(const struct dl_gradient_sync_request *r) {
-    const double own_s = r->framework->sync.fusion.negotiation_s,
-                 socket_s = r->framework->sync.fusion.socket_negotiation_s;
-    return (socket_s > 0 && through_sockets(r) ? socket_s : own_s) *
-           ceil(log2((double)r->plan->nodes));
+/* Copies of a message's tensors into the fusion buffer and back. */
+static double copies_s(const struct dl_gradient_sync_request *r, const struct dl_message *fused) {
+    double sum_s = 0;
+    if (fused->count <= 1) return 0;
+    if (r->framework->sync.fusion.batched_copies)
+        return 2 * dl_gradient_sync_device_stream_s(r, 2 * fused->bytes);
+    for (int g = fused->first; g < fused->first + fused->count; g++)
+        sum_s += 2 * dl_gradient_sync_device_stream_s(r, 2 * r->gradients[g].bytes);
+    return sum_s;
 }
 
 /* End of the cycle, at or after `from_s`, that sees everything up to `ready_s`. */
@@ -38,7 +52,7 @@ static double next_cycle(double from_s, double ready_s, double cycle_s) {
 /* One collective: the tensors from gradient `first` on that are ready at `now_s` and fit into the
  * fusion buffer. */
 static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, double now_s,
-                         struct dl_message *fused, struct dl_err *err) {
+                         double agreed_s, struct dl_message *fused, struct dl_err *err) {
     const double limit = r->framework->sync.fusion.fusion_bytes;
     double bytes = 0;
     int g = first;
@@ -48,13 +62,16 @@ static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, do
              bytes + r->gradients[g].bytes <= limit);
     fused->first = first;
     fused->count = g - first;
-    fused->ready_s = now_s + negotiation_s(r);
+    fused->ready_s = now_s + agreed_s;
     DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, fused, err));
+    const double buffer_s = copies_s(r, fused);
+    fused->duration_s += buffer_s;
+    fused->bandwidth_s += buffer_s;
     /* the framework copies each tensor to the host before the collective and back after it */
     if (r->library != DL_LIB_NCCL && r->system->device->kind == DL_DEVICE_GPU) {
-        const double copies_s = 2 * fused->count * r->framework->sync.messages.message_s;
-        fused->latency_s += copies_s;
-        fused->duration_s += copies_s;
+        const double host_s = 2 * fused->count * r->framework->sync.messages.message_s;
+        fused->latency_s += host_s;
+        fused->duration_s += host_s;
     }
     return DL_OK;
 }
@@ -65,7 +82,6 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
     double now_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
-    double copied_bytes = 0;
     /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
      * (NAN, or a cycle below the resolution of a double) end here instead of never. */
     const int most_cycles = 2 * r->gradient_count + 2;
@@ -76,16 +92,17 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                            "%g s",
                            r->framework->name, cycle_s, r->gradients[g].ready_s);
         now_s = next_cycle(now_s, r->gradients[g].ready_s, cycle_s);
-        while (g < r->gradient_count && r->gradients[g].ready_s <= now_s) {
+        int ready = g;
+        double agreed_s;
+        while (ready < r->gradient_count && r->gradients[ready].ready_s <= now_s) ready++;
+        DL_TRY(negotiate(r, ready - g, &agreed_s, err));
+        while (g < ready) {
             struct dl_message *fused = &out->messages[out->message_count++];
-            DL_TRY(fuse(r, g, now_s, fused, err));
+            DL_TRY(fuse(r, g, now_s, agreed_s, fused, err));
             g += fused->count;
-            if (fused->count > 1) copied_bytes += fused->bytes;
         }
-        now_s += fmax(cycle_s, negotiation_s(r));
+        now_s += fmax(cycle_s, agreed_s);
     }
-    /* into the fusion buffer and back */
-    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
     return DL_OK;
 }
 

@@ -197,8 +197,8 @@ static void emit_unfused(struct dl_emit *emit, const struct geometry *g) {
         if (drops) dl_emit_passes(emit, &dropout, n, n, DL_FACT_SCORES);
         dl_emit_passes(emit, &softmax, 4.0 * n, n, DL_FACT_SOFTMAX);
         emit_scores(emit, fmin(facts->score_kernels, 1.0), n); /* the mask has no gradient */
-        dl_emit_gemm(emit, d, q, k, count, false, false); /* dQ = K dS */
-        dl_emit_gemm(emit, d, k, q, count, false, true);  /* dK = Q dS^T */
+        dl_emit_gemm(emit, d, q, k, count, false, false);      /* dQ = K dS */
+        dl_emit_gemm(emit, d, k, q, count, false, true);       /* dK = Q dS^T */
     }
 }
 

@@ -1,0 +1,16 @@
+/* correct.h - what is known of the errors of such predictions, applied to one. */
+#ifndef DL_MODEL_PREDICT_CORRECT_H
+#define DL_MODEL_PREDICT_CORRECT_H
+
+#include "model/predict/predict.h"
+
+/* F-POSTERIOR, F-INTERVAL: corrects the parts of a prediction by what measured runs of the
+ * framework say (framework->measured), and sets its interval from the errors of runs that were in
+ * no fit (framework->intervals; NULL: nothing changes). */
+void dl_predict_correct(const struct dl_predict_request *request, struct dl_prediction *prediction);
+
+/* Whether the 80 % interval of the difference of two predictions includes none: one is not known to
+ * be faster. The part of their errors that alternatives on one machine share cancels. */
+bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b);
+
+#endif

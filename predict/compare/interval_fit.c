@@ -1,0 +1,301 @@
+/* interval_fit.c - see interval_fit.h. Errors beyond what four robust standard deviations allow
+ * count as that: one wrong row must not widen all intervals. */
+#include "predict/compare/interval_fit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/base/mixed_model.h"
+#include "model/base/stats.h"
+
+#define COVERAGE 0.8
+enum { SOURCE, FRAMEWORK, DEVICE, WORKLOAD, COMMUNICATION, EFFECTS };
+enum { STEPS_ALL = 40, STEPS_WITHOUT = 4 };
+
+struct fit {
+    struct dl_generalized *g;
+    size_t n;
+    double *errors;              /* log(measured / predicted); NAN: none */
+    double *y;                   /* the same, as far as effects are to explain it */
+    double *exposed;             /* of each row */
+    int *level[EFFECTS];         /* of each row */
+    const char **names[EFFECTS]; /* of each level */
+    size_t level_count[EFFECTS];
+    double *level_variance[EFFECTS];       /* what is left of each level's */
+    double kernels_sigma, constants_sigma; /* usual ones */
+};
+
+static const char *level_name(const struct dl_fit_row *row, const char *group, int effect,
+                              struct dl_arena *arena) {
+    switch (effect) {
+    case FRAMEWORK:
+        return dl_arena_printf(arena, "%s\n%s\n%s", row->framework, row->release,
+                               dl_precision_names[row->precision]);
+    case DEVICE: return row->device;
+    case WORKLOAD: return dl_arena_printf(arena, "%s\n%s", group, row->workload);
+    default: return group;
+    }
+}
+
+static int level_of(struct fit *f, int effect, const char *name) {
+    size_t k = 0;
+    while (k < f->level_count[effect] && strcmp(f->names[effect][k], name) != 0) k++;
+    if (k == f->level_count[effect]) f->names[effect][f->level_count[effect]++] = name;
+    return (int)k;
+}
+
+static enum dl_code find_levels(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    for (int e = 0; e < EFFECTS; e++) {
+        f->level[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level[e]);
+        f->names[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->names[e]);
+        f->level_variance[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level_variance[e]);
+        if (f->level[e] == NULL || f->names[e] == NULL || f->level_variance[e] == NULL)
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        for (size_t i = 0; i < f->n; i++) {
+            f->level[e][i] = -1;
+            if (isnan(f->y[i])) continue;
+            const char *name = level_name(&g->rows->rows[i], g->groups[g->group_of[i]], e, arena);
+            if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+            f->level[e][i] = level_of(f, e, name);
+        }
+    }
+    return DL_OK;
+}
+
+static double errors_of(const struct dl_generalized *g, const struct dl_fit_prediction *p,
+                        size_t row) {
+    const double measured_s = g->rows->rows[row].measured_s;
+    return log(measured_s / p[row].iteration_s);
+}
+
+static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    f->y = dl_arena_alloc(arena, 5 * f->n + 5, sizeof *f->y);
+    if (f->y == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    f->exposed = f->y + f->n;
+    f->errors = f->exposed + f->n;
+    double *known = f->errors + f->n, *scratch = known + f->n, square = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        f->y[i] = f->errors[i] = errors_of(g, g->held_out, i);
+        f->exposed[i] = isnan(f->y[i]) ? 0 : g->held_out[i].exposed_frac;
+        if (isnan(f->y[i])) continue;
+        known[count++] = f->y[i];
+        const double sigma = g->held_out[i].model_sigma_log;
+        square += isnan(sigma) ? 0 : sigma * sigma;
+    }
+    if (count == 0) return dl_fail(err, DL_ERR_INPUT, "no row could be predicted");
+    f->kernels_sigma = sqrt(square / (double)count);
+    size_t others = 0;
+    for (size_t i = 0; i < f->n; i++)
+        if (!isnan(f->y[i])) scratch[others++] = g->held_out[i].constants_sigma_log;
+    dl_sort(scratch, others);
+    f->constants_sigma = dl_quantile_sorted(scratch, others, 0.5);
+    const double most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
+    for (size_t i = 0; i < f->n; i++) {
+        if (isnan(f->y[i])) continue;
+        /* what constants that the others do not know explain of an error is no effect's */
+        const double constants = g->held_out[i].constants_sigma_log / most * 4;
+        f->y[i] = fmax(-most, fmin(most, f->y[i] / sqrt(1 + constants * constants)));
+    }
+    return find_levels(f, arena, err);
+}
+
+static struct dl_mixed_model start_of(const struct fit *f) {
+    struct dl_mixed_model m = {
+        .row_count = f->n, .y = f->y, .effect_count = EFFECTS, .row_variance = 0.01};
+    for (int e = 0; e < EFFECTS; e++) {
+        m.effects[e] = (struct dl_mixed_effect){
+            .level_count = f->level_count[e],
+            .level = f->level[e],
+            .covariate = e == COMMUNICATION ? f->exposed : NULL,
+            .variance = 0.01,
+            .mean_variance = f->level_variance[e],
+        };
+    }
+    return m;
+}
+
+/* Whether another group than that of the row, and than `without`, has the level. */
+static bool seen(const struct fit *f, int effect, size_t row, size_t without) {
+    const struct dl_generalized *g = f->g;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->level[effect][i] == f->level[effect][row] && f->level[effect][i] >= 0 &&
+            g->group_of[i] != g->group_of[row] && g->group_of[i] != without)
+            return true;
+    }
+    return false;
+}
+
+/* As dl_interval_sigma_log, for a row whose group is not known. */
+static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size_t row,
+                       const bool known[EFFECTS]) {
+    double sum = m->row_variance;
+    for (int e = 0; e < EFFECTS; e++) {
+        const double z = e == COMMUNICATION ? f->exposed[row] : 1;
+        const int level = f->level[e][row];
+        sum +=
+            z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
+    }
+    const double constants = f->g->held_out[row].constants_sigma_log;
+    sum += constants * constants;
+    const double kernels = f->g->held_out[row].model_sigma_log;
+    if (!isnan(kernels)) sum += fmax(0, kernels * kernels - f->kernels_sigma * f->kernels_sigma);
+    return sqrt(sum);
+}
+
+struct ratio {
+    double value, weight;
+};
+
+static int by_value(const void *a, const void *b) {
+    const double x = ((const struct ratio *)a)->value, y = ((const struct ratio *)b)->value;
+    return (x > y) - (x < y);
+}
+
+/* The value below which COVERAGE of the weights lie. */
+static double quantile_of(struct ratio *list, size_t count) {
+    double all = 0, below = 0;
+    qsort(list, count, sizeof *list, by_value);
+    for (size_t i = 0; i < count; i++) all += list[i].weight;
+    for (size_t i = 0; i < count; i++) {
+        below += list[i].weight;
+        if (below >= COVERAGE * all) return list[i].value;
+    }
+    return NAN;
+}
+
+/* A row of a group of n weighs n^-1/2: large groups count more than small ones, and one does not
+ * decide. */
+static double weight_of(const struct fit *f, const double *errors, size_t row) {
+    size_t same = 0;
+    for (size_t i = 0; i < f->n; i++)
+        same += !isnan(errors[i]) && f->g->group_of[i] == f->g->group_of[row];
+    return 1 / sqrt((double)same);
+}
+
+/* |error| / standard deviation that intervals reach to, over all groups but one. */
+static double calibrate(const struct fit *f, const struct dl_mixed_model *m, size_t without,
+                        const double *errors, const double *weights, struct ratio *room) {
+    size_t count = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        if (isnan(errors[i]) || f->g->group_of[i] == without) continue;
+        bool known[EFFECTS] = {false};
+        if (m != NULL) {
+            known[FRAMEWORK] = seen(f, FRAMEWORK, i, without);
+            known[DEVICE] = seen(f, DEVICE, i, without);
+        }
+        room[count++] = (struct ratio){fabs(errors[i]) / (m != NULL ? sigma_of(f, m, i, known) : 1),
+                                       weights[i]};
+    }
+    return quantile_of(room, count);
+}
+
+static void set_interval(struct dl_fit_prediction *p, double half_log) {
+    p->low_s = p->iteration_s * exp(-half_log);
+    p->high_s = p->iteration_s * exp(half_log);
+}
+
+/* Intervals of one group from the others' errors. */
+static enum dl_code without_group(struct fit *f, const struct dl_mixed_model *all, size_t group,
+                                  const double *weights, struct ratio *room, struct dl_err *err) {
+    struct dl_generalized *g = f->g;
+    double *y = malloc((f->n + 1) * sizeof *y);
+    if (y == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_mixed_model m = *all;
+    for (size_t i = 0; i < f->n; i++) y[i] = g->group_of[i] == group ? NAN : f->y[i];
+    m.y = y;
+    enum dl_code code = dl_mixed_fit(&m, STEPS_WITHOUT, err);
+    const double quantile = code == DL_OK ? calibrate(f, &m, group, f->errors, weights, room) : NAN;
+    for (size_t i = 0; i < f->n && code == DL_OK; i++) {
+        if (g->group_of[i] != group || isnan(f->y[i])) continue;
+        const bool known[EFFECTS] = {
+            [FRAMEWORK] = seen(f, FRAMEWORK, i, group), [DEVICE] = seen(f, DEVICE, i, group)};
+        set_interval(&g->held_out[i], quantile * sigma_of(f, &m, i, known));
+    }
+    free(y);
+    return code;
+}
+
+static enum dl_code anchored(struct fit *f, struct ratio *room, struct dl_arena *arena,
+                             struct dl_interval_model *out, struct dl_err *err) {
+    struct dl_generalized *g = f->g;
+    double *errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *errors), *weights = errors + f->n;
+    if (errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++) errors[i] = errors_of(g, g->anchored, i);
+    for (size_t i = 0; i < f->n; i++) weights[i] = weight_of(f, errors, i);
+    for (size_t group = 0; group < g->group_count; group++) {
+        const double half = calibrate(f, NULL, group, errors, weights, room);
+        for (size_t i = 0; i < f->n; i++)
+            if (g->group_of[i] == group && !isnan(errors[i])) set_interval(&g->anchored[i], half);
+    }
+    const double half = calibrate(f, NULL, g->group_count, errors, weights, room);
+    out->anchored_sigma_log = isnan(half) ? out->row_sigma_log : half / out->quantile_ratio;
+    return DL_OK;
+}
+
+/* Levels that were measured, with what is left of their variance. */
+static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
+                               struct dl_interval_model *out, struct dl_err *err) {
+    out->frameworks = dl_arena_alloc(arena, f->level_count[FRAMEWORK] + 1, sizeof *out->frameworks);
+    out->devices = dl_arena_alloc(arena, f->level_count[DEVICE] + 1, sizeof *out->devices);
+    if (out->frameworks == NULL || out->devices == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t k = 0; k < f->level_count[FRAMEWORK]; k++) {
+        char *name = dl_arena_strdup(arena, f->names[FRAMEWORK][k]);
+        char *release = name == NULL ? NULL : strchr(name, '\n'), *precision = NULL;
+        if (release != NULL) {
+            *release++ = 0;
+            precision = strchr(release, '\n');
+        }
+        if (precision == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *precision++ = 0;
+        out->frameworks[out->framework_count++] = (struct dl_interval_framework){
+            name, release, precision, sqrt(f->level_variance[FRAMEWORK][k])};
+    }
+    for (size_t k = 0; k < f->level_count[DEVICE]; k++)
+        out->devices[out->device_count++] =
+            (struct dl_interval_device){f->names[DEVICE][k], sqrt(f->level_variance[DEVICE][k])};
+    return DL_OK;
+}
+
+enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
+                             struct dl_interval_model *out, struct dl_err *err) {
+    struct fit f = {.g = g, .n = g->rows->count};
+    DL_TRY(prepare(&f, arena, err));
+    struct dl_mixed_model m = start_of(&f);
+    struct ratio *room = dl_arena_alloc(arena, f.n + 1, sizeof *room);
+    double *weights = dl_arena_alloc(arena, f.n + 1, sizeof *weights);
+    if (room == NULL || weights == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f.n; i++) weights[i] = weight_of(&f, f.y, i);
+    DL_TRY(dl_mixed_fit(&m, STEPS_ALL, err));
+    const struct dl_mixed_model all = m;
+    for (size_t group = 0; group < g->group_count; group++)
+        DL_TRY(without_group(&f, &all, group, weights, room, err));
+    DL_TRY(dl_mixed_fit(&m, 0, err)); /* the levels' variances again, of all groups */
+    *out = (struct dl_interval_model){
+        .source_sigma_log = sqrt(m.effects[SOURCE].variance),
+        .framework_sigma_log = sqrt(m.effects[FRAMEWORK].variance),
+        .device_sigma_log = sqrt(m.effects[DEVICE].variance),
+        .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
+        .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
+        .row_sigma_log = sqrt(m.row_variance),
+        .constants_sigma_log = f.constants_sigma,
+        .kernels_sigma_log = f.kernels_sigma,
+        .quantile_ratio = calibrate(&f, &m, g->group_count, f.errors, weights, room),
+        .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
+    };
+    DL_TRY(anchored(&f, room, arena, out, err));
+    return list_known(&f, arena, out, err);
+}
+
+enum dl_code dl_interval_write(const struct dl_interval_model *model, const char *path,
+                               struct dl_arena *arena, struct dl_err *err) {
+    const char *text = dl_json_text(&dl_interval_schema, model, arena);
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_file_write(path, text, strlen(text), err);
+}

@@ -1,0 +1,28 @@
+/* measured.h - --measured FILE: a few runs of one's own correct the predictions of everything else
+ * on that system and framework. F-POSTERIOR */
+#ifndef DL_PREDICT_COMPARE_MEASURED_H
+#define DL_PREDICT_COMPARE_MEASURED_H
+
+#include "model/predict/interval.h"
+#include "predict/compare/fit_rows.h"
+#include "predict/inputs/inputs.h"
+
+/* Reads the table of runs, and gives each framework of `inputs` (whose system is loaded) what its
+ * runs on this system say. DL_ERR_USAGE where no run is of this system and one of the frameworks.
+ */
+enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,
+                              const char *path, struct dl_inputs *inputs, struct dl_err *err);
+
+/* Errors of runs after so many others of their system and framework were given. */
+struct dl_learning {
+    int given;       /* runs */
+    int groups;      /* systems with a framework that have more runs than given */
+    double mape_pct; /* of the rest, mean over groups; random runs given */
+    double coverage_pct;
+    double smallest_mape_pct; /* the same with the runs on the fewest devices given */
+};
+enum { DL_LEARNING_STEPS = 5 }; /* 0, 1, 2, 4, 8 */
+enum dl_code dl_learning_curve(const struct dl_fit_rows *rows, struct dl_arena *arena,
+                               struct dl_learning out[DL_LEARNING_STEPS], struct dl_err *err);
+
+#endif

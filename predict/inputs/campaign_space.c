@@ -1,0 +1,68 @@
+/* campaign_space.c - see the header. */
+#include "predict/inputs/campaign_space.h"
+
+#include <string.h>
+
+#include "model/campaign/campaign_parts.h"
+
+static enum dl_code read_axis(const char *text, struct dl_arena *arena, struct dl_space *out,
+                              struct dl_err *err) {
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--space: expected NAME=VALUE,VALUE,... such as batch=32,64, got \"%.60s\"",
+                       text);
+    if (out->axis_count == DL_SPACE_AXES)
+        return dl_fail(err, DL_ERR_USAGE, "--space: expected at most %d of them", DL_SPACE_AXES);
+    struct dl_space_axis *axis = &out->axes[out->axis_count++];
+    axis->name = dl_arena_strndup(arena, text, (size_t)(equals - text));
+    for (const char *at = equals + 1; at != NULL;) {
+        const size_t length = strcspn(at, ",");
+        if (length == 0 || axis->count == DL_SPACE_VALUES)
+            return dl_fail(err, DL_ERR_USAGE, "--space %s: expected 1 to %d values between commas",
+                           axis->name, DL_SPACE_VALUES);
+        axis->values[axis->count++] = dl_arena_strndup(arena, at, length);
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    for (int i = 0; i + 1 < out->axis_count; i++) {
+        if (strcmp(out->axes[i].name, axis->name) == 0)
+            return dl_fail(err, DL_ERR_USAGE, "--space: %s is given twice", axis->name);
+    }
+    out->size *= (double)axis->count;
+    return axis->values[axis->count - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+                                                 : DL_OK;
+}
+
+enum dl_code dl_space_read(const struct dl_options *options, struct dl_arena *arena,
+                           struct dl_space *out, struct dl_err *err) {
+    *out = (struct dl_space){.batch_axis = -1, .size = 1};
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "space") != 0) continue;
+        DL_TRY(read_axis(options->given[i].value, arena, out, err));
+        const struct dl_space_axis *axis = &out->axes[out->axis_count - 1];
+        if (strcmp(axis->name, "batch") != 0) continue;
+        out->batch_axis = out->axis_count - 1;
+        for (int v = 0; v < axis->count; v++) {
+            double *samples = &out->batch_samples[v];
+            if (dl_units_parse(axis->values[v], DL_UNIT_COUNT, samples, err) != DL_OK ||
+                !(*samples >= 1 && *samples <= 1e7))
+                return dl_fail(err, DL_ERR_USAGE,
+                               "--space batch: expected samples per device from 1 to 1e7, got "
+                               "\"%.40s\"",
+                               axis->values[v]);
+        }
+    }
+    return DL_OK;
+}
+
+void dl_space_batches(const struct dl_space *space, bool random, uint64_t seed, int count,
+                      int *batch_out) {
+    const int axis = space->batch_axis;
+    const int64_t values = axis < 0 ? 1 : space->axes[axis].count;
+    int64_t stride = 1; /* points of the grid between changes of the batch: later axes run first */
+    for (int i = space->axis_count - 1; i > axis && axis >= 0; i--) stride *= space->axes[i].count;
+    for (int i = 0; i < count; i++) {
+        const int64_t drawn = (int64_t)(dl_campaign_random(&seed) * (double)values);
+        batch_out[i] = (int)(random ? drawn : (i / stride) % values);
+    }
+}

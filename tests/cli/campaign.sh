@@ -1,0 +1,86 @@
+#!/bin/sh
+# campaign.sh - many trainings: numbers that follow from predict, choices, errors.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/cli/lib.sh
+base='--system iris-v100 --workload resnet50 --framework pytorch-ddp'
+field() { python3 -c "import json,sys; d=json.load(open('$SCRATCH/out')); print($1)"; }
+same() { # same NAME PYTHON-EXPRESSION-OF-d
+    if [ "$(field "$2")" = True ]; then echo "ok $1"; else bad "$1" "$(field "$2")"; fi
+}
+
+# shellcheck disable=SC2086
+run predict $base --nodes 1 --devices-per-node 1 --batch-per-device 64 --json
+iteration=$(python3 -c "import json; print(json.load(open('$SCRATCH/out'))['results'][0]['iteration_s'])")
+# 8 trials of 1000 steps on 4 devices: two rounds of start-up and training
+# shellcheck disable=SC2086
+run campaign $base --nodes 1 --until-step 1000 --batch-per-device 64 --trials 8 --devices-per-trial 1 --startup 10s --dispatch 0 --json
+check 'grid' 0
+same 'makespan of two rounds' "abs(d['results'][0]['makespan_s'] - 2 * (10 + 1000 * $iteration)) < 1e-6"
+same 'four slots, eight tasks' "d['results'][0]['slots'] == 4 and d['results'][0]['tasks'] == 8"
+same 'bounds' "d['results'][0]['lower_bound_s'] <= d['results'][0]['makespan_s'] <= d['results'][0]['list_bound_s'] * (1 + 1e-9)"
+same 'interval' "d['results'][0]['makespan_low_s'] < d['results'][0]['makespan_s'] < d['results'][0]['makespan_high_s']"
+# the batch changes the step, other parameters do not
+# shellcheck disable=SC2086
+run campaign $base --nodes 1 --until-step 1000 --space batch=64 --space lr=1,2,3,4 --space decay=0,1 --devices-per-trial 1 --startup 10s --dispatch 0 --json
+same 'a grid of eight points' "d['trials'] == 8 and abs(d['results'][0]['makespan_s'] - 2 * (10 + 1000 * $iteration)) < 1e-6"
+# the best number of devices is the least of all makespans
+# shellcheck disable=SC2086
+run campaign $base --nodes 4 --epochs 1 --space batch=32,64 --space lr=1,2,3 --search successive-halving --reduction 2 --rungs 2 --json
+check 'best width' 0
+same 'the best is the shortest' "min((r['makespan_s'], r['devices_per_trial']) for r in d['results'] if r['makespan_s'])[1] == d['best_devices_per_trial']"
+for search in grid random successive-halving hyperband asha median-stop; do
+    # shellcheck disable=SC2086
+    run campaign $base --nodes 2 --until-step 500 --trials 30 --search $search --devices-per-trial 2 --show schedule --csv
+    check "$search: schedule" 0
+    cp "$SCRATCH/out" "$SCRATCH/first"
+    # shellcheck disable=SC2086
+    run campaign $base --nodes 2 --until-step 500 --trials 30 --search $search --devices-per-trial 2 --show schedule --csv
+    if cmp -s "$SCRATCH/first" "$SCRATCH/out"; then echo "ok $search: the same twice"; else bad "$search: the same twice" 'differs'; fi
+done
+# shellcheck disable=SC2086
+run campaign $base --nodes 2 --until-step 500 --trials 10 --stage 2TB --devices-per-trial 1 --json
+check 'data are copied first' 0
+same 'less without the copy' "d['change_of_makespan_frac']['no_staging'] < 0"
+
+# shellcheck disable=SC2086
+run campaign $base --epochs 1
+check 'neither trials nor space' 2 'give --trials N or a --space'
+# shellcheck disable=SC2086
+run campaign $base --trials 3
+check 'how long' 2 'give one of --epochs, --tokens and --until-step'
+# shellcheck disable=SC2086
+run campaign $base --epochs 1 --space batch=0
+check 'a batch of 0' 2 'space batch: expected samples per device'
+# shellcheck disable=SC2086
+run campaign $base --epochs 1 --space lr
+check 'a parameter without values' 2 'expected NAME=VALUE'
+# shellcheck disable=SC2086
+run campaign $base --epochs 1 --space lr=1 --space lr=2
+check 'a parameter twice' 2 'lr is given twice'
+# shellcheck disable=SC2086
+run campaign $base --epochs 1 --trials 3 --search median-stop --survive 0.5,2
+check 'more survivors than trials' 2 'survive: expected'
+# shellcheck disable=SC2086
+run campaign $base --epochs 1 --trials 3 --devices-per-trial 100
+check 'wider than the machine' 1 'does not fit on 1 nodes'
+run campaign --nodes 2 --epochs 1 --trials 3
+check 'no framework' 2 'needs one --framework'
+
+# The schedule as a figure; a file that is none.
+# shellcheck disable=SC2086
+run campaign $base --nodes 2 --until-step 500 --trials 9 --search successive-halving --devices-per-trial 2 --show schedule --csv -o "$SCRATCH/schedule.csv"
+run plot campaign "$SCRATCH/schedule.csv" --csv
+check 'numbers of the schedule' 0
+tasks=$(($(wc -l < "$SCRATCH/schedule.csv") - 1)) drawn=$(($(wc -l < "$SCRATCH/out") - 1))
+if [ "$tasks" -eq "$drawn" ] && [ "$tasks" -gt 9 ]; then echo 'ok every task is drawn'; else bad 'every task is drawn' "$tasks tasks, $drawn drawn"; fi
+if command -v gnuplot > /dev/null 2>&1; then
+    run plot campaign "$SCRATCH/schedule.csv" -o "$SCRATCH/schedule.svg"
+    check 'figure of the schedule' 0
+    if grep -q 'tasks on' "$SCRATCH/schedule.svg"; then echo 'ok figure has its title'; else bad 'figure has its title' ''; fi
+fi
+sed 's/^\([0-9]*\),[0-9]*,/\1,-1,/' "$SCRATCH/schedule.csv" > "$SCRATCH/bad.csv"
+run plot campaign "$SCRATCH/bad.csv" --csv
+check 'a rung below 0' 3 'bad\.csv:2:[0-9]+: error: rung: expected a whole number from 0'
+printf 'a,b\n1,2\n' > "$SCRATCH/other.csv"
+run plot campaign "$SCRATCH/other.csv" --csv
+check 'no schedule' 3 'expected the schedule of a campaign'

@@ -1,0 +1,237 @@
+/* Kernels, passes and types that follow from the facts of a framework, against counts worked by
+ * hand from the sources of the frameworks. F-KERNEL-FACTS */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/framework/facts.h"
+#include "model/workload/workload.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+#include "tests/load_workload.h"
+
+static const struct dl_kernel_facts tensorflow = {.layernorm = DL_LAYERNORM_COMPOSED,
+                                                  .gelu = DL_GELU_COMPOSED,
+                                                  .dropout = DL_DROPOUT_COMPOSED,
+                                                  .softmax = DL_SOFTMAX_COMPOSED,
+                                                  .bias = DL_BIAS_KERNEL,
+                                                  .loss = DL_LOSS_COMPOSED,
+                                                  .sums = DL_SUM_AT_ONCE,
+                                                  .policy = DL_MIXED_REWRITE,
+                                                  .head_copies = 4,
+                                                  .score_kernels = 2,
+                                                  .norm_small_kernels = 7,
+                                                  .weight_copies = true};
+static const struct dl_kernel_facts pytorch = {.layernorm = DL_LAYERNORM_MOMENTS,
+                                               .bias = DL_BIAS_KERNEL,
+                                               .policy = DL_MIXED_AUTOCAST,
+                                               .head_copies = 4,
+                                               .score_kernels = 2,
+                                               .norm_small_kernels = 1};
+
+struct sum {
+    double bytes, launches; /* of bandwidth-bound kernels */
+    double products;        /* kernels of matrix arithmetic */
+};
+
+/* Adds what the layers that begin with `prefix` emit in one pass. */
+static struct sum sum_of(const struct dl_workload *workload, const char *prefix,
+                         struct dl_kernel_facts facts, enum dl_precision precision,
+                         enum dl_pass pass) {
+    struct sum sum = {0};
+    facts.precision = precision;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        if (strncmp(layer->name, prefix, strlen(prefix)) != 0) continue;
+        struct dl_kernel kernels[DL_LAYER_KERNELS];
+        const int count = layer->kind->kernels(layer, &facts, pass, 1, kernels);
+        for (int k = 0; k < count; k++) {
+            const struct dl_kernel *one = &kernels[k];
+            if (one->op != DL_OP_STREAM) {
+                sum.products += one->launches;
+                continue;
+            }
+            sum.launches += one->launches;
+            sum.bytes +=
+                one->extra_bytes + (one->read_elements + one->write_elements) *
+                                       dl_precision_bytes(one->has_type ? one->type : precision);
+        }
+    }
+    return sum;
+}
+
+/* One encoder layer of BERT base at 128 tokens: h = 128 x 768 elements, a = 12 x 128^2 = 2 h.
+ * TensorFlow forward: biases 5 x 2h + 2 x 4h, transposes 8h, dropout 2 x 8.5h, additions 2 x 3h,
+ * layer norms 2 x 15h and their statistics, GELU 18 x 4h: 151h; scores: scale 2a, mask 2a, softmax
+ * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h + 2 (2.25 + 3 + 3)h +
+ * 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
+static void bert_layer(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload bert;
+    load_name("bert_base", NULL, 0, &arena, &bert);
+    const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
+    const char *layer = "encoder.3.";
+    struct sum s = sum_of(&bert, layer, tensorflow, DL_FP32, DL_FORWARD);
+    check_close(s.bytes, 4 * (151 * h + 16.5 * a) + statistics, 1e-12);
+    check_close(s.launches, 60, 1e-12);
+    check_close(s.products, 8, 0);
+    s = sum_of(&bert, layer, pytorch, DL_FP32, DL_FORWARD);
+    check_close(s.bytes, 4 * (50.5 * h + 8.25 * a) + statistics, 1e-12);
+    check_close(s.products, 8, 0);
+    /* Backward of TensorFlow: copies 8h, dropout 2 x 5h, sums of four and two gradients 5h + 3h,
+     * layer norms 2 x 41h, GELU 26 x 4h, sums of the biases' gradients 9h: 221h; scores: softmax
+     * 9a, dropout 5a, scale 2a: 16a. */
+    const struct sum data = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_DATA),
+                     weights = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_WEIGHTS);
+    check_close(data.bytes + weights.bytes, 4 * (221 * h + 16 * a), 0.002);
+    dl_arena_free(&arena);
+}
+
+/* The same layer in mixed precision. TensorFlow's rewrite: biases, dropout, additions, layer norms
+ * and GELU stay fp32, 18 + 17 + 6 + 30 + 72 = 143h of 4 bytes; transposes 8h of 2; casts of 6
+ * bytes: two layer norms, GELU in and out, two dropouts, 2 + 8 + 2 = 12h; scores in 2 bytes, 14a
+ * but for the random numbers (10 bytes each). With nothing but statistics in fp32: half of 50.5h
+ * and 8.25a, the masks whole. */
+static void mixed_types(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload bert;
+    load_name("bert_base", NULL, 0, &arena, &bert);
+    const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
+    struct sum s = sum_of(&bert, "encoder.3.", tensorflow, DL_MIXED, DL_FORWARD);
+    check_close(s.bytes,
+                143 * 4 * h + 8 * 2 * h + 12 * 6 * h + (2 + 2 + 4 + 6) * 2 * a + 10 * a +
+                    statistics,
+                1e-12);
+    struct dl_kernel_facts half = pytorch;
+    half.policy = DL_MIXED_HALF;
+    s = sum_of(&bert, "encoder.3.", half, DL_MIXED, DL_FORWARD);
+    check_close(s.bytes, 2 * (50 * h + 8 * a) + 2 * h + a + statistics, 1e-12);
+    dl_arena_free(&arena);
+}
+
+/* ResNet-50: 53 convolutions, 53 batch norms, 49 activations, 16 additions, 2 poolings, a dense
+ * layer with a bias and the loss. Eager PyTorch: 53 counters besides. TensorFlow: 53 copies of
+ * weights forward, 52 and 53 backward, 371 kernels of moving averages. */
+static void resnet_launches(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload resnet;
+    load_name("resnet50", NULL, 0, &arena, &resnet);
+    struct sum s = sum_of(&resnet, "", pytorch, DL_FP32, DL_FORWARD);
+    check_close(s.products, 54, 0);
+    check_close(s.launches, 53 * 2 + 49 + 16 + 2 + 1 + 1, 0);
+    s = sum_of(&resnet, "", tensorflow, DL_FP32, DL_FORWARD);
+    check_close(s.launches, 53 + 53 * 8 + 49 + 16 + 2 + 1 + 6, 0);
+    const double plain = sum_of(&resnet, "", pytorch, DL_FP32, DL_BACKWARD_DATA).launches,
+                 copies = sum_of(&resnet, "", tensorflow, DL_FP32, DL_BACKWARD_DATA).launches;
+    check_close(copies - plain, 52 + 4, 0); /* and the loss in 5 kernels instead of 1 */
+    dl_arena_free(&arena);
+}
+
+/* Channels-first on matrix units: each convolution copies its input and output, in each pass. */
+static void layouts(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.framework.kernels.layout = DL_LAYOUT_NCHW;
+    f.framework.kernels.mixed_layout = DL_LAYOUT_NCHW;
+    assert_true(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).activation_copies);
+    assert_false(dl_framework_facts(&f.framework, DL_FP32, DL_ATTENTION_OPEN).activation_copies);
+    f.framework.kernels.batchnorm = DL_BATCHNORM_TRANSPOSED;
+    f.framework.kernels.mixed_batchnorm = -1;
+    assert_int_equal(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).batchnorm,
+                     DL_BATCHNORM_SPATIAL);
+    f.framework.kernels.mixed_layout = DL_LAYOUT_NHWC;
+    const struct dl_kernel_facts last =
+        dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN);
+    assert_false(last.activation_copies);
+    assert_int_equal(last.batchnorm, DL_BATCHNORM_TRANSPOSED);
+    dl_arena_free(&f.arena);
+
+    struct dl_arena arena = {0};
+    struct dl_workload resnet;
+    load_name("resnet50", NULL, 0, &arena, &resnet);
+    struct dl_kernel_facts facts = {.activation_copies = true};
+    const struct dl_layer *stem = &resnet.layers[0];
+    assert_string_equal(stem->kind->name, "conv");
+    const double moved = 3 * 224 * 224 + 64 * 112 * 112;
+    const double with = sum_of(&resnet, stem->name, facts, DL_MIXED, DL_FORWARD).bytes;
+    facts.activation_copies = false;
+    check_close(with - sum_of(&resnet, stem->name, facts, DL_MIXED, DL_FORWARD).bytes,
+                2 * 2 * moved, 1e-12);
+    dl_arena_free(&arena);
+}
+
+/* XLA: one encoder layer forward moves biases 0, transposes 8h, additions 2 x 3h, layer norms 2 x 4h,
+ * GELU 2 x 4h: 30h, and 5a of the softmax with scale, mask and dropout. Only where the framework has
+ * the compiler that the plan asks for. */
+static void compiled(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_arena arena = {0};
+    struct dl_workload bert;
+    fake_make(&f);
+    load_name("bert_base", NULL, 0, &arena, &bert);
+    const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
+    struct dl_kernel_facts facts = tensorflow;
+    f.framework.kernels.compiler = -1;
+    f.framework.kernels.compiled_fusion = -1;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_int_equal(facts.layernorm, DL_LAYERNORM_COMPOSED);
+    f.framework.kernels.compiler = DL_COMPILER_XLA;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_OPEN);
+    assert_int_equal(facts.layernorm, DL_LAYERNORM_COMPOSED);
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_int_equal(facts.fusion, DL_FUSION_BOTH);
+    check_close(sum_of(&bert, "encoder.3.", facts, DL_FP32, DL_FORWARD).bytes,
+                4 * (30 * h + 5 * a) + statistics, 1e-12);
+    dl_arena_free(&arena);
+    dl_arena_free(&f.arena);
+}
+
+/* cuDNN's persistent batch norm needs compute capability 6.0; copies to channels-last, matrix
+ * units. */
+static void devices(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    struct dl_kernel_facts facts = {.batchnorm = DL_BATCHNORM_PERSISTENT,
+                                    .activation_copies = true};
+    f.device.architecture = "volta";
+    dl_facts_on_device(&facts, &f.device);
+    assert_int_equal(facts.batchnorm, DL_BATCHNORM_PERSISTENT);
+    f.device.architecture = "kepler";
+    f.device.rate_count = 0;
+    dl_facts_on_device(&facts, &f.device);
+    assert_int_equal(facts.batchnorm, DL_BATCHNORM_SPATIAL);
+    assert_false(facts.activation_copies);
+    dl_arena_free(&f.arena);
+}
+
+/* Traffic per parameter: momentum 20 bytes at least, 24 of TensorFlow, 60 of PyTorch's loop with
+ * its gradients zeroed and added; Adam of a TensorFlow script 156 and the clipping 12. */
+static void optimizers(void **state) {
+    (void)state;
+    check_close(dl_optimizer_cost(DL_OPTIMIZER_FUSED, DL_MOMENTUM).bytes, 20, 0);
+    check_close(dl_optimizer_cost(DL_OPTIMIZER_TENSORFLOW, DL_MOMENTUM).bytes, 24, 0);
+    check_close(dl_optimizer_cost(DL_OPTIMIZER_PYTORCH_LOOP, DL_MOMENTUM).bytes, 44 + 16, 0);
+    check_close(dl_optimizer_cost(DL_OPTIMIZER_PYTORCH_LOOP, DL_MOMENTUM).kernels, 4 + 2, 0);
+    check_close(dl_optimizer_cost(DL_OPTIMIZER_TENSORFLOW_SCRIPT, DL_ADAM).bytes, 156 + 12, 0);
+    check_close(dl_optimizer_cost(DL_OPTIMIZER_APEX, DL_LAMB).bytes, 52, 0);
+    for (int p = 0; p < DL_MIXED_POLICIES; p++)
+        assert_true(dl_mixed_update_bytes((enum dl_mixed_policy)p) >= 12);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bert_layer), cmocka_unit_test(mixed_types),
+                                       cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
+                                       cmocka_unit_test(optimizers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
