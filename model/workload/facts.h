@@ -47,6 +47,7 @@ enum dl_bias_kernels {
 enum dl_loss_kernels {
     DL_LOSS_FUSED,
     DL_LOSS_COMPOSED, /* log-softmax, one-hot, product, sum */
+    DL_LOSS_EAGER,    /* logits to fp32, log-softmax, its gradient, back to 16 bits: PyTorch */
 };
 enum dl_sum_kernels {
     DL_SUM_PAIRS,  /* gradients of a tensor with several readers are added two at a time */
