@@ -56,7 +56,7 @@ rule 'every header compiles alone' "$(headers model predict calibrate slurm | xa
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
 #   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
 #   of transformers: layers of a stack and of a stage, ranks that hold the same, pieces of gradients, tensors
-transformers='shard_ranks capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
+transformers='all_layers end_layers layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches

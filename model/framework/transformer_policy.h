@@ -52,8 +52,8 @@ enum dl_attention_library {
 struct dl_transformer_policy {
     /* width of a gradient element as summed and kept, with 16-bit or narrower arithmetic */
     double bf16_gradient_bytes;
-    /* traffic for each parameter with which a micro-batch adds its gradients to those before it, with
-     * bf16 or narrower arithmetic */
+    /* traffic for each parameter with which a micro-batch adds its gradients to those before it,
+     * with bf16 or narrower arithmetic */
     double accumulate_bytes;
     /* width of a gathered parameter, with 8-bit or narrower arithmetic */
     double fp8_gather_bytes;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "model/parallel/transformer_maker.h"
+#include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
 static void make_of(struct gpt *g, const char *layers) {
@@ -333,6 +334,47 @@ static void loaded_device(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* Eager PyTorch, m = 512 tokens of h = 1024: two RMS norms of 36 bytes an element forward, rotary
+ * embedding of queries and keys 20 bytes, gate times value of f = 4096 5 passes of 2 bytes; fused 4,
+ * 4 and 6 bytes, and 4 bytes a token and norm for the statistics. */
+static void eager_operations(void **state) {
+    (void)state;
+    static struct dl_override overrides[] = {
+        {.key = "layers", .value = "4"},    {.key = "seq", .value = "512"},
+        {.key = "hidden", .value = "1024"}, {.key = "heads", .value = "16"},
+        {.key = "ffn", .value = "4096"},    {.key = "norm", .value = "rmsnorm"},
+        {.key = "mlp", .value = "swiglu"},  {.key = "pos", .value = "rope"},
+        {.key = "vocab", .value = "51200"}};
+    struct gpt g;
+    gpt_make(&g, overrides, sizeof overrides / sizeof overrides[0]);
+    const double m = 512, h = 1024, f = 4096;
+    const struct {
+        const char *kind;
+        double fused, eager;
+    } cases[] = {{"rmsnorm", 2 * (4 * m * h + 4 * m), 2 * 36 * m * h},
+                 {"rope", 4 * m * 2 * h, 20 * m * 2 * h},
+                 {"swiglu", 6 * m * f, 10 * m * f}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int eager = 0; eager < 2; eager++) {
+            double bytes = 0;
+            for (int k = 0; k < g.tf.layer_count; k++) {
+                const struct dl_layer *layer = &g.workload.layers[g.tf.layers[k].index];
+                if (g.tf.layers[k].part != DL_TRANSFORMER_BODY ||
+                    strcmp(layer->kind->name, cases[i].kind) != 0)
+                    continue;
+                const struct dl_kernel_facts facts = {.precision = DL_BF16, .eager = eager};
+                struct dl_kernel kernels[DL_LAYER_KERNELS];
+                const int n = layer->kind->kernels(layer, &facts, DL_FORWARD, 1, kernels);
+                for (int j = 0; j < n; j++)
+                    bytes += 2 * (kernels[j].read_elements + kernels[j].write_elements) +
+                             kernels[j].extra_bytes;
+            }
+            check_close(bytes, eager ? cases[i].eager : cases[i].fused, 1e-9);
+        }
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-ACTIVATIONS: with scores on chip a layer keeps 34 s h bytes of a sample (Korthikanti
  * et al. without 5 a s^2), the norms' statistics (16 s) and 4 bytes for each of a heads and query. */
 static void flash_keeps_no_scores(void **state) {
@@ -362,6 +404,7 @@ int main(void) {
         cmocka_unit_test(casts_of_a_layer),
         cmocka_unit_test(loaded_device),
         cmocka_unit_test(flash_keeps_no_scores),
+        cmocka_unit_test(eager_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
