@@ -33,8 +33,7 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
                                       const struct dl_prediction *prediction) {
     const double devices = (double)(plan->nodes * plan->devices_per_node),
                  samples_per_s = prediction->throughput_samples_per_s;
-    struct dl_throughput out = {.tokens_per_sample = dl_tokens_per_sample(workload),
-                                .peak_flop_per_s = NAN};
+    struct dl_throughput out = {.tokens = dl_tokens_per_sample(workload), .peak_flop_per_s = NAN};
     double macs = 0, again = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
@@ -44,12 +43,12 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
     if (device != NULL) out.peak_flop_per_s = dl_device_peak(device, plan->precision);
     out.model_flop = macs > 0 ? PASSES * FLOP * macs : NAN;
     out.hardware_flop = out.model_flop + FLOP * again;
-    out.tokens_per_s = samples_per_s * out.tokens_per_sample;
-    out.tokens_per_s_per_device = out.tokens_per_s / devices;
-    out.model_flop_per_s_per_device = samples_per_s * out.model_flop / devices;
-    out.hardware_flop_per_s_per_device = samples_per_s * out.hardware_flop / devices;
-    out.mfu_frac = out.model_flop_per_s_per_device / out.peak_flop_per_s;
-    out.hfu_frac = out.hardware_flop_per_s_per_device / out.peak_flop_per_s;
+    out.tokens_per_s = samples_per_s * out.tokens;
+    out.device_tokens_per_s = out.tokens_per_s / devices;
+    out.device_model_flop_per_s = samples_per_s * out.model_flop / devices;
+    out.device_hardware_flop_per_s = samples_per_s * out.hardware_flop / devices;
+    out.mfu_frac = out.device_model_flop_per_s / out.peak_flop_per_s;
+    out.hfu_frac = out.device_hardware_flop_per_s / out.peak_flop_per_s;
     return out;
 }
 
@@ -60,12 +59,12 @@ struct dl_run_total dl_run_total_of(const struct dl_workload *workload, const st
         plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples;
     struct dl_run_total out = {NAN, NAN, NAN, NAN};
     if (length->tokens > 0) out.samples = length->tokens / dl_tokens_per_sample(workload);
-    if (length->epochs > 0) out.samples = length->epochs * dataset;
+    if (length->epoch_count > 0) out.samples = length->epoch_count * dataset;
     if (!dl_known(out.samples)) return out;
     /* what an iteration adds: without the samples of spare workers, whose gradients are dropped */
     const double each = prediction->throughput_samples_per_s * prediction->iteration_s;
-    out.iterations = ceil(out.samples / each * (1 - 1e-12));
-    out.time_s = out.iterations * prediction->iteration_s;
-    out.device_hours = out.time_s * (double)(plan->nodes * plan->devices_per_node) / 3600;
+    out.iteration_count = ceil(out.samples / each * (1 - 1e-12));
+    out.time_s = out.iteration_count * prediction->iteration_s;
+    out.device_time_s = out.time_s * (double)(plan->nodes * plan->devices_per_node);
     return out;
 }

@@ -13,13 +13,13 @@
 
 #include "model/predict/predict.h"
 
-struct dl_throughput {        /* NAN: unknown or without meaning */
-    double tokens_per_sample; /* the input is no sequence: NAN */
-    double model_flop;        /* of a sample, forward and backward; F-MODEL-FLOP */
-    double hardware_flop;     /* with recomputation; F-HFU */
-    double peak_flop_per_s;   /* of a device, dense, at the plan's precision */
-    double tokens_per_s, tokens_per_s_per_device;
-    double model_flop_per_s_per_device, hardware_flop_per_s_per_device;
+struct dl_throughput {      /* NAN: unknown or without meaning */
+    double tokens;          /* of a sample; the input is no sequence: NAN */
+    double model_flop;      /* of a sample, forward and backward; F-MODEL-FLOP */
+    double hardware_flop;   /* with recomputation; F-HFU */
+    double peak_flop_per_s; /* of a device, dense, at the plan's precision */
+    double tokens_per_s, device_tokens_per_s;
+    double device_model_flop_per_s, device_hardware_flop_per_s;
     double mfu_frac, hfu_frac; /* F-MFU, F-HFU */
 };
 
@@ -35,10 +35,10 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
 
 /* How long a run is: tokens (of sequences), or epochs of the dataset; 0: not asked for. */
 struct dl_run_length {
-    double tokens, epochs;
+    double tokens, epoch_count;
 };
 struct dl_run_total { /* NAN: not asked for, or unknown */
-    double samples, iterations, time_s, device_hours;
+    double samples, iteration_count, time_s, device_time_s;
 };
 /* F-RUN-LENGTH: tokens / tokens of a sample, or epochs x samples of the dataset; the last
  * iteration is a whole one. Time of training alone: no start, checkpoint, evaluation or restart.

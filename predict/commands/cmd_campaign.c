@@ -175,7 +175,7 @@ static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t device
     if (!p.fits) return dl_fail(err, DL_ERR_NO, "does not fit in memory");
     double iterations = job->asked.until_step;
     if (iterations <= 0)
-        iterations = dl_run_total_of(inputs.workload, &plan, &p, &inputs.length).iterations;
+        iterations = dl_run_total_of(inputs.workload, &plan, &p, &inputs.length).iteration_count;
     if (!(iterations > 0))
         return dl_fail(err, DL_ERR_USAGE,
                        "--epochs: the size of %s's dataset is unknown; give --until-step or "
@@ -288,7 +288,7 @@ static enum dl_code load(struct dl_campaign_job *job, const struct dl_options *o
     if (in->node_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "--nodes: campaign takes one number of nodes");
     const int lengths =
-        (in->length.epochs > 0) + (in->length.tokens > 0) + (job->asked.until_step > 0);
+        (in->length.epoch_count > 0) + (in->length.tokens > 0) + (job->asked.until_step > 0);
     if (lengths != 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "give one of --epochs, --tokens and --until-step: how long a trial is");

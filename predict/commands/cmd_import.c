@@ -1,5 +1,6 @@
 /* cmd_import.c - turns an ONNX model, a Hugging Face config, nccl-tests or OSU output, or a
- * framework's trace into data files, and a training run's arguments into a command line of predict. */
+ * framework's trace into data files, and a training run's arguments into a command line of
+ * predict. */
 #include <string.h>
 
 #include "predict/import/import.h"

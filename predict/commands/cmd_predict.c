@@ -317,7 +317,7 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
                                enum dl_format format, struct dl_err *err) {
     struct dl_table table;
     const struct dl_prediction_row first = row_of(inputs, &results->rows[0]);
-    const bool tokens = dl_known(dl_rows_throughput(&first).tokens_per_sample);
+    const bool tokens = dl_known(dl_rows_throughput(&first).tokens);
     DL_TRY(dl_rows_init(
         &table, context->arena,
         (results->every_strategy ? DL_ROWS_STRATEGY : 0u) | (tokens ? DL_ROWS_TOKENS : 0u), err));

@@ -319,6 +319,21 @@ static enum dl_code search_all(struct dl_context *context, const struct dl_optio
     return dl_search_run(&run, found, elapsed_s, err);
 }
 
+/* What search does not take. */
+static enum dl_code check_inputs(const struct dl_inputs *inputs, struct dl_err *err) {
+    DL_TRY(dl_inputs_one_framework(inputs, "search", err));
+    if (inputs->plan.backup_workers > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--backup-workers: search covers no backup workers; use predict");
+    if (inputs->max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE, "--micro-batch max: search tries them all; leave it out");
+    if (inputs->max_batch)
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--batch-per-device: search takes a number instead of max, or --global-batch");
+    return DL_OK;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -334,16 +349,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
-    DL_TRY(dl_inputs_one_framework(&inputs, "search", err));
-    if (inputs.plan.backup_workers > 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--backup-workers: search covers no backup workers; use predict");
-    if (inputs.max_micro_batch)
-        return dl_fail(err, DL_ERR_USAGE, "--micro-batch max: search tries them all; leave it out");
-    if (inputs.max_batch)
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--batch-per-device: search takes a number instead of max, or --global-batch");
+    DL_TRY(check_inputs(&inputs, err));
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {
         const bool ideal = dl_framework_is_bound(report.framework);

@@ -59,5 +59,5 @@ double dl_export_micro_batch(const struct dl_plan *plan) {
 }
 
 double dl_export_steps(const struct dl_prediction_row *row) {
-    return dl_rows_total(row).iterations;
+    return dl_rows_total(row).iteration_count;
 }

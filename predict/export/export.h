@@ -1,5 +1,5 @@
-/* export.h - a plan in the words of a framework: `predict --export NAME`. One format is one file and
- * one row of dl_exports.
+/* export.h - a plan in the words of a framework: `predict --export NAME`. One format is one file
+ * and one row of dl_exports.
  *
  * An exporter refuses what its framework cannot run; it never leaves out a part of the plan that
  * changes the time. Everything that comes from a name or a file is quoted for where it goes. */

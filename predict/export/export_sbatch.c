@@ -73,8 +73,8 @@ enum dl_code dl_export_sbatch(const struct dl_export_request *request, struct dl
                    "time is that of the slow\n# end, 10 %% more and 15 minutes; partition, account "
                    "and environment are the site's.\nset -eu\n"
                    "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n",
-                   total.iterations, row->prediction->iteration_s, row->prediction->iteration_low_s,
-                   row->prediction->iteration_high_s);
+                   total.iteration_count, row->prediction->iteration_s,
+                   row->prediction->iteration_low_s, row->prediction->iteration_high_s);
     const char *launch = launch_of(plan, request->arena);
     if (launch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (strcmp(format, "megatron") == 0) {

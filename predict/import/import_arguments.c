@@ -175,22 +175,21 @@ enum dl_code dl_arguments_shell(const char *path, const char *text, size_t lengt
                           : dl_fail_at(err, path, 1, 1, NULL, "expected arguments, --NAME VALUE");
 }
 
-/* One "key: value" line; false: no such line. */
+static void trim(const char **from, const char **to) {
+    while (*from < *to && is_blank(**from)) (*from)++;
+    while (*to > *from && is_blank((*to)[-1])) (*to)--;
+}
+
+/* One "key: value" line; false: no such line. A comment ends it. */
 static bool split_line(struct dl_arena *arena, const char *line, size_t length, const char **key,
                        const char **value) {
-    const char *end = line + length, *colon = memchr(line, ':', length);
-    while (line < end && is_blank(*line)) line++;
-    if (colon == NULL || line >= end || *line == '#' || *line == '-' || colon <= line) return false;
-    const char *from = colon + 1, *to = end, *key_end = colon;
-    for (const char *c = from; c < end; c++) {
-        if (*c == '#' && is_blank(c[-1])) {
-            to = c;
-            break;
-        }
-    }
-    while (from < to && is_blank(*from)) from++;
-    while (to > from && is_blank(to[-1])) to--;
-    while (key_end > line && is_blank(key_end[-1])) key_end--;
+    const char *end = line + length, *colon = memchr(line, ':', length), *key_end = colon;
+    if (colon == NULL) return false;
+    trim(&line, &key_end);
+    if (line == key_end || *line == '#' || *line == '-') return false;
+    const char *from = colon + 1, *to = from;
+    while (to < end && !(*to == '#' && is_blank(to[-1]))) to++;
+    trim(&from, &to);
     if (to - from >= 2 && (*from == '"' || *from == '\'') && to[-1] == *from) from++, to--;
     *key = dl_arena_strndup(arena, line, (size_t)(key_end - line));
     *value = dl_arena_strndup(arena, from, (size_t)(to - from));

@@ -190,7 +190,8 @@ static enum dl_code read_attention(struct reader *r) {
     return read_latent(r);
 }
 
-/* "([0]*3+[1]*58)" or a number; how many dense layers come first, or each how manieth has experts. */
+/* "([0]*3+[1]*58)" or a number: dense layers that come first, or every how many layers one has
+ * experts. */
 static enum dl_code read_pattern(struct reader *r) {
     const char *pattern = dl_arguments_word(r->a, "moe_layer_freq", "1");
     long long dense, moe, every;

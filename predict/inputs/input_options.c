@@ -143,7 +143,7 @@ const struct dl_option dl_input_options[] = {
      "also print how long training on N tokens takes, e.g. 15T: iterations, time, device-hours",
      DL_NUMBER(INPUT(length.tokens), .unit = DL_UNIT_COUNT, .min = 1, .max = 9e15)},
     {"epochs", 0, "N", "Plan", "the same for N epochs of the dataset",
-     DL_NUMBER(INPUT(length.epochs), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e9)},
+     DL_NUMBER(INPUT(length.epoch_count), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e9)},
     {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated",
      DL_FLAG(INPUT(strict))},
     {.name = NULL},
@@ -215,7 +215,7 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
     if (out->max_batch && out->max_micro_batch)
         return dl_fail(err, DL_ERR_USAGE,
                        "max: of --batch-per-device or of --micro-batch, not of both");
-    if (out->length.tokens > 0 && out->length.epochs > 0)
+    if (out->length.tokens > 0 && out->length.epoch_count > 0)
         return dl_fail(err, DL_ERR_USAGE, "give --tokens or --epochs, not both");
     out->plan.recompute_open = !out->given.recompute;
     return apply_dataset(context, out, err);

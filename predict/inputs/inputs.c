@@ -225,7 +225,7 @@ static enum dl_code check_length(const struct dl_inputs *in, struct dl_err *err)
     if (in->length.tokens > 0 && !dl_known(dl_tokens_per_sample(in->workload)))
         return dl_fail(err, DL_ERR_USAGE, "--tokens: %s reads no sequences of tokens; use --epochs",
                        in->workload->name);
-    if (in->length.epochs > 0 && !(in->plan.dataset_samples > 0) &&
+    if (in->length.epoch_count > 0 && !(in->plan.dataset_samples > 0) &&
         !dl_known(in->workload->epoch_samples))
         return dl_fail(err, DL_ERR_USAGE, "--epochs: %s has no usual dataset; name one: --dataset",
                        in->workload->name);

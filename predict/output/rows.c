@@ -66,6 +66,7 @@ static const struct dl_column columns[] = {
     {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
     {"bottleneck_share", "share", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+    {"max_micro_batch_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -122,6 +123,8 @@ static const char *const helps[] = {
     "pipeline-bubble, framework, memory-capacity or scaling-limit",
     "share of the bottleneck in the iteration",
     "outside the calibrated range",
+    "largest micro-batch with which every pipeline stage fits; absent where the model does not "
+    "tell",
 };
 _Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning per column");
 
@@ -197,13 +200,13 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
                             p->scaling_efficiency,
                             p->epoch_s,
                             t.tokens_per_s,
-                            t.tokens_per_s_per_device,
-                            t.model_flop_per_s_per_device,
+                            t.device_tokens_per_s,
+                            t.device_model_flop_per_s,
                             t.mfu_frac,
                             t.hfu_frac,
                             NAN,
                             NAN,
-                            dl_rows_total(row).device_hours,
+                            dl_rows_total(row).device_time_s / 3600,
                             p->forward_s,
                             p->backward_s,
                             p->update_s,
@@ -225,6 +228,7 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     c[i++].string = dl_bottleneck_names[p->bottleneck];
     c[i++].number = p->bottleneck_share;
     c[i++].boolean = p->extrapolated;
+    c[i++].number = p->stage_count > 0 ? p->max_micro_batch_samples : NAN;
 }
 
 /* Columns that a reader wants of some tables alone. */
@@ -279,10 +283,10 @@ const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_a
         arena,
         "%.4g %s on %s: %.0f iterations, %s (with 80 %% probability %s to %s), %.4g %s-hours of "
         "training alone.\n",
-        tokens ? row->length->tokens : row->length->epochs, tokens ? "tokens" : "epochs",
-        row->framework->name, total.iterations, days_text(arena, total.time_s),
+        tokens ? row->length->tokens : row->length->epoch_count, tokens ? "tokens" : "epochs",
+        row->framework->name, total.iteration_count, days_text(arena, total.time_s),
         days_text(arena, low * total.time_s), days_text(arena, high * total.time_s),
-        total.device_hours, gpu ? "GPU" : "device");
+        total.device_time_s / 3600, gpu ? "GPU" : "device");
 }
 
 const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *arena) {
@@ -312,7 +316,6 @@ const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *
 
 static void stages_json(struct dl_json_writer *w, const struct dl_prediction *p) {
     if (p->stage_count == 0) return;
-    dl_jw_number(w, "max_micro_batch_samples", p->max_micro_batch_samples);
     dl_jw_array(w, "stages");
     for (int i = 0; i < p->stage_count; i++) {
         const struct dl_memory *m = &p->stages[i];

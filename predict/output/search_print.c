@@ -1,5 +1,5 @@
-/* search_print.c - prints the results of a search: plans as a table or CSV with the command of each,
- * terms, limits and elasticities of the best one, JSON. */
+/* search_print.c - prints the results of a search: plans as a table or CSV with the command of
+ * each, terms, limits and elasticities of the best one, JSON. */
 #include "predict/output/search_print.h"
 
 #include <math.h>

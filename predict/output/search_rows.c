@@ -146,8 +146,8 @@ enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_r
     c[HIGH].number = p->iteration_high_s;
     c[TIED].boolean = row->tied;
     c[THROUGHPUT].number = p->throughput_samples_per_s;
-    c[TOKENS].number = t.tokens_per_s_per_device;
-    c[MODEL_FLOP].number = t.model_flop_per_s_per_device;
+    c[TOKENS].number = t.device_tokens_per_s;
+    c[MODEL_FLOP].number = t.device_model_flop_per_s;
     c[MFU].number = t.mfu_frac;
     c[HFU].number = t.hfu_frac;
     c[COMPUTE].number = p->compute_s;

@@ -37,8 +37,8 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_inputs *inpu
     cells[4].number = t.hfu_frac;
     cells[5].number = t.mfu_frac * p->iteration_s / p->iteration_high_s;
     cells[6].number = t.mfu_frac * p->iteration_s / p->iteration_low_s;
-    cells[7].number = t.model_flop_per_s_per_device;
-    cells[8].number = t.tokens_per_s_per_device;
+    cells[7].number = t.device_model_flop_per_s;
+    cells[8].number = t.device_tokens_per_s;
     cells[9].string = r->framework->name;
     cells[10].integer = r->plan.nodes;
     return DL_OK;

@@ -128,7 +128,7 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inpu
     for (int i = 0; i < 9; i++) c[3 + i].number = values[i];
     c[12].string = dl_bottleneck_names[p->bottleneck];
     if (table->column_count <= 13) return DL_OK;
-    const double rates[] = {t.tokens_per_s_per_device, t.model_flop_per_s_per_device, t.mfu_frac,
+    const double rates[] = {t.device_tokens_per_s, t.device_model_flop_per_s, t.mfu_frac,
                             t.hfu_frac};
     for (int i = 0; i < SEQUENCE_COLUMNS; i++) c[13 + i].number = rates[i];
     return DL_OK;

@@ -230,8 +230,10 @@ static void optimizers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bert_layer), cmocka_unit_test(mixed_types),
-                                       cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
-                                       cmocka_unit_test(optimizers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bert_layer),      cmocka_unit_test(mixed_types),
+        cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
+        cmocka_unit_test(compiled),        cmocka_unit_test(devices),
+        cmocka_unit_test(optimizers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

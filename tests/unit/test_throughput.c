@@ -64,8 +64,8 @@ static void rates_by_hand(void **state) {
                                mixed = dl_throughput_of(NULL, &g.workload, &plan, &p);
     const double flop = 6 * S * (BODY + H * V);
     check_close(t.tokens_per_s, 640, 1e-12);
-    check_close(t.tokens_per_s_per_device, 80, 1e-12);
-    check_close(t.model_flop_per_s_per_device, 10 * flop / 8, 1e-12);
+    check_close(t.device_tokens_per_s, 80, 1e-12);
+    check_close(t.device_model_flop_per_s, 10 * flop / 8, 1e-12);
     check_close(t.mfu_frac, 10 * flop / 8 / 1e13, 1e-12);
     check_close(t.hfu_frac, t.mfu_frac, 1e-12);
     assert_true(isnan(mixed.mfu_frac)); /* devices that differ have no one peak */
@@ -103,14 +103,14 @@ static void length_of_a_run(void **state) {
     make(&g, "0");
     struct dl_run_length length = {.tokens = 64 * 32 * 10 + 1};
     struct dl_run_total t = dl_run_total_of(&g.workload, &plan, &p, &length);
-    check_close(t.iterations, 11, 0); /* the last one is whole */
+    check_close(t.iteration_count, 11, 0); /* the last one is whole */
     check_close(t.time_s, 35.2, 1e-12);
-    check_close(t.device_hours, 35.2 * 8 / 3600, 1e-12);
+    check_close(t.device_time_s, 35.2 * 8, 1e-12);
     length.tokens = 64 * 32 * 10;
-    check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iterations, 10, 0);
-    length = (struct dl_run_length){.epochs = 2};
+    check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iteration_count, 10, 0);
+    length = (struct dl_run_length){.epoch_count = 2};
     plan.dataset_samples = 100;
-    check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iterations, 7, 0);
+    check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iteration_count, 7, 0);
     assert_true(
         isnan(dl_run_total_of(&g.f.workload, &plan, &p, &(struct dl_run_length){0}).time_s));
     dl_arena_free(&g.f.arena);
