@@ -137,8 +137,10 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
-static const char *const attention_library_names[] = {
-    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
+static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
+                                                      [DL_ATTENTION_TRITON] = "triton",
+                                                      [DL_ATTENTION_FLASH2] = "flash2",
+                                                      NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 

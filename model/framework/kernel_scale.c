@@ -26,9 +26,11 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
     const bool norm = strcmp(layer->kind->name, "batchnorm") == 0 &&
                       framework->kernels.batchnorm != (int)DL_BATCHNORM_COMPOSED;
     const int library = framework->transformer.attention_library;
-    const double attention = library == DL_ATTENTION_FLASH2
-                                 ? of_device(device, offsetof(struct dl_device, flash2_scale))
-                                 : 1;
+    static const size_t members[] = {
+        [DL_ATTENTION_TRITON] = offsetof(struct dl_device, triton_attention_scale),
+        [DL_ATTENTION_FLASH2] = offsetof(struct dl_device, flash2_scale)};
+    const double attention =
+        library == DL_ATTENTION_NATIVE ? 1 : of_device(device, members[library]);
     return (struct dl_kernel_scales){.workspace_bytes = dl_workspace_limit_bytes(framework),
                                      .stream_scale = norm ? or_one(device->norm_scale) : 1,
                                      .attention_scale = attention};
