@@ -69,9 +69,9 @@ enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_
 /* Reads the samples of one device from a kernel CSV (dl_kernel_match_device maps the column
  * `device` to device files); device NULL: every row. Skips rows without a time or a size.
  * *library_out: the column `library` of the last sample, or NULL. */
-enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *device, struct dl_arena *arena,
-                                 struct dl_kernel_sample **samples_out, size_t *n_out,
-                                 const char **library_out, struct dl_err *err);
+enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *device,
+                                 struct dl_arena *arena, struct dl_kernel_sample **samples_out,
+                                 size_t *n_out, const char **library_out, struct dl_err *err);
 
 struct dl_fit_report_row {
     enum dl_op op;

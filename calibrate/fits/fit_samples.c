@@ -62,9 +62,10 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     return DL_OK;
 }
 
-static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count, const struct dl_device *device,
-                                 struct dl_arena *arena, struct dl_kernel_sample **out,
-                                 size_t *n_out, const char **library, struct dl_err *err) {
+static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
+                                 const struct dl_device *device, struct dl_arena *arena,
+                                 struct dl_kernel_sample **out, size_t *n_out, const char **library,
+                                 struct dl_err *err) {
     struct dl_kernel_sample *all = NULL;
     size_t n = 0;
     for (size_t i = 0; i < csv_count; i++) {
@@ -92,13 +93,16 @@ static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
 static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *call_s,
                           double *scratch) {
     static const double SHORTEST = 0.05, HIDDEN = 2.5; /* quantile; multiple of call_s */
+    static const double LONGEST_LAUNCH_S = 6e-5;
     size_t calls = 0, kept = 0;
     for (size_t i = 0; i < n; i++)
         if (samples[i].by_call) scratch[calls++] = samples[i].time_s;
     *call_s = NAN;
     if (calls == 0) return n;
     dl_sort(scratch, calls);
-    *call_s = dl_fit_round(dl_quantile_sorted(scratch, calls, SHORTEST), 3);
+    const double shortest_s = dl_quantile_sorted(scratch, calls, SHORTEST);
+    if (shortest_s > LONGEST_LAUNCH_S) return n; /* no call is as short as a launch */
+    *call_s = dl_fit_round(shortest_s, 3);
     for (size_t i = 0; i < n; i++)
         if (!samples[i].by_call || samples[i].time_s > HIDDEN * *call_s)
             samples[kept++] = samples[i];
@@ -173,16 +177,20 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                             const struct dl_device *device, struct dl_arena *arena,
                             struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
                             struct dl_err *err) {
-    enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12, FEW_BACKWARD = 8 };
+    enum {
+        COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
+        FEW_OF_A_WORK = 12,
+        FEW_BACKWARD = 8
+    };
     struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < COMBINATIONS; c++) {
-        struct dl_fit_report_row row = {
-            .precision = (enum dl_precision)(c % DL_PRECISIONS),
-            .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
-            .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
-            .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
+        struct dl_fit_report_row row = {.precision = (enum dl_precision)(c % DL_PRECISIONS),
+                                        .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
+                                        .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
+                                        .work =
+                                            (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
         if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
         double call_s;
         size_t count = take(samples, n, &row, part);

@@ -114,8 +114,11 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
             "no GEMM was measured: run the probe gemm or matmul, which need OpenBLAS or oneDNN "
             "(make deps)");
     }
-    d->rates[0] = (struct dl_rate){
-        .precision = DL_FP32, .unit = 0, .peak_flop_per_s = peak, .sustained_flop_per_s = NAN, .source = "measured"};
+    d->rates[0] = (struct dl_rate){.precision = DL_FP32,
+                                   .unit = 0,
+                                   .peak_flop_per_s = peak,
+                                   .sustained_flop_per_s = NAN,
+                                   .source = "measured"};
     d->rate_count = 1;
     d->comment = "The rate is the best that a measured GEMM attained, not that of a datasheet. "
                  "Bandwidth: STREAM copy or triad. The calling thread runs each kernel: no launch "

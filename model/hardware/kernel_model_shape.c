@@ -58,7 +58,7 @@ static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [GEMM_COUNT] = "count",
                                             [GEMM_BLOCKS] = "blocks",
                                             NULL};
-static const char *const stream_features[] = {"bytes", NULL};
+static const char *const stream_features[] = {"bytes", "vendor", NULL};
 enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS, PAGED, ENGINE };
 static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [SEEN] = "seen",
@@ -70,9 +70,10 @@ static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [PAGED] = "paged",
                                                  [ENGINE] = "engine",
                                                  NULL};
-const char *const *const dl_kernel_model_features[] = {
-    [DL_OP_GEMM] = gemm_features, [DL_OP_CONV] = conv_features, [DL_OP_STREAM] = stream_features,
-    [DL_OP_ATTENTION] = attention_features};
+const char *const *const dl_kernel_model_features[] = {[DL_OP_GEMM] = gemm_features,
+                                                       [DL_OP_CONV] = conv_features,
+                                                       [DL_OP_STREAM] = stream_features,
+                                                       [DL_OP_ATTENTION] = attention_features};
 
 /* Flags are 2 octaves apart (the lengths scale it). */
 static const float FLAG = 4.0F, FLAG_OCTAVES = 2.0F, DEPTH_OCTAVES = 6.0F;
@@ -114,16 +115,16 @@ DL_INLINE void gemm_shape(const struct dl_kernel *kernel, bool two_byte, double 
     s->n_trans = m_longer ? kernel->b_trans : !kernel->a_trans;
     s->unaligned = two_byte && !(is_multiple_of_8(kernel->m) && is_multiple_of_8(kernel->k) &&
                                  (is_multiple_of_8(kernel->n) || !kernel->b_trans));
-    const dl_lanes features = {/* by axis */
-                               at_least_1(s->m * dl_larger(s->count, 1.0)),
-                               at_least_1(s->n),
-                               at_least_1(s->k),
-                               flag(s->m_trans),
-                               flag(s->n_trans),
-                               flag(s->unaligned),
-                               at_least_1(dl_tile_excess(s->m, s->n, s->count, s->units,
-                                                         unit_share, dl_tile_large)),
-                               at_least_1(s->count)};
+    const dl_lanes features = {
+        /* by axis */
+        at_least_1(s->m * dl_larger(s->count, 1.0)),
+        at_least_1(s->n),
+        at_least_1(s->k),
+        flag(s->m_trans),
+        flag(s->n_trans),
+        flag(s->unaligned),
+        at_least_1(dl_tile_excess(s->m, s->n, s->count, s->units, unit_share, dl_tile_large)),
+        at_least_1(s->count)};
     set_features(s, 0, &features);
     s->features[GEMM_BLOCKS] = kernel->variant == DL_VARIANT_BLOCKS ? FLAG_OCTAVES : 0.0F;
 }
@@ -139,16 +140,16 @@ DL_INLINE void attention_shape(const struct dl_kernel *kernel, double unit_share
     s->k = dl_attention_pairs(kernel->queries, kernel->keys, kernel->causal, kernel->window) /
            kernel->queries;
     s->waves = s->m * s->n * s->count * unit_share * (1.0 / (dl_tile_usual.m * dl_tile_usual.n));
-    const dl_lanes features = {/* by axis */
-                               at_least_1(s->m),
-                               at_least_1(s->k),
-                               at_least_1(s->count),
-                               at_least_1(kernel->head_dim),
-                               flag(kernel->causal),
-                               at_least_1(kernel->heads / dl_larger(kernel->kv_heads, 1.0)),
-                               at_least_1(dl_tile_excess(s->m, 1.0, s->count, s->units, unit_share,
-                                                         tile)),
-                               flag(kernel->variant == DL_VARIANT_PAGED)};
+    const dl_lanes features = {
+        /* by axis */
+        at_least_1(s->m),
+        at_least_1(s->k),
+        at_least_1(s->count),
+        at_least_1(kernel->head_dim),
+        flag(kernel->causal),
+        at_least_1(kernel->heads / dl_larger(kernel->kv_heads, 1.0)),
+        at_least_1(dl_tile_excess(s->m, 1.0, s->count, s->units, unit_share, tile)),
+        flag(kernel->variant == DL_VARIANT_PAGED)};
     set_features(s, 0, &features);
     s->features[ENGINE] = kernel->variant == DL_VARIANT_ENGINE ? FLAG_OCTAVES : 0.0F;
 }
@@ -280,8 +281,14 @@ DL_WIDE void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double byt
     } else if (kernel->op == DL_OP_CONV) {
         conv_shape(kernel, bytes_per_element, unit_share, out);
     } else {
-        const dl_lanes features = {
-            at_least_1(out->bytes), 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+        const dl_lanes features = {at_least_1(out->bytes),
+                                   flag(kernel->variant == DL_VARIANT_VENDOR),
+                                   1.0F,
+                                   1.0F,
+                                   1.0F,
+                                   1.0F,
+                                   1.0F,
+                                   1.0F};
         set_features(out, 0, &features);
     }
 }

@@ -40,8 +40,8 @@ static enum dl_precision precision_of(const char *word) {
     static const struct {
         const char *word;
         enum dl_precision precision;
-    } words[] = {{"fp32", DL_FP32},  {"tf32", DL_TF32},      {"fp16", DL_FP16},
-                 {"bf16", DL_BF16},  {"fp8", DL_FP8},        {"fp8(e5m2)", DL_FP8},
+    } words[] = {{"fp32", DL_FP32},   {"tf32", DL_TF32},     {"fp16", DL_FP16},
+                 {"bf16", DL_BF16},   {"fp8", DL_FP8},       {"fp8(e5m2)", DL_FP8},
                  {"mxfp8", DL_MXFP8}, {"fp4", DL_NVFP4},     {"nvfp4", DL_NVFP4},
                  {"mixed", DL_MIXED}, {"fp8->bf16", DL_FP8}, {"bf16->fp8", DL_BF16}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -54,11 +54,11 @@ static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
     static const struct {
         const char *words;
         enum dl_variant variant;
-    } libraries[] = {{"deepgemm", DL_VARIANT_BLOCKS},      {"vit_flash_attn", DL_VARIANT_PLAIN},
-                     {"trtllm torch", DL_VARIANT_ENGINE},  {"trtllmprefill", DL_VARIANT_PAGED},
-                     {"trtllmdecode", DL_VARIANT_PAGED},   {"flashinfer", DL_VARIANT_PAGED},
-                     {"FlashInfer", DL_VARIANT_PAGED},     {"vllm", DL_VARIANT_PAGED},
-                     {"vLLM", DL_VARIANT_PAGED},           {"sglang", DL_VARIANT_PAGED}};
+    } libraries[] = {{"deepgemm", DL_VARIANT_BLOCKS},     {"vit_flash_attn", DL_VARIANT_PLAIN},
+                     {"trtllm torch", DL_VARIANT_ENGINE}, {"trtllmprefill", DL_VARIANT_PAGED},
+                     {"trtllmdecode", DL_VARIANT_PAGED},  {"flashinfer", DL_VARIANT_PAGED},
+                     {"FlashInfer", DL_VARIANT_PAGED},    {"vllm", DL_VARIANT_PAGED},
+                     {"vLLM", DL_VARIANT_PAGED},          {"sglang", DL_VARIANT_PAGED}};
     const char *library = dl_kernel_table_cell(csv, row, "library");
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
         if (strstr(library, libraries[i].words) != NULL) return libraries[i].variant;
@@ -69,8 +69,7 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kerne
                               struct dl_err *err) {
     double v[4];
     static const char *const names[] = {"m", "n", "k", "batch"};
-    for (int i = 0; i < 4; i++)
-        DL_TRY(number(csv, row, names[i], i == 3 ? 1.0 : NAN, &v[i], err));
+    for (int i = 0; i < 4; i++) DL_TRY(number(csv, row, names[i], i == 3 ? 1.0 : NAN, &v[i], err));
     if (!known(v, 4)) {
         out->why = NO_SIZE;
         return DL_OK;
@@ -123,10 +122,9 @@ struct dimension {
 
 static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pass,
                               struct dl_kernel_row *out, struct dl_err *err) {
-    static const struct dimension dimensions[DL_DIMS] = {
-        {"d", "kd", "stride_d", "pad_d", "dil_d"},
-        {"h", "r", "stride_h", "pad_h", "dil_h"},
-        {"w", "s", "stride_w", "pad_w", "dil_w"}};
+    static const struct dimension dimensions[DL_DIMS] = {{"d", "kd", "stride_d", "pad_d", "dil_d"},
+                                                         {"h", "r", "stride_h", "pad_h", "dil_h"},
+                                                         {"w", "s", "stride_w", "pad_w", "dil_w"}};
     double in[DL_DIMS], kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
     double sizes[4], transposed;
     static const char *const names[] = {"n", "c", "k", "groups"};

@@ -109,8 +109,8 @@ static void predict_row(const struct dl_device *device, const struct dl_kernel_r
         return;
     }
     if (row->by_call)
-        time.time_s = with_call(time.time_s,
-                                dl_kernel_call_s(device, row->precision, &row->kernel));
+        time.time_s =
+            with_call(time.time_s, dl_kernel_call_s(device, row->precision, &row->kernel));
     out->predicted = time.time_s;
     out->low = time.time_s * exp(-normal_90 * time.sigma_log);
     out->high = time.time_s * exp(normal_90 * time.sigma_log);

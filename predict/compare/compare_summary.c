@@ -25,8 +25,7 @@ enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *c
     }
     if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
     if (dl_csv_column(csv, "collective") >= 0) return dl_compare_collectives(data, csv, out, err);
-    if ((dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) ||
-        dl_kernel_header(csv))
+    if ((dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) || dl_kernel_header(csv))
         return dl_compare_kernels(data, csv, out, err);
     return dl_fail_at(err, csv->name, 1, 1, NULL,
                       "expected the header of a table of runs (workload, metric, ...), collectives "

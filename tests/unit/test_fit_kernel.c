@@ -140,7 +140,8 @@ static void reads_tables(void **state) {
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\n"
                      "A,8,4,2,T,N,fp32,fwd,0.5,lib 1\nA,8,4,2,N,N,fp32,fwd,,lib "
                      "1\nB,8,4,2,N,N,fp32,fwd,1,lib 1\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err), DL_OK);
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
+                     DL_OK);
     assert_int_equal(n, 1); /* no time: left out; another device: left out */
     check_close(samples[0].time_s, 0.5e-3, 1e-12);
     check_close(samples[0].kernel.flop, 128, 0);

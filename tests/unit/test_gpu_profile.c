@@ -213,8 +213,7 @@ static void load_v100(struct replay *r) {
         const char *path =
             dl_arena_printf(&r->arena, "%s/data/kernels/%s.csv", check_root(), files[f]);
         const struct dl_device v100 = {.name = "v100_sxm2_16"};
-        if (dl_fit_read_samples(path, &v100, &r->arena, &part, &count, &library, &err) !=
-            DL_OK)
+        if (dl_fit_read_samples(path, &v100, &r->arena, &part, &count, &library, &err) != DL_OK)
             fail_msg("%s", err.message);
         for (size_t i = 0; i < count; i++) {
             const struct dl_kernel *k = &part[i].kernel;
