@@ -1,5 +1,5 @@
-/* kernel_facts.c - passes of composed operations and types under mixed precision, from the sources of the
- * frameworks (key `kernels-of-frameworks`). F-KERNEL-FACTS */
+/* kernel_facts.c - passes of composed operations and types under mixed precision, from the sources
+ * of the frameworks (key `kernels-of-frameworks`). F-KERNEL-FACTS */
 #include "model/workload/kernel_facts.h"
 
 /* Columns of the tables below. */
