@@ -4,7 +4,7 @@
 #include "model/framework/framework.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
-#include "model/workload/facts.h"
+#include "model/workload/kernel_facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
