@@ -96,9 +96,9 @@ release horovod-mxnet '' 'mixed_stream_scale=1' framework=horovod-mxnet $one $al
 # TensorFlow 1.1 (cuDNN 5.1): batch normalisation and 1x7 convolutions, from the P100; what Kepler's direct convolutions take, from K80
 # with these (kept from the first fit of this release, and used by every other one).
 for f in tensorflow-ps tensorflow-mirrored; do
-    release $f '1.1' 'norm_scale=2 unequal_scale=2' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'framework_version~b1e174e' system=dgx1-p100
+    release $f '1.1' 'norm_scale=2 unequal_scale=2' framework=tensorflow-ps,tensorflow-mirrored $one $alone 'framework_version~1.1' system=dgx1-p100
 done
-devices direct_conv_scale k80 framework=tensorflow-ps $one $alone 'framework_version~b1e174e' system=gce-k80
+devices direct_conv_scale k80 framework=tensorflow-ps $one $alone 'framework_version~1.1' system=gce-k80
 # Horovod with TensorFlow 1.9 (cuDNN 7), K80 and P100.
 release horovod-tensorflow '1.9 tf_cnn_benchmarks' 'norm_scale=1.5 grouped_scale=10 dispatch_s=4e-5' framework=horovod-tensorflow $one $alone system=azure-nc24r-k80,azure-nc24rs-p100
 # Devices before Volta, whatever the framework: batch normalisation by cuDNN 5 to 7.1, over both of the releases above (leaving one
@@ -132,7 +132,7 @@ jitter 'DGX servers' dgx1-v100,dgx1-p100 $dgx
 jitter 'virtual machines' gce-k80,azure-nc24rs-p100,azure-nc24r-k80 $clouds
 jitter 'other machines' v100-8x-edr,abci-v100 $others
 # What kernels of NCCL 1's ring take from the backward pass that runs concurrently (F-SLOWDOWN).
-release tensorflow-mirrored '1.1' 'overlap_slowdown_frac=0.2' framework=tensorflow-mirrored 'framework_version~b1e174e' --anchor
+release tensorflow-mirrored '1.1' 'overlap_slowdown_frac=0.2' framework=tensorflow-mirrored 'framework_version~1.1' --anchor
 runs=data/runs/azure_batch_ai.csv
 rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
 systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json data/systems/azure-nd24rs-p40.json
