@@ -4,11 +4,11 @@
 #include "model/framework/framework.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
-#include "model/workload/facts.h"
+#include "model/workload/kernel_facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
-/* A key of its own, where a workload has a parameter of the member's name, which --set finds by it. */
+/* A key of its own, where a workload has a parameter of that name, which --set finds by it. */
 #define NAMED(key_, group, member)                                                                 \
     .key = key_, .offset = offsetof(struct dl_framework, group.member)
 #define TOP(member) .key = #member, .offset = offsetof(struct dl_framework, member)

@@ -113,7 +113,7 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
     static const enum dl_precision of_bf16[] = {DL_BF16, DL_MIXED, DL_FP16, DL_FP32, DL_PRECISIONS};
     static const enum dl_precision of_fp8[] = {DL_FP8,  DL_FP16, DL_MIXED,
                                                DL_BF16, DL_FP32, DL_PRECISIONS};
-    static const enum dl_precision of_mxfp8[] = {DL_MXFP8, DL_FP8,  DL_FP16,     DL_MIXED,
+    static const enum dl_precision of_mxfp8[] = {DL_MXFP8, DL_FP8,  DL_FP16,      DL_MIXED,
                                                  DL_BF16,  DL_FP32, DL_PRECISIONS};
     static const enum dl_precision of_nvfp4[] = {DL_NVFP4, DL_MXFP8, DL_FP8,  DL_FP16,
                                                  DL_MIXED, DL_BF16,  DL_FP32, DL_PRECISIONS};
@@ -151,8 +151,8 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                const struct dl_kernel *kernel, enum dl_work work) {
     static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
-    for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision);
-         *p != DL_PRECISIONS; p++) {
+    for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision); *p != DL_PRECISIONS;
+         p++) {
         const struct dl_kernel_model *model =
             find_model(device, kernel->op, kernel->pass, *p, work);
         if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work);
@@ -181,9 +181,7 @@ static bool same_architecture(const struct dl_device *a, const struct dl_device 
            strcmp(a->architecture, b->architecture) == 0;
 }
 
-static bool is_16_bit(enum dl_precision p) {
-    return p == DL_MIXED || p == DL_FP16 || p == DL_BF16;
-}
+static bool is_16_bit(enum dl_precision p) { return p == DL_MIXED || p == DL_FP16 || p == DL_BF16; }
 
 /* The same operations take the same time: fp16 and mixed, and bf16 on units of both types. */
 static bool same_rate(const struct dl_device *device, enum dl_precision a, enum dl_precision b) {
@@ -204,7 +202,8 @@ static double element_bytes(const struct dl_kernel *kernel, enum dl_precision pr
  * ones where both are known, else those of the datasheets. */
 static double rate_ratio(const struct dl_device *device, enum dl_precision precision,
                          const struct dl_device *owner, enum dl_precision fitted) {
-    const double ratio = dl_device_sustained(device, precision) / dl_device_sustained(owner, fitted);
+    const double ratio =
+        dl_device_sustained(device, precision) / dl_device_sustained(owner, fitted);
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
@@ -299,8 +298,7 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
     const struct dl_kernel_model *lent = choose(lender, precision, kernel);
     const bool of_pass = kernel->op != DL_OP_ATTENTION || own == NULL || lent == NULL ||
                          own->pass == (int)kernel->pass || lent->pass != (int)kernel->pass;
-    if (own != NULL && of_pass &&
-        same_rate(device, (enum dl_precision)own->precision, precision))
+    if (own != NULL && of_pass && same_rate(device, (enum dl_precision)own->precision, precision))
         return own;
     if (lent == NULL ||
         (own != NULL && !same_rate(lender, (enum dl_precision)lent->precision, precision)))

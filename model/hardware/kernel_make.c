@@ -8,8 +8,10 @@
 const char *const dl_precision_names[] = {"fp32", "tf32",  "mixed", "fp16", "bf16",
                                           "fp8",  "mxfp8", "nvfp4", NULL};
 const char *const dl_pass_names[] = {"fwd", "bwd_data", "bwd_filter", "update", NULL};
-const char *const dl_work_names[] = {"any",     "batchnorm", "layernorm", "activation",
-                                     "pooling", "softmax",   "attention", "rmsnorm", "gated", "rope", "cross-entropy", "dropout", "embedding", "cast", "optimizer", NULL};
+const char *const dl_work_names[] = {"any",       "batchnorm", "layernorm",     "activation",
+                                     "pooling",   "softmax",   "attention",     "rmsnorm",
+                                     "gated",     "rope",      "cross-entropy", "dropout",
+                                     "embedding", "cast",      "optimizer",     NULL};
 const char *const dl_op_names[] = {"gemm", "conv", "stream", "attention", NULL};
 const char *const dl_attention_kernel_names[] = {"open", "composed", "fused-softmax", "flash",
                                                  NULL};
@@ -127,8 +129,8 @@ struct dl_kernel dl_kernel_attention(enum dl_pass pass, const struct dl_attentio
         dl_attention_pairs(shape->queries, shape->keys, shape->causal, shape->window);
     const double q = shape->batch * shape->heads * shape->queries,
                  kv = shape->batch * shape->kv_heads * shape->keys;
-    kernel.flop = 2.0 * shape->batch * shape->heads * pairs *
-                  (forward ? dq + dv : 3.0 * dq + 2.0 * dv);
+    kernel.flop =
+        2.0 * shape->batch * shape->heads * pairs * (forward ? dq + dv : 3.0 * dq + 2.0 * dv);
     /* Forward: Q, K, V to O. Backward: Q, K, V, O, dO to dQ, dK, dV. */
     kernel.read_elements = q * dq + kv * (dq + dv) + (forward ? 0.0 : 2.0 * q * dv);
     kernel.write_elements = forward ? q * dv : q * dq + kv * (dq + dv);

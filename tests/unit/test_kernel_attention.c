@@ -40,10 +40,10 @@ static struct dl_kernel_model attention_model(void) {
 static void pairs_of_attention(void **state) {
     (void)state;
     check_close(dl_attention_pairs(4, 6, false, 0), 24, 0);
-    check_close(dl_attention_pairs(4, 4, true, 0), 10, 0);   /* 1 + 2 + 3 + 4 */
-    check_close(dl_attention_pairs(2, 5, true, 0), 9, 0);    /* 4 + 5: the last sees all */
-    check_close(dl_attention_pairs(5, 5, true, 2), 9, 0);    /* 1 + 2 + 2 + 2 + 2 */
-    check_close(dl_attention_pairs(4, 6, false, 3), 12, 0);  /* 3 each */
+    check_close(dl_attention_pairs(4, 4, true, 0), 10, 0);    /* 1 + 2 + 3 + 4 */
+    check_close(dl_attention_pairs(2, 5, true, 0), 9, 0);     /* 4 + 5: the last sees all */
+    check_close(dl_attention_pairs(5, 5, true, 2), 9, 0);     /* 1 + 2 + 2 + 2 + 2 */
+    check_close(dl_attention_pairs(4, 6, false, 3), 12, 0);   /* 3 each */
     check_close(dl_attention_pairs(1, 100, true, 0), 100, 0); /* one new token sees all */
 }
 
@@ -162,7 +162,8 @@ static void sustained_rates(void **state) {
     struct dl_kernel_model model = attention_model();
     struct dl_rate measured[] = {{DL_FP16, 1, 80e12, NULL, 60e12}},
                    faster[] = {{DL_FP16, 1, 160e12, NULL, 90e12}};
-    struct dl_device owner = plain_device(measured, 1, 5e-6), device = plain_device(faster, 1, 5e-6);
+    struct dl_device owner = plain_device(measured, 1, 5e-6),
+                     device = plain_device(faster, 1, 5e-6);
     owner.kernel_models = &model;
     owner.kernel_model_count = 1;
     device.borrowed = &owner;
@@ -186,9 +187,9 @@ static void sustained_rates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_of_attention),  cmocka_unit_test(work_of_attention),
-        cmocka_unit_test(time_of_attention),   cmocka_unit_test(kernels_of_their_own_type),
-        cmocka_unit_test(streams_by_work),     cmocka_unit_test(sustained_rates),
+        cmocka_unit_test(pairs_of_attention), cmocka_unit_test(work_of_attention),
+        cmocka_unit_test(time_of_attention),  cmocka_unit_test(kernels_of_their_own_type),
+        cmocka_unit_test(streams_by_work),    cmocka_unit_test(sustained_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
