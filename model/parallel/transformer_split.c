@@ -359,6 +359,17 @@ static bool is_flash(const struct dl_transformer *tf, const struct dl_layer *lay
     return kernel == DL_ATTENTION_OPEN ? layer->flash : kernel == DL_ATTENTION_FLASH;
 }
 
+/* Bytes of an element that is kept: what normalizations and activations write, linear layers alone
+ * read, in 8-bit training as 8 bits (F-TRANSFORMER-CASTS). */
+static double kept_width(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
+                         const struct dl_layer *layer) {
+    const double width = dl_precision_bytes(tf->precision),
+                 operand = dl_precision_operand_bytes(tf->precision);
+    const enum dl_work work = layer->kind->work;
+    const bool linear = work == DL_WORK_LAYERNORM || work == DL_WORK_ACTIVATION;
+    return l->part == DL_TRANSFORMER_BODY && linear ? fmin(width, operand) : width;
+}
+
 /* Bytes of a sample that a layer keeps for itself: scores of attention or, where they stay on chip,
  * 4 bytes for each query and head. */
 static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *layer) {
@@ -387,7 +398,7 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                                  enum dl_recompute recompute) {
     const struct dl_layer *whole = &tf->workload->layers[l->index];
     const struct dl_layer layer = dl_transformer_layer_at(tf, l, split);
-    const double tp = (double)split->tp, width = dl_precision_bytes(tf->precision);
+    const double tp = (double)split->tp, width = kept_width(tf, l, whole);
     struct dl_shape kept = whole->out;
     divide_tokens(tf, &kept,
                   (double)split->sp *
