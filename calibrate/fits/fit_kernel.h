@@ -78,6 +78,7 @@ struct dl_fit_report_row {
     enum dl_pass pass;
     enum dl_precision precision;
     enum dl_work work;
+    enum dl_variant variant; /* of streams: PLAIN, ENGINE */
     struct dl_fit_quality quality;
 };
 

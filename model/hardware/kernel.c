@@ -133,12 +133,13 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
 
 static const struct dl_kernel_model *find_model(const struct dl_device *device, enum dl_op op,
                                                 enum dl_pass pass, enum dl_precision precision,
-                                                enum dl_work work) {
+                                                enum dl_work work, enum dl_variant variant) {
     for (int i = 0; i < device->kernel_model_count; i++) {
         const struct dl_kernel_model *model = &device->kernel_models[i];
         if (model->op == (int)op && model->pass == (int)pass &&
             model->precision == (int)precision &&
-            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work)
+            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work &&
+            (model->variant > 0 ? model->variant : DL_VARIANT_PLAIN) == (int)variant)
             return model;
     }
     return NULL;
@@ -148,14 +149,15 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
  * model. */
 static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_precision precision,
-                                               const struct dl_kernel *kernel, enum dl_work work) {
+                                               const struct dl_kernel *kernel, enum dl_work work,
+                                               enum dl_variant variant) {
     static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
     for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision); *p != DL_PRECISIONS;
          p++) {
         const struct dl_kernel_model *model =
-            find_model(device, kernel->op, kernel->pass, *p, work);
-        if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work);
+            find_model(device, kernel->op, kernel->pass, *p, work, variant);
+        if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work, variant);
         if (model != NULL) return model;
     }
     return NULL;
@@ -166,9 +168,13 @@ static const struct dl_kernel_model *choose(const struct dl_device *device,
                                             enum dl_precision precision,
                                             const struct dl_kernel *kernel) {
     const struct dl_kernel_model *model = NULL;
-    if (kernel->op == DL_OP_STREAM && kernel->work != DL_WORK_ANY)
-        model = choose_of(device, precision, kernel, kernel->work);
-    return model != NULL ? model : choose_of(device, precision, kernel, DL_WORK_ANY);
+    const bool stream = kernel->op == DL_OP_STREAM;
+    if (stream && kernel->variant == DL_VARIANT_ENGINE)
+        model = choose_of(device, precision, kernel, kernel->work, DL_VARIANT_ENGINE);
+    if (model == NULL && stream && kernel->work != DL_WORK_ANY)
+        model = choose_of(device, precision, kernel, kernel->work, DL_VARIANT_PLAIN);
+    return model != NULL ? model
+                         : choose_of(device, precision, kernel, DL_WORK_ANY, DL_VARIANT_PLAIN);
 }
 
 static void widen(struct dl_kernel_time *out, double sigma) {
