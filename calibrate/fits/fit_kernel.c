@@ -10,7 +10,7 @@
 #include "calibrate/fits/fit_parts.h"
 #include "model/base/stats.h"
 
-enum { FOLDS = 5 };
+enum { FOLDS = 5, FEW_CONVOLUTIONS = 60 };
 
 static bool wanted(const struct dl_kernel_sample *sample, enum dl_op op, enum dl_pass pass,
                    enum dl_precision precision) {
@@ -45,7 +45,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->origin = dl_arena_alloc(arena, n, sizeof *out->origin);
     if (out->shapes == NULL || out->log_times == NULL || out->origin == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    size_t count = 0;
+    size_t count = 0, of_many = 0;
     for (size_t i = 0; i < n; i++) {
         if (!wanted(&samples[i], op, pass, precision)) continue;
         dl_kernel_model_shape_of(&samples[i].kernel,
@@ -53,6 +53,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
                                                     : dl_precision_operand_bytes(precision),
                                  device->unit_count, &out->shapes[count]);
         out->log_times[count] = log(samples[i].time_s);
+        of_many += samples[i].of_many;
         out->origin[count++] = i;
     }
     if (count == 0)
@@ -61,6 +62,8 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.shapes = out->shapes;
     out->set.log_times = out->log_times;
     out->set.count = count;
+    /* A correction from a few convolutions of any dimensions misleads far from them. */
+    out->set.no_correction = op == DL_OP_CONV && of_many == count && count < FEW_CONVOLUTIONS;
     /* Half-precision convolutions may run on half-precision vector units (P100); GEMMs accumulate
      * in fp32. */
     bool half_conv =

@@ -21,6 +21,7 @@ struct dl_kernel_sample {
     enum dl_precision precision;
     double time_s; /* > 0; the median of repeated calls */
     bool by_call;  /* timed call by call from the host */
+    bool of_many;  /* from a table of many sources, not of one probe's or benchmark's shapes */
 };
 
 struct dl_fit_quality {

@@ -22,7 +22,8 @@ static bool is_of(const struct dl_device *device, const char *column) {
  * 16-bit operands count as mixed where the device runs them at one rate. */
 static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
                                          const struct dl_device *device) {
-    struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call};
+    struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call,
+                                      false};
     struct dl_kernel *kernel = &sample.kernel;
     if (kernel->op == DL_OP_STREAM) {
         const double width = dl_precision_bytes(sample.precision);
@@ -47,6 +48,7 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     if (samples == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading %s", csv_path);
     const int library = dl_csv_column(&csv, "library");
+    const bool by_gpu = dl_kernel_table_header(&csv);
     size_t n = 0;
     *library_out = NULL;
     for (int row = 0; row < csv.row_count; row++) {
@@ -54,7 +56,8 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
         DL_TRY(dl_kernel_row_read(&csv, row, &read, err));
         if (!is_of(device, read.device) || read.why != NULL) continue;
         if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
-        samples[n++] = sample_of(&read, device);
+        samples[n] = sample_of(&read, device);
+        samples[n++].of_many = by_gpu;
         if (library >= 0) *library_out = csv.rows[row][library];
     }
     *samples_out = samples;
