@@ -59,13 +59,20 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
     time->extrapolated = reading->extrapolated;
 }
 
+/* F-WHAT-IF: the samples were taken on the machine as it is, so that measured / model is read with
+ * its model, and scales that of the machine as it is asked for. */
+static const struct dl_system *as_measured(const struct dl_system *system) {
+    return system->as_measured != NULL ? system->as_measured : system;
+}
+
 /* measured / model from the samples of a rank set. `wanted`: what the library runs on the
  * requested rank set, so that samples of the same algorithm count; NULL: the model of their own
  * rank set. */
-static enum dl_code read_set(const struct dl_system *system, const struct dl_coll_measured *m,
+static enum dl_code read_set(const struct dl_system *asked, const struct dl_coll_measured *m,
                              dl_library_time_fn *model, const struct dl_collective_request *request,
                              const struct dl_collective_time *wanted, struct dl_coll_reading *out,
                              struct dl_err *err) {
+    const struct dl_system *system = as_measured(asked);
     struct dl_coll_base base = dl_coll_samples_base(system, m, model, request, request->bytes);
     if (wanted != NULL && base.algorithm != NULL)
         base.algorithm = wanted->algorithm, base.protocol = wanted->protocol;
@@ -153,8 +160,9 @@ enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *ar
         struct dl_coll_base *bases = dl_arena_alloc(arena, (size_t)m->sample_count, sizeof *bases);
         if (bases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int k = 0; k < m->sample_count; k++)
-            bases[k] = dl_coll_samples_base(system, m, dl_coll_library(request.library), &request,
-                                            m->samples[k].bytes);
+            bases[k] =
+                dl_coll_samples_base(as_measured(system), m, dl_coll_library(request.library),
+                                     &request, m->samples[k].bytes);
         m->bases = bases;
     }
     return DL_OK;
