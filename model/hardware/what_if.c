@@ -36,6 +36,20 @@ static bool same_pieces(const struct dl_link *a, const struct dl_link *b) {
     return true;
 }
 
+/* What a changed rate of one channel makes of all. */
+static double channel_ratio(const struct dl_link *measured, const struct dl_link *link,
+                            int64_t devices) {
+    const double one = link->channel_bandwidth_bytes_per_s;
+    double was = measured->channel_bandwidth_bytes_per_s, channels = (double)measured->channels;
+    if (!differ(one, was)) return 1;
+    if (measured->channels < 1)
+        channels = devices >= 2 && devices <= DL_LINK_DEVICES
+                       ? fmax(1, measured->ring_channels[devices])
+                       : 1;
+    if (!dl_known(was)) was = measured->bandwidth_bytes_per_s / channels;
+    return ratio_of(one, was);
+}
+
 /* The attained rate of all rings, of which a what-if changed the links: that of a link stays. */
 static double ring_ratio(const struct dl_link *measured, const struct dl_link *link,
                          int64_t devices) {
@@ -62,7 +76,7 @@ static enum dl_code link_what_if(const struct dl_link *measured, struct dl_link 
     follow(&link->channel_bandwidth_bytes_per_s, measured->channel_bandwidth_bytes_per_s,
            bandwidth);
     follow(&link->bandwidth_bytes_per_s, measured->bandwidth_bytes_per_s,
-           ring_ratio(measured, link, devices));
+           ring_ratio(measured, link, devices) * channel_ratio(measured, link, devices));
     if (link->piece_count == 0 || !same_pieces(measured, link)) return DL_OK;
     link->pieces = copy_of(link->pieces, link->piece_count, sizeof *link->pieces, arena);
     if (link->pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -116,10 +130,20 @@ static void follow_clock(const struct dl_device *measured, struct dl_device *dev
     }
 }
 
+/* Of large GEMMs: the file's, else that of the fit. */
+static double attained(const struct dl_device *device, enum dl_precision precision) {
+    double rate = dl_device_sustained(device, precision);
+    for (int i = 0; i < device->kernel_model_count && !(rate > 0); i++)
+        if (device->kernel_models[i].op == DL_OP_GEMM &&
+            device->kernel_models[i].precision == (int)precision)
+            rate = device->kernel_models[i].rate_flop_per_s;
+    return rate;
+}
+
 static double rate_ratio(const struct dl_device *measured, const struct dl_device *device,
                          enum dl_precision precision) {
     const double sustained = dl_device_sustained(device, precision),
-                 was = dl_device_sustained(measured, precision);
+                 was = attained(measured, precision);
     return sustained > 0 && was > 0
                ? ratio_of(sustained, was)
                : ratio_of(dl_device_peak(device, precision), dl_device_peak(measured, precision));
@@ -154,40 +178,74 @@ enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_devic
 
 /* ---- members without effect ---- */
 
-const char *dl_what_if_reason(const char *key) {
-    static const char WORDS[] = "it describes the file; no formula reads it",
+static bool is_part(const char *at, size_t length, const char *part) {
+    return strncmp(at, part, length) == 0 &&
+           (part[length] == 0 || strncmp(part + length, "_bytes_per_s", 12) == 0 ||
+            strcmp(part + length, "_s") == 0 || strcmp(part + length, "_w") == 0);
+}
+
+/* Of a link, the members that only the links of the other kind have. */
+static const char *reason_of_link(bool inter, const char *at, size_t length) {
+    static const char *const of_node[] = {"channels",    "channel_bandwidth_bytes_per_s",
+                                          "edges",       "cross_bandwidth_bytes_per_s",
+                                          "peer_group",  "peer_to_peer",
+                                          "domain_nodes"},
+                             *const of_network[] = {
+                                 "adapters_per_node", "rdma",     "nccl_bandwidth_bytes_per_s",
+                                 "gpudirect",         "distance", "per_message_cpu_s"};
+    enum { OF_NODE = sizeof of_node / sizeof of_node[0] };
+    enum { OF_NETWORK = sizeof of_network / sizeof of_network[0] };
+    for (int i = 0; i < (inter ? OF_NODE : OF_NETWORK); i++)
+        if (is_part(at, length, inter ? of_node[i] : of_network[i]))
+            return inter ? "only links inside a node (links.intra) have it"
+                         : "only links between nodes (links.inter) have it";
+    return NULL;
+}
+
+static const char *reason_of_part(const char *at, size_t length, bool first) {
+    static const char WORDS[] = "it describes; no formula reads it",
                       CALIBRATED[] = "it records how a profile was measured; predictions use what "
-                                     "was fitted to it";
+                                     "was fitted to it",
+                      POWER[] = "the power limit acts through rates.N.sustained and load_scale: "
+                                "set those",
+                      OPEN[] = "workers of the loader open files ahead; its time is not modelled";
     static const struct {
         const char *part, *reason;
-    } parts[] = {
-        {"name", WORDS},
-        {"summary", WORDS},
-        {"aliases", WORDS},
-        {"source", WORDS},
-        {"sources", WORDS},
-        {"comment", WORDS},
-        {"cpu", "it names the CPU; only whether an AMD host slows NCCL is read from it"},
-        {"vendor", "it names the maker of the device, which messages say"},
-        {"assumed",
-         "it makes predictions say that nobody measured the link; no time follows from it"},
-        {"measured_on", CALIBRATED},
-        {"measured_at", CALIBRATED},
-        {"measurement", CALIBRATED},
-        {"samples", CALIBRATED},
-        {"tdp", "the power limit acts through sustained rates and load_scale: set those"},
-        {"tdp_w", "the power limit acts through sustained rates and load_scale: set those"},
-    };
-    const char *at = key;
-    for (int depth = 0; at != NULL && *at != 0; depth++) {
-        const size_t length = strcspn(at, ".[");
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-            const bool own = parts[i].reason != CALIBRATED || depth == 0;
-            if (own && strlen(parts[i].part) == length && strncmp(at, parts[i].part, length) == 0)
-                return parts[i].reason;
-        }
-        at += length;
-        at += strspn(at, ".[]0123456789");
-    }
+    } parts[] = {{"name", WORDS},
+                 {"summary", WORDS},
+                 {"aliases", WORDS},
+                 {"source", WORDS},
+                 {"sources", WORDS},
+                 {"comment", WORDS},
+                 {"vendor", WORDS},
+                 {"cpu", "of the CPU's name only whether it is AMD's counts, for NCCL"},
+                 {"assumed", "it makes predictions say that nobody measured the link"},
+                 {"measured_on", CALIBRATED},
+                 {"measured_at", CALIBRATED},
+                 {"measurement", CALIBRATED},
+                 {"samples", CALIBRATED},
+                 {"open_s", OPEN},
+                 {"tdp_w", POWER}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if ((first || parts[i].reason != CALIBRATED) && is_part(at, length, parts[i].part))
+            return parts[i].reason;
     return NULL;
+}
+
+const char *dl_what_if_reason(const char *key) {
+    static const char INTRA[] = "links.intra.", INTER[] = "links.inter.", STORE[] = "storage.kind";
+    const char *at = key, *reason = NULL;
+    if (strcmp(key, STORE) == 0) return "its rates say what it does";
+    if (strncmp(key, INTRA, sizeof INTRA - 1) == 0 || strncmp(key, INTER, sizeof INTER - 1) == 0) {
+        const char *member = key + sizeof INTRA - 1;
+        reason = reason_of_link(strncmp(key, INTER, sizeof INTER - 1) == 0, member,
+                                strcspn(member, "."));
+    }
+    for (bool first = true; *at != 0 && reason == NULL; first = false) {
+        const size_t length = strcspn(at, ".");
+        reason = reason_of_part(at, length, first);
+        at += length;
+        at += strspn(at, ".0123456789");
+    }
+    return reason;
 }

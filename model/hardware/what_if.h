@@ -22,8 +22,8 @@ enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_devic
 enum dl_code dl_system_what_if(const struct dl_system *measured, struct dl_system *system,
                                struct dl_arena *arena, struct dl_err *err);
 
-/* Why no prediction depends on the member at `key`, as --set takes it ("links.inter.comment",
- * "device.tdp"); NULL: some do. */
+/* Why no prediction depends on the member at `key`, as --set takes it but without the prefix of its
+ * document ("links.inter.comment", "tdp"); NULL: some do. */
 const char *dl_what_if_reason(const char *key);
 
 #endif
