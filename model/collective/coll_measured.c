@@ -1,5 +1,5 @@
 /* coll_measured.c - times from measured collectives (F-COLL-MEASURED, F-COLL-FITTED,
- * F-COLL-SCALED).
+ * F-COLL-SCALED, F-WHAT-IF).
  *
  * For the measured rank set: the model times measured / model, read from its samples
  * (coll_samples.h). For other rank counts, and groups that share adapters: the same ratio from the
@@ -63,6 +63,16 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
  * its model, and scales that of the machine as it is asked for. */
 static const struct dl_system *as_measured(const struct dl_system *system) {
     return system->as_measured != NULL ? system->as_measured : system;
+}
+
+/* Whether the model of a measured rank set tells another time than on the machine as it is. */
+static bool changed(const struct dl_system *system, const struct dl_collective_request *request,
+                    dl_library_time_fn *model, bool exact, const struct dl_collective_time *now) {
+    struct dl_collective_time then = {.origin = "model"};
+    if (!exact || system->as_measured == NULL ||
+        model(system->as_measured, request, &then, NULL) != DL_OK)
+        return false;
+    return fabs(then.time_s - now->time_s) > 1e-12 * now->time_s;
 }
 
 /* measured / model from the samples of a rank set. `wanted`: what the library runs on the
@@ -138,7 +148,9 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
         DL_TRY(read_ranks(system, &near, model, request, &wanted, &reading, err));
     }
     if (!(wanted.time_s > 0.0)) return DL_OK;
-    if (near.exact != NULL && plain)
+    if (changed(system, &as_run, model, near.exact != NULL && plain, &wanted))
+        scale(&wanted, &reading, "F-WHAT-IF", "fitted");
+    else if (near.exact != NULL && plain)
         scale(&wanted, &reading, reading.fitted ? "F-COLL-FITTED" : "F-COLL-MEASURED",
               reading.fitted ? "fitted" : "measured");
     else

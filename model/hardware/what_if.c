@@ -149,9 +149,18 @@ static double rate_ratio(const struct dl_device *measured, const struct dl_devic
                : ratio_of(dl_device_peak(device, precision), dl_device_peak(measured, precision));
 }
 
+/* Kernels of the device with other rates were not measured: as those of another device of its
+ * architecture (SAME_ARCHITECTURE_SIGMA in kernel.c). */
+static const double SCALED_SIGMA = 0.12;
+
 static void follow_model(const struct dl_device *measured, const struct dl_device *device,
                          double bandwidth, double latency, struct dl_kernel_model *model) {
-    model->rate_flop_per_s *= rate_ratio(measured, device, (enum dl_precision)model->precision);
+    const double rate = rate_ratio(measured, device, (enum dl_precision)model->precision);
+    if (differ(rate, 1) || differ(bandwidth, 1) || differ(latency, 1)) {
+        model->sigma_log = hypot(model->sigma_log, SCALED_SIGMA);
+        model->base_sigma_log = hypot(model->base_sigma_log, SCALED_SIGMA);
+    }
+    model->rate_flop_per_s *= rate;
     model->bandwidth_bytes_per_s *= bandwidth;
     model->transform_bytes_per_s *= bandwidth;
     model->gather_bytes_per_s *= bandwidth;
