@@ -9,6 +9,7 @@
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
+#include "predict/inputs/what_if_note.h"
 #include "predict/output/rows.h"
 #include "predict/plot/trace.h"
 
@@ -423,6 +424,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     else
         DL_TRY(print_rows(context, options, &inputs, &results, format, err));
     note_all(context, &inputs, &results);
+    DL_TRY(dl_what_if_note(context, options, &inputs, NULL, err));
     bool any_fits = false, extrapolated = false;
     for (int i = 0; i < results.count; i++) {
         any_fits = any_fits || results.rows[i].prediction.fits;
