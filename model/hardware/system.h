@@ -100,6 +100,10 @@ struct dl_system {
     double jitter_frac;    /* standard deviation of a step between devices / mean; NAN: unknown */
     double node_mtbf_s;    /* mean time between failures of one node; NAN: unknown */
     double restart_s;      /* from a failure until training resumes; NAN: unknown */
+    double price_per_node_hour; /* NAN: unknown */
+    const char *price_currency, *price_date;
+    double host_w; /* power of a node without its devices, at load; NAN: unknown */
+    double pue;    /* power of the site / power of its machines; NAN: unknown */
     struct dl_host host;
     bool has_host;
     struct dl_link intra, inter; /* "links": {"intra": {...}, "inter": {...}} */
