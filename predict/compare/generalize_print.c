@@ -14,7 +14,8 @@
 
 bool dl_generalize_wanted(const struct dl_options *options) {
     return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||
-           dl_option_given(options, "learning-curve");
+           dl_option_given(options, "learning-curve") || dl_option_given(options, "write") ||
+           dl_option_given(options, "intervals") || dl_option_given(options, "tables");
 }
 
 static const struct dl_column columns[] = {
@@ -388,6 +389,11 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     struct dl_constants constants;
     struct dl_generalized g;
     int by = DL_LEAVE_SOURCE;
+    if (!fit && !dl_option_given(options, "generalize") &&
+        !dl_option_given(options, "learning-curve"))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--write goes with --fit-constants, --intervals and --tables with "
+                       "--generalize");
     if (dl_option_given(options, "write") && !fit)
         return dl_fail(err, DL_ERR_USAGE, "--write: goes with --fit-constants");
     DL_TRY(dl_option_choice(options, "generalize", dl_leave_out_names, &by, err));
