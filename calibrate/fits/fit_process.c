@@ -24,7 +24,7 @@ static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
 /* Samples that place more features than the sides; hyperparameters are fitted to at most so many
  * samples, evenly taken: they are few, and the fit is cubic in the samples. */
-enum { MANY = 200, MOST_POINTS = 256 };
+enum { MANY = 200, OF_TWO = 30, MOST_POINTS = 256 };
 
 /* Candidate features of the distance. Of several forms for an operation and pass, the one with the
  * highest posterior is used. */
@@ -115,6 +115,7 @@ static const struct form FORMS[] = {
      {"filters", "columns", "summed", "taps", "excess", "padding", "stride", "batch", "waves",
       "depth"}},
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor"}},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
 
@@ -269,8 +270,7 @@ static double maximize_thinned(struct process *p, gsl_vector *theta) {
     return least;
 }
 
-static double distance_between(const struct process *p, size_t i, size_t j,
-                               const double *lengths) {
+static double distance_between(const struct process *p, size_t i, size_t j, const double *lengths) {
     double distance = 0.0;
     for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
     return distance;

@@ -93,13 +93,16 @@ static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
 static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *call_s,
                           double *scratch) {
     static const double SHORTEST = 0.05, HIDDEN = 2.5; /* quantile; multiple of call_s */
+    static const double LONGEST_LAUNCH_S = 6e-5;
     size_t calls = 0, kept = 0;
     for (size_t i = 0; i < n; i++)
         if (samples[i].by_call) scratch[calls++] = samples[i].time_s;
     *call_s = NAN;
     if (calls == 0) return n;
     dl_sort(scratch, calls);
-    *call_s = dl_fit_round(dl_quantile_sorted(scratch, calls, SHORTEST), 3);
+    const double shortest_s = dl_quantile_sorted(scratch, calls, SHORTEST);
+    if (shortest_s > LONGEST_LAUNCH_S) return n; /* no call is as short as a launch */
+    *call_s = dl_fit_round(shortest_s, 3);
     for (size_t i = 0; i < n; i++)
         if (!samples[i].by_call || samples[i].time_s > HIDDEN * *call_s)
             samples[kept++] = samples[i];
@@ -174,7 +177,11 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                             const struct dl_device *device, struct dl_arena *arena,
                             struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
                             struct dl_err *err) {
-    enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12, FEW_BACKWARD = 8 };
+    enum {
+        COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
+        FEW_OF_A_WORK = 12,
+        FEW_BACKWARD = 8
+    };
     struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

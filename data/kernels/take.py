@@ -18,6 +18,7 @@ COLUMNS = {
     "dil_w groups transposed dtype library time_us timing source",
     "stream": "gpu op pass shape elements dtype library time_us bytes_min timing source",
 }
+NORMS = ("rms_norm", "layer_norm", "softmax", "fused_add_rms_norm")
 EAGER = ("around one call", "do_bench", "layer hook")
 
 
@@ -26,7 +27,7 @@ def short(row, column):
     if column == "timing":
         return next((words for words in EAGER if words in text), "")
     if column == "shape":
-        return "" if row["bytes_min"] or "=" in text else text
+        return "" if row["bytes_min"] else text
     if column == "source":
         return text.split("@")[0].split("#")[0].split("/")[-1].split(" ")[0]
     return text.split(" (")[0][:40].strip() if column == "library" else text
@@ -47,7 +48,8 @@ def wanted(kind, row):
     if kind == "stream":
         # A rate that counts the launch, printed for whole calls, tells nothing of short kernels.
         calls = row["source"].startswith("PrincetonUniversity/LLMCompass")
-        return bool(row["bytes_min"] or row["elements"]) and not calls
+        given = row["bytes_min"] or row["elements"] or row["op"] in NORMS
+        return bool(given) and not calls
     return row["transposed"] in ("", "0")
 
 

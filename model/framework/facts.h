@@ -6,7 +6,7 @@
 #include "model/framework/framework.h"
 #include "model/hardware/device.h"
 #include "model/plan/plan.h"
-#include "model/workload/facts.h"
+#include "model/workload/kernel_facts.h"
 
 /* Kernels of attention: those that the plan asks for, else the framework's; OPEN: the layer's. */
 enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,

@@ -93,9 +93,9 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
                             &own->fusion,        &own->mixed_fusion,
                             &own->layout,        &own->mixed_layout,
                             &own->mixed_policy,  &own->optimizer_kernels,
-                             &own->weight_copies, &own->mixed_batchnorm,
-                             &own->compiler,      &own->compiled_fusion,
-                             &own->attention};
+                            &own->weight_copies, &own->mixed_batchnorm,
+                            &own->compiler,      &own->compiled_fusion,
+                            &own->attention};
     double *const numbers[] = {&own->head_copies, &own->score_kernels, &own->norm_small_kernels};
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         const size_t at = (size_t)((char *)choices[i] - (char *)own);

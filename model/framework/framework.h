@@ -169,9 +169,6 @@ struct dl_activation_policy {
     double activation_s;           /* host time of one blocking collective */
     double activation_peer_s;      /* the same, per device of the group */
     double halo_message_s;         /* host time of one halo message */
-    double staged_above_bytes;     /* larger activations go through host memory; NAN: none do */
-    double staged_bytes_per_s;     /* rate of that, both ways together, per device */
-    double staged_sum_bytes_per_s; /* the same where they are summed; NAN: staged_bytes_per_s */
     double spatial_dims;           /* maximum number of split dimensions; 0: all */
     bool activation_direct;        /* activation_library moves device memory itself */
     bool halo_overlaps;            /* inner positions are computed during the halo transfer */
@@ -184,9 +181,9 @@ struct dl_activation_policy {
     bool leader_broadcasts; /* the whole batch goes to all devices, spatial ones cut it there */
     bool gather_returns;    /* the gradient of a gathered activation returns by an all-to-all */
     bool group_sums_first;  /* gradients: all-reduce in the replica, then across (sums.c) */
-    /* spatial parallelism allocates managed memory: MPI moves it through the host, and what does
-     * not fit pages over the host's link */
-    bool managed_spatial;
+    /* managed memory is allocated: MPI moves it through the host, and what does not fit pages over
+     * the host's link */
+    bool managed_memory;
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
 

@@ -4,10 +4,13 @@
 #include "model/framework/framework.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
-#include "model/workload/facts.h"
+#include "model/workload/kernel_facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
+/* A key of its own, where a workload has a parameter of that name, which --set finds by it. */
+#define NAMED(key_, group, member)                                                                 \
+    .key = key_, .offset = offsetof(struct dl_framework, group.member)
 #define TOP(member) .key = #member, .offset = offsetof(struct dl_framework, member)
 #define STRING(place, need, text)                                                                  \
     { place, .type = DL_FIELD_STRING, .required = need, .help = text }
@@ -134,8 +137,10 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
                                               NULL};
-static const char *const attention_library_names[] = {
-    [DL_ATTENTION_NATIVE] = "native", [DL_ATTENTION_FLASH2] = "flash2", NULL};
+static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
+                                                      [DL_ATTENTION_TRITON] = "triton",
+                                                      [DL_ATTENTION_FLASH2] = "flash2",
+                                                      NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
@@ -274,7 +279,7 @@ static const struct dl_field framework_fields[] = {
            "compiler; ten operations"),
     CHOICE(AT(kernels, gelu), gelu_names,
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
-    CHOICE(AT(kernels, dropout), dropout_names,
+    CHOICE(NAMED("dropout_kernels", kernels, dropout), dropout_names,
            "kernels of dropout: one with a byte mask; part of its neighbours; five operations"),
     CHOICE(AT(kernels, attention), dl_attention_kernel_names,
            "kernels of attention, unless the plan gives them; absent or open: what the workload "
@@ -285,7 +290,7 @@ static const struct dl_field framework_fields[] = {
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
            "NCHW and back, or "
            "many operations"),
-    CHOICE(AT(kernels, bias), bias_names,
+    CHOICE(NAMED("bias_kernels", kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
     CHOICE(AT(kernels, loss), loss_names, "kernels of the loss: fused, or log-softmax and one-hot"),
     CHOICE(AT(kernels, sums), sum_names,
@@ -334,14 +339,8 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(AT(activations, activation_peer_s), 0, 1, DL_UNIT_S, 0,
             "the same, for each device that takes part"),
     DEFAULT(AT(activations, halo_message_s), 0, 1, DL_UNIT_S, 0, "host time of one halo message"),
-    NUMBER(AT(activations, staged_above_bytes), 1, 1e12, DL_UNIT_BYTE,
-           "activations larger than this are staged through host memory; absent: none"),
-    NUMBER(AT(activations, staged_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
-           "rate of a device's activations staged through host memory"),
     DEFAULT(AT(activations, spatial_dims), 0, 3, DL_UNIT_COUNT, 0,
             "maximum number of dimensions that spatial parallelism splits; 0: all"),
-    NUMBER(AT(activations, staged_sum_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
-           "staged_bytes_per_s of activations that are summed; absent: staged_bytes_per_s"),
     FLAG(AT(activations, activation_direct),
          "activation_library moves device memory itself, not through host memory"),
     FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
@@ -364,9 +363,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(activations, group_sums_first),
          "gradients are summed in the replica first, then over first devices and over all others, "
          "both whole"),
-    FLAG(AT(activations, managed_spatial),
-         "spatial parallelism allocates managed memory: MPI moves it through the host, and what "
-         "does not fit pages"),
+    FLAG(AT(activations, managed_memory),
+         "managed memory is allocated: MPI moves it through the host, and what does not fit pages"),
     FLAG(AT(activations, leader_input),
          "the first device of a replica reads its input and scatters it"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,

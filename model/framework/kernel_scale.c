@@ -2,6 +2,7 @@
 #include "model/framework/kernel_scale.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "model/framework/workspace.h"
@@ -10,21 +11,36 @@ static double or_one(double factor) { /* absent is NAN */
     return factor > 0 ? factor : 1;
 }
 
+/* What a device's file does not say holds for it as for the device whose kernel-time models it
+ * borrows. */
+static double of_device(const struct dl_device *device, size_t member) {
+    double value = NAN;
+    for (; device != NULL && !(value > 0); device = device->borrowed)
+        memcpy(&value, (const char *)device + member, sizeof value);
+    return or_one(value);
+}
+
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
                                          const struct dl_device *device,
                                          const struct dl_layer *layer) {
     const bool norm = strcmp(layer->kind->name, "batchnorm") == 0 &&
                       framework->kernels.batchnorm != (int)DL_BATCHNORM_COMPOSED;
     const int library = framework->transformer.attention_library;
-    const double attention = library == DL_ATTENTION_FLASH2 ? device->flash2_scale : 1;
+    static const size_t members[] = {
+        [DL_ATTENTION_TRITON] = offsetof(struct dl_device, triton_attention_scale),
+        [DL_ATTENTION_FLASH2] = offsetof(struct dl_device, flash2_scale)};
+    const double attention =
+        library == DL_ATTENTION_NATIVE ? 1 : of_device(device, members[library]);
     return (struct dl_kernel_scales){.workspace_bytes = dl_workspace_limit_bytes(framework),
                                      .stream_scale = norm ? or_one(device->norm_scale) : 1,
-                                     .attention_scale = or_one(attention)};
+                                     .attention_scale = attention};
 }
 
 static double load_scale(const struct dl_device *device, enum dl_precision precision) {
-    if (dl_precision_operand_bytes(precision) < 2) return or_one(device->load_scale_8bit);
-    return precision == DL_FP32 ? 1 : or_one(device->load_scale);
+    if (precision == DL_FP32) return 1;
+    return of_device(device, dl_precision_operand_bytes(precision) < 2
+                                 ? offsetof(struct dl_device, load_scale_8bit)
+                                 : offsetof(struct dl_device, load_scale));
 }
 
 bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {

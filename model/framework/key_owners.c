@@ -91,8 +91,9 @@ enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *r, struct d
     if (peers && dl_known(intra->cross_bandwidth_bytes_per_s) && !dl_known(out->star_s_per_byte))
         out->bridge_s_per_byte =
             on_other_sockets(intra, devices) / intra->cross_bandwidth_bytes_per_s;
-    if (!dl_known(out->star_s_per_byte) &&
-        !dl_known(peers ? out->peer_s_per_byte : out->staged_s_per_byte)) {
+    const bool some_staged = devices > out->peers + 1;
+    if (!dl_known(out->star_s_per_byte) && ((peers && !dl_known(out->peer_s_per_byte)) ||
+                                            (some_staged && !dl_known(out->staged_s_per_byte)))) {
         return dl_fail(err, DL_ERR_INPUT,
                        "system %s lacks links.intra or host.copy_bandwidth_bytes_per_s",
                        system->name);

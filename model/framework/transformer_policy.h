@@ -45,6 +45,7 @@ enum dl_selective {
 /* Whose kernels fused attention runs. F-KERNEL-LOAD */
 enum dl_attention_library {
     DL_ATTENTION_NATIVE, /* those written for the device: cuDNN, FlashAttention-3, Triton */
+    DL_ATTENTION_TRITON, /* the first FlashAttention in Triton, before FlashAttention-2 */
     DL_ATTENTION_FLASH2, /* FlashAttention-2, with the instructions of Ampere on what came later */
 };
 

@@ -97,6 +97,8 @@ static const struct dl_field device_fields[] = {
            "16-bit GEMMs in hours of training: time / time of short measurements: the clock under "
            "the power limit; absent: 1"),
     NUMBER(load_scale_8bit, 0.5, 2, DL_UNIT_NONE, "the same of 8-bit and 4-bit GEMMs"),
+    NUMBER(triton_attention_scale, 0.5, 10, DL_UNIT_NONE,
+           "the same as flash2_scale, of the first FlashAttention in Triton"),
     NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,
            "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
            "the kernels written for the device; absent: 1"),

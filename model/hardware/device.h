@@ -45,7 +45,7 @@ struct dl_device {
     double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
                                         NAN: the framework's value */
-    double load_scale, load_scale_8bit, flash2_scale; /* NAN: 1; F-KERNEL-LOAD */
+    double load_scale, load_scale_8bit, triton_attention_scale, flash2_scale; /* NAN: 1; F-KERNEL-LOAD */
     double launch_s;        /* host time to queue one kernel with the bare runtime */
     double context_bytes;   /* device memory of the runtime and libraries */
     double workspace_bytes; /* default workspace limit of the convolution library */

@@ -87,6 +87,7 @@ enum dl_variant {
     DL_VARIANT_PAGED,  /* attention: keys and values in pages of a cache (serving) */
     DL_VARIANT_ENGINE, /* attention: with rotary embedding and update of the cache (serving) */
     DL_VARIANT_BLOCKS, /* fp8 GEMM: a scale for each block of 128 x 128 */
+    DL_VARIANT_VENDOR, /* stream: the vendor library's normalization, not the framework's */
     DL_VARIANTS
 };
 

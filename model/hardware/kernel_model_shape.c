@@ -58,7 +58,7 @@ static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [GEMM_COUNT] = "count",
                                             [GEMM_BLOCKS] = "blocks",
                                             NULL};
-static const char *const stream_features[] = {"bytes", NULL};
+static const char *const stream_features[] = {"bytes", "vendor", NULL};
 enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS, PAGED, ENGINE };
 static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [SEEN] = "seen",
@@ -281,8 +281,14 @@ DL_WIDE void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double byt
     } else if (kernel->op == DL_OP_CONV) {
         conv_shape(kernel, bytes_per_element, unit_share, out);
     } else {
-        const dl_lanes features = {
-            at_least_1(out->bytes), 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+        const dl_lanes features = {at_least_1(out->bytes),
+                                   flag(kernel->variant == DL_VARIANT_VENDOR),
+                                   1.0F,
+                                   1.0F,
+                                   1.0F,
+                                   1.0F,
+                                   1.0F,
+                                   1.0F};
         set_features(out, 0, &features);
     }
 }

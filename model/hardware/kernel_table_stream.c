@@ -63,6 +63,37 @@ static bool operands(const char *shape, double *all, double *longest) {
     return *longest > 0.0;
 }
 
+/* The number after "NAME=" in "H=1024; M=2048"; NAN: none. */
+static double named(const char *shape, const char *name) {
+    const size_t length = strlen(name);
+    for (const char *at = shape; at != NULL; at = strchr(at, ';')) {
+        at += strspn(at, "; ");
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return strtod(at + length + 1, NULL);
+    }
+    return NAN;
+}
+
+/* Rows times columns of a normalization or softmax by such names; NAN: not given. */
+static double rows_by_columns(const char *shape) {
+    static const char *const rows[] = {"BT", "M", "T"}, *const columns[] = {"hidden_size", "H",
+                                                                            "N"};
+    double row = NAN, column = NAN;
+    for (int i = 2; i >= 0; i--) {
+        if (!isnan(named(shape, rows[i]))) row = named(shape, rows[i]);
+        if (!isnan(named(shape, columns[i]))) column = named(shape, columns[i]);
+    }
+    return row * column;
+}
+
+/* A normalization that PyTorch composes of several kernels. */
+static bool composed(const char *name, const char *library) {
+    const bool norm = strcmp(name, "rms_norm") == 0 || strcmp(name, "fused_add_rms_norm") == 0;
+    return norm && (strcmp(library, "huggingface") == 0 || strcmp(library, "torch") == 0 ||
+                    (name[0] == 'f' && strstr(library, "fused_add") == NULL &&
+                     strncmp(library, "liger", 5) == 0));
+}
+
 enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_pass pass,
                                     struct dl_kernel_row *out, struct dl_err *err) {
     const char *name = dl_kernel_table_cell(csv, row, "op");
@@ -79,14 +110,20 @@ enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_p
               elements_column = dl_csv_column(csv, "elements");
     if (bytes_column >= 0) DL_TRY(dl_csv_number(csv, row, bytes_column, &bytes, err));
     if (elements_column >= 0) DL_TRY(dl_csv_number(csv, row, elements_column, &elements, err));
+    const char *shape = dl_kernel_table_cell(csv, row, "shape"),
+               *library = dl_kernel_table_cell(csv, row, "library");
+    if (composed(name, library)) {
+        out->why = "composed of several kernels";
+        return DL_OK;
+    }
+    if (!(bytes > 0.0) && !(elements > 0.0)) elements = rows_by_columns(shape);
     const bool forward = pass == DL_FORWARD;
     const double read = forward ? op->read : op->backward_read,
                  write = forward ? op->write : op->backward_write;
     if (bytes > 0.0) {
         out->kernel = dl_kernel_stream(pass, 0.0, 0.0, 0.0);
         out->kernel.extra_bytes = bytes;
-    } else if (operands(dl_kernel_table_cell(csv, row, "shape"), &all, &longest) && forward &&
-               op->work == DL_WORK_ANY) {
+    } else if (operands(shape, &all, &longest) && forward && op->work == DL_WORK_ANY) {
         out->kernel = dl_kernel_stream(pass, longest, all, longest);
         if (strncmp(name, "copy", 4) == 0) out->kernel.read_elements = longest;
     } else if (elements > 0.0 && !isnan(read)) {
@@ -95,5 +132,6 @@ enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_p
         out->why = "neither bytes nor elements are given";
     }
     out->kernel.work = op->work;
+    if (strcmp(library, "cudnn") == 0) out->kernel.variant = DL_VARIANT_VENDOR;
     return DL_OK;
 }

@@ -17,18 +17,23 @@ static double inner_frac(const struct dl_split_walk *w, const struct dl_layer *l
     return inner;
 }
 
-bool dl_split_in_block(const struct dl_workload *whole, int index) {
-    int fork = -1, last = -1;
-    for (int j = whole->layer_count - 1; j >= 0; j--) {
-        int readers = 0;
-        if (last < 0 && strcmp(whole->layers[j].kind->name, "add") == 0) last = j;
-        for (int k = j + 1; k < whole->layer_count; k++) {
-            for (int i = 0; i < whole->layers[k].input_count; i++)
-                readers += whole->layers[k].inputs[i] == j;
+struct dl_split_blocks dl_split_blocks_of(const struct dl_workload *whole) {
+    struct dl_split_blocks blocks = {-1, -1};
+    for (int j = 0; j < whole->layer_count; j++) {
+        const struct dl_layer *layer = &whole->layers[j];
+        if (strcmp(layer->kind->name, "add") == 0) blocks.last_add = j;
+        /* an input that is not the layer before has a second reader, or leaves a branch open */
+        for (int i = 0; i < layer->input_count; i++) {
+            const int from = layer->inputs[i];
+            if (from >= 0 && from < j - 1 && (blocks.fork < 0 || from < blocks.fork))
+                blocks.fork = from;
         }
-        if (readers > 1) fork = j;
     }
-    return fork >= 0 && index > fork && index < last;
+    return blocks;
+}
+
+bool dl_split_in_block(const struct dl_split_blocks *blocks, int index) {
+    return blocks->fork >= 0 && index > blocks->fork && index < blocks->last_add;
 }
 
 /* Elements that one device sends to one neighbour along `dim` where every window is exchanged by
@@ -55,7 +60,7 @@ static double elements_to_neighbour(const struct dl_split_walk *w, int index, in
     const bool convolves = strcmp(layer->kind->name, "conv") == 0,
                pools = strstr(layer->kind->name, "pool") != NULL;
     if (backward) return convolves ? half_window(w, layer, dim, true) : 0;
-    if ((!convolves && !pools) || dl_split_in_block(w->whole, index)) return 0;
+    if ((!convolves && !pools) || dl_split_in_block(&w->blocks, index)) return 0;
     return half_window(w, layer, dim, false);
 }
 

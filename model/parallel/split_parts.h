@@ -6,13 +6,20 @@
 #include "model/parallel/split.h"
 #include "model/predict/replica.h"
 
+/* Layers between the first output that two layers read and the last addition: inside of residual
+ * blocks. fork -1: the network has none. */
+struct dl_split_blocks {
+    int fork, last_add;
+};
+
 struct dl_split_walk {
     struct dl_replica *replica;
     const struct dl_split *split;
     const struct dl_workload *whole;
     const bool *is_split;
     double width_bytes; /* of one activation element */
-    int last;           /* last split layer */
+    struct dl_split_blocks blocks;
+    int last; /* last split layer */
     int capacity;
 };
 
@@ -40,8 +47,8 @@ enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split
  * messages one after the other. */
 enum dl_code dl_split_add_halos(struct dl_split_walk *w, int index, bool backward,
                                 struct dl_err *err);
-/* Whether a layer lies in a residual block: after the first output that two layers read, before the
- * last addition. */
-bool dl_split_in_block(const struct dl_workload *whole, int index);
+struct dl_split_blocks dl_split_blocks_of(const struct dl_workload *whole);
+/* Whether a layer lies in a residual block. */
+bool dl_split_in_block(const struct dl_split_blocks *blocks, int index);
 
 #endif

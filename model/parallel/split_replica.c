@@ -23,17 +23,26 @@ static bool is_host_library(enum dl_library library) {
     return library != DL_LIB_NCCL && library != DL_LIB_COPY;
 }
 
-/* Bytes that pass the host of one device, in units of the message: out and in. */
-static double host_passes(enum dl_collective_op op) {
-    return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER ? 1 : 2;
+/* Bytes that pass between one of p devices and its host, out and in, in units of the message: its
+ * own part out and the others' in for a gather, all parts but its own each way for an exchange. */
+static double host_passes(enum dl_collective_op op, double p) {
+    switch (op) {
+    case DL_COLL_ALL_GATHER:
+    case DL_COLL_REDUCE_SCATTER: return 1;
+    case DL_COLL_ALL_TO_ALL: return 2 * (p - 1) / p;
+    default: return 2;
+    }
 }
 
 /* How a message of activations gets from the device's memory to its library. */
 struct route {
     enum dl_library library;
-    bool direct;               /* a library of the host sends from and to the device's memory */
-    bool host;                 /* through buffers of the host */
-    double staged_bytes_per_s; /* in pieces through a staging buffer; 0: not so */
+    bool direct; /* a library of the host sends from and to the device's memory */
+    bool host;   /* through buffers of the host */
+    /* MPI copies pieces straight between the device and its own buffers: that and their transfer
+     * pass side by side; else the whole is copied out first, and in last */
+    bool pieces;
+    bool pageable; /* the buffers of the host: MPI allocates those of its sums for each call */
 };
 
 static struct route find_route(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
@@ -42,26 +51,16 @@ static struct route find_route(const struct dl_split_walk *w, const struct dl_sp
     const enum dl_library library = find_library(w, talk->library);
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
     const bool collective = gpu && talk->op != DL_COLL_HALO && talk->op != DL_COLL_P2P;
-    const bool managed = a->managed_spatial && w->split->kind == DL_SPLIT_SPATIAL;
+    const bool managed = a->managed_memory;
     const bool direct = collective && is_host_library(library) && a->activation_direct &&
                         !managed &&
                         !(library == DL_LIB_MPI && sums(talk->op)); /* MPI sums on the host */
-    const bool summed = sums(talk->op) && a->staged_sum_bytes_per_s > 0;
-    const double rate = summed ? a->staged_sum_bytes_per_s : a->staged_bytes_per_s;
-    const bool staged =
-        collective && a->staged_above_bytes > 0 && rate > 0 && talk->bytes > a->staged_above_bytes;
+    const bool host = gpu && !direct && is_host_library(library);
     return (struct route){.library = library,
                           .direct = direct,
-                          .host = gpu && !direct && is_host_library(library),
-                          .staged_bytes_per_s = staged ? rate : 0};
-}
-
-/* Rate of a copy between pageable memory of the host and one device. */
-static double host_bytes_per_s(const struct dl_system *system) {
-    const struct dl_host *host = &system->host;
-    if (!system->has_host) return NAN;
-    return dl_known(host->pageable_bandwidth_bytes_per_s) ? host->pageable_bandwidth_bytes_per_s
-                                                          : host->copy_bandwidth_bytes_per_s;
+                          .host = host,
+                          .pieces = host && library == DL_LIB_MPI && !sums(talk->op),
+                          .pageable = library == DL_LIB_MPI && sums(talk->op)};
 }
 
 /* Time of the copies between the device's memory and the host's. */
@@ -69,14 +68,10 @@ static enum dl_code time_copies(const struct dl_split_walk *w, const struct dl_s
                                 const struct route *route, double *copies_s, struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     *copies_s = 0;
-    if (route->staged_bytes_per_s > 0) {
-        *copies_s = host_passes(talk->op) * talk->bytes / route->staged_bytes_per_s;
-    } else if (route->host && talk->hops > 1) {
-        /* one link at a time; all have copied out before the first hop */
-        *copies_s = (1 + 1 / talk->hops) * talk->bytes / host_bytes_per_s(r->system);
-    } else if (route->host) {
+    if (route->host) {
         const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
-        *copies_s = 2 * dl_gradient_sync_host_copy_s(&x, talk->bytes, true);
+        *copies_s = host_passes(talk->op, (double)talk->group) *
+                    dl_gradient_sync_host_copy_s(&x, talk->bytes, !route->pageable);
     }
     if (dl_known(*copies_s)) return DL_OK;
     return dl_fail(err, DL_ERR_INPUT,
@@ -112,13 +107,18 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
     };
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    /* In a chain no other rank keeps the cores busy: one copies in while the next copies out. */
-    if (talk->hops > 1 && route.host) {
+    /* In a chain no other rank is busy: one copies out while the next copies in. */
+    const bool chain = talk->hops > 1 && route.pieces;
+    if (chain) {
         t.bandwidth_s /= 2;
         t.time_s = t.latency_s + t.bandwidth_s;
     }
     double copies_s;
-    DL_TRY(time_copies(w, talk, &route, &copies_s, err));
+    if (chain)
+        copies_s = 0;
+    else
+        DL_TRY(time_copies(w, talk, &route, &copies_s, err));
+    if (route.pieces) copies_s = fmax(0, copies_s - t.bandwidth_s);
     copies_s += join_s(w, talk);
     const double host_s = talk->host_s + r->framework->sync.collective_launch_s;
     *out = (struct dl_message){
@@ -131,7 +131,7 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
         .algorithm = t.algorithm,
         .protocol = t.protocol,
         .formula = t.formula,
-        .limit = route.staged_bytes_per_s > 0 ? "intra" : t.limit,
+        .limit = t.limit,
         .origin = t.origin,
         .extrapolated = t.extrapolated,
     };
@@ -290,6 +290,7 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
                               .split = split,
                               .whole = r->workload,
                               .last = -1,
+                              .blocks = dl_split_blocks_of(r->workload),
                               .width_bytes = dl_precision_bytes(r->plan->precision),
                               .capacity = (2 * DL_DIMS + 1) * r->workload->layer_count};
     struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);

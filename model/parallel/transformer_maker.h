@@ -6,7 +6,7 @@
 #define DL_MODEL_PARALLEL_TRANSFORMER_MAKER_H
 
 #include "model/parallel/transformer.h"
-#include "model/workload/facts.h"
+#include "model/workload/kernel_facts.h"
 
 struct dl_transformer_maker {
     const struct dl_transformer *tf;

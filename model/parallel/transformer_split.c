@@ -352,6 +352,21 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     return layer;
 }
 
+/* Whether attention keeps its scores on chip, by the plan, the framework or the layer. */
+static bool is_flash(const struct dl_transformer *tf, const struct dl_layer *layer) {
+    const enum dl_attention_kernel kernel =
+        dl_framework_facts(tf->framework, tf->precision, tf->input.attention).attention;
+    return kernel == DL_ATTENTION_OPEN ? layer->flash : kernel == DL_ATTENTION_FLASH;
+}
+
+/* Bytes of a sample that a layer keeps for itself: scores of attention or, where they stay on chip,
+ * 4 bytes for each query and head. */
+static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *layer) {
+    if (layer->kind != &dl_layer_attention || !is_flash(tf, layer))
+        return layer->own_elements * dl_precision_bytes(tf->precision) + layer->saved_bytes;
+    return 4 * layer->heads * layer->out.size[DL_DIMS - 1];
+}
+
 /* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps; `out`:
  * of its output. */
 static double kept_selectively(const struct dl_transformer *tf,
@@ -379,6 +394,6 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                       (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double out = whole->saved_elements > whole->own_elements ? dl_shape_elements(&kept) : 0;
-    const double all = (out + layer.own_elements) * width + layer.saved_bytes;
+    const double all = out * width + own_bytes(tf, &layer);
     return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out * width) : all;
 }

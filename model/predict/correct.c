@@ -5,6 +5,8 @@
 
 #include "model/predict/interval.h"
 
+#define Z80 1.2815515655446004 /* 90 % quantile of the normal distribution */
+
 /* Exposed communication by one factor, what the devices and their host do by another. */
 static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *p) {
     const double compute = exp(shift->compute_log), comm = exp(shift->communication_log),
@@ -35,31 +37,33 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
         .model_sigma_log = p->model_sigma_log,
         .anchored = r->plan->compute_scale > 0,
     };
-    double sigma = dl_interval_sigma_log(model, &c);
+    double sigma = dl_interval_sigma_log(model, &c), quantile = model->quantile_ratio;
     if (r->framework->measured != NULL) {
         const struct dl_posterior_shift shift = dl_posterior_shift(
             r->framework->measured, r->workload->name, r->plan->precision, exposed_frac);
         apply(&shift, p);
-        sigma = fmin(sigma, shift.sigma_log);
+        if (Z80 * shift.sigma_log < quantile * sigma) {
+            sigma = shift.sigma_log;
+            quantile = Z80;
+        }
     }
     p->sigma_log = sigma;
     p->shared_sigma_log =
         fmin(sigma, hypot(model->source_sigma_log,
                           hypot(model->device_sigma_log, model->workload_sigma_log)));
-    p->iteration_low_s = p->iteration_s * exp(-model->quantile_ratio * sigma);
-    p->iteration_high_s = p->iteration_s * exp(model->quantile_ratio * sigma);
+    p->iteration_low_s = p->iteration_s * exp(-quantile * sigma);
+    p->iteration_high_s = p->iteration_s * exp(quantile * sigma);
 }
 
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
-    const double z80 = 1.2815515655446004;
     const double half_a = log(a->iteration_high_s / a->iteration_s),
                  half_b = log(b->iteration_high_s / b->iteration_s);
     const double shared = dl_known(a->shared_sigma_log) && dl_known(b->shared_sigma_log)
                               ? fmin(a->shared_sigma_log, b->shared_sigma_log)
                               : 0;
-    const double variance_a = fmax(0, half_a * half_a / (z80 * z80) - shared * shared),
-                 variance_b = fmax(0, half_b * half_b / (z80 * z80) - shared * shared);
+    const double variance_a = fmax(0, half_a * half_a / (Z80 * Z80) - shared * shared),
+                 variance_b = fmax(0, half_b * half_b / (Z80 * Z80) - shared * shared);
     /* by throughput: alternatives may differ in samples per iteration */
     const double difference = fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
-    return difference <= z80 * sqrt(variance_a + variance_b);
+    return difference <= Z80 * sqrt(variance_a + variance_b);
 }

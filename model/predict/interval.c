@@ -39,7 +39,6 @@ static const struct dl_field interval_fields[] = {
     SIGMA(workload_sigma_log, "spread between networks"),
     SIGMA(communication_sigma_log, "spread of exposed communication"),
     SIGMA(row_sigma_log, "spread of single runs"),
-    SIGMA(constants_sigma_log, "what fitted constants leave unknown of a new source"),
     SIGMA(anchored_sigma_log, "spread of all where a run of the same job was measured"),
     SIGMA(kernels_sigma_log, "usual spread of kernels and collectives, which is in the others"),
     I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
@@ -88,9 +87,11 @@ static double unusual_kernels(const struct dl_interval_model *m, double model_si
 
 double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     if (c->anchored) return m->anchored_sigma_log;
-    const double parts[] = {m->source_sigma_log,    framework_sigma(m, c),
-                            device_sigma(m, c),     m->workload_sigma_log,
-                            m->constants_sigma_log, c->exposed_frac * m->communication_sigma_log,
+    const double parts[] = {m->source_sigma_log,
+                            framework_sigma(m, c),
+                            device_sigma(m, c),
+                            m->workload_sigma_log,
+                            c->exposed_frac * m->communication_sigma_log,
                             m->row_sigma_log};
     double sum = unusual_kernels(m, c->model_sigma_log);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) sum += parts[i] * parts[i];
@@ -117,9 +118,7 @@ static size_t workload_effect(const struct dl_posterior *p, const char *workload
 static double square(double x) { return x * x; }
 
 static double prior_variance(const struct dl_interval_model *m, size_t effect) {
-    if (effect == OWN)
-        return square(m->source_sigma_log) + square(m->device_sigma_log) +
-               square(m->constants_sigma_log);
+    if (effect == OWN) return square(m->source_sigma_log) + square(m->device_sigma_log);
     if (effect == COMMUNICATION)
         return square(m->communication_sigma_log) + square(m->source_sigma_log);
     return effect < FIRST_PRECISION + DL_PRECISIONS ? square(m->framework_sigma_log)

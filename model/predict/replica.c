@@ -325,9 +325,7 @@ static bool any_extrapolated(const struct dl_gradient_sync *x) {
 
 /* Managed memory takes more than the device has. */
 static bool is_managed(const struct dl_replica *replica) {
-    const struct dl_plan *plan = &replica->plan;
-    return replica->request->framework->activations.managed_spatial && replica->parts > 1 &&
-           plan->tp <= 1;
+    return replica->request->framework->activations.managed_memory && replica->parts > 1;
 }
 
 /* F-MANAGED: what does not fit leaves the device and comes back once in a step, over the host link

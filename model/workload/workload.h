@@ -43,7 +43,7 @@
 
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
-#include "model/workload/facts.h"
+#include "model/workload/kernel_facts.h"
 
 /* A tensor of one sample: channels x spatial extents. A sequence has dims = 1, size = {1, 1,
  * tokens} and channels = hidden. A vector has dims = 0. */

@@ -21,12 +21,15 @@ static const struct dl_column plain_columns[] = {
 static const struct dl_column workload_columns[] = {
     {"name", "name", "", DL_COLUMN_STRING, 0, 0},
     {"parameters", "parameters", "M", DL_COLUMN_NUMBER, 1e6, 5},
+    {"active_parameters", "active", "M", DL_COLUMN_NUMBER, 1e6, 5},
     {"forward_macs_per_sample", "forward", "GMAC", DL_COLUMN_NUMBER, 1e9, 5},
     {"activation_elements_per_sample", "activations", "M", DL_COLUMN_NUMBER, 1e6, 4},
     {"layers", "layers", "", DL_COLUMN_INTEGER, 0, 0},
     {"input", "input", "", DL_COLUMN_STRING, 0, 0},
     {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
     {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"model_macs_per_sample", NULL, NULL, DL_COLUMN_NUMBER, 1,
+     0}, /* masked attention counts less */
 };
 
 /* The origin of a device's kernel times: its own samples, those of a related device scaled by
@@ -71,12 +74,14 @@ static enum dl_code list_workloads(struct dl_context *context, struct dl_table *
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = w->name;
         cells[1].number = w->parameters;
-        cells[2].number = w->forward_macs_per_sample;
-        cells[3].number = w->activation_elements_per_sample;
-        cells[4].integer = w->layer_count;
-        cells[5].string = input_text(context, w);
-        cells[6].string = w->summary;
-        cells[7].string = w->source;
+        cells[2].number = w->active_parameters;
+        cells[3].number = w->forward_macs_per_sample;
+        cells[4].number = w->activation_elements_per_sample;
+        cells[5].integer = w->layer_count;
+        cells[6].string = input_text(context, w);
+        cells[7].string = w->summary;
+        cells[8].string = w->source;
+        cells[9].number = w->model_macs_per_sample;
     }
     return DL_OK;
 }

@@ -258,7 +258,9 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
 }
 
 static enum dl_code print_learning(struct dl_context *context, const struct dl_options *options,
-                                   const struct dl_fit_rows *rows, struct dl_err *err) {
+                                   const struct dl_fit_rows *rows,
+                                   const struct dl_fit_prediction *predictions,
+                                   const struct dl_interval_model *model, struct dl_err *err) {
     static const struct dl_column learning_columns[] = {
         {"runs_given", "runs given", "", DL_COLUMN_INTEGER, 0, 0},
         {"groups", "systems with a framework", "", DL_COLUMN_INTEGER, 0, 0},
@@ -270,7 +272,7 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
     struct dl_table table;
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_learning_curve(rows, context->arena, curve, err));
+    DL_TRY(dl_learning_curve(rows, predictions, model, context->arena, curve, err));
     dl_table_init(&table, context->arena, learning_columns,
                   sizeof learning_columns / sizeof learning_columns[0]);
     for (int i = 0; i < DL_LEARNING_STEPS; i++) {
@@ -296,6 +298,19 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
+/* With the constants of the data files. */
+static enum dl_code learn_from_files(struct dl_context *context, const struct dl_options *options,
+                                     const struct dl_fit_rows *rows, struct dl_err *err) {
+    const size_t n = rows->count;
+    struct dl_fit_prediction *p = dl_arena_alloc(context->arena, n + 1, sizeof *p);
+    if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (rows->data->intervals == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no intervals.json in the data directories");
+    for (size_t i = 0; i < n; i++) p[i].iteration_s = NAN;
+    DL_TRY(dl_fit_rows_predict(rows, NULL, NULL, 0, NULL, p, err));
+    return print_learning(context, options, rows, p, rows->data->intervals, err);
+}
+
 enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_options *options,
                                const struct dl_data *data, const struct dl_csv *csvs, int count,
                                struct dl_err *err) {
@@ -309,8 +324,9 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     DL_TRY(dl_option_choice(options, "generalize", dl_leave_out_names, &by, err));
     DL_TRY(dl_constants_read(data, context->arena, &constants, err));
     DL_TRY(dl_fit_rows_read(data, csvs, count, context->arena, &rows, err));
-    if (dl_option_given(options, "learning-curve"))
-        return print_learning(context, options, &rows, err);
+    const bool learning = dl_option_given(options, "learning-curve");
+    if (learning && !dl_option_given(options, "generalize"))
+        return learn_from_files(context, options, &rows, err);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const struct dl_generalize_choice choice = {
         .by = (enum dl_leave_out)by,
@@ -325,6 +341,7 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
         DL_TRY(dl_interval_write(&intervals, dl_option_text(options, "intervals"), context->arena,
                                  err));
     }
+    if (learning) return print_learning(context, options, &rows, g.held_out, &intervals, err);
     return fit ? dl_fit_constants_run(context, options, data, &g, err)
                : print(context, options, &g, err);
 }

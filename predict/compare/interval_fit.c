@@ -19,7 +19,7 @@ struct fit {
     struct dl_generalized *g;
     size_t n;
     double *errors;              /* log(measured / predicted); NAN: none */
-    double *y;                   /* the same, as far as effects are to explain it */
+    double *y;                   /* the same without extremes */
     double *exposed;             /* of each row */
     int *level[EFFECTS];         /* of each row */
     const char **names[EFFECTS]; /* of each level */
@@ -98,9 +98,7 @@ static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err
     const double most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
     for (size_t i = 0; i < f->n; i++) {
         if (isnan(f->y[i])) continue;
-        /* what constants that the others do not know explain of an error is no effect's */
-        const double constants = g->held_out[i].constants_sigma_log / most * 4;
-        f->y[i] = fmax(-most, fmin(most, f->y[i] / sqrt(1 + constants * constants)));
+        f->y[i] = fmax(-most, fmin(most, f->y[i]));
     }
     return find_levels(f, arena, err);
 }
@@ -142,7 +140,7 @@ static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size
             z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
     }
     const double constants = f->g->held_out[row].constants_sigma_log;
-    sum += constants * constants;
+    sum += fmax(0, constants * constants - f->constants_sigma * f->constants_sigma);
     const double kernels = f->g->held_out[row].model_sigma_log;
     if (!isnan(kernels)) sum += fmax(0, kernels * kernels - f->kernels_sigma * f->kernels_sigma);
     return sqrt(sum);
@@ -284,7 +282,6 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
         .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
         .row_sigma_log = sqrt(m.row_variance),
-        .constants_sigma_log = f.constants_sigma,
         .kernels_sigma_log = f.kernels_sigma,
         .quantile_ratio = calibrate(&f, &m, g->group_count, f.errors, weights, room),
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),

@@ -6,8 +6,15 @@
 
 #include "predict/compare/measured.h"
 
+#define Z80 1.2815515655446004 /* 90 % quantile of the normal distribution */
 enum { TRIALS = 20 };
 static const int given_runs[DL_LEARNING_STEPS] = {0, 1, 2, 4, 8};
+
+struct curve {
+    const struct dl_fit_rows *rows;
+    const struct dl_fit_prediction *predictions;
+    const struct dl_interval_model *model;
+};
 
 struct group {
     size_t *rows; /* of dl_fit_rows */
@@ -34,9 +41,11 @@ static struct dl_measured_run run_of(const struct dl_fit_row *row,
 }
 
 /* Errors of all rows of the group but the first `given`. */
-static enum dl_code judge(const struct dl_fit_rows *f, const struct dl_fit_prediction *p,
-                          const struct group *g, int given, struct sums *out, struct dl_err *err) {
-    const struct dl_interval_model *model = f->data->intervals;
+static enum dl_code judge(const struct curve *c, const struct group *g, int given, struct sums *out,
+                          struct dl_err *err) {
+    const struct dl_fit_rows *f = c->rows;
+    const struct dl_fit_prediction *p = c->predictions;
+    const struct dl_interval_model *model = c->model;
     struct dl_arena arena = {0};
     struct dl_measured_run runs[8];
     const struct dl_posterior *posterior = NULL;
@@ -52,7 +61,7 @@ static enum dl_code judge(const struct dl_fit_rows *f, const struct dl_fit_predi
                 dl_posterior_shift(posterior, row->workload, row->precision, q->exposed_frac);
             predicted_s *= (1 - q->exposed_frac) * exp(s.compute_log) +
                            q->exposed_frac * exp(s.communication_log);
-            half = fmin(half, model->quantile_ratio * s.sigma_log);
+            half = fmin(half, Z80 * s.sigma_log);
         }
         out->error += fabs(row->throughput ? row->measured_s / predicted_s - 1
                                            : predicted_s / row->measured_s - 1);
@@ -86,16 +95,16 @@ static void sort_by_devices(const struct dl_fit_rows *f, struct group *g) {
     }
 }
 
-static enum dl_code add_group(const struct dl_fit_rows *f, const struct dl_fit_prediction *p,
-                              struct group *g, struct dl_learning *out, struct dl_err *err) {
+static enum dl_code add_group(const struct curve *c, struct group *g, struct dl_learning *out,
+                              struct dl_err *err) {
     struct sums random = {0, 0, 0}, smallest = {0, 0, 0};
     uint64_t state = 1;
     if (g->count < 2 * (size_t)given_runs[DL_LEARNING_STEPS - 1]) return DL_OK;
-    sort_by_devices(f, g);
-    DL_TRY(judge(f, p, g, out->given, &smallest, err));
+    sort_by_devices(c->rows, g);
+    DL_TRY(judge(c, g, out->given, &smallest, err));
     for (int t = 0; t < TRIALS; t++) {
         shuffle(g, &state);
-        DL_TRY(judge(f, p, g, out->given, &random, err));
+        DL_TRY(judge(c, g, out->given, &random, err));
     }
     const double n = ++out->groups;
     out->mape_pct += (100 * random.error / random.rows - out->mape_pct) / n;
@@ -104,17 +113,14 @@ static enum dl_code add_group(const struct dl_fit_rows *f, const struct dl_fit_p
     return DL_OK;
 }
 
-enum dl_code dl_learning_curve(const struct dl_fit_rows *f, struct dl_arena *arena,
+enum dl_code dl_learning_curve(const struct dl_fit_rows *f,
+                               const struct dl_fit_prediction *predictions,
+                               const struct dl_interval_model *model, struct dl_arena *arena,
                                struct dl_learning out[DL_LEARNING_STEPS], struct dl_err *err) {
-    struct dl_fit_prediction *p = dl_arena_alloc(arena, f->count + 1, sizeof *p);
+    const struct curve c = {f, predictions, model};
     struct group g = {.rows = dl_arena_alloc(arena, f->count + 1, sizeof *g.rows)};
     bool *done = dl_arena_alloc(arena, f->count + 1, sizeof *done);
-    if (p == NULL || g.rows == NULL || done == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (f->data->intervals == NULL)
-        return dl_fail(err, DL_ERR_USAGE, "no intervals.json in the data directories");
-    for (size_t i = 0; i < f->count; i++) p[i].iteration_s = NAN;
-    DL_TRY(dl_fit_rows_predict(f, NULL, NULL, 0, NULL, p, err));
+    if (g.rows == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int step = 0; step < DL_LEARNING_STEPS; step++)
         out[step] = (struct dl_learning){.given = given_runs[step]};
     for (size_t i = 0; i < f->count; i++) {
@@ -123,10 +129,11 @@ enum dl_code dl_learning_curve(const struct dl_fit_rows *f, struct dl_arena *are
         for (size_t k = i; k < f->count; k++) {
             if (!same_group(&f->rows[i], &f->rows[k])) continue;
             done[k] = true;
-            if (!isnan(log(f->rows[k].measured_s / p[k].iteration_s))) g.rows[g.count++] = k;
+            if (!isnan(log(f->rows[k].measured_s / predictions[k].iteration_s)))
+                g.rows[g.count++] = k;
         }
         for (int step = 0; step < DL_LEARNING_STEPS; step++)
-            DL_TRY(add_group(f, p, &g, &out[step], err));
+            DL_TRY(add_group(&c, &g, &out[step], err));
     }
     return DL_OK;
 }

@@ -22,7 +22,11 @@ struct dl_learning {
     double smallest_mape_pct; /* the same with the runs on the fewest devices given */
 };
 enum { DL_LEARNING_STEPS = 5 }; /* 0, 1, 2, 4, 8 */
-enum dl_code dl_learning_curve(const struct dl_fit_rows *rows, struct dl_arena *arena,
+/* With predictions of the rows and the model of their errors: those of the data files, or those of
+ * rows that no fit had seen. */
+enum dl_code dl_learning_curve(const struct dl_fit_rows *rows,
+                               const struct dl_fit_prediction *predictions,
+                               const struct dl_interval_model *model, struct dl_arena *arena,
                                struct dl_learning out[DL_LEARNING_STEPS], struct dl_err *err);
 
 #endif

@@ -348,7 +348,7 @@ static void set_kind(struct dl_onnx_graph *g, const struct dl_onnx_node *n) {
     }
     if (one_of(n->op, whole_ops)) floating = false;
     if (strcmp(n->op, "Cast") == 0) {
-        const int to = (int)dl_onnx_number(n, "to", 1);
+        const double to = dl_onnx_number(n, "to", 1);
         floating = to == 1 || to == 10 || to == 11 || to == 16;
     }
     if (strncmp(n->op, "Random", 6) == 0) floating = true;

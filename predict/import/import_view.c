@@ -9,8 +9,9 @@
 
 static bool axis_of(double axis, int rank, int *out) {
     if (axis < 0) axis += rank;
-    *out = (int)axis;
-    return axis >= 0 && axis < rank && axis == floor(axis);
+    const bool valid = axis >= 0 && axis < rank && axis == floor(axis);
+    *out = valid ? (int)axis : 0; /* a file's number may be any */
+    return valid;
 }
 
 /* A view keeps a constant's origin; numbers too when their order does not change. */

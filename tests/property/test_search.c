@@ -230,8 +230,6 @@ static void random_network(struct scene *s) {
     f->shards = random_unit() < 0.5;
     f->sync.overlaps_backward = random_unit() < 0.5;
     f->activations.halo_overlaps = random_unit() < 0.5;
-    f->activations.staged_above_bytes = f->activations.staged_bytes_per_s = NAN;
-    f->activations.staged_sum_bytes_per_s = NAN;
     f->memory.conv_workspace_bytes = f->input.feed_bytes_per_s = NAN;
     f->host.dispatch_s = random_unit() < 0.5 ? 0 : random_log(1e-7, 1e-5);
     s->f.device.memory_bytes = random_log(6.02e8, 6.4e8);

@@ -28,8 +28,9 @@ static enum dl_code load(struct dl_arena *arena, const char *text, struct dl_dev
 
 static void peaks(void **state) {
     (void)state;
-    struct dl_rate v100[] = {
-        {DL_FP32, 0, 15.7e12, NULL}, {DL_FP16, 0, 31.4e12, NULL}, {DL_FP16, 1, 125e12, NULL}};
+    struct dl_rate v100[] = {{DL_FP32, 0, 15.7e12, NULL, NAN},
+                             {DL_FP16, 0, 31.4e12, NULL, NAN},
+                             {DL_FP16, 1, 125e12, NULL, NAN}};
     struct dl_device device = {.rates = v100, .rate_count = 3};
     check_close(dl_device_peak(&device, DL_FP32), 15.7e12, 0);
     check_close(dl_device_peak(&device, DL_MIXED), 125e12, 0);
@@ -41,7 +42,7 @@ static void peaks(void **state) {
 
 static void peaks_without_matrix_units(void **state) {
     (void)state;
-    struct dl_rate p100[] = {{DL_FP32, 0, 9.3e12, NULL}, {DL_FP16, 0, 18.7e12, NULL}};
+    struct dl_rate p100[] = {{DL_FP32, 0, 9.3e12, NULL, NAN}, {DL_FP16, 0, 18.7e12, NULL, NAN}};
     struct dl_device device = {.rates = p100, .rate_count = 2};
     check_close(dl_device_peak(&device, DL_FP16), 18.7e12, 0);
     check_close(dl_device_peak(&device, DL_MIXED), 9.3e12, 0); /* 16-bit storage, fp32 arithmetic */

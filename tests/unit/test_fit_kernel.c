@@ -11,7 +11,7 @@
 #include "tests/check.h"
 #include "tests/plain_device.h"
 
-static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}};
+static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL, NAN}};
 
 /* Made-up truth: 9 us + flop / 8.5e12 (1 + 40/k). */
 static double true_time(const struct dl_kernel *gemm) {

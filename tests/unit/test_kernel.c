@@ -22,7 +22,7 @@ static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels
     return dl_kernel_conv(pass, batch, channels, filters, groups, in, kernel, step, pad, ONES);
 }
 
-static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL}, {DL_FP16, 1, 80e12, NULL}};
+static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL, NAN}, {DL_FP16, 1, 80e12, NULL, NAN}};
 
 static struct dl_kernel_model plain_model(enum dl_op op, enum dl_precision precision) {
     return (struct dl_kernel_model){.op = (int)op,
@@ -422,7 +422,7 @@ static void borrowed(void **state) {
     (void)state;
     struct dl_kernel_model models[] = {plain_model(DL_OP_GEMM, DL_FP32)};
     struct dl_device owner = plain_device(RATES, 2, 5e-6), device = plain_device(RATES, 2, 5e-6);
-    struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL}};
+    struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL, NAN}};
     owner.name = "owner";
     owner.kernel_models = models;
     owner.kernel_model_count = 1;

@@ -68,8 +68,8 @@ static struct sum sum_of(const struct dl_workload *workload, const char *prefix,
 /* One encoder layer of BERT base at 128 tokens: h = 128 x 768 elements, a = 12 x 128^2 = 2 h.
  * TensorFlow forward: biases 5 x 2h + 2 x 4h, transposes 8h, dropout 2 x 8.5h, additions 2 x 3h,
  * layer norms 2 x 15h and their statistics, GELU 18 x 4h: 151h; scores: scale 2a, mask 2a, softmax
- * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h + 2 (2.25 + 3 + 3)h +
- * 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
+ * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h +
+ * 2 (2.25 + 3 + 3)h + 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
 static void bert_layer(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -169,9 +169,9 @@ static void layouts(void **state) {
     dl_arena_free(&arena);
 }
 
-/* XLA: one encoder layer forward moves biases 0, transposes 8h, additions 2 x 3h, layer norms 2 x 4h,
- * GELU 2 x 4h: 30h, and 5a of the softmax with scale, mask and dropout. Only where the framework has
- * the compiler that the plan asks for. */
+/* XLA: one encoder layer forward moves biases 0, transposes 8h, additions 2 x 3h, layer norms
+ * 2 x 4h, GELU 2 x 4h: 30h, and 5a of the softmax with scale, mask and dropout. Only where the
+ * framework has the compiler that the plan asks for. */
 static void compiled(void **state) {
     (void)state;
     struct dl_fake f;
@@ -230,8 +230,10 @@ static void optimizers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bert_layer), cmocka_unit_test(mixed_types),
-                                       cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
-                                       cmocka_unit_test(optimizers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bert_layer),      cmocka_unit_test(mixed_types),
+        cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
+        cmocka_unit_test(compiled),        cmocka_unit_test(devices),
+        cmocka_unit_test(optimizers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

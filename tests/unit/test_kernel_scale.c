@@ -54,7 +54,7 @@ static void device(void **state) {
     struct dl_fake f;
     fake_make(&f);
     f.device.direct_conv_scale = 1.7;
-    const struct dl_kernel_scales s = {INFINITY, 2};
+    const struct dl_kernel_scales s = {.workspace_bytes = INFINITY, .stream_scale = 2};
     struct dl_kernel k = conv(1, 1, 1);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1.7, 1e-12);
     k.groups = 64;

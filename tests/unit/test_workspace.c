@@ -56,7 +56,7 @@ static void matrix_units(void **state) {
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
-    struct dl_rate rates[] = {{DL_FP32, 0, 1e13, NULL}, {DL_FP16, 1, 1e14, NULL}};
+    struct dl_rate rates[] = {{DL_FP32, 0, 1e13, NULL, NAN}, {DL_FP16, 1, 1e14, NULL, NAN}};
     f.device.rates = rates;
     f.device.rate_count = 2;
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_MIXED, 32), 25763840, 1e-12);

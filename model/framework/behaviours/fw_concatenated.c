@@ -50,53 +50,59 @@ static double two_flows(const struct dl_gradient_sync_request *r) {
                    : 2;
 }
 
-/* Gradients of spatial replicas that are summed in each replica first (F-GROUP-SUMS): then over the
- * first devices of all replicas, and at the same time over all their other devices, which share the
- * adapters. Both all-reduces carry all bytes. */
-static enum dl_code sum_twice(const struct dl_gradient_sync_request *r, struct dl_message *message,
-                              struct dl_err *err) {
+/* How the devices of replicas sum (F-GROUP-SUMS), where the framework groups the first devices of
+ * all replicas, and all their other devices: two all-reduces of all bytes across nodes at the same
+ * time, which share the adapters. Where a replica's devices hold the same weights (spatial), they
+ * sum among themselves before. */
+enum groups { GROUPS_NONE, GROUPS_ACROSS, GROUPS_INSIDE_AND_ACROSS };
+
+static enum groups groups_of(const struct dl_gradient_sync_request *r) {
+    const struct dl_plan *plan = r->plan;
+    const int64_t group = plan->replica_devices;
+    if (!r->framework->activations.group_sums_first || group <= 1) return GROUPS_NONE;
+    if (plan->devices_per_node % group != 0) return GROUPS_NONE;
+    if (plan->nodes * plan->devices_per_node == group) return GROUPS_NONE;
+    return plan->tp > 1 ? GROUPS_ACROSS : GROUPS_INSIDE_AND_ACROSS;
+}
+
+static enum dl_code sum_in_groups(const struct dl_gradient_sync_request *r, enum groups groups,
+                                  struct dl_message *message, struct dl_err *err) {
     const int64_t group = r->plan->replica_devices, in_node = r->plan->devices_per_node;
     struct dl_gradient_sync_request part = *r;
     struct dl_plan plan = *r->plan;
-    struct dl_message across;
+    struct dl_message inside = {0}, across = *message;
     part.plan = &plan;
+    plan.tp = plan.sp = 1;
     plan.nodes = 1, plan.devices_per_node = plan.dp = group;
-    DL_TRY(dl_gradient_sync_collective(&part, DL_COLL_ALL_REDUCE, message->bytes, message, err));
+    if (groups == GROUPS_INSIDE_AND_ACROSS)
+        DL_TRY(
+            dl_gradient_sync_collective(&part, DL_COLL_ALL_REDUCE, message->bytes, &inside, err));
     plan.nodes = r->plan->nodes;
     plan.devices_per_node = in_node / group * (group - 1);
     plan.dp = plan.nodes * plan.devices_per_node;
     part.flows_per_adapter = two_flows(r);
     DL_TRY(dl_gradient_sync_collective(&part, DL_COLL_ALL_REDUCE, message->bytes, &across, err));
-    across.latency_s += message->latency_s;
-    across.bandwidth_s += message->bandwidth_s;
-    across.duration_s += message->duration_s;
+    across.latency_s += inside.latency_s;
+    across.bandwidth_s += inside.bandwidth_s;
+    across.duration_s += inside.duration_s;
     across.formula = "F-GROUP-SUMS";
-    across.ready_s = message->ready_s;
-    across.first = message->first, across.count = message->count;
     *message = across;
     return DL_OK;
-}
-
-/* Whether sum_twice() applies: replicas of several devices of a node that hold all weights. */
-static bool sums_twice(const struct dl_gradient_sync_request *r) {
-    const struct dl_plan *plan = r->plan;
-    return r->framework->activations.group_sums_first && plan->replica_devices > 1 &&
-           plan->tp <= 1 && plan->devices_per_node % plan->replica_devices == 0 &&
-           plan->nodes * plan->devices_per_node > plan->replica_devices;
 }
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
     DL_TRY(dl_gradient_sync_messages(r, concatenate(r, NULL), out, err));
     concatenate(r, out->messages);
-    const bool twice = sums_twice(r);
+    const enum groups groups = groups_of(r);
+    const double sums = groups == GROUPS_INSIDE_AND_ACROSS ? 2 : 1;
     double copied_bytes = 0;
     for (int m = 0; m < out->message_count; m++) {
         struct dl_message *message = &out->messages[m];
-        DL_TRY(twice ? sum_twice(r, message, err)
-                     : dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, message->bytes, message,
-                                                   err));
-        if (message->count > 1) copied_bytes += (twice ? 2 : 1) * message->bytes;
+        DL_TRY(groups != GROUPS_NONE ? sum_in_groups(r, groups, message, err)
+                                     : dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE,
+                                                                   message->bytes, message, err));
+        if (message->count > 1) copied_bytes += sums * message->bytes;
     }
     /* read and written on the way in, and on the way out */
     const double copies = r->framework->sync.concatenated.in_place ? 0 : 4,

@@ -13,7 +13,7 @@
  * 1W (with scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R +
  * 1W. Kept: inputs, softmax output and, with dropout, its output and a mask byte each: 5 * a * s^2
  * bytes in 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per query and head
- * instead. Copies that reorder heads, and a composed softmax or dropout: facts.h.
+ * instead. Copies that reorder heads, and a composed softmax or dropout: kernel_facts.h.
  */
 #include <math.h>
 

@@ -3,8 +3,8 @@
  * F-LAYER-DENSE: C * F multiply-adds per token and pass. GEMMs are column-major, with the
  * transposes that row-major frameworks pass to BLAS, as in DeepBench: forward (F, tokens, C) with A
  * transposed, backward-data (C, tokens, F), backward-weights (C, F, tokens) with B transposed. The
- * forward GEMM adds the bias, or a kernel of its own does (facts.h); the gradient of the bias is a
- * sum over tokens, 1R.
+ * forward GEMM adds the bias, or a kernel of its own does (kernel_facts.h); the bias's gradient
+ * is a sum over tokens, 1R.
  */
 #include "model/workload/layer.h"
 

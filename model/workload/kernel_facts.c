@@ -1,6 +1,6 @@
-/* facts.c - passes of composed operations and types under mixed precision, from the sources of the
- * frameworks (key `kernels-of-frameworks`). F-KERNEL-FACTS */
-#include "model/workload/facts.h"
+/* kernel_facts.c - passes of composed operations and types under mixed precision, from the sources
+ * of the frameworks (key `kernels-of-frameworks`). F-KERNEL-FACTS */
+#include "model/workload/kernel_facts.h"
 
 /* Columns of the tables below. */
 enum { FORWARD, DATA, WEIGHTS, COLUMNS };

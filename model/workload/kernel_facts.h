@@ -1,14 +1,14 @@
-/* facts.h - what a framework runs for a layer: discrete facts that decide which kernels a layer
- * emits, how many passes over memory they make and in which type. A framework file states them
- * (model/framework); layers read them and nothing else of the framework. F-KERNEL-FACTS
+/* kernel_facts.h - what a framework runs for a layer: discrete facts that decide which kernels a
+ * layer emits, how many passes over memory they make and in which type. A framework file states
+ * them (model/framework); layers read them and nothing else of the framework. F-KERNEL-FACTS
  *
  * A pass is one full read or one full write of a tensor. The first value of each enumeration is
  * one fused kernel, so that facts of zeros describe a framework that composes nothing.
  * Source of all counts: key `kernels-of-frameworks` of data/SOURCES.md. Not modelled: passes inside
  * cuDNN's kernels beyond those named here.
  */
-#ifndef DL_MODEL_WORKLOAD_FACTS_H
-#define DL_MODEL_WORKLOAD_FACTS_H
+#ifndef DL_MODEL_WORKLOAD_KERNEL_FACTS_H
+#define DL_MODEL_WORKLOAD_KERNEL_FACTS_H
 
 #include "model/hardware/kernel.h"
 

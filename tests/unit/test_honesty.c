@@ -1,0 +1,329 @@
+/* The fit of constants, the mixed model, the posterior of measured runs and the judgement of
+ * decisions, against cases with known answers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/base/mixed_model.h"
+#include "model/base/ranking.h"
+#include "model/base/robust_fit.h"
+#include "model/base/stats.h"
+#include "model/predict/correct.h"
+#include "model/predict/interval.h"
+#include "predict/compare/decisions.h"
+#include "tests/check.h"
+
+/* Evenly distributed in (0, 1), the same in every run. */
+static double uniform(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+static double normal(uint64_t *state) { return dl_normal_quantile(uniform(state)); }
+
+/* t = a u + b v with known a and b: residual log(t / measured), parameters log a and log b. Every
+ * tenth measurement is wrong by a factor of 3. */
+enum { POINTS = 200 };
+struct two_terms {
+    double u[POINTS], v[POINTS], measured[POINTS];
+    int evaluations;
+};
+static enum dl_code two_term_residuals(void *context, const double *x, double *r,
+                                       struct dl_err *err) {
+    struct two_terms *t = context;
+    (void)err;
+    t->evaluations++;
+    for (int i = 0; i < POINTS; i++)
+        r[i] = log((exp(x[0]) * t->u[i] + exp(x[1]) * t->v[i]) / t->measured[i]);
+    r[7] = NAN; /* does not count */
+    return DL_OK;
+}
+static enum dl_code two_term_derivatives(void *context, const double *x, const double *r, size_t j,
+                                         double *jacobian, struct dl_err *err) {
+    double at[3] = {x[0], x[1], x[2]}, moved[POINTS];
+    at[j] += 1e-4;
+    DL_TRY(two_term_residuals(context, at, moved, err));
+    for (int i = 0; i < POINTS; i++)
+        jacobian[i * 3 + (int)j] = isnan(r[i]) ? 0 : (moved[i] - r[i]) / 1e-4;
+    return DL_OK;
+}
+
+static void a_fit_finds_constants_despite_wrong_rows(void **state) {
+    (void)state;
+    struct two_terms t = {.evaluations = 0};
+    uint64_t seed = 3;
+    double weights[POINTS], residuals[POINTS], jacobian[POINTS * 3];
+    for (int i = 0; i < POINTS; i++) {
+        t.u[i] = 1 + 9 * uniform(&seed);
+        t.v[i] = 1 + 9 * uniform(&seed);
+        t.measured[i] = (2e-3 * t.u[i] + 5e-4 * t.v[i]) * exp(0.01 * normal(&seed));
+        if (i % 10 == 0) t.measured[i] *= 3;
+        weights[i] = 1;
+    }
+    /* the third parameter concerns no row: its prior decides */
+    const double low[] = {log(1e-5), log(1e-5), -1}, high[] = {log(1), log(1), 3},
+                 prior[] = {log(3e-3), log(3e-3), 1}, sigma[] = {20, 20, 6};
+    double x[] = {log(0.1), log(0.1), 2.5};
+    const struct dl_robust_problem problem = {.row_count = POINTS,
+                                              .parameter_count = 3,
+                                              .weights = weights,
+                                              .loss_scale = 0.02,
+                                              .low = low,
+                                              .high = high,
+                                              .prior = prior,
+                                              .prior_sigma = sigma,
+                                              .residuals = two_term_residuals,
+                                              .derivatives = two_term_derivatives,
+                                              .context = &t};
+    struct dl_robust_fit fit = {.x = x, .residuals = residuals};
+    struct dl_err err = {0};
+    assert_int_equal(two_term_residuals(&t, x, residuals, &err), DL_OK);
+    for (size_t j = 0; j < 3; j++)
+        assert_int_equal(two_term_derivatives(&t, x, residuals, j, jacobian, &err), DL_OK);
+    assert_int_equal(dl_robust_fit(&problem, jacobian, &fit, &err), DL_OK);
+    check_close(exp(x[0]), 2e-3, 0.02);
+    check_close(exp(x[1]), 5e-4, 0.06);
+    check_close(x[2], 1, 0.01);
+    assert_true(t.evaluations < 100);
+}
+
+/* min (x - 5)^2 / s^2 within [0, 2] ends at 2; without its only row, at the prior's 1. */
+static enum dl_code one_residual(void *context, const double *x, double *r, struct dl_err *err) {
+    (void)context, (void)err;
+    r[0] = x[0] - 5;
+    return DL_OK;
+}
+static enum dl_code one_derivative(void *context, const double *x, const double *r, size_t j,
+                                   double *jacobian, struct dl_err *err) {
+    (void)context, (void)x, (void)r, (void)j, (void)err;
+    jacobian[0] = 1;
+    return DL_OK;
+}
+static void a_fit_stays_in_its_bounds(void **state) {
+    (void)state;
+    const double low = 0, high = 2, prior = 1, sigma = 3;
+    for (int seen = 0; seen < 2; seen++) {
+        double weight = seen, x = 0.2, residual, jacobian = 1;
+        const struct dl_robust_problem problem = {.row_count = 1,
+                                                  .parameter_count = 1,
+                                                  .weights = &weight,
+                                                  .loss_scale = 10,
+                                                  .low = &low,
+                                                  .high = &high,
+                                                  .prior = &prior,
+                                                  .prior_sigma = &sigma,
+                                                  .residuals = one_residual,
+                                                  .derivatives = one_derivative};
+        struct dl_robust_fit fit = {.x = &x, .residuals = &residual};
+        struct dl_err err = {0};
+        /* with sigma 3 and scale 10 the free optimum of the seen row is (5/100 + 1/9)/(1/100 + 1/9)
+         * = 1.33 */
+        assert_int_equal(dl_robust_fit(&problem, &jacobian, &fit, &err), DL_OK);
+        check_close(x, seen ? (5.0 / 100 + 1.0 / 9) / (1.0 / 100 + 1.0 / 9) : 1, 2e-3);
+    }
+}
+
+/* 60 groups of 12 rows: standard deviations 0.3 between groups and 0.1 within; a crossed factor
+ * with 0.2. */
+static void a_mixed_model_finds_its_variances(void **state) {
+    (void)state;
+    enum { GROUPS = 60, EACH = 12, ROWS = GROUPS * EACH, CROSSED = 40 };
+    static double y[ROWS], mean[GROUPS], left[GROUPS];
+    static int group[ROWS], crossed[ROWS];
+    double own[GROUPS], other[CROSSED];
+    uint64_t seed = 11;
+    for (int g = 0; g < GROUPS; g++) own[g] = 0.3 * normal(&seed);
+    for (int g = 0; g < CROSSED; g++) other[g] = 0.2 * normal(&seed);
+    for (int i = 0; i < ROWS; i++) {
+        group[i] = i / EACH;
+        crossed[i] = (int)(CROSSED * uniform(&seed));
+        y[i] = own[group[i]] + other[crossed[i]] + 0.1 * normal(&seed);
+    }
+    y[5] = NAN;
+    struct dl_mixed_model m = {.row_count = ROWS,
+                               .y = y,
+                               .effects = {{GROUPS, group, NULL, 0.05, mean, left},
+                                           {CROSSED, crossed, NULL, 0.05, NULL, NULL}},
+                               .effect_count = 2,
+                               .row_variance = 0.05};
+    struct dl_err err = {0};
+    assert_int_equal(dl_mixed_fit(&m, 80, &err), DL_OK);
+    check_close(sqrt(m.effects[0].variance), 0.3, 0.2);
+    check_close(sqrt(m.effects[1].variance), 0.2, 0.25);
+    check_close(sqrt(m.row_variance), 0.1, 0.06);
+    for (int g = 0; g < GROUPS; g++) assert_true(left[g] < 0.3 * m.effects[0].variance);
+}
+
+/* One effect with known variances: mean = n v / (n v + s) times the rows' mean, and v s / (n v + s)
+ * is left. */
+static void shrinkage_in_closed_form(void **state) {
+    (void)state;
+    const double y[] = {0.3, 0.5, 0.1, 0.2};
+    const int level[] = {0, 0, 0, 1};
+    double mean[3], left[3];
+    struct dl_mixed_model m = {.row_count = 4,
+                               .y = y,
+                               .effects = {{3, level, NULL, 0.04, mean, left}},
+                               .effect_count = 1,
+                               .row_variance = 0.01};
+    struct dl_err err = {0};
+    assert_int_equal(dl_mixed_fit(&m, 0, &err), DL_OK);
+    check_close(mean[0], 3 * 0.04 / (3 * 0.04 + 0.01) * 0.3, 1e-9);
+    check_close(left[0], 0.04 * 0.01 / (3 * 0.04 + 0.01), 1e-9);
+    check_close(mean[1], 0.04 / 0.05 * 0.2, 1e-9);
+    check_close(left[2], 0.04, 1e-9); /* no row */
+}
+
+static const struct dl_interval_model model = {
+    .source_sigma_log = 0.2,
+    .framework_sigma_log = 0.3,
+    .device_sigma_log = 0.1,
+    .workload_sigma_log = 0,
+    .communication_sigma_log = 0.4,
+    .row_sigma_log = 0.05,
+    .anchored_sigma_log = 0.06,
+    .kernels_sigma_log = 0.15,
+    .quantile_ratio = 1.28,
+    .frameworks = (struct dl_interval_framework[]){{"f", "1", "fp32", 0.05}},
+    .framework_count = 1,
+    .devices = (struct dl_interval_device[]){{"d", 0.02}},
+    .device_count = 1,
+};
+
+/* Squares add; what was measured is narrower, unusual kernels and communication are wider. */
+static void intervals_by_hand(void **state) {
+    (void)state;
+    struct dl_interval_case c = {.framework = "f",
+                                 .release = "1",
+                                 .device = "d",
+                                 .precision = DL_FP32,
+                                 .model_sigma_log = NAN};
+    const double known = dl_interval_sigma_log(&model, &c);
+    check_close(known, sqrt(0.04 + 0.0025 + 0.0004 + 0.0025), 1e-12);
+    c.precision = DL_MIXED;
+    check_close(dl_interval_sigma_log(&model, &c), sqrt(0.04 + 0.09 + 0.0004 + 0.0025), 1e-12);
+    c.precision = DL_FP32;
+    c.device = "e";
+    check_close(dl_interval_sigma_log(&model, &c), sqrt(0.04 + 0.0025 + 0.01 + 0.0025), 1e-12);
+    c.device = "d";
+    c.exposed_frac = 0.5;
+    check_close(dl_interval_sigma_log(&model, &c), hypot(known, 0.2), 1e-12);
+    c.exposed_frac = 0;
+    c.model_sigma_log = 0.15; /* the usual: no more */
+    check_close(dl_interval_sigma_log(&model, &c), known, 1e-12);
+    c.model_sigma_log = 0.25;
+    check_close(dl_interval_sigma_log(&model, &c), sqrt(known * known + 0.0625 - 0.0225), 1e-12);
+    c.anchored = true;
+    check_close(dl_interval_sigma_log(&model, &c), 0.06, 1e-12);
+}
+
+/* No communication, one network: own and precision effects have variance 0.05 and 0.09 together,
+ * so that n runs of log ratio y give y 0.14 n / (0.14 n + 0.0025). A later run with communication
+ * moves that part alone. */
+static void a_posterior_in_closed_form(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    const struct dl_posterior *p;
+    struct dl_measured_run runs[] = {{0.2, 0, "resnet50", DL_FP32},
+                                     {0.2, 0, "resnet50", DL_FP32},
+                                     {0.6, 0.5, "resnet50", DL_FP32}};
+    assert_int_equal(dl_posterior_make(&model, runs, 0, &arena, &p, &err), DL_OK);
+    assert_null(p);
+    assert_int_equal(dl_posterior_make(&model, runs, 2, &arena, &p, &err), DL_OK);
+    struct dl_posterior_shift s = dl_posterior_shift(p, "resnet50", DL_FP32, 0);
+    check_close(s.compute_log, 0.2 * 2 * 0.14 / (2 * 0.14 + 0.0025), 1e-5);
+    check_close(s.sigma_log, sqrt(0.14 * 0.0025 / (2 * 0.14 + 0.0025) + 0.0025), 1e-4);
+    const double unknown_part = dl_posterior_shift(p, "resnet50", DL_FP32, 0.5).sigma_log;
+    assert_true(unknown_part > s.sigma_log);
+    /* another precision shares the system's effect: 0.05 of 0.14 */
+    const struct dl_posterior_shift other = dl_posterior_shift(p, "vgg16", DL_MIXED, 0);
+    check_close(other.compute_log, 0.2 * 2 * 0.05 / (2 * 0.14 + 0.0025), 1e-4);
+    assert_true(other.sigma_log > 2 * s.sigma_log);
+    assert_int_equal(dl_posterior_make(&model, runs, 3, &arena, &p, &err), DL_OK);
+    s = dl_posterior_shift(p, "resnet50", DL_FP32, 0.5);
+    check_close(s.compute_log, 0.2, 0.05);
+    check_close(s.communication_log, 1, 0.06);
+    assert_true(s.sigma_log < unknown_part);
+    dl_arena_free(&arena);
+}
+
+static void regret_and_ranks_by_hand(void **state) {
+    (void)state;
+    const double predicted[] = {3, 1, 2, 4}, measured[] = {30, 12, 10, 50};
+    double scratch[8];
+    check_close(dl_regret_frac(predicted, measured, 4), 0.2, 1e-12);
+    /* ranks 3 1 2 4 and 3 2 1 4: 1 - 6 (0 + 1 + 1 + 0) / (4 x 15) = 0.8 */
+    check_close(dl_rank_correlation(predicted, measured, 4, scratch), 0.8, 1e-12);
+    const double equal[] = {1, 1}, two[] = {10, 20};
+    check_close(dl_regret_frac(equal, two, 2), 0.5, 1e-12); /* either of them */
+    assert_true(isnan(dl_rank_correlation(equal, two, 2, scratch)));
+    assert_true(isnan(dl_regret_frac(equal, two, 0)));
+}
+
+static void decisions_by_hand(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_decision *list;
+    int count;
+    const struct dl_decision_row rows[] = {
+        {{"j", "tp=1", "", ""}, 1, 1.1}, {{"j", "tp=2", "", ""}, 2, 1.0},
+        {{"j", "tp=1", "", ""}, 1, 1.3}, /* measured twice: 1.2 */
+        {{"k", "tp=1", "f", "a"}, 1, 1}, {{"l", "tp=1", "f", "b"}, 2, 3},
+        {{"j", "tp=4", "", ""}, NAN, 1},
+    };
+    assert_int_equal(dl_decisions(rows, 6, &arena, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(list[0].group, "j");
+    assert_int_equal(list[0].alternatives, 2);
+    check_close(list[0].regret_pct, 20, 1e-9);
+    check_close(list[0].rank_correlation, -1, 1e-9);
+    assert_true(list[1].frameworks);
+    assert_true(fabs(list[1].regret_pct) < 1e-9);
+    const struct dl_decision_summary s = dl_decision_summary(list, count, false);
+    assert_int_equal(s.jobs, 1);
+    check_close(s.regret_max_pct, 20, 1e-9);
+    dl_arena_free(&arena);
+}
+
+/* 10 % apart: told apart where 80 % intervals of the difference are 2 %, not where they are 20 %. */
+static void ties(void **state) {
+    (void)state;
+    const struct dl_prediction a = {.iteration_s = 1,
+                                    .iteration_high_s = 1.02,
+                                    .throughput_samples_per_s = 100,
+                                    .shared_sigma_log = NAN},
+                               b = {.iteration_s = 1.1,
+                                    .iteration_high_s = 1.122,
+                                    .throughput_samples_per_s = 100 / 1.1,
+                                    .shared_sigma_log = NAN};
+    struct dl_prediction c = a, d = b;
+    assert_false(dl_prediction_ties(&a, &b));
+    assert_true(dl_prediction_ties(&a, &a));
+    c.iteration_high_s = 1.2;
+    d.iteration_high_s = 1.32;
+    assert_true(dl_prediction_ties(&c, &d));
+    c.shared_sigma_log = d.shared_sigma_log = log(1.2) / 1.2816 * 0.97;
+    assert_false(dl_prediction_ties(&c, &d)); /* most of it is common to both */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fit_finds_constants_despite_wrong_rows),
+        cmocka_unit_test(a_fit_stays_in_its_bounds),
+        cmocka_unit_test(a_mixed_model_finds_its_variances),
+        cmocka_unit_test(shrinkage_in_closed_form),
+        cmocka_unit_test(intervals_by_hand),
+        cmocka_unit_test(a_posterior_in_closed_form),
+        cmocka_unit_test(regret_and_ranks_by_hand),
+        cmocka_unit_test(decisions_by_hand),
+        cmocka_unit_test(ties),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
