@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/what_if_note.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
@@ -176,6 +177,7 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
         .any_sequence_parallel = !inputs->given.sequence_parallel,
         .any_shard = !inputs->given.zero,
     };
+    r->fixed.layer_times = dl_layer_inputs_for(inputs, framework); /* as predict takes them */
     if (r->fixed.devices_per_node <= 0)
         r->fixed.devices_per_node = inputs->system->devices_per_node;
     DL_TRY(read_part(asked->shard, r, err));
