@@ -9,6 +9,8 @@
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
+#include "predict/inputs/rates.h"
+#include "predict/output/advice_print.h"
 #include "predict/output/rows.h"
 #include "predict/plot/trace.h"
 
@@ -27,9 +29,9 @@ static const struct dl_option predict_options[] = {
      DL_WORD(ASKED(export), .choices = dl_export_names)},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {dl_input_options,      dl_heterogeneous_options,
-                                                 dl_checkpoint_options, predict_options,
-                                                 dl_output_options,     NULL};
+static const struct dl_option *const tables[] = {
+    dl_input_options,  dl_heterogeneous_options, dl_checkpoint_options, dl_rates_options,
+    dl_limits_options, predict_options,          dl_output_options,     NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes "
@@ -60,6 +62,7 @@ struct results {
     struct skipped *skipped;
     int count, skipped_count;
     bool every_strategy; /* --strategy all */
+    struct dl_advice_limits limits;
 };
 
 static int strategy_count(void) {
@@ -117,8 +120,27 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
 }
 
 static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
-    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,
-                                      &r->plan,       &r->prediction,   &inputs->length};
+    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,  &r->plan,
+                                      &r->prediction, &inputs->length,  &inputs->rates};
+}
+
+static const struct result *best_of(const struct results *results, int most_worth);
+
+/* The best framework on each number of nodes. NULL: out of memory. */
+static struct dl_advice_request *advice_of(struct dl_context *context,
+                                           const struct dl_inputs *inputs,
+                                           const struct results *results) {
+    struct dl_advice_request *q = dl_arena_alloc(context->arena, 1, sizeof *q);
+    const struct result *best = best_of(results, 2);
+    if (q == NULL) return NULL;
+    q->count = 0;
+    q->limits = results->limits;
+    q->arena = context->arena;
+    for (int i = 0; i < results->count && best != NULL && !results->every_strategy; i++) {
+        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        if (row.framework == best->framework) dl_advice_add(q, &row);
+    }
+    return q;
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
@@ -137,6 +159,9 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         dl_jw_end(&w);
     }
     dl_jw_end(&w);
+    const struct dl_advice_request *advice = advice_of(context, inputs, results);
+    if (advice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_advice_json(&w, advice);
     dl_jw_array(&w, "skipped");
     for (int i = 0; i < results->skipped_count; i++) {
         dl_jw_object(&w, NULL);
@@ -357,19 +382,23 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
     }
     const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
     const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena),
-                            *stages = dl_rows_stages_text(shown.prediction, context->arena);
+                            *stages = dl_rows_stages_text(shown.prediction, context->arena),
+                            *spending = dl_spending_text(&shown, context->arena);
+    const struct dl_advice_request *q = advice_of(context, inputs, results);
+    const char *advice = q == NULL ? NULL : dl_advice_text(q);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(
         options,
-        text == NULL || length == NULL || stages == NULL
+        text == NULL || length == NULL || stages == NULL || spending == NULL || advice == NULL
             ? NULL
-            : dl_arena_printf(
-                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s",
-                  inputs->workload->name, dl_precision_names[plan->precision],
-                  strategy_text(context, results), batch_text(context, inputs, results),
-                  inputs->system->name,
-                  inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name,
-                  measured, text, sentence(context, options, results), stages, length, checkpoint),
+            : dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s%s%s",
+                              inputs->workload->name, dl_precision_names[plan->precision],
+                              strategy_text(context, results), batch_text(context, inputs, results),
+                              inputs->system->name,
+                              inputs->heterogeneous != NULL ? "several devices"
+                                                            : inputs->system->device->name,
+                              measured, text, sentence(context, options, results), stages, length,
+                              spending, checkpoint, advice),
         err);
 }
 
@@ -412,6 +441,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_options_bind(options, predict_options, &asked, err));
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
+    DL_TRY(dl_limits_read(options, &inputs, context->arena, &results.limits, err));
     DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
     if (asked.trace != NULL)
         DL_TRY(write_trace(asked.trace, &inputs, &results, context->arena, err));
