@@ -124,7 +124,26 @@ static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const str
                                       &r->prediction, &inputs->length,  &inputs->rates};
 }
 
-static const struct result *best_of(const struct results *results, int most_worth);
+/* 2: trains as one device would; 1: asynchronous (where there are several workers), lossy or
+ * retired; 0: `ideal`, which cannot be run. A lower rank wins only if there is no higher one. */
+static int worth_of(const struct result *r) {
+    if (dl_framework_is_bound(r->framework)) return 0;
+    const bool asynchronous = r->framework->sync.asynchronous && r->plan.nodes > 1;
+    return asynchronous || r->framework->status != DL_MAINTAINED ? 1 : 2;
+}
+
+static const struct result *best_of(const struct results *results, int most_worth) {
+    const struct result *best = NULL;
+    for (int i = 0; i < results->count; i++) {
+        const struct result *r = &results->rows[i];
+        const int worth = worth_of(r), before = best == NULL ? -1 : worth_of(best);
+        if (!r->prediction.fits || worth > most_worth || worth < before) continue;
+        if (worth > before ||
+            r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s)
+            best = r;
+    }
+    return best;
+}
 
 /* The best framework on each number of nodes. NULL: out of memory. */
 static struct dl_advice_request *advice_of(struct dl_context *context,
@@ -178,30 +197,26 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-/* 2: trains as one device would; 1: asynchronous (where there are several workers), lossy or
- * retired; 0: `ideal`, which cannot be run. A lower rank wins only if there is no higher one. */
-static int worth_of(const struct result *r) {
-    if (dl_framework_is_bound(r->framework)) return 0;
-    const bool asynchronous = r->framework->sync.asynchronous && r->plan.nodes > 1;
-    return asynchronous || r->framework->status != DL_MAINTAINED ? 1 : 2;
-}
-
-static const struct result *best_of(const struct results *results, int most_worth) {
-    const struct result *best = NULL;
-    for (int i = 0; i < results->count; i++) {
-        const struct result *r = &results->rows[i];
-        const int worth = worth_of(r), before = best == NULL ? -1 : worth_of(best);
-        if (!r->prediction.fits || worth > most_worth || worth < before) continue;
-        if (worth > before ||
-            r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s)
-            best = r;
-    }
-    return best;
-}
-
 static const char *reservation(const struct dl_framework *framework) {
     if (framework->sync.asynchronous) return "its workers do not wait for each other";
     return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
+}
+
+/* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
+static const char *ties(struct dl_context *context, const struct results *results,
+                        const struct result *best) {
+    const char *names = "";
+    for (int i = 0; i < results->count && !results->every_strategy; i++) {
+        const struct result *r = &results->rows[i];
+        if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
+            !r->prediction.fits ||
+            r->prediction.iteration_low_s > best->prediction.iteration_high_s)
+            continue;
+        names = dl_arena_printf(context->arena, "%s%s%s", names, names[0] != 0 ? ", " : "",
+                                r->framework->name);
+    }
+    return names[0] == 0 ? ""
+                         : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
 }
 
 /* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
@@ -228,13 +243,14 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
     return dl_arena_printf(
         context->arena,
         "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to "
-        "%s. Bottleneck: %s, %.0f %% of the iteration.%s\n"
+        "%s. Bottleneck: %s, %.0f %% of the iteration.%s%s\n"
         "Every term: %s%s%s\n",
         results->count > 1 ? "The fastest is " : "", best->framework->name,
         results->every_strategy ? ", " : "",
         results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
         best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
         dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share, faster,
+        ties(context, results, best),
         dl_inputs_command(context, options, "explain", best->framework, best->plan.nodes),
         results->every_strategy ? " --strategy " : "",
         results->every_strategy ? best->plan.strategy->name : "");
