@@ -212,8 +212,13 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
     if (m->inputs.strict && p->extrapolated)
         return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (strict)");
     for (int i = 0; i < p->warning_count; i++) add_warning(m, p->warnings[i]);
-    const struct dl_prediction_row row = {
-        m->inputs.system, m->inputs.workload, m->inputs.frameworks[0], plan, p, &m->inputs.length};
+    const struct dl_prediction_row row = {m->inputs.system,
+                                          m->inputs.workload,
+                                          m->inputs.frameworks[0],
+                                          plan,
+                                          p,
+                                          &m->inputs.length,
+                                          NULL};
     DL_TRY(dl_rows_init(&m->table, &m->arena, 0, err));
     DL_TRY(dl_rows_add(&m->table, &row, err));
     return m->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;

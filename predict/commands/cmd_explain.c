@@ -235,8 +235,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
                              &prediction, err));
     dl_inputs_note_files(context, &inputs);
-    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework,
-                                          &plan,         &prediction,     &inputs.length};
+    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework,    &plan,
+                                          &prediction,   &inputs.length,  &inputs.rates};
     struct dl_explain_limits limits;
     dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;

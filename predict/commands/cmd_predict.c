@@ -10,6 +10,8 @@
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/what_if_note.h"
+#include "predict/inputs/rates.h"
+#include "predict/output/advice_print.h"
 #include "predict/output/rows.h"
 #include "predict/plot/trace.h"
 
@@ -28,9 +30,9 @@ static const struct dl_option predict_options[] = {
      DL_WORD(ASKED(export), .choices = dl_export_names)},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {dl_input_options,      dl_heterogeneous_options,
-                                                 dl_checkpoint_options, predict_options,
-                                                 dl_output_options,     NULL};
+static const struct dl_option *const tables[] = {
+    dl_input_options,  dl_heterogeneous_options, dl_checkpoint_options, dl_rates_options,
+    dl_limits_options, predict_options,          dl_output_options,     NULL};
 static const char *const examples[] = {
     "dlmodel predict --nodes 16",
     "dlmodel predict --system iris-v100 --workload vgg16 --framework horovod-tensorflow --nodes "
@@ -61,6 +63,7 @@ struct results {
     struct skipped *skipped;
     int count, skipped_count;
     bool every_strategy; /* --strategy all */
+    struct dl_advice_limits limits;
 };
 
 static int strategy_count(void) {
@@ -118,40 +121,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
 }
 
 static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
-    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,
-                                      &r->plan,       &r->prediction,   &inputs->length};
-}
-
-static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_inputs *inputs, const struct results *results,
-                               struct dl_err *err) {
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-prediction");
-    dl_inputs_json(context, inputs, options, &w);
-    dl_jw_array(&w, "results");
-    for (int i = 0; i < results->count; i++) {
-        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
-        dl_rows_json_open(&w, &row);
-        dl_heterogeneous_json(&w, &results->rows[i].prediction);
-        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
-        dl_jw_end(&w);
-    }
-    dl_jw_end(&w);
-    dl_jw_array(&w, "skipped");
-    for (int i = 0; i < results->skipped_count; i++) {
-        dl_jw_object(&w, NULL);
-        dl_jw_string(&w, "framework", results->skipped[i].framework);
-        if (results->skipped[i].strategy != NULL)
-            dl_jw_string(&w, "strategy", results->skipped[i].strategy);
-        dl_jw_integer(&w, "nodes", results->skipped[i].nodes);
-        dl_jw_string(&w, "why", results->skipped[i].why);
-        dl_jw_end(&w);
-    }
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,  &r->plan,
+                                      &r->prediction, &inputs->length,  &inputs->rates};
 }
 
 /* 2: trains as one device would; 1: asynchronous (where there are several workers), lossy or
@@ -175,9 +146,78 @@ static const struct result *best_of(const struct results *results, int most_wort
     return best;
 }
 
+/* The best framework on each number of nodes. NULL: out of memory. */
+static struct dl_advice_request *advice_of(struct dl_context *context,
+                                           const struct dl_inputs *inputs,
+                                           const struct results *results) {
+    struct dl_advice_request *q = dl_arena_alloc(context->arena, 1, sizeof *q);
+    const struct result *best = best_of(results, 2);
+    if (q == NULL) return NULL;
+    q->count = 0;
+    q->limits = results->limits;
+    q->arena = context->arena;
+    for (int i = 0; i < results->count && best != NULL && !results->every_strategy; i++) {
+        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        if (row.framework == best->framework) dl_advice_add(q, &row);
+    }
+    return q;
+}
+
+static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_inputs *inputs, const struct results *results,
+                               struct dl_err *err) {
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-prediction");
+    dl_inputs_json(context, inputs, options, &w);
+    dl_jw_array(&w, "results");
+    for (int i = 0; i < results->count; i++) {
+        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        dl_rows_json_open(&w, &row);
+        dl_heterogeneous_json(&w, &results->rows[i].prediction);
+        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
+        dl_jw_end(&w);
+    }
+    dl_jw_end(&w);
+    const struct dl_advice_request *advice = advice_of(context, inputs, results);
+    if (advice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_advice_json(&w, advice);
+    dl_jw_array(&w, "skipped");
+    for (int i = 0; i < results->skipped_count; i++) {
+        dl_jw_object(&w, NULL);
+        dl_jw_string(&w, "framework", results->skipped[i].framework);
+        if (results->skipped[i].strategy != NULL)
+            dl_jw_string(&w, "strategy", results->skipped[i].strategy);
+        dl_jw_integer(&w, "nodes", results->skipped[i].nodes);
+        dl_jw_string(&w, "why", results->skipped[i].why);
+        dl_jw_end(&w);
+    }
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
 static const char *reservation(const struct dl_framework *framework) {
     if (framework->sync.asynchronous) return "its workers do not wait for each other";
     return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
+}
+
+/* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
+static const char *ties(struct dl_context *context, const struct results *results,
+                        const struct result *best) {
+    const char *names = "";
+    for (int i = 0; i < results->count && !results->every_strategy; i++) {
+        const struct result *r = &results->rows[i];
+        if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
+            !r->prediction.fits ||
+            r->prediction.iteration_low_s > best->prediction.iteration_high_s)
+            continue;
+        names = dl_arena_printf(context->arena, "%s%s%s", names, names[0] != 0 ? ", " : "",
+                                r->framework->name);
+    }
+    return names[0] == 0 ? ""
+                         : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
 }
 
 /* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
@@ -204,13 +244,14 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
     return dl_arena_printf(
         context->arena,
         "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to "
-        "%s. Bottleneck: %s, %.0f %% of the iteration.%s\n"
+        "%s. Bottleneck: %s, %.0f %% of the iteration.%s%s\n"
         "Every term: %s%s%s\n",
         results->count > 1 ? "The fastest is " : "", best->framework->name,
         results->every_strategy ? ", " : "",
         results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
         best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
         dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share, faster,
+        ties(context, results, best),
         dl_inputs_command(context, options, "explain", best->framework, best->plan.nodes),
         results->every_strategy ? " --strategy " : "",
         results->every_strategy ? best->plan.strategy->name : "");
@@ -358,19 +399,23 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
     }
     const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
     const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena),
-                            *stages = dl_rows_stages_text(shown.prediction, context->arena);
+                            *stages = dl_rows_stages_text(shown.prediction, context->arena),
+                            *spending = dl_spending_text(&shown, context->arena);
+    const struct dl_advice_request *q = advice_of(context, inputs, results);
+    const char *advice = q == NULL ? NULL : dl_advice_text(q);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     return context->output(
         options,
-        text == NULL || length == NULL || stages == NULL
+        text == NULL || length == NULL || stages == NULL || spending == NULL || advice == NULL
             ? NULL
-            : dl_arena_printf(
-                  context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s",
-                  inputs->workload->name, dl_precision_names[plan->precision],
-                  strategy_text(context, results), batch_text(context, inputs, results),
-                  inputs->system->name,
-                  inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name,
-                  measured, text, sentence(context, options, results), stages, length, checkpoint),
+            : dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s%s%s",
+                              inputs->workload->name, dl_precision_names[plan->precision],
+                              strategy_text(context, results), batch_text(context, inputs, results),
+                              inputs->system->name,
+                              inputs->heterogeneous != NULL ? "several devices"
+                                                            : inputs->system->device->name,
+                              measured, text, sentence(context, options, results), stages, length,
+                              spending, checkpoint, advice),
         err);
 }
 
@@ -413,6 +458,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_options_bind(options, predict_options, &asked, err));
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
+    DL_TRY(dl_limits_read(options, &inputs, context->arena, &results.limits, err));
     DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
     if (asked.trace != NULL)
         DL_TRY(write_trace(asked.trace, &inputs, &results, context->arena, err));

@@ -8,6 +8,7 @@
 #include "model/parallel/strategy.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/what_if_note.h"
+#include "predict/inputs/rates.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
 
@@ -15,7 +16,7 @@
 struct asked {
     enum dl_objective objective;
     int64_t max_devices, top, threads;
-    double memory_bytes, deadline_s, device_w, node_price_per_hour;
+    double memory_bytes, deadline_s, device_w;
     bool pareto;
     const char *shard;
 };
@@ -41,8 +42,6 @@ static const struct dl_option own_options[] = {
     {"device-power", 0, "WATT", "Search",
      "power of a device under load, for --objective energy; default: its rated power",
      DL_NUMBER(ASKED(device_w), .min = 0.1, .max = 1e6)},
-    {"price", 0, "AMOUNT", "Search", "price of a node per hour, for --objective cost",
-     DL_NUMBER(ASKED(node_price_per_hour), .min = 1e-9, .max = 1e12)},
     {"shard", 0, "I/N", "Search",
      "search only part I (from 0) of N, to split a search into N jobs; write each part with --csv, "
      "then combine them with --merge",
@@ -54,8 +53,8 @@ static const struct dl_option own_options[] = {
     {.name = NULL},
 };
 
-static const struct dl_option *const tables[] = {own_options, dl_input_options, dl_output_options,
-                                                 NULL};
+static const struct dl_option *const tables[] = {own_options, dl_rates_options, dl_input_options,
+                                                 dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel search --system dgx-a100-80 --nodes 4 --workload gpt2_xl --global-batch 256 "
     "--precision mixed --optimizer adam",
@@ -156,6 +155,8 @@ static enum dl_code fix_batch(struct dl_search_request *r, struct dl_err *err) {
                : dl_fail(err, DL_ERR_USAGE, "--global-batch: expected a whole number");
 }
 
+static double known(double value) { return dl_known(value) ? value : 0; }
+
 static enum dl_code read_request(const struct asked *asked, const struct dl_inputs *inputs,
                                  const struct dl_framework *framework, struct dl_search_request *r,
                                  struct dl_err *err) {
@@ -171,7 +172,7 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
         .memory_bytes = asked->memory_bytes,
         .deadline_s = asked->deadline_s,
         .device_w = asked->device_w > 0 || !dl_known(rated_w) ? asked->device_w : rated_w,
-        .node_price_per_hour = asked->node_price_per_hour,
+        .node_price_per_hour = known(dl_price_of(inputs->system, &inputs->rates)),
         .any_schedule = !inputs->given.schedule,
         .any_mapping = !inputs->given.mapping,
         .any_sequence_parallel = !inputs->given.sequence_parallel,
@@ -367,6 +368,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
+    DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(check_inputs(&inputs, err));
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {

@@ -3,7 +3,7 @@
 #define DL_PREDICT_INPUTS_INPUTS_H
 
 #include "model/cli/command.h"
-#include "model/predict/throughput.h"
+#include "model/predict/energy.h"
 
 extern const struct dl_option dl_input_options[];
 
@@ -32,10 +32,11 @@ struct dl_inputs {
     int input;               /* 0 synthetic, 1 real */
     int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */
     struct dl_run_length length;
-    bool all_frameworks;  /* with `all` also those that are retired, lossy or asynchronous */
-    int left_out;         /* how many of these `all` leaves out */
-    bool max_batch;       /* --batch-per-device max */
-    bool max_micro_batch; /* --micro-batch max */
+    struct dl_rates rates; /* of commands that take dl_rates_options */
+    bool all_frameworks;   /* with `all` also those that are retired, lossy or asynchronous */
+    int left_out;          /* how many of these `all` leaves out */
+    bool max_batch;        /* --batch-per-device max */
+    bool max_micro_batch;  /* --micro-batch max */
     bool strict;
     struct {
         bool system, nodes, gpus, batch_per_device, optimizer, context, spatial, recompute,

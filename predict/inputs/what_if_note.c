@@ -32,7 +32,8 @@ static enum dl_code ask(struct asker *a, const struct dl_inputs *inputs,
                                   &out->prediction, &refusal);
     if (out->code != DL_OK) return out->code == DL_ERR_SYSTEM ? DL_ERR_SYSTEM : DL_OK;
     const struct dl_prediction_row row = {inputs->system, inputs->workload, framework,
-                                          &out->plan,     &out->prediction, &inputs->length};
+                                          &out->plan,     &out->prediction, &inputs->length,
+                                          &inputs->rates};
     struct dl_table table;
     const char *checkpoint = "";
     DL_TRY(dl_rows_init(&table, arena, 0, err));

@@ -46,6 +46,9 @@ static const struct dl_column columns[] = {
     {"cost", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"gpu_hours", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"carbon_g", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"power_w", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"iteration_energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"forward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"backward_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"update_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
@@ -102,6 +105,9 @@ static const char *const helps[] = {
     "cost of the run of --tokens or --epochs; absent when unknown",
     "energy of that run; absent when unknown",
     "device-hours of that run; absent without --tokens and --epochs",
+    "carbon dioxide of that run; absent without --carbon",
+    "mean power of all nodes, with PUE (F-POWER); absent when unknown",
+    "energy of one iteration (F-ENERGY)",
     "forward pass on the device",
     "backward pass on the device, with the slowdown while collectives run",
     "optimizer step",
@@ -139,6 +145,8 @@ static const char *unit_of(const char *key) {
         {"flop_per_s_per_device", "flop/s"},
         {"_hours", "h"},
         {"_j", "J"},
+        {"_g", "g"},
+        {"_w", "W"},
         {"_samples", "sample"},
         {"_bytes", "byte"},
         {"_s", "s"},
@@ -171,11 +179,25 @@ struct dl_run_total dl_rows_total(const struct dl_prediction_row *row) {
                            row->length != NULL ? row->length : &none);
 }
 
+struct dl_power dl_rows_power(const struct dl_prediction_row *row) {
+    return dl_power_of(row->system, row->plan, row->prediction, row->rates);
+}
+
+struct dl_spending dl_rows_spending(const struct dl_prediction_row *row, double time_s) {
+    const struct dl_power power = dl_rows_power(row);
+    const bool one_kind = row->prediction->group_count == 0;
+    struct dl_spending out = dl_spending_of(row->system, row->plan, &power, row->rates, time_s);
+    if (!one_kind && (row->rates == NULL || !(row->rates->price_per_node_hour > 0))) out.cost = NAN;
+    return out;
+}
+
 static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_plan *plan = row->plan;
     const struct dl_memory *m = &p->memory;
     const struct dl_throughput t = dl_rows_throughput(row);
+    const struct dl_run_total total = dl_rows_total(row);
+    const struct dl_spending run = dl_rows_spending(row, total.time_s);
     int i = 0;
     c[i++].string = row->system->name;
     c[i++].string = row->workload->name;
@@ -204,9 +226,12 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
                             t.device_model_flop_per_s,
                             t.mfu_frac,
                             t.hfu_frac,
-                            NAN,
-                            NAN,
-                            dl_rows_total(row).device_time_s / 3600,
+                            run.cost,
+                            run.energy_j,
+                            total.device_time_s / 3600,
+                            run.carbon_g,
+                            dl_rows_power(row).job_w,
+                            dl_rows_spending(row, p->iteration_s).energy_j,
                             p->forward_s,
                             p->backward_s,
                             p->update_s,
@@ -346,6 +371,7 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
         case DL_COLUMN_BOOL: dl_jw_bool(w, key, cells[i].boolean); break;
         }
     }
+    dl_jw_string(w, "currency", dl_currency_of(row->system, row->rates));
     dl_jw_array(w, "warnings");
     for (int i = 0; i < row->prediction->warning_count; i++)
         dl_jw_string(w, NULL, row->prediction->warnings[i]);

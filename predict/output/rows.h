@@ -3,7 +3,7 @@
 #define DL_PREDICT_OUTPUT_ROWS_H
 
 #include "model/base/table.h"
-#include "model/predict/throughput.h"
+#include "model/predict/energy.h"
 
 struct dl_prediction_row {
     const struct dl_system *system;
@@ -12,9 +12,15 @@ struct dl_prediction_row {
     const struct dl_plan *plan;
     const struct dl_prediction *prediction;
     const struct dl_run_length *length; /* of a whole run; NULL: not asked for */
+    const struct dl_rates *rates;       /* NULL: the system's own */
 };
 struct dl_throughput dl_rows_throughput(const struct dl_prediction_row *row);
 struct dl_run_total dl_rows_total(const struct dl_prediction_row *row);
+
+/* Power while the row's plan runs, and energy, carbon dioxide and cost of `time_s` of it. Of jobs
+ * on nodes of different kinds only what the rates give. */
+struct dl_power dl_rows_power(const struct dl_prediction_row *row);
+struct dl_spending dl_rows_spending(const struct dl_prediction_row *row, double time_s);
 
 /* Columns of a prediction, with what each means, for `schema prediction`: key (a dot: member of a
  * nested object), type and SI unit. False beyond the last. */

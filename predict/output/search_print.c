@@ -13,9 +13,9 @@
 
 struct dl_prediction_row dl_searched_row(const struct dl_search_report *report,
                                          const struct dl_searched *row) {
-    return (struct dl_prediction_row){report->inputs->system, report->inputs->workload,
-                                      report->framework,      row->plan,
-                                      row->prediction,        &report->inputs->length};
+    return (struct dl_prediction_row){
+        report->inputs->system, report->inputs->workload, report->framework,     row->plan,
+        row->prediction,        &report->inputs->length,  &report->inputs->rates};
 }
 
 /* People read iterations of less than a second in ms. */

@@ -36,6 +36,9 @@ enum {
     MODEL_FLOP,
     MFU,
     HFU,
+    COST,
+    ENERGY,
+    GPU_HOURS,
     COMPUTE,
     EXPOSED,
     BUBBLE,
@@ -74,6 +77,9 @@ static const struct dl_column columns[] = {
     {"model_flop_per_s_per_device", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"mfu_frac", "MFU", "%", DL_COLUMN_NUMBER, 0.01, 3},
     {"hfu_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"cost", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"gpu_hours", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"compute_s", "compute", "s", DL_COLUMN_NUMBER, 0, 3},
     {"exposed_comm_s", "exposed", "s", DL_COLUMN_NUMBER, 0, 3},
     {"bubble_s", "bubble", "s", DL_COLUMN_NUMBER, 0, 3},
@@ -150,6 +156,11 @@ enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_r
     c[MODEL_FLOP].number = t.device_model_flop_per_s;
     c[MFU].number = t.mfu_frac;
     c[HFU].number = t.hfu_frac;
+    const struct dl_run_total total = dl_rows_total(&r);
+    const struct dl_spending run = dl_rows_spending(&r, total.time_s);
+    c[COST].number = run.cost;
+    c[ENERGY].number = run.energy_j;
+    c[GPU_HOURS].number = total.device_time_s / 3600;
     c[COMPUTE].number = p->compute_s;
     c[EXPOSED].number = p->exposed_comm_s;
     c[BUBBLE].number = p->bubble_s;

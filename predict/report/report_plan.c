@@ -114,7 +114,7 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inpu
                             const struct dl_plot_prediction *r, struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
     const struct dl_prediction_row row = {
-        inputs->system, inputs->workload, r->framework, &r->plan, p, NULL};
+        inputs->system, inputs->workload, r->framework, &r->plan, p, NULL, NULL};
     const struct dl_throughput t = dl_rows_throughput(&row);
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

@@ -22,7 +22,8 @@ agree 'model flop by hand' "$(of '.results[0].model_flop_per_s_per_device')" \
 agree 'MFU' "$(of '.results[0].mfu_frac')" "$(of '.results[0].model_flop_per_s_per_device / 312e12')"
 iterations=$(awk 'BEGIN { n = 1e9 / 512 / 64; print int(n) + (n > int(n)) }')
 agree 'device-hours of 1G tokens' "$(of '.results[0].gpu_hours')" "$(of ".results[0] | $iterations * .iteration_s * 16 / 3600")"
-if [ "$(of '.results[0] | [.cost, .energy_j] | map(. == null) | all')" = true ]; then echo 'ok what is unknown is null'; else echo 'not ok what is unknown is null'; fi
+if [ "$(of '.results[0] | [.cost, .carbon_g, .currency] | map(. == null) | all')" = true ]; then echo 'ok what is unknown is null'; else echo 'not ok what is unknown is null'; fi
+agree 'energy of 1G tokens' "$(of '.results[0].energy_j')" "$(of ".results[0] | $iterations * .iteration_energy_j")"
 predict --gpus 4 --json
 agree 'a part of a node' "$(of '.results[0].devices')" 4
 if [ "$(of '.results[0].gpu_hours')" = null ]; then echo 'ok no length, no device-hours'; else echo 'not ok no length, no device-hours'; fi

@@ -272,7 +272,8 @@ static void framework_version_selects_the_release(void **state) {
     static const struct {
         int row;
         const char *release;
-    } same[] = {{0, "NGC 20.06"}, {1, "NGC 20.06 channels last"}, {2, "NGC 20.12"}, {3, "NGC 21.03"}};
+    } same[] = {
+        {0, "NGC 20.06"}, {1, "NGC 20.06 channels last"}, {2, "NGC 20.12"}, {3, "NGC 21.03"}};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         predict_versions(text, by_option, none, ROWS, same[i].release, &arena);
         check_close(by_column[same[i].row], by_option[same[i].row], 1e-12);
