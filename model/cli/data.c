@@ -260,14 +260,13 @@ static enum dl_code set_system(const struct dl_data *data, const struct dl_syste
     DL_TRY(dl_json_set(doc, &dl_system_schema, plain.list, plain.count, err));
     if (measured->has_profile)
         DL_TRY(dl_json_set(doc, &dl_system_schema, device.list, device.count, err));
-    const bool by_name = mark_used(&named), bare = mark_used(&plain);
     if (measured->has_profile) mark_used(&device);
-    *any = by_name || bare || device.count > 0;
+    const bool by_name = mark_used(&named);
+    *any = mark_used(&plain) || by_name || device.count > 0;
     return DL_OK;
 }
 
-/* The device in force and what is derived; with `measured`, the same system without what-ifs, what
- * was measured follows (F-WHAT-IF). */
+/* The device in force and what is derived; `measured`: without what-ifs (F-WHAT-IF); NULL: none. */
 static enum dl_code complete_system(const struct dl_data *data, const struct dl_json *doc,
                                     const struct dl_system *measured, struct dl_arena *arena,
                                     struct dl_system *system, struct dl_err *err) {
@@ -308,8 +307,7 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
     DL_TRY(set_system(data, measured, doc, arena, &any, err));
     struct dl_data unset = *data;
     unset.override_count = 0;
-    /* what-ifs may complete a file that does not serve alone */
-    struct dl_err ignored = {.code = DL_OK};
+    struct dl_err ignored = {.code = DL_OK}; /* what-ifs may complete a file */
     if (!any || dl_system_check(measured, doc, &ignored) != DL_OK ||
         complete_system(&unset, doc, NULL, arena, measured, &ignored) != DL_OK)
         measured = NULL;

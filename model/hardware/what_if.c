@@ -36,16 +36,14 @@ static bool same_pieces(const struct dl_link *a, const struct dl_link *b) {
     return true;
 }
 
-/* What a changed rate of one channel makes of all. */
+/* What a changed rate of one channel, inside a node, makes of all. */
 static double channel_ratio(const struct dl_link *measured, const struct dl_link *link,
                             int64_t devices) {
     const double one = link->channel_bandwidth_bytes_per_s;
     double was = measured->channel_bandwidth_bytes_per_s, channels = (double)measured->channels;
-    if (!differ(one, was)) return 1;
+    if (devices < 2 || !differ(one, was)) return 1;
     if (measured->channels < 1)
-        channels = devices >= 2 && devices <= DL_LINK_DEVICES
-                       ? fmax(1, measured->ring_channels[devices])
-                       : 1;
+        channels = devices <= DL_LINK_DEVICES ? fmax(1, measured->ring_channels[devices]) : 1;
     if (!dl_known(was)) was = measured->bandwidth_bytes_per_s / channels;
     return ratio_of(one, was);
 }
@@ -176,6 +174,10 @@ enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_devic
     device->rates = copy_of(device->rates, device->rate_count, sizeof *device->rates, arena);
     if (device->rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     follow_clock(measured, device);
+    if (device->kernel_model_count == 0) { /* their file goes by the name, which may be set */
+        device->kernel_models = measured->kernel_models;
+        device->kernel_model_count = measured->kernel_model_count;
+    }
     if (device->kernel_model_count == 0) return DL_OK;
     device->kernel_models = copy_of(device->kernel_models, device->kernel_model_count,
                                     sizeof *device->kernel_models, arena);
@@ -227,7 +229,6 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
                  {"sources", WORDS},
                  {"comment", WORDS},
                  {"vendor", WORDS},
-                 {"cpu", "of the CPU's name only whether it is AMD's counts, for NCCL"},
                  {"assumed", "it makes predictions say that nobody measured the link"},
                  {"measured_on", CALIBRATED},
                  {"measured_at", CALIBRATED},
