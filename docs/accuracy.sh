@@ -34,6 +34,59 @@ rows() {
 rows "$work/runs" | block docs/accuracy.md runs
 rows "$work/anchored" | block docs/accuracy.md anchored
 
+# Sources that no fit has seen, from the last `make generalize`. Its counts and in-sample errors are those of this version, or it is stale.
+generalized() { # generalized FILE
+    printf '| left out | rows | mean | median | 90th | worst | bias | mean in-sample | coverage | interval ratio |\n|---|---|---|---|---|---|---|---|---|---|\n'
+    awk "$csv_awk"'
+        NR == 1 { head($0); next }
+        { csv($0); if (value("rows") == 0) next
+          printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", value("group"), value("rows"), number(value("mape_pct")),
+              number(value("median_ape_pct")), number(value("p90_ape_pct")), number(value("max_ape_pct")), number(value("bias_pct")),
+              number(value("in_sample_mape_pct")), number(value("coverage_pct")),
+              value("interval_ratio_median") == "" ? "-" : sprintf("%.2f", value("interval_ratio_median")) }' "$1"
+}
+in_sample() { # in_sample FILE MEAN-COLUMN: what both tables must agree on
+    awk -v mean="$2" "$csv_awk"' NR == 1 { head($0); next }
+        { csv($0); if (("by" in column) && value("by") == "system") next
+          if (value("group") != "all-by-source" && value("group") != "macro-average") print value("group"), value("rows"), number(value(mean)) }' "$1" | LC_ALL=C sort
+}
+if [ "$mode" = check ]; then
+    in_sample "$work/runs" mape_pct > "$work/now"
+    in_sample docs/generalize/source.csv in_sample_mape_pct > "$work/then"
+    if diff "$work/now" "$work/then" > "$work/diff"; then
+        echo 'ok docs/generalize: rows and in-sample errors are those of this version'
+    else
+        head -n 10 "$work/diff"
+        echo 'not ok docs/generalize: rows and in-sample errors are those of this version (make generalize)'
+    fi
+    hash=$("$dlmodel" compare data/runs/keras_aws.csv --json 2> /dev/null | sed -n 's/.*"constants_hash": "\([0-9a-f]*\)".*/\1/p')
+    if [ -n "$hash" ] && grep -q "\"$hash\"" data/intervals.json; then
+        echo 'ok data/intervals.json: its constants are those of this version'
+    else
+        echo 'not ok data/intervals.json: its constants are those of this version (make generalize)'
+    fi
+fi
+for by in source framework device system; do
+    generalized docs/generalize/$by.csv | block docs/accuracy.md "generalize-$by"
+done
+generalized docs/generalize/source_anchored.csv | block docs/accuracy.md generalize-anchored
+{
+    printf '| choice among | jobs | mean regret | worst | jobs of three and more | rank correlation |\n|---|---|---|---|---|---|\n'
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0)
+        printf "| %s | %s | %s | %s | %s | %s |\n", value("kind"), value("jobs"), number(value("regret_mean_pct")), number(value("regret_max_pct")),
+            value("ranked_jobs"), value("rank_correlation") == "" ? "-" : sprintf("%.2f", value("rank_correlation")) }' docs/generalize/decisions.csv
+} | block docs/accuracy.md decisions
+{
+    printf '| runs given | mean error of the rest | coverage | the smallest runs given |\n|---|---|---|---|\n'
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0)
+        printf "| %s | %s | %s | %s |\n", value("runs_given"), number(value("mape_pct")), number(value("coverage_pct")), number(value("smallest_mape_pct")) }' docs/generalize/learning.csv
+} | block docs/accuracy.md learning
+{
+    printf '| constant | in its file | fitted | 95 %% interval | sources | refused because |\n|---|---|---|---|---|---|\n'
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0); key = value("key"); gsub(/,/, ", ", key)
+        printf "| %s | %.4g | %.4g | %.3g to %.3g | %s | %s |\n", key, value("value"), value("fitted"), value("low"), value("high"), value("sources"), value("refused") }' docs/generalize/constants.csv
+} | block docs/accuracy.md constants
+
 # One constant refitted without the system that it predicts.
 {
     printf '| jitter fitted without | rows | mean error there |\n|---|---|---|\n'
@@ -64,11 +117,17 @@ rows "$work/anchored" | block docs/accuracy.md anchored
             100 * value("median_error_frac"), 100 * value("p90_error_frac"), 100 * value("max_error_frac"), 100 * value("bias_frac") }' "$work/kernels"
 } | block docs/accuracy.md kernels
 
-# The summary: at most eight lines with its head. "worst group" is the source, system or framework with the largest mean error.
+# The summary: at most ten lines with its head. "worst group" is the source, system or framework with the largest mean error.
 average() { # average FILE BY: rows, macro-average over sources, worst group of BY and its error
     awk -v by="$2" "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
         value("group") == "all-by-source" { rows = value("rows"); mean = value("mape_pct") }
         value("by") == by && value("mape_pct") + 0 > worst { worst = value("mape_pct") + 0; name = value("group") }
+        END { printf "%d | %.1f %% | %.1f %% (%s)", rows, mean, worst, name }' "$1"
+}
+left_out() { # left_out FILE: rows, macro-average, worst of the groups with five rows and more
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
+        value("group") == "macro-average" { rows = value("rows"); mean = value("mape_pct"); next }
+        value("group") != "all" && value("rows") >= 5 && value("mape_pct") + 0 > worst { worst = value("mape_pct") + 0; name = value("group") }
         END { printf "%d | %.1f %% | %.1f %% (%s)", rows, mean, worst, name }' "$1"
 }
 {
@@ -84,6 +143,8 @@ average() { # average FILE BY: rows, macro-average over sources, worst group of 
     awk "$csv_awk"' /^fit,/ { head($0); next } { csv($0) } value("fit") ~ /^without/ { e = value("left_out_error_pct") + 0; rows += value("left_out_rows"); sum += e; count++
         if (e > worst) { worst = e; name = substr(value("fit"), 9) } }
         END { printf "| scaling from the smallest run, jitter of other systems | partly | %d | %.1f %% | %.1f %% (%s) |\n", rows, sum / count, worst, name }' "$work/jitter"
+    echo "| training runs of a source that no fit has seen | never seen | $(left_out docs/generalize/source.csv) |"
+    echo "| the same, scaling from the smallest run (\`--anchor\`) | never seen | $(left_out docs/generalize/source_anchored.csv) |"
     echo "| published training runs | in-sample | $(average "$work/runs" source) |"
     echo "| the same, scaling from the smallest run (\`--anchor\`) | in-sample | $(average "$work/anchored" source) |"
 } | block README.md accuracy

@@ -74,9 +74,12 @@ generic='number min max fallback value start_value points weights lengths offset
 predicted measured numbers list score node_price_per_hour'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
 statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
+#   parameters of fits, in the unit of whatever is fitted, and figures of decisions
+fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
+interval_ratio_median rank_correlation'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers model predict calibrate slurm) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
-    while read -r name; do case " $(echo $counts $factors $generic $statistics) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
+    while read -r name; do case " $(echo $counts $factors $generic $statistics $fits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
 # Columns alone select systems and releases: no C source holds a commit, or a row's id, source or words for its machine, or reads notes.
@@ -113,6 +116,23 @@ rule 'C knows no published row' "$(
     rm -f "$names"
     printf '%s\n' "$strings" | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
     grep -nE 'dl_csv_column\([^)]*"(notes|system_as_published)"|[.>]notes, *"|str(n?cmp|str|casestr)\([^)]*(\bnotes|as_published)' $code
+)"
+
+# The same for data: what selects a system, a release or a constant is a name or a version, no row, publication, commit or file.
+selectors() { # what chooses: versions, where and names of releases, aliases, keys of constants
+    find data -name '*.json' -not -path 'data/kernels/*' -print0 | xargs -0 awk '
+        /"(versions|aliases)": *\[/ { list = 1 }
+        list || /"(where|alias|key|workloads|name)":/ || where { print FILENAME ": " $0 }
+        /"where": *\{/ { where = 1 }
+        /\]/ { list = 0 }
+        /\}/ { where = 0 }'
+}
+rule 'data selects nothing by a published row or a commit' "$(
+    names=$(mktemp)
+    { column id data/runs/*.csv; column source data/runs/*.csv data/collectives/*.csv; basename -a data/runs/*.csv data/collectives/*.csv; } > "$names"
+    selectors | grep -wFf "$names"
+    rm -f "$names"
+    selectors | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
 )"
 
 long=$(wc -l $(sources model predict calibrate slurm) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')

@@ -3,7 +3,7 @@
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 .PHONY: tests unit-tests quick-tests replays fuzzers check check-all check-fast bench validate validate-net validate-gpu valgrind format lint cov fuzz \
-  golden-accept accuracy formulas
+  golden-accept accuracy generalize formulas
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
@@ -102,6 +102,9 @@ accuracy: all formulas ## write what is generated in README.md and docs/: errors
 	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
 	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
 	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
+
+generalize: all ## errors of runs that no fit has seen, and the intervals that follow from them (minutes): docs/generalize, data/intervals.json
+	$(Q)sh docs/generalize.sh $(BUILD)/dlmodel
 
 formulas: ## write docs/formulas.md, the index of formulas
 	$(Q)sh docs/formulas.sh

@@ -10,7 +10,7 @@
 #include "calibrate/fits/fit_parts.h"
 #include "model/base/stats.h"
 
-enum { FOLDS = 5 };
+enum { FOLDS = 5, FEW_CONVOLUTIONS = 60 };
 
 static bool wanted(const struct dl_kernel_sample *sample, enum dl_op op, enum dl_pass pass,
                    enum dl_precision precision) {
@@ -45,7 +45,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->origin = dl_arena_alloc(arena, n, sizeof *out->origin);
     if (out->shapes == NULL || out->log_times == NULL || out->origin == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    size_t count = 0;
+    size_t count = 0, of_many = 0;
     for (size_t i = 0; i < n; i++) {
         if (!wanted(&samples[i], op, pass, precision)) continue;
         dl_kernel_model_shape_of(&samples[i].kernel,
@@ -53,6 +53,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
                                                     : dl_precision_operand_bytes(precision),
                                  device->unit_count, &out->shapes[count]);
         out->log_times[count] = log(samples[i].time_s);
+        of_many += samples[i].of_many;
         out->origin[count++] = i;
     }
     if (count == 0)
@@ -61,6 +62,8 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.shapes = out->shapes;
     out->set.log_times = out->log_times;
     out->set.count = count;
+    /* A correction from a few convolutions of any dimensions misleads far from them. */
+    out->set.no_correction = op == DL_OP_CONV && of_many == count && count < FEW_CONVOLUTIONS;
     /* Half-precision convolutions may run on half-precision vector units (P100); GEMMs accumulate
      * in fp32. */
     bool half_conv =
@@ -104,7 +107,12 @@ static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena
     model->base_sigma_log = model->sigma_log = dl_fit_round(sigma, 4);
     model->samples = (int64_t)set->count;
     model->offset = 0.0;
-    if (set->count < DL_FIT_MIN_SAMPLES) return DL_OK;
+    if (set->count < DL_FIT_MIN_SAMPLES || set->no_correction) {
+        for (size_t i = 0; i < set->count && set->no_correction; i++)
+            model->offset += residuals[i] / n;
+        model->offset = dl_fit_round(model->offset, 6);
+        return DL_OK;
+    }
     return dl_fit_process(set, residuals, arena, model, err);
 }
 
@@ -265,6 +273,18 @@ enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_
     return code;
 }
 
+/* Streams whose times scatter at equal bytes (caches warm or cold) are better left to the base: sets
+ * no_correction where the correction predicts left-out samples worse. */
+static enum dl_code try_without(struct dl_fit_set *set, double *log_predicted, struct dl_err *err) {
+    struct dl_fit_quality with, without;
+    struct dl_fit_set bare = *set;
+    bare.no_correction = true;
+    DL_TRY(cross_validate(set, FOLDS, &with, log_predicted, NULL, err));
+    DL_TRY(cross_validate(&bare, FOLDS, &without, log_predicted, NULL, err));
+    set->no_correction = without.median_ape < with.median_ape;
+    return DL_OK;
+}
+
 static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
                               const struct dl_device *device, bool own_cpu, enum dl_op op,
                               enum dl_pass pass, enum dl_precision precision,
@@ -283,7 +303,9 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     /* else GSL calls abort() */
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
-    enum dl_code code = fit_set(&chosen.set, arena, &model, err);
+    enum dl_code code = DL_OK;
+    if (op == DL_OP_STREAM && quality != NULL) code = try_without(&chosen.set, log_predicted, err);
+    if (code == DL_OK) code = fit_set(&chosen.set, arena, &model, err);
     if (code == DL_OK && quality != NULL) {
         double sigma_log = model.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);

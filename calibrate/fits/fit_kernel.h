@@ -21,6 +21,7 @@ struct dl_kernel_sample {
     enum dl_precision precision;
     double time_s; /* > 0; the median of repeated calls */
     bool by_call;  /* timed call by call from the host */
+    bool of_many;  /* from a table of many sources, not of one probe's or benchmark's shapes */
 };
 
 struct dl_fit_quality {
@@ -78,6 +79,7 @@ struct dl_fit_report_row {
     enum dl_pass pass;
     enum dl_precision precision;
     enum dl_work work;
+    enum dl_variant variant; /* of streams: PLAIN, ENGINE */
     struct dl_fit_quality quality;
 };
 

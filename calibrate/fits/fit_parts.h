@@ -21,7 +21,8 @@ struct dl_fit_set {
     /* convolutions of a GPU without matrix units: by the algorithms of its library
      * (model/hardware/kernel_model.h) */
     bool by_algorithm;
-    bool own_cpu; /* calibrate's own samples of a CPU: other priors */
+    bool no_correction; /* the base alone */
+    bool own_cpu;       /* calibrate's own samples of a CPU: other priors */
 };
 
 /* `value` rounded to `digits` significant digits, so that files are short and equal on all

@@ -22,7 +22,8 @@ static bool is_of(const struct dl_device *device, const char *column) {
  * 16-bit operands count as mixed where the device runs them at one rate. */
 static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
                                          const struct dl_device *device) {
-    struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call};
+    struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call,
+                                      false};
     struct dl_kernel *kernel = &sample.kernel;
     if (kernel->op == DL_OP_STREAM) {
         const double width = dl_precision_bytes(sample.precision);
@@ -47,6 +48,7 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     if (samples == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading %s", csv_path);
     const int library = dl_csv_column(&csv, "library");
+    const bool by_gpu = dl_kernel_table_header(&csv);
     size_t n = 0;
     *library_out = NULL;
     for (int row = 0; row < csv.row_count; row++) {
@@ -54,7 +56,9 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
         DL_TRY(dl_kernel_row_read(&csv, row, &read, err));
         if (!is_of(device, read.device) || read.why != NULL) continue;
         if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
-        samples[n++] = sample_of(&read, device);
+        if (read.kernel.variant == DL_VARIANT_FLASH2) continue; /* a ratio to the models */
+        samples[n] = sample_of(&read, device);
+        samples[n++].of_many = by_gpu;
         if (library >= 0) *library_out = csv.rows[row][library];
     }
     *samples_out = samples;
@@ -115,7 +119,9 @@ static size_t take(const struct dl_kernel_sample *samples, size_t n,
     for (size_t i = 0; i < n; i++)
         if (samples[i].kernel.op == row->op && samples[i].kernel.pass == row->pass &&
             samples[i].precision == row->precision &&
-            (row->op != DL_OP_STREAM || samples[i].kernel.work == row->work))
+            (row->op != DL_OP_STREAM || (samples[i].kernel.work == row->work &&
+                                         (samples[i].kernel.variant == DL_VARIANT_ENGINE) ==
+                                             (row->variant == DL_VARIANT_ENGINE))))
             out[count++] = samples[i];
     return count;
 }
@@ -178,7 +184,7 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                             struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
                             struct dl_err *err) {
     enum {
-        COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
+        COMBINATIONS = 2 * DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
         FEW_OF_A_WORK = 12,
         FEW_BACKWARD = 8
     };
@@ -186,12 +192,14 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < COMBINATIONS; c++) {
-        struct dl_fit_report_row row = {.precision = (enum dl_precision)(c % DL_PRECISIONS),
-                                        .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
-                                        .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
-                                        .work =
-                                            (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS)};
-        if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
+        struct dl_fit_report_row row = {
+            .precision = (enum dl_precision)(c % DL_PRECISIONS),
+            .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
+            .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
+            .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS % DL_WORKS),
+            .variant = c < COMBINATIONS / 2 ? DL_VARIANT_PLAIN : DL_VARIANT_ENGINE};
+        if (row.op != DL_OP_STREAM && (row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN))
+            continue;
         double call_s;
         size_t count = take(samples, n, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
@@ -206,6 +214,7 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                                        model, &row.quality, err));
         model->source = set->source;
         model->work = (int)row.work;
+        model->variant = (int)row.variant;
         model->call_s = call_s;
         report[set->kernel_model_count++] = row;
     }
@@ -216,7 +225,7 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
                                  struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
                                  size_t *row_count, struct dl_err *err) {
-    enum { MOST_MODELS = DL_OPS * DL_PASSES * DL_PRECISIONS + DL_WORKS * DL_PASSES };
+    enum { MOST_MODELS = DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
     const char *library = NULL;
     struct dl_kernel_sample *samples = NULL;
     size_t n = 0;

@@ -41,8 +41,8 @@ struct dl_robust_fit {
     int steps;
 };
 
-/* `jacobian` (row_count x parameter_count, row by row) holds the derivatives at the start, and those
- * that were made again afterwards. DL_ERR_SYSTEM: memory; else what the callbacks say. */
+/* `jacobian` (row_count x parameter_count, row by row) holds the derivatives at the start, and
+ * those that were made again afterwards. DL_ERR_SYSTEM: memory; else what the callbacks say. */
 enum dl_code dl_robust_fit(const struct dl_robust_problem *problem, double *jacobian,
                            struct dl_robust_fit *fit, struct dl_err *err);
 

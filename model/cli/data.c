@@ -7,6 +7,7 @@
 #include "model/collective/collective.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/hardware/topology.h"
+#include "model/hardware/what_if.h"
 #include "model/parallel/strategy.h"
 
 static const char SUFFIX[] = ".json";
@@ -107,17 +108,21 @@ static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_ki
     return DL_OK;
 }
 
-static void mark_used(const struct selection *selection) {
-    for (int i = 0; i < selection->count; i++)
-        if (selection->list[i].used) selection->origin[i]->used = true;
+/* Whether the document took any of them. */
+static bool mark_used(const struct selection *selection) {
+    bool any = false;
+    for (int i = 0; i < selection->count; i++) {
+        if (!selection->list[i].used) continue;
+        selection->origin[i]->used = any = true;
+    }
+    return any;
 }
 
 static enum dl_code set_document(const struct dl_data *data, enum dl_data_kind kind,
-                                 const char *replacement, bool bare, struct dl_json *doc,
-                                 const struct dl_schema *schema, struct dl_arena *arena,
-                                 struct dl_err *err) {
+                                 struct dl_json *doc, const struct dl_schema *schema,
+                                 struct dl_arena *arena, struct dl_err *err) {
     struct selection selection;
-    DL_TRY(select_overrides(data, kind, replacement, bare, arena, &selection, err));
+    DL_TRY(select_overrides(data, kind, "", true, arena, &selection, err));
     DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
     mark_used(&selection);
     return DL_OK;
@@ -213,29 +218,6 @@ static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *
     return DL_OK;
 }
 
-static bool differ(double a, double b) {
-    return dl_known(a) != dl_known(b) || (dl_known(a) && (a < b || a > b));
-}
-
-static bool speed_differs(const struct dl_device *a, const struct dl_device *b) {
-    if (differ(a->memory_bandwidth_bytes_per_s, b->memory_bandwidth_bytes_per_s) ||
-        differ(a->memory_efficiency, b->memory_efficiency) || a->rate_count != b->rate_count)
-        return true;
-    for (int i = 0; i < a->rate_count; i++)
-        if (differ(a->rates[i].peak_flop_per_s, b->rates[i].peak_flop_per_s)) return true;
-    return false;
-}
-
-/* After --set: fitted times hold for the device as measured, so they are borrowed from it and
- * scaled. */
-static void keep_measured_times(struct dl_device *device, const struct dl_device *measured) {
-    if (device->kernel_model_count == 0 || !speed_differs(device, measured)) return;
-    device->kernel_models = NULL;
-    device->kernel_model_count = 0;
-    device->kernel_models_from = measured->name;
-    device->borrowed = measured;
-}
-
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_device **out, struct dl_err *err) {
     const char *path = NULL;
@@ -258,25 +240,58 @@ enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct
     mark_used(&selection);
     DL_TRY(load_device(path, doc, arena, &device, err));
     DL_TRY(load_borrowed(data, device, doc, "kernel_models_from", arena, err));
-    keep_measured_times(device, measured);
+    DL_TRY(dl_device_what_if(measured, device, arena, err));
     *out = device;
     return DL_OK;
 }
 
 /* ---- systems ---- */
 
-/* The device that a profile holds, with --set device.KEY; `system` was loaded from the document
- * with it. */
-static enum dl_code profile_device(const struct dl_data *data, struct dl_system *system,
-                                   const struct dl_json *doc, const struct dl_device *measured,
-                                   struct dl_arena *arena, struct dl_err *err) {
-    struct dl_device *profile = &system->profile;
-    DL_TRY(take_kernel_models(profile->kernel_models, profile->kernel_model_count, doc,
-                              "device_profile.", arena, err));
-    DL_TRY(load_borrowed(data, profile, doc, "device_profile.kernel_models_from", arena, err));
-    keep_measured_times(profile, measured);
-    system->device = profile;
+/* The overrides of a system in its document; *any: it took one, or its device may. */
+static enum dl_code set_system(const struct dl_data *data, const struct dl_system *measured,
+                               struct dl_json *doc, struct dl_arena *arena, bool *any,
+                               struct dl_err *err) {
+    struct selection named, plain, device;
+    const char *prefix = measured->has_profile ? "device_profile." : "";
+    DL_TRY(select_named(data, DL_DATA_SYSTEM, measured->name, NULL, arena, &named, err));
+    DL_TRY(select_overrides(data, DL_DATA_SYSTEM, "", true, arena, &plain, err));
+    DL_TRY(select_overrides(data, DL_DATA_DEVICE, prefix, false, arena, &device, err));
+    DL_TRY(dl_json_set(doc, &dl_system_schema, named.list, named.count, err));
+    DL_TRY(dl_json_set(doc, &dl_system_schema, plain.list, plain.count, err));
+    if (measured->has_profile)
+        DL_TRY(dl_json_set(doc, &dl_system_schema, device.list, device.count, err));
+    const bool by_name = mark_used(&named), bare = mark_used(&plain);
+    if (measured->has_profile) mark_used(&device);
+    *any = by_name || bare || device.count > 0;
     return DL_OK;
+}
+
+/* The device in force and what is derived; with `measured`, the same system without what-ifs, what
+ * was measured follows (F-WHAT-IF). */
+static enum dl_code complete_system(const struct dl_data *data, const struct dl_json *doc,
+                                    const struct dl_system *measured, struct dl_arena *arena,
+                                    struct dl_system *system, struct dl_err *err) {
+    struct dl_device *profile = &system->profile;
+    if (system->has_profile) {
+        DL_TRY(take_kernel_models(profile->kernel_models, profile->kernel_model_count, doc,
+                                  "device_profile.", arena, err));
+        DL_TRY(load_borrowed(data, profile, doc, "device_profile.kernel_models_from", arena, err));
+        if (measured != NULL && measured->has_profile)
+            DL_TRY(dl_device_what_if(&measured->profile, profile, arena, err));
+        system->device = profile;
+    } else {
+        const char *path;
+        struct dl_err unknown;
+        if (dl_data_path(data, DL_DATA_DEVICE, system->device_name, arena, &path, &unknown) !=
+            DL_OK)
+            return dl_json_fail(doc, "device", err, "%s", unknown.message);
+        DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
+    }
+    if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
+    system->as_measured = measured;
+    if (measured != NULL) DL_TRY(dl_system_what_if(measured, system, arena, err));
+    dl_nccl_prepare(system);
+    return dl_coll_measured_fill(system, arena, err);
 }
 
 enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
@@ -285,30 +300,22 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
     DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
     struct dl_json *doc = NULL;
     DL_TRY(dl_json_read(path, arena, &doc, err));
-    struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system);
-    struct dl_system *measured = dl_arena_alloc(arena, 1, sizeof *measured);
+    struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system),
+                     *measured = dl_arena_alloc(arena, 1, sizeof *measured);
     if (system == NULL || measured == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
-    DL_TRY(
-        set_named(data, DL_DATA_SYSTEM, measured->name, NULL, doc, &dl_system_schema, arena, err));
-    DL_TRY(set_document(data, DL_DATA_SYSTEM, "", true, doc, &dl_system_schema, arena, err));
-    if (measured->has_profile)
-        DL_TRY(set_document(data, DL_DATA_DEVICE, "device_profile.", false, doc, &dl_system_schema,
-                            arena, err));
+    bool any = false;
+    DL_TRY(set_system(data, measured, doc, arena, &any, err));
+    struct dl_data unset = *data;
+    unset.override_count = 0;
+    /* what-ifs may complete a file that does not serve alone */
+    struct dl_err ignored = {.code = DL_OK};
+    if (!any || dl_system_check(measured, doc, &ignored) != DL_OK ||
+        complete_system(&unset, doc, NULL, arena, measured, &ignored) != DL_OK)
+        measured = NULL;
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
     DL_TRY(dl_system_check(system, doc, err));
-    if (system->has_profile) {
-        DL_TRY(profile_device(data, system, doc, &measured->profile, arena, err));
-    } else {
-        struct dl_err unknown;
-        if (dl_data_path(data, DL_DATA_DEVICE, system->device_name, arena, &path, &unknown) !=
-            DL_OK)
-            return dl_json_fail(doc, "device", err, "%s", unknown.message);
-        DL_TRY(dl_data_device(data, system->device_name, arena, &system->device, err));
-    }
-    if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
-    dl_nccl_prepare(system);
-    DL_TRY(dl_coll_measured_fill(system, arena, err));
+    DL_TRY(complete_system(data, doc, measured, arena, system, err));
     *out = system;
     return DL_OK;
 }
@@ -481,7 +488,7 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
         DL_TRY(set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
                          &dl_framework_schema, arena, err));
     }
-    DL_TRY(set_document(data, DL_DATA_FRAMEWORK, "", true, doc, &dl_framework_schema, arena, err));
+    DL_TRY(set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));

@@ -9,9 +9,8 @@
  * without such a prefix goes to each document other than the device that knows it.
  * "framework.NAME.KEY" changes that object alone (NAME may be several between commas, the last
  * characters of one '*'); a framework's release that states its own value keeps it, and
- * "framework.NAME@RELEASE.KEY" changes it there. A device of
- * which --set changed a peak or the memory bandwidth keeps its fitted kernel times as borrowed
- * ones, so that they scale with the change.
+ * "framework.NAME@RELEASE.KEY" changes it there.
+ * What a file measured follows the datasheet numbers that --set changes (what_if.h, F-WHAT-IF).
  */
 #ifndef DL_MODEL_CLI_DATA_H
 #define DL_MODEL_CLI_DATA_H

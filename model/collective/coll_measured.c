@@ -1,5 +1,5 @@
 /* coll_measured.c - times from measured collectives (F-COLL-MEASURED, F-COLL-FITTED,
- * F-COLL-SCALED).
+ * F-COLL-SCALED, F-WHAT-IF).
  *
  * For the measured rank set: the model times measured / model, read from its samples
  * (coll_samples.h). For other rank counts, and groups that share adapters: the same ratio from the
@@ -59,13 +59,30 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
     time->extrapolated = reading->extrapolated;
 }
 
+/* F-WHAT-IF: the samples were taken on the machine as it is, so that measured / model is read with
+ * its model, and scales that of the machine as it is asked for. */
+static const struct dl_system *as_measured(const struct dl_system *system) {
+    return system->as_measured != NULL ? system->as_measured : system;
+}
+
+/* Whether the model of a measured rank set tells another time than on the machine as it is. */
+static bool changed(const struct dl_system *system, const struct dl_collective_request *request,
+                    dl_library_time_fn *model, bool exact, const struct dl_collective_time *now) {
+    struct dl_collective_time then = {.origin = "model"};
+    if (!exact || system->as_measured == NULL ||
+        model(system->as_measured, request, &then, NULL) != DL_OK)
+        return false;
+    return fabs(then.time_s - now->time_s) > 1e-12 * now->time_s;
+}
+
 /* measured / model from the samples of a rank set. `wanted`: what the library runs on the
  * requested rank set, so that samples of the same algorithm count; NULL: the model of their own
  * rank set. */
-static enum dl_code read_set(const struct dl_system *system, const struct dl_coll_measured *m,
+static enum dl_code read_set(const struct dl_system *asked, const struct dl_coll_measured *m,
                              dl_library_time_fn *model, const struct dl_collective_request *request,
                              const struct dl_collective_time *wanted, struct dl_coll_reading *out,
                              struct dl_err *err) {
+    const struct dl_system *system = as_measured(asked);
     struct dl_coll_base base = dl_coll_samples_base(system, m, model, request, request->bytes);
     if (wanted != NULL && base.algorithm != NULL)
         base.algorithm = wanted->algorithm, base.protocol = wanted->protocol;
@@ -131,7 +148,9 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
         DL_TRY(read_ranks(system, &near, model, request, &wanted, &reading, err));
     }
     if (!(wanted.time_s > 0.0)) return DL_OK;
-    if (near.exact != NULL && plain)
+    if (changed(system, &as_run, model, near.exact != NULL && plain, &wanted))
+        scale(&wanted, &reading, "F-WHAT-IF", "fitted");
+    else if (near.exact != NULL && plain)
         scale(&wanted, &reading, reading.fitted ? "F-COLL-FITTED" : "F-COLL-MEASURED",
               reading.fitted ? "fitted" : "measured");
     else
@@ -153,8 +172,9 @@ enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *ar
         struct dl_coll_base *bases = dl_arena_alloc(arena, (size_t)m->sample_count, sizeof *bases);
         if (bases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int k = 0; k < m->sample_count; k++)
-            bases[k] = dl_coll_samples_base(system, m, dl_coll_library(request.library), &request,
-                                            m->samples[k].bytes);
+            bases[k] =
+                dl_coll_samples_base(as_measured(system), m, dl_coll_library(request.library),
+                                     &request, m->samples[k].bytes);
         m->bases = bases;
     }
     return DL_OK;

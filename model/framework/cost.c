@@ -164,12 +164,48 @@ static enum dl_code use_measured(const struct dl_device *device, const struct dl
     return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
 }
 
+/* One layer in the passes that it has. `forward`: its forward pass is not fused into another. */
+static struct dl_layer_cost layer_cost(const struct dl_device *device,
+                                       const struct dl_framework *framework,
+                                       const struct dl_plan *plan, const struct dl_layer *layer,
+                                       const struct dl_kernel_facts *facts, bool forward,
+                                       double batch) {
+    static const enum dl_pass ahead[] = {DL_FORWARD};
+    static const enum dl_pass back[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
+    const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
+    struct dl_layer_cost cost = {0};
+    if (forward)
+        cost.forward = pass_cost(device, plan->precision, layer, facts, &scales, ahead, 1, batch);
+    if (layer->detached) return cost;
+    cost.backward = pass_cost(device, plan->precision, layer, facts, &scales, back, 2, batch);
+    add_recomputation(&cost, layer, plan->recompute);
+    return cost;
+}
+
+/* The bound takes the fastest attention there is, whatever the layer says. */
+static void choose_attention(const struct dl_device *device, const struct dl_framework *framework,
+                             const struct dl_plan *plan, const struct dl_layer *layer,
+                             const struct dl_kernel_facts *facts, double batch,
+                             struct dl_layer_cost *least) {
+    static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
+    if (!dl_framework_is_bound(framework) || facts->attention != DL_ATTENTION_OPEN ||
+        strcmp(layer->kind->name, "attention") != 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct dl_kernel_facts other = *facts;
+        other.attention = kernels[i];
+        const struct dl_layer_cost cost =
+            layer_cost(device, framework, plan, layer, &other, true, batch);
+        if (cost.forward.time_s + cost.backward.time_s <
+            least->forward.time_s + least->backward.time_s)
+            *least = cost;
+    }
+}
+
 enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan,
                              double batch, struct dl_arena *arena, struct dl_cost *out,
                              struct dl_err *err) {
-    static const enum dl_pass forward[] = {DL_FORWARD};
-    static const enum dl_pass backward[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
     struct dl_kernel_facts facts = dl_framework_facts(framework, plan->precision, plan->attention);
     dl_facts_compile(&facts, framework, plan->compiler);
     dl_facts_on_device(&facts, device);
@@ -180,14 +216,8 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
         const struct dl_layer *layer = &workload->layers[i];
         const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
         if (fused && facts.fusion == DL_FUSION_BOTH) continue;
-        const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
-        if (!fused)
-            layers[i].forward =
-                pass_cost(device, plan->precision, layer, &facts, &scales, forward, 1, batch);
-        if (!layer->detached)
-            layers[i].backward =
-                pass_cost(device, plan->precision, layer, &facts, &scales, backward, 2, batch);
-        if (!layer->detached) add_recomputation(&layers[i], layer, plan->recompute);
+        layers[i] = layer_cost(device, framework, plan, layer, &facts, !fused, batch);
+        choose_attention(device, framework, plan, layer, &facts, batch, &layers[i]);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE,
                            "device %s has no rate for %s (layer %s); choose another --precision or "

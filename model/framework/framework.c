@@ -27,6 +27,10 @@ const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *nam
     return NULL;
 }
 
+bool dl_framework_takes_8_bits(const struct dl_framework *framework) {
+    return framework->transformer.casts >= 0 || dl_framework_is_bound(framework);
+}
+
 bool dl_framework_is_bound(const struct dl_framework *framework) {
     return framework->behaviour->is_bound;
 }

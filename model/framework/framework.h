@@ -162,19 +162,19 @@ enum dl_halo_forward { DL_HALO_WINDOWS, DL_HALO_OUTSIDE_BLOCKS };
 /* Replicas that are split within layers (model/parallel/split_replica.h): how activations move
  * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
 struct dl_activation_policy {
-    int activation_library;        /* absent: the framework's own */
-    int reduce_library;            /* of collectives that sum; absent: activation_library */
-    int halo_library;              /* of halos; absent: activation_library */
-    int filter_backward;           /* enum dl_filter_backward */
-    double activation_s;           /* host time of one blocking collective */
-    double activation_peer_s;      /* the same, per device of the group */
-    double halo_message_s;         /* host time of one halo message */
-    double spatial_dims;           /* maximum number of split dimensions; 0: all */
-    bool activation_direct;        /* activation_library moves device memory itself */
-    bool halo_overlaps;            /* inner positions are computed during the halo transfer */
-    bool leader_input;             /* the first device of a replica reads and scatters its input */
-    int halo_exchange;             /* enum dl_halo_exchange */
-    int halo_forward;              /* enum dl_halo_forward */
+    int activation_library;   /* absent: the framework's own */
+    int reduce_library;       /* of collectives that sum; absent: activation_library */
+    int halo_library;         /* of halos; absent: activation_library */
+    int filter_backward;      /* enum dl_filter_backward */
+    double activation_s;      /* host time of one blocking collective */
+    double activation_peer_s; /* the same, per device of the group */
+    double halo_message_s;    /* host time of one halo message */
+    double spatial_dims;      /* maximum number of split dimensions; 0: all */
+    bool activation_direct;   /* activation_library moves device memory itself */
+    bool halo_overlaps;       /* inner positions are computed during the halo transfer */
+    bool leader_input;        /* the first device of a replica reads and scatters its input */
+    int halo_exchange;        /* enum dl_halo_exchange */
+    int halo_forward;         /* enum dl_halo_forward */
     /* passes over a gathered activation on the device, to join its pieces and to sum them */
     double activation_copies;
     bool gathers_by_root;   /* an all-gather is a gather to the first device and a broadcast */
@@ -216,6 +216,15 @@ enum dl_framework_default {
     DL_DEFAULT_TRANSFORMER,   /* search of plans for a stack of transformer layers */
 };
 
+/* What keeps a framework out of recommendations. */
+enum dl_framework_status {
+    DL_MAINTAINED,
+    DL_RETIRED,      /* no further releases */
+    DL_LOSSY,        /* gradients are quantized: other results than plain training */
+    DL_ASYNCHRONOUS, /* workers do not wait for each other: a sample is worth less */
+};
+extern const char *const dl_framework_status_names[]; /* NULL at the end */
+
 struct dl_framework_behaviour; /* gradient_sync.h */
 struct dl_interval_model;      /* interval.h */
 struct dl_posterior;
@@ -236,6 +245,7 @@ struct dl_framework {
     struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
+    int status;         /* enum dl_framework_status */
     int recompute;      /* default enum dl_recompute */
     bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
     bool shards;        /* ZeRO stages */
@@ -263,6 +273,8 @@ extern const struct dl_schema dl_framework_schema;
 enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct dl_json *doc,
                                   struct dl_err *err);
 
+/* Whether it trains in 8 bits and less: its file says how it casts; `ideal` does. */
+bool dl_framework_takes_8_bits(const struct dl_framework *framework);
 /* Whether it is a bound (`ideal`) instead of a program. */
 bool dl_framework_is_bound(const struct dl_framework *framework);
 /* The first of `count` frameworks that is the default for `what`; NULL: none. */

@@ -144,6 +144,9 @@ static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "n
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
+const char *const dl_framework_status_names[] = {"maintained", "retired", "lossy", "asynchronous",
+                                                 NULL};
+
 #define CHOOSE(place, names, value, text)                                                          \
     {                                                                                              \
         place, .type = DL_FIELD_CHOICE, .choices = names, .has_fallback = true, .fallback = value, \
@@ -155,6 +158,8 @@ static const struct dl_field framework_fields[] = {
     STRING(TOP(summary), true, "description in one line"),
     STRING(TOP(source), true, "key of SOURCES.md for every number without its own"),
     STRING(TOP(release), true, "release that these constants describe"),
+    CHOOSE(TOP(status), dl_framework_status_names, DL_MAINTAINED,
+           "retired, lossy and asynchronous frameworks are shown on request, never recommended"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
      .type = DL_FIELD_STRINGS,
      .help = "further values of framework_version that the members of this file cover"},
@@ -431,8 +436,8 @@ static const struct dl_field framework_fields[] = {
            "device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
-    CHOOSE(AT(transformer, casts), cast_names, DL_CASTS_ALL,
-           "casts to 8 or 4 bits that are kernels of their own"),
+    CHOICE(AT(transformer, casts), cast_names,
+           "casts to 8 or 4 bits that are kernels of their own; absent: no such training"),
     FLAG(AT(transformer, scales_currently),
          "8-bit scale factors come from the tensor itself: one more pass before each cast"),
     FLAG(AT(transformer, casts_weights_once),

@@ -73,7 +73,7 @@ struct dl_transformer_policy {
     double selective_frac;   /* of the linear layers or the blocks, what is repeated */
     int attention_library;   /* enum dl_attention_library */
     bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
-    int casts;               /* enum dl_casts */
+    int casts;               /* enum dl_casts; -1: it does not train in 8 bits and less */
     bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */
     bool casts_weights_once; /* in an iteration, not with every micro-batch */
 };

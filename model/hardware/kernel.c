@@ -70,6 +70,16 @@ static const double STREAM_SIGMA = 0.15; /* (unverified) */
  * Further uncertainty: from 1.0 to 1.7 on Hopper and Blackwell (data/kernels). */
 static const double ATTENTION_BACKWARD = 73.0 / 63.0, ATTENTION_BACKWARD_SIGMA = 0.2;
 
+/* FlashAttention-2 on a GPU with asynchronous matrix units (Hopper, Blackwell) / the kernels made for
+ * them (FlashAttention-3, cuDNN): 1.4, 1.6 and 1.6 in NVIDIA/TransformerEngine's printed times on an
+ * H100; 1.5 to 2 by Shah et al. 2024. */
+static const double FLASH2_LATER = 1.6;
+
+/* Backward convolutions take so much longer than the forward one where a GPU has forward samples
+ * alone: medians of DeepBench on the V100's matrix units (data/kernels). Evaluated as the forward
+ * kernel: a library splits the long sum of a weight gradient, the forward model does not. */
+static const double CONV_BACKWARD[DL_PASSES] = {1.0, 1.23, 1.20, 1.0};
+
 static double or_else(double value, double fallback) { return dl_known(value) ? value : fallback; }
 
 static double stream_bandwidth(const struct dl_device *device) {
@@ -133,12 +143,13 @@ static const enum dl_precision *stand_ins(enum dl_precision wanted) {
 
 static const struct dl_kernel_model *find_model(const struct dl_device *device, enum dl_op op,
                                                 enum dl_pass pass, enum dl_precision precision,
-                                                enum dl_work work) {
+                                                enum dl_work work, enum dl_variant variant) {
     for (int i = 0; i < device->kernel_model_count; i++) {
         const struct dl_kernel_model *model = &device->kernel_models[i];
         if (model->op == (int)op && model->pass == (int)pass &&
             model->precision == (int)precision &&
-            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work)
+            (model->work > 0 ? model->work : DL_WORK_ANY) == (int)work &&
+            (model->variant > 0 ? model->variant : DL_VARIANT_PLAIN) == (int)variant)
             return model;
     }
     return NULL;
@@ -148,14 +159,15 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
  * model. */
 static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_precision precision,
-                                               const struct dl_kernel *kernel, enum dl_work work) {
+                                               const struct dl_kernel *kernel, enum dl_work work,
+                                               enum dl_variant variant) {
     static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
     for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision); *p != DL_PRECISIONS;
          p++) {
         const struct dl_kernel_model *model =
-            find_model(device, kernel->op, kernel->pass, *p, work);
-        if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work);
+            find_model(device, kernel->op, kernel->pass, *p, work, variant);
+        if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work, variant);
         if (model != NULL) return model;
     }
     return NULL;
@@ -166,9 +178,13 @@ static const struct dl_kernel_model *choose(const struct dl_device *device,
                                             enum dl_precision precision,
                                             const struct dl_kernel *kernel) {
     const struct dl_kernel_model *model = NULL;
-    if (kernel->op == DL_OP_STREAM && kernel->work != DL_WORK_ANY)
-        model = choose_of(device, precision, kernel, kernel->work);
-    return model != NULL ? model : choose_of(device, precision, kernel, DL_WORK_ANY);
+    const bool stream = kernel->op == DL_OP_STREAM;
+    if (stream && kernel->variant == DL_VARIANT_ENGINE)
+        model = choose_of(device, precision, kernel, kernel->work, DL_VARIANT_ENGINE);
+    if (model == NULL && stream && kernel->work != DL_WORK_ANY)
+        model = choose_of(device, precision, kernel, kernel->work, DL_VARIANT_PLAIN);
+    return model != NULL ? model
+                         : choose_of(device, precision, kernel, DL_WORK_ANY, DL_VARIANT_PLAIN);
 }
 
 static void widen(struct dl_kernel_time *out, double sigma) {
@@ -207,6 +223,22 @@ static double rate_ratio(const struct dl_device *device, enum dl_precision preci
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
+static bool has_later_attention(const struct dl_device *device) {
+    return device->architecture != NULL && (strcmp(device->architecture, "hopper") == 0 ||
+                                            strcmp(device->architecture, "blackwell") == 0);
+}
+
+/* What the kernels of the model do not tell of this one. */
+static void attention_time(const struct dl_device *device, const struct dl_kernel_model *model,
+                           const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    if (kernel->variant == DL_VARIANT_FLASH2 && has_later_attention(device))
+        out->time_s *= FLASH2_LATER;
+    if (model->pass != (int)kernel->pass) {
+        out->time_s *= ATTENTION_BACKWARD;
+        widen(out, ATTENTION_BACKWARD_SIGMA);
+    }
+}
+
 static void model_time(const struct dl_device *device, const struct dl_device *owner,
                        const struct dl_kernel_model *model, enum dl_precision precision,
                        const struct dl_kernel *kernel, struct dl_kernel_time *out) {
@@ -219,18 +251,24 @@ static void model_time(const struct dl_device *device, const struct dl_device *o
         scale.half = fmax(scale.rate / scale.bandwidth, 1.0);
     }
     struct dl_kernel_model_shape shape;
-    dl_kernel_model_shape_of(kernel, element_bytes(kernel, precision), device->unit_count, &shape);
+    const bool as_forward = kernel->op == DL_OP_CONV && device->kind == DL_DEVICE_GPU &&
+                            model->pass == DL_FORWARD && kernel->pass != DL_FORWARD;
+    struct dl_kernel forward;
+    if (as_forward) {
+        forward = *kernel;
+        forward.pass = DL_FORWARD;
+    }
+    dl_kernel_model_shape_of(as_forward ? &forward : kernel, element_bytes(kernel, precision),
+                             device->unit_count, &shape);
     dl_kernel_model_eval(model, &scale, &shape, out);
     out->formula = "F-KERNEL-MODEL";
     out->origin = "fitted";
     out->origin_device = device->name;
     if (kernel->op != DL_OP_STREAM && !same_rate(device, fitted, precision))
         widen(out, OTHER_PRECISION_SIGMA);
+    if (as_forward) out->time_s *= CONV_BACKWARD[kernel->pass];
     if (kernel->op == DL_OP_CONV && model->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
-    if (kernel->op == DL_OP_ATTENTION && model->pass != (int)kernel->pass) {
-        out->time_s *= ATTENTION_BACKWARD;
-        widen(out, ATTENTION_BACKWARD_SIGMA);
-    }
+    if (kernel->op == DL_OP_ATTENTION) attention_time(device, model, kernel, out);
     if (owner != device) {
         widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
                                                     : OTHER_ARCHITECTURE_SIGMA);

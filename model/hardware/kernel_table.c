@@ -54,11 +54,18 @@ static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
     static const struct {
         const char *words;
         enum dl_variant variant;
-    } libraries[] = {{"deepgemm", DL_VARIANT_BLOCKS},     {"vit_flash_attn", DL_VARIANT_PLAIN},
-                     {"trtllm torch", DL_VARIANT_ENGINE}, {"trtllmprefill", DL_VARIANT_PAGED},
-                     {"trtllmdecode", DL_VARIANT_PAGED},  {"flashinfer", DL_VARIANT_PAGED},
-                     {"FlashInfer", DL_VARIANT_PAGED},    {"vllm", DL_VARIANT_PAGED},
-                     {"vLLM", DL_VARIANT_PAGED},          {"sglang", DL_VARIANT_PAGED}};
+    } libraries[] = {{"product_flash_attention", DL_VARIANT_FLASH2},
+                     {"flash-attention (Tr", DL_VARIANT_FLASH2},
+                     {"deepgemm", DL_VARIANT_BLOCKS},
+                     {"vit_flash_attn", DL_VARIANT_PLAIN},
+                     {"trtllm torch", DL_VARIANT_ENGINE},
+                     {"trtllmprefill", DL_VARIANT_PAGED},
+                     {"trtllmdecode", DL_VARIANT_PAGED},
+                     {"flashinfer", DL_VARIANT_PAGED},
+                     {"FlashInfer", DL_VARIANT_PAGED},
+                     {"vllm", DL_VARIANT_PAGED},
+                     {"vLLM", DL_VARIANT_PAGED},
+                     {"sglang", DL_VARIANT_PAGED}};
     const char *library = dl_kernel_table_cell(csv, row, "library");
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
         if (strstr(library, libraries[i].words) != NULL) return libraries[i].variant;

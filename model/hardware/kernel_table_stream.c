@@ -94,44 +94,62 @@ static bool composed(const char *name, const char *library) {
                      strncmp(library, "liger", 5) == 0));
 }
 
-enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_pass pass,
-                                    struct dl_kernel_row *out, struct dl_err *err) {
-    const char *name = dl_kernel_table_cell(csv, row, "op");
-    const struct operation *op = NULL;
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0] && op == NULL; i++)
-        if (strcmp(operations[i].name, name) == 0) op = &operations[i];
-    if (op == NULL || strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") == 0) {
-        out->why = op == NULL ? "no kernel of this operation is described"
-                              : "forward and backward in one time";
-        return DL_OK;
-    }
-    double bytes = NAN, elements = NAN, all, longest;
-    const int bytes_column = dl_csv_column(csv, "bytes_min"),
-              elements_column = dl_csv_column(csv, "elements");
-    if (bytes_column >= 0) DL_TRY(dl_csv_number(csv, row, bytes_column, &bytes, err));
-    if (elements_column >= 0) DL_TRY(dl_csv_number(csv, row, elements_column, &elements, err));
-    const char *shape = dl_kernel_table_cell(csv, row, "shape"),
-               *library = dl_kernel_table_cell(csv, row, "library");
-    if (composed(name, library)) {
-        out->why = "composed of several kernels";
-        return DL_OK;
-    }
-    if (!(bytes > 0.0) && !(elements > 0.0)) elements = rows_by_columns(shape);
+/* A serving engine's own kernels, the vendor library's, or those of a framework. */
+static enum dl_variant variant_of(enum dl_work work, const char *library) {
+    const bool own = work == DL_WORK_RMSNORM || work == DL_WORK_LAYERNORM ||
+                     work == DL_WORK_GATED || work == DL_WORK_ACTIVATION;
+    if (strcmp(library, "cudnn") == 0) return DL_VARIANT_VENDOR;
+    return own && strstr(library, "vLLM") != NULL ? DL_VARIANT_ENGINE : DL_VARIANT_PLAIN;
+}
+
+static const struct operation *operation_of(const char *name) {
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        if (strcmp(operations[i].name, name) == 0) return &operations[i];
+    return NULL;
+}
+
+/* Work and traffic, by the table's bytes, else by its operands, else by its elements. */
+static void move(const struct operation *op, const char *shape, double bytes, double elements,
+                 struct dl_kernel_row *out, enum dl_pass pass) {
     const bool forward = pass == DL_FORWARD;
     const double read = forward ? op->read : op->backward_read,
                  write = forward ? op->write : op->backward_write;
+    double all, longest;
     if (bytes > 0.0) {
         out->kernel = dl_kernel_stream(pass, 0.0, 0.0, 0.0);
         out->kernel.extra_bytes = bytes;
     } else if (operands(shape, &all, &longest) && forward && op->work == DL_WORK_ANY) {
         out->kernel = dl_kernel_stream(pass, longest, all, longest);
-        if (strncmp(name, "copy", 4) == 0) out->kernel.read_elements = longest;
+        if (strncmp(op->name, "copy", 4) == 0) out->kernel.read_elements = longest;
     } else if (elements > 0.0 && !isnan(read)) {
         out->kernel = dl_kernel_stream(pass, elements, read * elements, write * elements);
     } else {
         out->why = "neither bytes nor elements are given";
     }
+}
+
+enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_pass pass,
+                                    struct dl_kernel_row *out, struct dl_err *err) {
+    const char *name = dl_kernel_table_cell(csv, row, "op"),
+               *shape = dl_kernel_table_cell(csv, row, "shape"),
+               *library = dl_kernel_table_cell(csv, row, "library");
+    const struct operation *op = operation_of(name);
+    if (op == NULL)
+        out->why = "no kernel of this operation is described";
+    else if (strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") == 0)
+        out->why = "forward and backward in one time";
+    else if (composed(name, library))
+        out->why = "composed of several kernels";
+    if (out->why != NULL) return DL_OK;
+    double numbers[2] = {NAN, NAN};
+    static const char *const columns[] = {"bytes_min", "elements"};
+    for (int i = 0; i < 2; i++) {
+        const int column = dl_csv_column(csv, columns[i]);
+        if (column >= 0) DL_TRY(dl_csv_number(csv, row, column, &numbers[i], err));
+    }
+    if (!(numbers[0] > 0.0) && !(numbers[1] > 0.0)) numbers[1] = rows_by_columns(shape);
+    move(op, shape, numbers[0], numbers[1], out, pass);
     out->kernel.work = op->work;
-    if (strcmp(library, "cudnn") == 0) out->kernel.variant = DL_VARIANT_VENDOR;
+    out->kernel.variant = variant_of(op->work, library);
     return DL_OK;
 }

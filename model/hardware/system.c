@@ -207,6 +207,14 @@ static const struct dl_field system_fields[] = {
            "mean time between failures of one node"),
     NUMBER(struct dl_system, restart_s, 0, 1e7, DL_UNIT_S,
            "time from a failure until training resumes from its checkpoint; absent: 0"),
+    NUMBER(struct dl_system, price_per_node_hour, 1e-9, 1e12, DL_UNIT_NONE,
+           "price of a node for an hour, on demand, in price_currency"),
+    STRING(struct dl_system, price_currency, false, "currency of the price: USD, EUR"),
+    STRING(struct dl_system, price_date, false, "when the price held"),
+    NUMBER(struct dl_system, host_w, 0, 1e6, DL_UNIT_W,
+           "power of a node without its devices, at load; absent: 0.3 of their rated power"),
+    NUMBER(struct dl_system, pue, 1, 5, DL_UNIT_NONE,
+           "power usage effectiveness of the site; absent: 1"),
     OBJECT("host", host, has_host, &host_schema, "CPUs and memory of a node"),
     OBJECT("links", intra, has_links, &links_schema, "links between devices and between nodes"),
     OBJECT("fabric", fabric, has_fabric, &fabric_schema, "switches between nodes"),
@@ -282,6 +290,8 @@ enum dl_code dl_system_check(const struct dl_system *system, const struct dl_jso
                             "expected device (a name of data/devices) or device_profile");
     if (system->has_profile)
         DL_TRY(dl_device_check_at(&system->profile, doc, "device_profile", err));
+    if (dl_known(system->price_per_node_hour) && system->price_currency == NULL)
+        return dl_json_fail(doc, "price_currency", err, "expected the currency of the price");
     DL_TRY(check_links(system, doc, err));
     DL_TRY(check_collectives(system, doc, err));
     const struct dl_host *host = &system->host;

@@ -93,11 +93,17 @@ struct dl_system {
     struct dl_device profile; /* ... or "device_profile": the device itself, as calibrate writes */
     bool has_profile;
     const struct dl_device *device; /* the one of the two in force; set by the loader (data.h) */
+    /* F-WHAT-IF: the system without what-ifs, of which `collectives` were measured; NULL: this one */
+    const struct dl_system *as_measured;
     int64_t nodes, devices_per_node;
     bool nodes_share_host; /* virtual nodes: one host, whose cores and memory they share */
     double jitter_frac;    /* standard deviation of a step between devices / mean; NAN: unknown */
     double node_mtbf_s;    /* mean time between failures of one node; NAN: unknown */
     double restart_s;      /* from a failure until training resumes; NAN: unknown */
+    double price_per_node_hour; /* NAN: unknown */
+    const char *price_currency, *price_date;
+    double host_w; /* power of a node without its devices, at load; NAN: unknown */
+    double pue;    /* power of the site / power of its machines; NAN: unknown */
     struct dl_host host;
     bool has_host;
     struct dl_link intra, inter; /* "links": {"intra": {...}, "inter": {...}} */

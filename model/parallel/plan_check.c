@@ -120,6 +120,16 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     return DL_OK;
 }
 
+static enum dl_code check_precision(const struct dl_framework *framework,
+                                    enum dl_precision precision, struct dl_err *err) {
+    const bool narrow = precision == DL_FP8 || precision == DL_MXFP8 || precision == DL_NVFP4;
+    if (!narrow || dl_framework_takes_8_bits(framework)) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "%s does not train in %s: its file states no casts; megatron-core, "
+                   "pytorch-fsdp2 and jax-maxtext do",
+                   framework->name, dl_precision_names[precision]);
+}
+
 enum dl_code dl_plan_check_framework(const struct dl_system *system,
                                      const struct dl_framework *framework,
                                      const struct dl_plan *plan, struct dl_err *err) {
@@ -132,6 +142,7 @@ enum dl_code dl_plan_check_framework(const struct dl_system *system,
         return dl_fail(err, DL_ERR_USAGE, "%s runs on CPUs; %s has GPUs", framework->name,
                        system->name);
     }
+    DL_TRY(check_precision(framework, plan->precision, err));
     if (framework->host.single_node && plan->nodes > 1) {
         return dl_fail(err, DL_ERR_USAGE, "%s runs inside one node: use --nodes 1",
                        framework->name);

@@ -54,6 +54,28 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
         dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
 }
 
+/* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest. */
+static enum dl_attention_kernel fastest_attention(const struct dl_transformer_maker *m,
+                                                  const struct dl_transformer_layer *l,
+                                                  const struct dl_layer *layer) {
+    static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
+    enum dl_attention_kernel best = m->facts.attention;
+    double least_s = INFINITY;
+    if (best != DL_ATTENTION_OPEN || layer->kind != &dl_layer_attention ||
+        !dl_framework_is_bound(m->tf->framework))
+        return best;
+    for (int i = 0; i < 2; i++) {
+        struct dl_transformer_maker other = *m;
+        struct dl_transformer_pass pass = {0};
+        other.facts.attention = kernels[i];
+        dl_transformer_add_kernels(&other, l, layer, DL_FORWARD, 1, &pass);
+        dl_transformer_add_kernels(&other, l, layer, DL_BACKWARD_DATA, 1, &pass);
+        if (pass.device_s < least_s) best = kernels[i];
+        least_s = fmin(least_s, pass.device_s);
+    }
+    return best;
+}
+
 /* One layer into its part; the last body layer goes into the part after it with what it has more or
  * less than the others. */
 static void add_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l) {
@@ -66,10 +88,13 @@ static void add_layer(struct dl_transformer_maker *m, const struct dl_transforme
     }
     if (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index))
         return;
+    const enum dl_attention_kernel asked = m->facts.attention;
+    m->facts.attention = fastest_attention(m, l, &layer);
     struct dl_transformer_layer_passes p = {.forward = {0}};
     dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p.forward);
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p.data);
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p.weights);
+    m->facts.attention = asked;
     const struct dl_transformer_pass again = p.forward;
     dl_transformer_add_exchanges(m, l, &p);
     dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);

@@ -61,6 +61,7 @@ void dl_compose(const struct dl_evidence *e, const struct dl_workload *workload,
     out->exposed_input_s = i.exposed_input_s;
     out->bubble_s = e->bubble_s;
     out->straggler_s = i.straggler_s;
+    for (int k = 0; k < 3; k++) out->by_limit_s[k] = e->by_limit_s[k];
     out->overhead_s = i.overhead_s;
     out->iteration_s = i.iteration_s;
     /* gradients of spare workers are dropped */

@@ -59,7 +59,8 @@ struct dl_prediction {
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
-    double straggler_s; /* part of overhead_s: the wait for the slowest device */
+    double straggler_s;   /* part of overhead_s: the wait for the slowest device */
+    double by_limit_s[3]; /* time of kernels by enum dl_limit; compute_s holds slowdowns as well */
     struct dl_memory memory;
     bool fits;
     enum dl_bottleneck bottleneck;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/hardware/what_if.h"
 #include "model/parallel/strategy.h"
 
 struct variant { /* a system of which single rates are changed */
@@ -39,64 +40,48 @@ static void scale(double *value, double by) {
     if (dl_known(*value)) *value *= by;
 }
 
-static enum dl_code scale_kernel_models(struct dl_device *device, double rate, double bandwidth,
-                                        struct dl_arena *arena, struct dl_err *err) {
-    if (device->kernel_model_count == 0) return DL_OK;
-    struct dl_kernel_model *copy =
-        dl_arena_alloc(arena, (size_t)device->kernel_model_count, sizeof *copy);
-    if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    memcpy(copy, device->kernel_models, (size_t)device->kernel_model_count * sizeof *copy);
-    for (int i = 0; i < device->kernel_model_count; i++) {
-        copy[i].rate_flop_per_s *= rate;
-        copy[i].bandwidth_bytes_per_s *= bandwidth;
-    }
-    device->kernel_models = copy;
-    return DL_OK;
-}
-
 static void scale_link(struct dl_link *link, double bandwidth, double latency) {
     scale(&link->bandwidth_bytes_per_s, bandwidth);
-    scale(&link->channel_bandwidth_bytes_per_s, bandwidth);
     scale(&link->cross_bandwidth_bytes_per_s, bandwidth);
-    scale(&link->nccl_bandwidth_bytes_per_s, bandwidth);
     scale(&link->latency_s, latency);
     scale(&link->per_message_cpu_s, latency);
 }
 
-/* Own samples are the device's; borrowed ones are scaled by the peaks, so that the device's own
- * peaks do. */
-static enum dl_code scale_device(struct variant *v, double rate, double bandwidth,
-                                 struct dl_arena *arena, struct dl_err *err) {
-    struct dl_rate *rates = dl_arena_alloc(arena, (size_t)v->device.rate_count + 1, sizeof *rates);
+static enum dl_code scale_device(const struct dl_device *measured, struct dl_device *device,
+                                 double rate, double bandwidth, struct dl_arena *arena,
+                                 struct dl_err *err) {
+    struct dl_rate *rates = dl_arena_alloc(arena, (size_t)device->rate_count + 1, sizeof *rates);
     if (rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 0; i < v->device.rate_count; i++) {
-        rates[i] = v->device.rates[i];
+    for (int i = 0; i < device->rate_count; i++) {
+        rates[i] = device->rates[i];
         rates[i].peak_flop_per_s *= rate;
     }
-    v->device.rates = rates;
-    v->device.memory_bandwidth_bytes_per_s *= bandwidth;
-    return scale_kernel_models(&v->device, rate, bandwidth, arena, err);
+    device->rates = rates;
+    device->memory_bandwidth_bytes_per_s *= bandwidth;
+    return dl_device_what_if(measured, device, arena, err);
 }
 
+/* F-WHAT-IF: as `--set` would, so that both agree. */
 static enum dl_code make_variant(const struct dl_system *system, enum resource what, double by,
                                  struct dl_arena *arena, struct variant *v, struct dl_err *err) {
     v->system = *system;
     v->device = *system->device;
     v->system.device = &v->device;
+    if (v->system.as_measured == NULL) v->system.as_measured = system;
     switch (what) {
     case NETWORK: scale_link(&v->system.inter, by, 1); break;
     case NETWORK_LATENCY: scale_link(&v->system.inter, 1, by); break;
     case NODE_LINKS: scale_link(&v->system.intra, by, 1); break;
     case NODE_LATENCY: scale_link(&v->system.intra, 1, by); break;
-    case PEAK: DL_TRY(scale_device(v, by, 1, arena, err)); break;
-    case MEMORY: DL_TRY(scale_device(v, 1, by, arena, err)); break;
+    case PEAK: DL_TRY(scale_device(system->device, &v->device, by, 1, arena, err)); break;
+    case MEMORY: DL_TRY(scale_device(system->device, &v->device, 1, by, arena, err)); break;
     case STORAGE:
         scale(&v->system.storage.read_bytes_per_s, by);
         scale(&v->system.storage.total_read_bytes_per_s, by);
         break;
     default: scale(&v->system.host.copy_bandwidth_bytes_per_s, by);
     }
-    return DL_OK;
+    return dl_system_what_if(system, &v->system, arena, err);
 }
 
 struct asker {

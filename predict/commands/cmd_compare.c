@@ -1,4 +1,5 @@
 /* cmd_compare.c - how accurate are predictions of measured runs, and what limits each run? */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,10 @@ static const struct dl_option compare_options[] = {
      "with --generalize source: write the spread of these errors, from which predictions have "
      "their "
      "intervals (data/intervals.json)",
+     NULL},
+    {"tables", 0, "DIR", "Fit",
+     "with --generalize: also write its tables, anchored ones, decisions, learning curve and "
+     "constants as CSV files",
      NULL},
     {"learning-curve", 0, NULL, "Fit",
      "errors of runs after 0, 1, 2, 4 and 8 others of their system and framework were given, as "
@@ -167,34 +172,9 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
     return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
-struct decisions {
-    struct dl_decision *list;
-    int count;
-};
-
-static enum dl_code find_decisions(const struct dl_comparison *c, struct decisions *out,
-                                   struct dl_err *err) {
-    const size_t n = (size_t)c->count;
-    struct dl_decision_row *rows = dl_arena_alloc(c->arena, n + 1, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < n; i++) {
-        const struct dl_compared *row = &c->rows[i];
-        const bool runs = row->decision.plans != NULL && !row->skipped;
-        if (!runs) {
-            rows[i].predicted_s = NAN;
-            continue;
-        }
-        const bool rate = strcmp(row->unit, "s") != 0;
-        rows[i] = (struct dl_decision_row){row->decision, row->iteration_s,
-                                           rate ? row->samples_per_iteration / row->measured
-                                                : row->measured};
-    }
-    return dl_decisions(rows, n, c->arena, &out->list, &out->count, err);
-}
-
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
                                const struct dl_table *rows, const struct dl_table *summary,
-                               const struct decisions *decisions, struct dl_err *err) {
+                               const struct dl_decision_list *decisions, struct dl_err *err) {
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-comparison");
@@ -209,6 +189,11 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
             dl_jw_string(&w, NULL, options->given[i].value);
     }
     dl_jw_end(&w);
+    struct dl_constants constants;
+    struct dl_err absent;
+    if (dl_constants_read(&context->data, context->arena, &constants, &absent) == DL_OK)
+        dl_jw_string(&w, "constants_hash",
+                     dl_arena_printf(context->arena, "%016" PRIx64, constants.hash));
     dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
     if (dl_option_given(options, "calibrated"))
         dl_jw_string(&w, "calibrated", dl_option_text(options, "calibrated"));
@@ -440,8 +425,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_compare_summary_init(&summary, context->arena);
     DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, format == DL_FORMAT_TEXT, err));
     DL_TRY(fill_summary(&summary, list, count, format == DL_FORMAT_TEXT, err));
-    struct decisions decisions;
-    DL_TRY(find_decisions(&comparison, &decisions, err));
+    struct dl_decision_list decisions;
+    DL_TRY(dl_decisions_of(&comparison, &decisions, err));
     const char *end =
         dl_arena_printf(context->arena, "%s%s", sentence(context, list, count),
                         dl_decisions_text(decisions.list, decisions.count, context->arena));

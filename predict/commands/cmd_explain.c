@@ -7,6 +7,7 @@
 #include "predict/output/explain_limits.h"
 #include "predict/output/explain_table.h"
 #include "predict/inputs/inputs.h"
+#include "predict/inputs/what_if_note.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/output/rows.h"
 #include "predict/output/wrap.h"
@@ -251,6 +252,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         DL_TRY(print_json(context, options, &inputs, &row, &table, &limits, err));
     for (int i = 0; i < prediction.warning_count; i++)
         context->note(context, "warning: %s", prediction.warnings[i]);
+    DL_TRY(dl_what_if_note(context, options, &inputs, framework, err));
     if (inputs.strict && prediction.extrapolated)
         return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
     return DL_OK;

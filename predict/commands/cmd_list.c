@@ -32,6 +32,13 @@ static const struct dl_column workload_columns[] = {
      0}, /* masked attention counts less */
 };
 
+static const struct dl_column framework_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+    {"status", "status", "", DL_COLUMN_STRING, 0, 0},
+};
+
 /* The origin of a device's kernel times: its own samples, those of a related device scaled by
  * peaks and bandwidths (predictions say `extrapolated`), or none. */
 static const struct dl_column device_columns[] = {
@@ -50,6 +57,10 @@ static enum dl_code add(struct dl_table *table, const char *name, const char *su
     cells[1].string = summary;
     cells[2].string = source;
     return DL_OK;
+}
+
+static union dl_cell *last_row(const struct dl_table *table) {
+    return table->cells + (size_t)(table->row_count - 1) * (size_t)table->column_count;
 }
 
 static const char *input_text(struct dl_context *context, const struct dl_workload *w) {
@@ -106,8 +117,7 @@ static enum dl_code list_devices(struct dl_context *context, struct dl_table *ta
         const struct dl_device *d;
         DL_TRY(dl_data_device(&context->data, names[i], context->arena, &d, err));
         DL_TRY(add(table, d->name, d->summary, d->source, err));
-        union dl_cell *cells =
-            table->cells + (size_t)(table->row_count - 1) * (size_t)table->column_count;
+        union dl_cell *cells = last_row(table);
         cells[3].string =
             d->kernel_model_count > 0 ? "own samples"
             : d->borrowed != NULL
@@ -126,6 +136,7 @@ static enum dl_code list_frameworks(struct dl_context *context, struct dl_table 
         const struct dl_framework *f;
         DL_TRY(dl_data_framework(&context->data, names[i], context->arena, &f, err));
         DL_TRY(add(table, f->name, f->summary, f->source, err));
+        last_row(table)[3].string = dl_framework_status_names[f->status];
     }
     return DL_OK;
 }
@@ -183,7 +194,7 @@ static const struct kind {
     {"systems", list_systems, COLUMNS(plain_columns)},
     {"devices", list_devices, COLUMNS(device_columns)},
     {"workloads", list_workloads, COLUMNS(workload_columns)},
-    {"frameworks", list_frameworks, COLUMNS(plain_columns)},
+    {"frameworks", list_frameworks, COLUMNS(framework_columns)},
     {"strategies", list_strategies, COLUMNS(plain_columns)},
     {"collectives", list_collectives, COLUMNS(plain_columns)},
     {"behaviours", list_behaviours, COLUMNS(plain_columns)},

@@ -9,6 +9,7 @@
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
+#include "predict/inputs/what_if_note.h"
 #include "predict/output/rows.h"
 #include "predict/plot/trace.h"
 
@@ -153,11 +154,12 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-/* 2: trains as one device would; 1: workers that do not wait for each other, whose samples are
- * worth less; 0: `ideal`, which cannot be run. A lower rank wins only if there is no higher one. */
+/* 2: trains as one device would; 1: asynchronous (where there are several workers), lossy or
+ * retired; 0: `ideal`, which cannot be run. A lower rank wins only if there is no higher one. */
 static int worth_of(const struct result *r) {
     if (dl_framework_is_bound(r->framework)) return 0;
-    return r->framework->sync.asynchronous && r->plan.nodes > 1 ? 1 : 2;
+    const bool asynchronous = r->framework->sync.asynchronous && r->plan.nodes > 1;
+    return asynchronous || r->framework->status != DL_MAINTAINED ? 1 : 2;
 }
 
 static const struct result *best_of(const struct results *results, int most_worth) {
@@ -173,6 +175,11 @@ static const struct result *best_of(const struct results *results, int most_wort
     return best;
 }
 
+static const char *reservation(const struct dl_framework *framework) {
+    if (framework->sync.asynchronous) return "its workers do not wait for each other";
+    return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
+}
+
 /* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
  * term. */
 static const char *sentence(struct dl_context *context, const struct dl_options *options,
@@ -184,11 +191,11 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
         loose->plan.nodes == best->plan.nodes &&
         loose->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s;
     const char *faster =
-        !passed ? ""
-                : dl_arena_printf(
-                      context->arena,
-                      " (%s reaches %.0f samples/s, but its workers do not wait for each other.)",
-                      loose->framework->name, loose->prediction.throughput_samples_per_s);
+        !passed
+            ? ""
+            : dl_arena_printf(context->arena, " (%s reaches %.0f samples/s, but %s.)",
+                              loose->framework->name, loose->prediction.throughput_samples_per_s,
+                              reservation(loose->framework));
     const struct dl_prediction *p = &best->prediction;
     const double samples = p->throughput_samples_per_s;
     char low[32], high[32];
@@ -268,7 +275,8 @@ static void note_skipped(struct dl_context *context, const struct results *resul
     }
 }
 
-static void note_all(struct dl_context *context, const struct results *results) {
+static void note_all(struct dl_context *context, const struct dl_inputs *inputs,
+                     const struct results *results) {
     for (int i = 0; i < results->count; i++) {
         for (int k = 0; k < results->rows[i].prediction.warning_count; k++) {
             const char *text = results->rows[i].prediction.warnings[k];
@@ -279,6 +287,11 @@ static void note_all(struct dl_context *context, const struct results *results) 
         note_strategies(context, results);
     else
         note_skipped(context, results);
+    if (inputs->left_out > 0)
+        context->note(context,
+                      "not shown: %d retired, lossy or asynchronous framework%s "
+                      "(--all-frameworks shows them, dlmodel list frameworks names them)",
+                      inputs->left_out, inputs->left_out == 1 ? "" : "s");
 }
 
 static double samples_of(const struct result *r) { return r->plan.batch_per_device_samples; }
@@ -410,7 +423,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         DL_TRY(print_json(context, options, &inputs, &results, err));
     else
         DL_TRY(print_rows(context, options, &inputs, &results, format, err));
-    note_all(context, &results);
+    note_all(context, &inputs, &results);
+    DL_TRY(dl_what_if_note(context, options, &inputs, NULL, err));
     bool any_fits = false, extrapolated = false;
     for (int i = 0; i < results.count; i++) {
         any_fits = any_fits || results.rows[i].prediction.fits;

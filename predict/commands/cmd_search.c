@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/inputs/layer_inputs.h"
+#include "predict/inputs/what_if_note.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
 
@@ -175,6 +177,7 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
         .any_sequence_parallel = !inputs->given.sequence_parallel,
         .any_shard = !inputs->given.zero,
     };
+    r->fixed.layer_times = dl_layer_inputs_for(inputs, framework); /* as predict takes them */
     if (r->fixed.devices_per_node <= 0)
         r->fixed.devices_per_node = inputs->system->devices_per_node;
     DL_TRY(read_part(asked->shard, r, err));
@@ -334,6 +337,21 @@ static enum dl_code check_inputs(const struct dl_inputs *inputs, struct dl_err *
     return DL_OK;
 }
 
+/* Warnings of the best plan, and of what-ifs that do not change it. */
+static enum dl_code note_best(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_inputs *inputs, const struct dl_framework *framework,
+                              const struct dl_searched *best, struct dl_err *err) {
+    struct dl_inputs one = *inputs;
+    for (int i = 0; i < best->prediction->warning_count; i++)
+        context->note(context, "warning: %s", best->prediction->warnings[i]);
+    one.plan = *best->plan;
+    one.nodes[0] = best->plan->nodes;
+    one.node_count = 1;
+    one.frameworks[0] = framework;
+    one.framework_count = 1;
+    return dl_what_if_note(context, options, &one, framework, err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -383,8 +401,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     }
     dl_inputs_note_files(context, &inputs);
     DL_TRY(dl_search_print(context, options, &report, format, err));
-    for (int i = 0; i < rows[0].prediction->warning_count; i++)
-        context->note(context, "warning: %s", rows[0].prediction->warnings[i]);
+    DL_TRY(note_best(context, options, &inputs, report.framework, &rows[0], err));
     if (inputs.strict && rows[0].prediction->extrapolated)
         return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
     return DL_OK;

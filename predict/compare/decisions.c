@@ -110,6 +110,23 @@ enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, stru
     return DL_OK;
 }
 
+enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_list *out,
+                             struct dl_err *err) {
+    const size_t n = (size_t)c->count;
+    struct dl_decision_row *rows = dl_arena_alloc(c->arena, n + 1, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_compared *row = &c->rows[i];
+        rows[i].predicted_s = NAN;
+        if (row->decision.plans == NULL || row->skipped) continue; /* not a run */
+        const bool rate = strcmp(row->unit, "s") != 0;
+        rows[i] = (struct dl_decision_row){row->decision, row->iteration_s,
+                                           rate ? row->samples_per_iteration / row->measured
+                                                : row->measured};
+    }
+    return dl_decisions(rows, n, c->arena, &out->list, &out->count, err);
+}
+
 struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,
                                                bool frameworks) {
     struct dl_decision_summary s = {.regret_mean_pct = 0, .regret_max_pct = 0};

@@ -26,6 +26,14 @@ struct dl_decision {
 enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
                           struct dl_decision **out, int *count_out, struct dl_err *err);
 
+struct dl_decision_list {
+    struct dl_decision *list;
+    int count;
+};
+/* Of the runs of a comparison. */
+enum dl_code dl_decisions_of(const struct dl_comparison *comparison, struct dl_decision_list *out,
+                             struct dl_err *err);
+
 /* Means over plans or frameworks; rank correlation over jobs with three alternatives and more. */
 struct dl_decision_summary {
     int jobs, ranked_jobs;

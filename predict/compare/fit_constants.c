@@ -102,6 +102,18 @@ static enum dl_code add(const struct dl_generalized *g, size_t i, const struct j
     return DL_OK;
 }
 
+enum dl_code dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
+                                    struct dl_table *table, struct dl_err *err) {
+    dl_table_init(table, arena, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < (size_t)g->constants->count; i++) {
+        struct jackknife j;
+        leave_out(g, i, &j);
+        const struct verdict v = judge(&j, arena);
+        DL_TRY(add(g, i, &j, &v, table, err));
+    }
+    return DL_OK;
+}
+
 static enum dl_code output(struct dl_context *context, const struct dl_options *options,
                            const struct dl_table *table, struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -126,12 +138,11 @@ enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_op
     struct dl_table table;
     const char *refused = "";
     int refusals = 0;
-    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    DL_TRY(dl_fit_constants_table(g, context->arena, &table, err));
     for (size_t i = 0; i < (size_t)g->constants->count; i++) {
         struct jackknife j;
         leave_out(g, i, &j);
         const struct verdict v = judge(&j, context->arena);
-        DL_TRY(add(g, i, &j, &v, &table, err));
         if (v.refused == NULL) {
             if (dl_option_given(options, "write"))
                 DL_TRY(dl_constants_write(data, &g->constants->list[i], g->all_values[i],

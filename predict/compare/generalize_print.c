@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/base/file.h"
 #include "model/base/stats.h"
 #include "model/cli/command.h"
 #include "predict/compare/decisions.h"
@@ -13,7 +14,8 @@
 
 bool dl_generalize_wanted(const struct dl_options *options) {
     return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||
-           dl_option_given(options, "learning-curve");
+           dl_option_given(options, "learning-curve") || dl_option_given(options, "write") ||
+           dl_option_given(options, "intervals") || dl_option_given(options, "tables");
 }
 
 static const struct dl_column columns[] = {
@@ -257,10 +259,10 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
         err);
 }
 
-static enum dl_code print_learning(struct dl_context *context, const struct dl_options *options,
-                                   const struct dl_fit_rows *rows,
+static enum dl_code learning_table(struct dl_context *context, const struct dl_fit_rows *rows,
                                    const struct dl_fit_prediction *predictions,
-                                   const struct dl_interval_model *model, struct dl_err *err) {
+                                   const struct dl_interval_model *model, struct dl_table *table,
+                                   struct dl_err *err) {
     static const struct dl_column learning_columns[] = {
         {"runs_given", "runs given", "", DL_COLUMN_INTEGER, 0, 0},
         {"groups", "systems with a framework", "", DL_COLUMN_INTEGER, 0, 0},
@@ -269,14 +271,11 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
         {"smallest_mape_pct", "smallest runs given", "%", DL_COLUMN_NUMBER, 0, 3},
     };
     struct dl_learning curve[DL_LEARNING_STEPS];
-    struct dl_table table;
-    enum dl_format format = DL_FORMAT_TEXT;
-    DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_learning_curve(rows, predictions, model, context->arena, curve, err));
-    dl_table_init(&table, context->arena, learning_columns,
+    dl_table_init(table, context->arena, learning_columns,
                   sizeof learning_columns / sizeof learning_columns[0]);
     for (int i = 0; i < DL_LEARNING_STEPS; i++) {
-        union dl_cell *cells = dl_table_row(&table);
+        union dl_cell *cells = dl_table_row(table);
         if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].integer = curve[i].given;
         cells[1].integer = curve[i].groups;
@@ -284,6 +283,17 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
         cells[3].number = curve[i].coverage_pct;
         cells[4].number = curve[i].smallest_mape_pct;
     }
+    return DL_OK;
+}
+
+static enum dl_code print_learning(struct dl_context *context, const struct dl_options *options,
+                                   const struct dl_fit_rows *rows,
+                                   const struct dl_fit_prediction *predictions,
+                                   const struct dl_interval_model *model, struct dl_err *err) {
+    struct dl_table table;
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(learning_table(context, rows, predictions, model, &table, err));
     if (format != DL_FORMAT_JSON)
         return context->output(
             options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
@@ -296,6 +306,66 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
     dl_jw_end(&w);
     return context->output(options,
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+static enum dl_code write_table(struct dl_context *context, const char *folder, const char *name,
+                                const struct dl_table *table, struct dl_err *err) {
+    const char *path = dl_arena_printf(context->arena, "%s/%s.csv", folder, name),
+               *text = dl_table_csv(table);
+    if (path == NULL || text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_file_write(path, text, strlen(text), err);
+}
+
+static enum dl_code decision_table(struct dl_context *context, const struct report *r,
+                                   struct dl_table *table, struct dl_err *err) {
+    static const struct dl_column decision_columns[] = {
+        {"kind", "among", "", DL_COLUMN_STRING, 0, 0},
+        {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
+        {"regret_mean_pct", "mean regret", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"regret_max_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"ranked_jobs", "jobs of three and more", "", DL_COLUMN_INTEGER, 0, 0},
+        {"rank_correlation", "rank correlation", "", DL_COLUMN_NUMBER, 0, 3},
+    };
+    dl_table_init(table, context->arena, decision_columns,
+                  sizeof decision_columns / sizeof decision_columns[0]);
+    for (int kind = 0; kind < 2; kind++) {
+        const struct dl_decision_summary s =
+            dl_decision_summary(r->decisions, r->decision_count, kind == 1);
+        union dl_cell *cells = dl_table_row(table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        cells[0].string = kind == 1 ? "frameworks" : "plans";
+        cells[1].integer = s.jobs;
+        cells[2].number = s.regret_mean_pct;
+        cells[3].number = s.regret_max_pct;
+        cells[4].integer = s.ranked_jobs;
+        cells[5].number = s.rank_correlation;
+    }
+    return DL_OK;
+}
+
+/* All tables of one run, for the documents. */
+static enum dl_code write_tables(struct dl_context *context, const char *folder,
+                                 const struct dl_generalized *g,
+                                 const struct dl_interval_model *intervals, struct dl_err *err) {
+    const char *by = dl_leave_out_names[g->by];
+    struct dl_table table;
+    struct report r;
+    DL_TRY(dl_file_mkdirs(folder, err));
+    for (int anchor = 0; anchor < 2; anchor++) {
+        DL_TRY(make_report(g, anchor == 1, context->arena, &r, err));
+        dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+        DL_TRY(fill_groups(&r, false, &table, err));
+        const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");
+        DL_TRY(write_table(context, folder, name, &table, err));
+        if (anchor == 1 || g->by != DL_LEAVE_SOURCE) continue;
+        DL_TRY(decision_table(context, &r, &table, err));
+        DL_TRY(write_table(context, folder, "decisions", &table, err));
+    }
+    if (g->by != DL_LEAVE_SOURCE) return DL_OK;
+    DL_TRY(learning_table(context, g->rows, g->held_out, intervals, &table, err));
+    DL_TRY(write_table(context, folder, "learning", &table, err));
+    DL_TRY(dl_fit_constants_table(g, context->arena, &table, err));
+    return write_table(context, folder, "constants", &table, err);
 }
 
 /* With the constants of the data files. */
@@ -319,6 +389,11 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     struct dl_constants constants;
     struct dl_generalized g;
     int by = DL_LEAVE_SOURCE;
+    if (!fit && !dl_option_given(options, "generalize") &&
+        !dl_option_given(options, "learning-curve"))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--write goes with --fit-constants, --intervals and --tables with "
+                       "--generalize");
     if (dl_option_given(options, "write") && !fit)
         return dl_fail(err, DL_ERR_USAGE, "--write: goes with --fit-constants");
     DL_TRY(dl_option_choice(options, "generalize", dl_leave_out_names, &by, err));
@@ -341,6 +416,8 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
         DL_TRY(dl_interval_write(&intervals, dl_option_text(options, "intervals"), context->arena,
                                  err));
     }
+    if (dl_option_given(options, "tables"))
+        DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &intervals, err));
     if (learning) return print_learning(context, options, &rows, g.held_out, &intervals, err);
     return fit ? dl_fit_constants_run(context, options, data, &g, err)
                : print(context, options, &g, err);

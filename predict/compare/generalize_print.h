@@ -19,4 +19,9 @@ enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_op
                                   const struct dl_data *data, const struct dl_generalized *g,
                                   struct dl_err *err);
 
+struct dl_table;
+/* Its table. */
+enum dl_code dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
+                                    struct dl_table *table, struct dl_err *err);
+
 #endif

@@ -66,8 +66,12 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     const char **names;
     DL_TRY(dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names, err));
     for (int i = 0; names[i] != NULL && out->framework_count < MOST_FRAMEWORKS; i++) {
-        DL_TRY(dl_data_framework(data, names[i], context->arena,
-                                 &out->frameworks[out->framework_count++], err));
+        const struct dl_framework **next = &out->frameworks[out->framework_count];
+        DL_TRY(dl_data_framework(data, names[i], context->arena, next, err));
+        if ((*next)->status == DL_MAINTAINED || out->all_frameworks)
+            out->framework_count++;
+        else
+            out->left_out++;
     }
     return DL_OK;
 }

@@ -32,6 +32,8 @@ struct dl_inputs {
     int input;               /* 0 synthetic, 1 real */
     int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */
     struct dl_run_length length;
+    bool all_frameworks;  /* with `all` also those that are retired, lossy or asynchronous */
+    int left_out;         /* how many of these `all` leaves out */
     bool max_batch;       /* --batch-per-device max */
     bool max_micro_batch; /* --micro-batch max */
     bool strict;

@@ -178,22 +178,24 @@ static int choice_of(const char *word, const char *const *names) {
     return 0;
 }
 
+/* A cell as a count; 0 for what is none. */
+static int64_t whole(double value) { return value >= 0 && value <= 1e15 ? (int64_t)value : 0; }
+
 /* The plan of one row. v: its numbers, cells: its text, both by column. */
 static struct dl_found found_of(const double *v, const char *const *cells, int64_t order) {
-    const int64_t devices = (int64_t)v[DEVICES],
-                  nodes = (int64_t)v[NODES] > 0 ? (int64_t)v[NODES] : 1;
+    const int64_t devices = whole(v[DEVICES]), nodes = whole(v[NODES]) > 0 ? whole(v[NODES]) : 1;
     struct dl_found f = {.iteration_s = v[ITERATION],
                          .memory_bytes = v[MEMORY],
                          .micro_samples = v[MICRO],
-                         .shard = (int)v[ZERO],
+                         .shard = (int)fmin(3, fmax(0, v[ZERO])),
                          .fits = true,
                          .order = order};
     f.split = (struct dl_transformer_split){
-        .tp = (int64_t)v[TP],
-        .sp = (int64_t)v[SP],
-        .ep = (int64_t)v[EP],
-        .pp = (int64_t)v[PP],
-        .dp = (int64_t)v[DP],
+        .tp = whole(v[TP]),
+        .sp = whole(v[SP]),
+        .ep = whole(v[EP]),
+        .pp = whole(v[PP]),
+        .dp = whole(v[DP]),
         .nodes = nodes,
         .devices_per_node = devices / nodes,
         .sequence_parallel = v[SEQUENCE] > 0,
@@ -201,7 +203,7 @@ static struct dl_found found_of(const double *v, const char *const *cells, int64
     f.choice = (struct dl_transformer_choice){
         .schedule = (enum dl_schedule)choice_of(cells[SCHEDULE], dl_schedule_names),
         .recompute = (enum dl_recompute)choice_of(cells[RECOMPUTE], dl_recompute_names),
-        .virtual_stages = (int64_t)v[VIRTUAL]};
+        .virtual_stages = whole(v[VIRTUAL])};
     const struct dl_strategy *strategy = dl_strategy_find(cells[STRATEGY]);
     if (dl_search_serves_network(strategy)) f.strategy = strategy;
     return f;
@@ -236,9 +238,9 @@ enum dl_code dl_search_read(const char *path, const struct dl_search_request *re
         else
             dl_search_keep(request, into, &f);
         if (row > 0) continue;
-        into->evaluated_count += (int64_t)v[EVALUATED];
-        into->feasible_count += (int64_t)v[FEASIBLE];
-        for (int r = 0; r < DL_REJECTIONS; r++) into->rejected_count[r] += (int64_t)v[REJECTED + r];
+        into->evaluated_count += whole(v[EVALUATED]);
+        into->feasible_count += whole(v[FEASIBLE]);
+        for (int r = 0; r < DL_REJECTIONS; r++) into->rejected_count[r] += whole(v[REJECTED + r]);
     }
     return DL_OK;
 }

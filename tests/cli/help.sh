@@ -69,7 +69,7 @@ check 'one of several systems' 2 'did you mean "abci-v100", .*, \.\.\.\? \(.dlmo
 run predict --workload BERT-Large
 check 'a name in another case' 2 'did you mean "bert_large"\?'
 run predict --framework pytorch
-check 'one of several frameworks' 2 'did you mean "horovod-pytorch", "pytorch-ddp", "pytorch-dp" or "pytorch-fsdp"\?'
+check 'one of several frameworks' 2 'did you mean "horovod-pytorch", "pytorch-ddp", "pytorch-dp", "pytorch-fsdp" or "pytorch-fsdp2"\?'
 run help predict search
 check 'two words' 2 'expected one command or topic'
 run help --completion fish

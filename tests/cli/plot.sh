@@ -35,6 +35,11 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
       if (r < 0.999999 || r > 1.000001) wrong = 1; n++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the pieces add up to the iteration' '^2 0$'
+run plot mfu --system dgx-a100-80 --workload gpt2 --framework megatron,pytorch-fsdp --nodes 1-2 --precision bf16 --micro-batch 1 --recompute full --csv
+check 'MFU as numbers' 0
+awk -F, 'NR > 1 { n++; m = $(NF - 7); if (!(m > 0 && m < $(NF - 6) && $(NF - 5) < m && m < $(NF - 4))) wrong = 1 } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'recomputation counts in HFU alone, MFU inside its interval' '^4 0$'
 run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 2 --csv
 check 'memory as numbers' 0
 awk -F, 'NR > 1 { sum = $4 + $5 + $6 + $7 + $8 + $9 + $10; if (sum / $11 < 0.999999 || sum / $11 > 1.000001 || $12 != 17179869184) wrong++; n++ }
@@ -164,7 +169,7 @@ run plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp
 magic 'PNG of a roofline' "$work/roofline.png" 89504e470d0a1a0a
 run plot kernels data/kernels/deepbench_gemm.csv --where device=V100 -o "$work/kernels.svg"
 magic 'SVG of kernels' "$work/kernels.svg" 3c3f786d6c
-for kind in timeline memory efficiency strategies; do
+for kind in timeline memory mfu efficiency strategies; do
     run plot $kind --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 -o "$work/$kind.svg"
     check "$kind as SVG" 0
     magic "SVG of $kind" "$work/$kind.svg" 3c3f786d6c

@@ -49,6 +49,9 @@ run search --system abci-v100 --nodes 4 --workload resnet50 --framework chainerm
 again 'search of a network'
 run search --system dgx-a100-80 --gpus 4 --workload gpt2 --framework pytorch-fsdp --precision bf16 --global-batch 16 --json --set seq=512
 again 'search on a part of a node'
+run import trace tests/fixtures/trace/gpu.json --workload resnet18 --system iris-v100 --batch 32 -o "$work/layers.json"
+run search --system iris-v100 --workload resnet18 --framework pytorch-ddp --nodes 2 --global-batch 256 --layers "$work/layers.json" --json
+again 'search with measured layers'
 search --framework megatron,ideal
 check 'search of several frameworks' 2 'takes one framework'
 

@@ -51,10 +51,10 @@ static void fix_some(struct dl_plan *fixed, int64_t devices) {
 }
 
 static void make_space(struct space *s) {
-    static struct dl_override o[8];
-    static char text[8][32];
-    static const char *const keys[] = {"layers", "heads",   "hidden", "seq",
-                                       "vocab",  "experts", "topk",   "capacity"};
+    static struct dl_override o[9];
+    static char text[9][32];
+    static const char *const keys[] = {"layers",  "heads", "hidden",   "seq",     "vocab",
+                                       "experts", "topk",  "capacity", "kv_heads"};
     const int64_t heads = ONE_OF(1, 2, 4, 6);
     s->layers = ONE_OF(1, 2, 3, 4, 5, 6, 7, 8);
     s->experts = chance(0.5) ? ONE_OF(2, 4, 8) : 0;
@@ -65,13 +65,14 @@ static void make_space(struct space *s) {
                               1000,
                               s->experts,
                               s->experts > 0 ? ONE_OF(1, 2) : 1,
-                              1};
-    for (int i = 0; i < 8; i++) {
+                              ONE_OF(0, 1, 2),
+                              heads % 2 == 0 && chance(0.5) ? heads / 2 : heads};
+    for (int i = 0; i < 9; i++) {
         snprintf(text[i], sizeof text[i], "%lld", (long long)values[i]);
         o[i] = (struct dl_override){.key = keys[i], .value = text[i]};
     }
     fake_make(&s->f);
-    load_name("gpt", o, 8, &s->f.arena, &s->workload);
+    load_name("gpt", o, 9, &s->f.arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = chance(0.7);

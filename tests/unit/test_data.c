@@ -267,22 +267,22 @@ static void kernel_times_follow_the_device(void **state) {
     assert_int_equal(device->kernel_model_count, 0);
     assert_string_equal(device->borrowed->name, "alpha");
     assert_int_equal(device->borrowed->kernel_model_count, 1);
-    /* A what-if capacity keeps the measured times; a what-if bandwidth makes them borrowed, to be
-     * scaled. */
+    /* A what-if capacity keeps the measured times; a what-if bandwidth scales its part of them. */
     struct dl_override set[] = {{.key = "device.memory", .value = "80GB"}};
     world->data.overrides = set;
     world->data.override_count = 1;
     assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
                      DL_OK);
     assert_int_equal(device->kernel_model_count, 1);
+    const double measured = device->kernel_models[0].bandwidth_bytes_per_s;
     set[0].key = "device.memory_bandwidth";
     set[0].value = "2TB/s";
     assert_int_equal(dl_data_device(&world->data, "alpha", &world->arena, &device, &world->err),
                      DL_OK);
-    assert_int_equal(device->kernel_model_count, 0);
+    assert_int_equal(device->kernel_model_count, 1);
     check_close(device->memory_bandwidth_bytes_per_s, 2e12, 0);
-    check_close(device->borrowed->memory_bandwidth_bytes_per_s, 9e11, 0);
-    assert_int_equal(device->borrowed->kernel_model_count, 1);
+    check_close(device->kernel_models[0].bandwidth_bytes_per_s, measured * 2e12 / 9e11, 1e-12);
+    check_close(device->kernel_models[0].rate_flop_per_s, 9e12, 1e-12);
 }
 
 static void kernel_times_of_another_device(void **state) {
