@@ -179,8 +179,8 @@ static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err
     return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
 }
 
-/* The strategy of a transformer with ranks for axes that `own` does not split over: the one that has
- * them all; otherwise `own`. */
+/* The strategy of a transformer with ranks for axes that `own` does not split over: the one that
+ * has them all; otherwise `own`. */
 static const struct dl_strategy *strategy_with(const struct dl_strategy *own,
                                                const struct dl_workload *workload,
                                                const struct dl_plan *plan) {

@@ -15,8 +15,8 @@
  * F-TRANSFORMER-EXPERT: with e expert ranks each layer's tokens go to their experts and back: 2
  * all-to-all forward and 2 backward of b s h k c bytes(element), of which a rank sends (e-1)/e; k
  * experts for each token, capacity factor or imbalance c. With the all-gather dispatcher all tokens
- * of e ranks instead. F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around a
- * ring: c - 1 messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind
+ * of e ranks instead. F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around
+ * a ring: c - 1 messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind
  * the attention of one share each. Or an all-gather before attention, a second one and a
  * reduce-scatter of their gradients backward, exposed.
  *

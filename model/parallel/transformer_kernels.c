@@ -9,10 +9,10 @@
  * (fused), and the weight where that is not done once an iteration; backward casts the gradient of
  * the output. Scale factors from the tensor itself (scales_currently) read it once more before.
  *
- * F-TRANSFORMER-CONTEXT: with context parallelism c of causal attention each rank has a piece of the
- * beginning and its mirror at the end, so that all work equally: one causal share of s/c queries and
- * keys, and c - 1 shares of s/c queries and s/2c keys without a mask, each merged into the output
- * (2R + 1W).
+ * F-TRANSFORMER-CONTEXT: with context parallelism c of causal attention each rank has a piece of
+ * the beginning and its mirror at the end, so that all work equally: one causal share of s/c
+ * queries and keys, and c - 1 shares of s/c queries and s/2c keys without a mask, each merged into
+ * the output (2R + 1W).
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* transformer_maker.h - a micro-batch under construction: shared by transformer_micro_batch.c, which
- * adds up layers, transformer_kernels.c, which times a layer's kernels, and transformer_exchange.c,
- * which adds the collectives inside layers. Private to the model.
+/* transformer_maker.h - a micro-batch under construction: shared by transformer_micro_batch.c,
+ * which adds up layers, transformer_kernels.c, which times a layer's kernels, and
+ * transformer_exchange.c, which adds the collectives inside layers. Private to the model.
  */
 #ifndef DL_MODEL_PARALLEL_TRANSFORMER_MAKER_H
 #define DL_MODEL_PARALLEL_TRANSFORMER_MAKER_H

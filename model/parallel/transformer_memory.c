@@ -1,5 +1,5 @@
-/* transformer_memory.c - device memory of a transformer's pipeline stages: states, and activations of
- * the micro-batches in flight.
+/* transformer_memory.c - device memory of a transformer's pipeline stages: states, and activations
+ * of the micro-batches in flight.
  *
  * F-TRANSFORMER-IN-FLIGHT: stage s of p holds at most p - s micro-batches with 1F1B, all m with
  * GPipe; interleaved with v parts ((v - 1) p + 2 (p - s) - 1)/v, in units of all its layers.

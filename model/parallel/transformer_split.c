@@ -378,8 +378,8 @@ static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *
     return 4 * layer->heads * layer->out.size[DL_DIMS - 1];
 }
 
-/* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps; `out`:
- * of its output. */
+/* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps;
+ * `out`: of its output. */
 static double kept_selectively(const struct dl_transformer *tf,
                                const struct dl_transformer_layer *l, double all, double out) {
     const struct dl_layer *layer = &tf->workload->layers[l->index];

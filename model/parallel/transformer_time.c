@@ -12,13 +12,13 @@
  * of backward: R/k + max(0, R - R/k - B); parameters gathered behind the next forward likewise. An
  * interleaved pipeline finishes the gradients of its v parts p steps apart: B is B (1 + (v-1) p)/v.
  * Stage 2 reduces after every micro-batch; stage 3 gathers each layer (g) before its forward and
- * its backward and reduces its gradients (r) after that, in one lane. What is not of the body (root:
- * g0, r0) is gathered once, before everything, and reduced last. Forward shows g0 + g + max(0, G -
- * g - F), backward max(r, G + R - B) + r0. Copies into and out of the collectives' buffers are
- * compute. F-TRANSFORMER-ACCUMULATE: with several micro-batches each adds its gradients to the sum
- * (read and written in its width), which is compute too. F-TRANSFORMER-BOUNDARY: 2 (m v + p - 2) messages; where the framework moves them behind
- * other micro-batches (interleaved), 2 (p - 1) of them and what the others take beyond a part's
- * work.
+ * its backward and reduces its gradients (r) after that, in one lane. What is not of the body
+ * (root: g0, r0) is gathered once, before everything, and reduced last. Forward shows g0 + g +
+ * max(0, G - g - F), backward max(r, G + R - B) + r0. Copies into and out of the collectives'
+ * buffers are compute. F-TRANSFORMER-ACCUMULATE: with several micro-batches each adds its gradients
+ * to the sum (read and written in its width), which is compute too. F-TRANSFORMER-BOUNDARY: 2 (m v
+ * + p - 2) messages; where the framework moves them behind other micro-batches (interleaved), 2 (p
+ * - 1) of them and what the others take beyond a part's work.
  */
 #include <math.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static void add_limits(const struct dl_collective_time *t, double exposed_s,
     e->comm_error_s += exposed_s * t->sigma_log;
 }
 
-/* How long the work of a pass of the last micro-batch (the first one forward) goes on while parts of
- * the stage are done with theirs. */
+/* How long the work of a pass of the last micro-batch (the first one forward) goes on while parts
+ * of the stage are done with theirs. */
 static double window_s(const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_choice *choice, double pass_s) {
     const double pp = (double)mapping->split.pp,

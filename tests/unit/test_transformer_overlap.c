@@ -28,10 +28,10 @@ static void set_pass(struct dl_transformer_pass *pass, double seconds) {
     pass->device_s = pass->step_s = seconds;
 }
 
-/* F-TRANSFORMER-SHARD, stage 3: 4 layers of 2 s forward and 4 s backward; gathers of 1 s, reductions
- * of 2 s a layer, root 0.5 s and 0.25 s. Forward: the root's and the first gather show, 1.5 s, the
- * other 3 s hide behind 8 s. Backward: 4 x 3 s behind 16 s; the last reduction and the root's show,
- * 2.25 s. With backward of 1 s a layer: 12 - 4 + 0.25 = 8.25. */
+/* F-TRANSFORMER-SHARD, stage 3: 4 layers of 2 s forward and 4 s backward; gathers of 1 s,
+ * reductions of 2 s a layer, root 0.5 s and 0.25 s. Forward: the root's and the first gather show,
+ * 1.5 s, the other 3 s hide behind 8 s. Backward: 4 x 3 s behind 16 s; the last reduction and the
+ * root's show, 2.25 s. With backward of 1 s a layer: 12 - 4 + 0.25 = 8.25. */
 static void layers_are_gathered_ahead(void **state) {
     (void)state;
     struct gpt g;
@@ -72,9 +72,9 @@ static void layers_are_gathered_ahead(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-SHARD, stage 1: gradients of 10 s in 5 buckets behind 6 s of backward, parameters of
- * 5 s behind 3 s of forward: 2 + 8 - 6 = 4, 1 + 4 - 3 = 2; without the overlap of the gather 5. On 4
- * stages of 2 parts the last micro-batch leaves 6 (1 + 4)/2 = 15 and 7.5 s: 2 and 1. */
+/* F-TRANSFORMER-SHARD, stage 1: gradients of 10 s in 5 buckets behind 6 s of backward, parameters
+ * of 5 s behind 3 s of forward: 2 + 8 - 6 = 4, 1 + 4 - 3 = 2; without the overlap of the gather 5.
+ * On 4 stages of 2 parts the last micro-batch leaves 6 (1 + 4)/2 = 15 and 7.5 s: 2 and 1. */
 static void distributed_optimizer(void **state) {
     (void)state;
     struct gpt g;
@@ -108,9 +108,9 @@ static void distributed_optimizer(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-STAGES: 126 layers on 16 stages are 14 of 8 between two of 7; 70 on 12 are 5, ten of
- * 6, 5; 7 on 2 are 4 and 3. 7 layers of 3 s on 4 stages (2, 2, 2, 1), head 1 s: m = 8 micro-batches
- * of 6 s on the slowest, and what the others take: 6 + 6 + 4 = 16: 64. */
+/* F-TRANSFORMER-STAGES: 126 layers on 16 stages are 14 of 8 between two of 7; 70 on 12 are 5, ten
+ * of 6, 5; 7 on 2 are 4 and 3. 7 layers of 3 s on 4 stages (2, 2, 2, 1), head 1 s: m = 8
+ * micro-batches of 6 s on the slowest, and what the others take: 6 + 6 + 4 = 16: 64. */
 static void uneven_stages(void **state) {
     (void)state;
     const struct {
@@ -145,8 +145,8 @@ static void uneven_stages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: exposed 2 (16 + 2)
- * = 36 of them; behind others 2 (4 - 1) = 6. A message of 5 s outlasts a part's (3 + 6)/4 s. */
+/* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: exposed 2 (16 +
+ * 2) = 36 of them; behind others 2 (4 - 1) = 6. A message of 5 s outlasts a part's (3 + 6)/4 s. */
 static void messages_between_parts(void **state) {
     (void)state;
     struct gpt g;
@@ -176,10 +176,10 @@ static void messages_between_parts(void **state) {
 }
 
 /* F-TRANSFORMER-TENSOR-OVERLAP: a layer split by columns on 4 ranks with GEMMs of 4 s forward, 3 s
- * and 2 s backward; its input is gathered in 2 s, its gradient scattered in 5 s. Exposed forward: 2,
- * 2, max(0, 2 - 4 x 3/4) = 0; backward: 5; behind GEMMs 0 + 5 - 2 = 3. By rows in pieces: scatter 5
- * s, of which 3/4 x 4 = 3 hide; gather 0. F-TRANSFORMER-CONTENTION: 8 channels of 80 units take a
- * tenth of what hides: (2 + 2) / 10 backward. */
+ * and 2 s backward; its input is gathered in 2 s, its gradient scattered in 5 s. Exposed forward:
+ * 2, 2, max(0, 2 - 4 x 3/4) = 0; backward: 5; behind GEMMs 0 + 5 - 2 = 3. By rows in pieces:
+ * scatter 5 s, of which 3/4 x 4 = 3 hide; gather 0. F-TRANSFORMER-CONTENTION: 8 channels of 80
+ * units take a tenth of what hides: (2 + 2) / 10 backward. */
 static void tensor_collectives_hide(void **state) {
     (void)state;
     struct gpt g;
@@ -315,7 +315,8 @@ static void casts_of_a_layer(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-KERNEL-LOAD: linear layers take load_scale times as long, FlashAttention-2 flash2_scale times. */
+/* F-KERNEL-LOAD: linear layers take load_scale times as long, FlashAttention-2 flash2_scale times.
+ */
 static void loaded_device(void **state) {
     (void)state;
     struct gpt g;
@@ -335,8 +336,8 @@ static void loaded_device(void **state) {
 }
 
 /* Eager PyTorch, m = 512 tokens of h = 1024: two RMS norms of 36 bytes an element forward, rotary
- * embedding of queries and keys 20 bytes, gate times value of f = 4096 5 passes of 2 bytes; fused 4,
- * 4 and 6 bytes, and 4 bytes a token and norm for the statistics. */
+ * embedding of queries and keys 20 bytes, gate times value of f = 4096 5 passes of 2 bytes; fused
+ * 4, 4 and 6 bytes, and 4 bytes a token and norm for the statistics. */
 static void eager_operations(void **state) {
     (void)state;
     static struct dl_override overrides[] = {
@@ -375,8 +376,9 @@ static void eager_operations(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-ACTIVATIONS: with scores on chip a layer keeps 34 s h bytes of a sample (Korthikanti
- * et al. without 5 a s^2), the norms' statistics (16 s) and 4 bytes for each of a heads and query. */
+/* F-TRANSFORMER-ACTIVATIONS: with scores on chip a layer keeps 34 s h bytes of a sample
+ * (Korthikanti et al. without 5 a s^2), the norms' statistics (16 s) and 4 bytes for each of a
+ * heads and query. */
 static void flash_keeps_no_scores(void **state) {
     (void)state;
     struct gpt g;

@@ -1,10 +1,10 @@
 /* layer_gated.c - activations of today's transformers: gated ones and the squared ReLU.
  *
  * F-LAYER-GATED: the input holds a gate and a value of f channels each, the output is
- * act(gate) * value: one fused kernel that reads 2 f and writes f a token forward, and backward reads
- * 2 f and the gradient's f and writes 2 f. Kept: the input. Squared ReLU moves 1R + 1W forward and
- * 2R + 1W backward and keeps its input. Eager PyTorch (facts) runs the activation and the product
- * one after the other: 3 f + 2 f forward in two kernels, 6 f + 3 f backward in three.
+ * act(gate) * value: one fused kernel that reads 2 f and writes f a token forward, and backward
+ * reads 2 f and the gradient's f and writes 2 f. Kept: the input. Squared ReLU moves 1R + 1W
+ * forward and 2R + 1W backward and keeps its input. Eager PyTorch (facts) runs the activation and
+ * the product one after the other: 3 f + 2 f forward in two kernels, 6 f + 3 f backward in three.
  */
 #include "model/workload/layer.h"
 

@@ -4,8 +4,8 @@
  * input and 2R for its weights; kept are the input and 4 bytes a token. A head norm normalizes each
  * head of queries and keys with weights that all heads share; values pass by, untouched. Eager
  * PyTorch (facts): to fp32, square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
- * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight (counted
- * in the reference code of Llama).
+ * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
+ * (counted in the reference code of Llama).
  */
 #include "model/workload/layer.h"
 

@@ -1,11 +1,11 @@
 /* layer_rope.c - rotary position embedding.
  *
  * F-LAYER-ROPE: one fused kernel turns pairs of channels of queries and keys by angles that the
- * position gives: 1R + 1W of what turns, forward and backward alike (backward turns back); nothing is
- * kept. The input is queries, keys and values of one projection (heads and kv_heads given: values
- * pass by), or queries alone (kv_heads absent). `rotary` channels of each head turn. The tables of
- * sines and cosines, one row a position, are not counted. Eager PyTorch (facts): to fp32, complex
- * product, to 16 bits for queries and for keys: 6 kernels and 20 bytes an element each way.
+ * position gives: 1R + 1W of what turns, forward and backward alike (backward turns back); nothing
+ * is kept. The input is queries, keys and values of one projection (heads and kv_heads given:
+ * values pass by), or queries alone (kv_heads absent). `rotary` channels of each head turn. The
+ * tables of sines and cosines, one row a position, are not counted. Eager PyTorch (facts): to fp32,
+ * complex product, to 16 bits for queries and for keys: 6 kernels and 20 bytes an element each way.
  */
 #include "model/workload/layer.h"
 
