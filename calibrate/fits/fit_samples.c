@@ -105,7 +105,8 @@ static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *ca
     if (calls == 0) return n;
     dl_sort(scratch, calls);
     const double shortest_s = dl_quantile_sorted(scratch, calls, SHORTEST);
-    if (shortest_s > LONGEST_LAUNCH_S) return n; /* no call is as short as a launch */
+    if (samples[0].kernel.op == DL_OP_STREAM && shortest_s > LONGEST_LAUNCH_S)
+        return n; /* no call is as short as a launch */
     *call_s = dl_fit_round(shortest_s, 3);
     for (size_t i = 0; i < n; i++)
         if (!samples[i].by_call || samples[i].time_s > HIDDEN * *call_s)
