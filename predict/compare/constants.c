@@ -11,7 +11,7 @@ enum { MOST_PARTS = 12, MOST_CONSTANTS = 200 };
 static const struct dl_field constant_fields[] = {
     C(key, STRING, .required = true,
       .help = "as --set takes it, with the object's name: framework.megatron.dispatch_s"),
-    C(low, NUMBER, DL_RANGE(1e-15, 1e15, DL_UNIT_NONE), .required = true,
+    C(low, NUMBER, DL_RANGE(0, 1e15, DL_UNIT_NONE), .required = true,
       .help = "smallest value that physics allows"),
     C(high, NUMBER, DL_RANGE(1e-15, 1e15, DL_UNIT_NONE), .required = true,
       .help = "largest value that physics allows"),

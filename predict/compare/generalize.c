@@ -14,6 +14,7 @@
 #define LOSS_SCALE 0.05 /* errors above 5 % count by their size, not their square */
 #define PRIOR_SIGMA 3.0 /* of half a range: its ends cost 1/9 of one source that errs by 5 % */
 #define FEW_ROWS 4.0
+#define NOTHING 1e-3
 #define STEP 0.03 /* of log(constant), for derivatives */
 enum { MOST_THREADS = 64 };
 
@@ -366,11 +367,11 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     for (size_t j = 0; j < k; j++) {
         const struct dl_constant *c = &s->constants->list[j];
         s->keys[j] = c->key;
-        s->low[j] = log(c->low);
+        s->low[j] = log(fmax(c->low, NOTHING * c->high)); /* a range from 0 has no logarithm */
         s->high[j] = log(c->high);
         s->prior[j] = (s->low[j] + s->high[j]) / 2;
         s->prior_sigma[j] = PRIOR_SIGMA * (s->high[j] - s->low[j]) / 2;
-        s->base_x[j] = log(c->value);
+        s->base_x[j] = fmax(s->low[j], log(c->value));
     }
     return DL_OK;
 }
