@@ -198,11 +198,6 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-static const char *reservation(const struct dl_framework *framework) {
-    if (framework->sync.asynchronous) return "its workers do not wait for each other";
-    return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
-}
-
 /* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
 static const char *ties(struct dl_context *context, const struct results *results,
                         const struct result *best) {
@@ -235,7 +230,7 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
             ? ""
             : dl_arena_printf(context->arena, " (%s reaches %.0f samples/s, but %s.)",
                               loose->framework->name, loose->prediction.throughput_samples_per_s,
-                              reservation(loose->framework));
+                              dl_reservation_text(loose->framework));
     const struct dl_prediction *p = &best->prediction;
     const double samples = p->throughput_samples_per_s;
     char low[32], high[32];

@@ -52,6 +52,11 @@ const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_aren
     return dl_text_string(&text);
 }
 
+const char *dl_reservation_text(const struct dl_framework *framework) {
+    if (framework->sync.asynchronous) return "its workers do not wait for each other";
+    return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
+}
+
 static bool priced(const struct dl_prediction_row *row) {
     return row->prediction->group_count == 0 && dl_known(dl_price_of(row->system, row->rates));
 }
