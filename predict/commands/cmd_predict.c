@@ -202,7 +202,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 static const char *ties(struct dl_context *context, const struct results *results,
                         const struct result *best) {
     const char *names = "";
-    for (int i = 0; i < results->count && !results->every_strategy; i++) {
+    for (int i = 0; names != NULL && i < results->count && !results->every_strategy; i++) {
         const struct result *r = &results->rows[i];
         if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
             !r->prediction.fits ||
@@ -211,8 +211,10 @@ static const char *ties(struct dl_context *context, const struct results *result
         names = dl_arena_printf(context->arena, "%s%s%s", names, names[0] != 0 ? ", " : "",
                                 r->framework->name);
     }
-    return names[0] == 0 ? ""
-                         : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
+    return names == NULL ? NULL
+           : names[0] == 0
+               ? ""
+               : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
 }
 
 /* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
