@@ -198,16 +198,11 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-static const char *reservation(const struct dl_framework *framework) {
-    if (framework->sync.asynchronous) return "its workers do not wait for each other";
-    return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
-}
-
 /* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
 static const char *ties(struct dl_context *context, const struct results *results,
                         const struct result *best) {
     const char *names = "";
-    for (int i = 0; i < results->count && !results->every_strategy; i++) {
+    for (int i = 0; names != NULL && i < results->count && !results->every_strategy; i++) {
         const struct result *r = &results->rows[i];
         if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
             !r->prediction.fits ||
@@ -216,8 +211,10 @@ static const char *ties(struct dl_context *context, const struct results *result
         names = dl_arena_printf(context->arena, "%s%s%s", names, names[0] != 0 ? ", " : "",
                                 r->framework->name);
     }
-    return names[0] == 0 ? ""
-                         : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
+    return names == NULL ? NULL
+           : names[0] == 0
+               ? ""
+               : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
 }
 
 /* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
@@ -235,7 +232,7 @@ static const char *sentence(struct dl_context *context, const struct dl_options 
             ? ""
             : dl_arena_printf(context->arena, " (%s reaches %.0f samples/s, but %s.)",
                               loose->framework->name, loose->prediction.throughput_samples_per_s,
-                              reservation(loose->framework));
+                              dl_reservation_text(loose->framework));
     const struct dl_prediction *p = &best->prediction;
     const double samples = p->throughput_samples_per_s;
     char low[32], high[32];

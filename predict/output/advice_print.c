@@ -52,6 +52,11 @@ const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_aren
     return dl_text_string(&text);
 }
 
+const char *dl_reservation_text(const struct dl_framework *framework) {
+    if (framework->sync.asynchronous) return "its workers do not wait for each other";
+    return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
+}
+
 static bool priced(const struct dl_prediction_row *row) {
     return row->prediction->group_count == 0 && dl_known(dl_price_of(row->system, row->rates));
 }
@@ -172,7 +177,7 @@ const char *dl_advice_text(const struct dl_advice_request *q) {
         if (!asked(q, i)) continue;
         dl_text_printf(&text, "  %-9s %s.\n", at < 0 ? "-" : nodes_text(q, at), why_of(q, &a, i));
     }
-    return dl_text_string(&text);
+    return q->arena->failed ? NULL : dl_text_string(&text);
 }
 
 void dl_advice_json(struct dl_json_writer *w, const struct dl_advice_request *q) {
@@ -197,4 +202,5 @@ void dl_advice_json(struct dl_json_writer *w, const struct dl_advice_request *q)
         dl_jw_end(w);
     }
     dl_jw_end(w);
+    w->failed = w->failed || q->arena->failed;
 }

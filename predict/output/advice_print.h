@@ -10,6 +10,9 @@
  * rates are asked for; NULL: out of memory. */
 const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 
+/* Why a framework that is not maintained, or asynchronous, is no recommendation: a clause. */
+const char *dl_reservation_text(const struct dl_framework *framework);
+
 enum { DL_ADVICE_ROWS = 64 };
 /* Predictions of one framework on several numbers of nodes. */
 struct dl_advice_request {

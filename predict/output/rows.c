@@ -191,13 +191,9 @@ struct dl_spending dl_rows_spending(const struct dl_prediction_row *row, double 
     return out;
 }
 
-static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
-    const struct dl_prediction *p = row->prediction;
+/* The columns that identify a row. Returns how many. */
+static int fill_plan(union dl_cell *c, const struct dl_prediction_row *row) {
     const struct dl_plan *plan = row->plan;
-    const struct dl_memory *m = &p->memory;
-    const struct dl_throughput t = dl_rows_throughput(row);
-    const struct dl_run_total total = dl_rows_total(row);
-    const struct dl_spending run = dl_rows_spending(row, total.time_s);
     int i = 0;
     c[i++].string = row->system->name;
     c[i++].string = row->workload->name;
@@ -212,6 +208,16 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     c[i++].integer = plan->tp;
     c[i++].integer = plan->pp;
     c[i++].integer = plan->sp;
+    return i;
+}
+
+static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
+    const struct dl_prediction *p = row->prediction;
+    const struct dl_memory *m = &p->memory;
+    const struct dl_throughput t = dl_rows_throughput(row);
+    const struct dl_run_total total = dl_rows_total(row);
+    const struct dl_spending run = dl_rows_spending(row, total.time_s);
+    int i = fill_plan(c, row);
     const double times[] = {p->compute_s,
                             p->comm_s,
                             p->exposed_comm_s,

@@ -9,7 +9,7 @@
 
 #include "model/predict/advice.h"
 
-/* 1, 2, 4, 8, 16 nodes: costs per sample 1, 1.05, 1.09, 1.3, 2.2 times a half; of 16 000 samples. */
+/* 1, 2, 4, 8, 16 nodes: costs per sample 1, 1.05, 1.09, 1.3, 2.2 times a half; 16 000 samples. */
 static const double SAMPLES = 16000;
 static void make(struct dl_advice_point *p) {
     static const double cost[] = {0.5, 0.525, 0.545, 0.65, 1.1};
