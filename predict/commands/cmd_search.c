@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/inputs/what_if_note.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
 
