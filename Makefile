@@ -233,7 +233,7 @@ uninstall: ## removes what install put there
 	  $(DESTDIR)$(PREFIX)/include/dlmodel.h $(DESTDIR)$(LIBDIR)/libdlmodel.* $(DESTDIR)$(LIBDIR)/pkgconfig/dlmodel.pc
 
 sbom: all ## software bill of materials of this build (SPDX 2.3), into $(BUILD)/dlmodel.spdx.json
-	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" sh packaging/sbom.sh $(BUILD) $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
+	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
 	@printf '%s\n' $(BUILD)/dlmodel.spdx.json
 
 dist: ## source archive of what is committed

@@ -1,9 +1,7 @@
 #!/bin/sh
-# sbom.sh BUILD PROGRAM... - prints a software bill of materials in SPDX 2.3 (JSON): dlmodel, the Debian packages whose shared libraries
+# sbom.sh PROGRAM... - prints a software bill of materials in SPDX 2.3 (JSON): dlmodel, the Debian packages whose shared libraries
 # its programs load, and the tables in data/ that others measured, with the licences that REUSE.toml names. VERSION and COMMIT: of dlmodel.
 set -eu
-build=$1
-shift
 text() { sed 's/\\/\\\\/g; s/"/\\"/g' | tr -d '\n\r\t'; }
 created=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
 sum=$(cat "$@" | sha256sum | cut -d' ' -f1)

@@ -58,7 +58,7 @@ rule 'every header compiles alone' "$(headers model predict calibrate slurm | xa
 #   of transformers: layers of a stack and of a stage, ranks that hold the same, pieces of gradients, tensors
 transformers='all_layers end_layers layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 #   of language models: keys that a query sees, channels that turn or that keys have, parameters that a token uses, sizes of shapes
-models='window rotary kv_channels active_parameters model_macs_per_sample longest only'
+models='head_dim value_dim queries keys key window rotary kv_channels active_parameters model_macs_per_sample longest only'
 counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
@@ -70,6 +70,8 @@ unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain
 partial_waves winograd_gain spread_gain gather_gain winograd_tiles out_positions taps
 batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'
 #   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
+#   money and emissions, in the currency and the unit that the file names; keys of a heap; the reduction of a search
+money='budget cost cost_per_sample run_cost price_per_node_hour pue carbon_g carbon_g_per_kwh efficiency reduction'
 generic='number min max fallback value start_value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured numbers list score node_price_per_hour'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
@@ -79,7 +81,7 @@ fits='x y prior prior_sigma residuals objective smallest refresh covariate varia
 interval_ratio_median rank_correlation'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers model predict calibrate slurm) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
-    while read -r name; do case " $(echo $counts $factors $generic $statistics $fits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
+    while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
 # Columns alone select systems and releases: no C source holds a commit, or a row's id, source or words for its machine, or reads notes.

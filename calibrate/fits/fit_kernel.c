@@ -273,8 +273,8 @@ enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_
     return code;
 }
 
-/* Streams whose times scatter at equal bytes (caches warm or cold) are better left to the base: sets
- * no_correction where the correction predicts left-out samples worse. */
+/* Streams whose times scatter at equal bytes (caches warm or cold) are better left to the base:
+ * sets no_correction where the correction predicts left-out samples worse. */
 static enum dl_code try_without(struct dl_fit_set *set, double *log_predicted, struct dl_err *err) {
     struct dl_fit_quality with, without;
     struct dl_fit_set bare = *set;

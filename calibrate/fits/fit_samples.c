@@ -18,8 +18,8 @@ static bool is_of(const struct dl_device *device, const char *column) {
     return false;
 }
 
-/* A sample as the models see it. Streams of 16-bit elements are one kind, those of 32 bits another. All
- * 16-bit operands count as mixed where the device runs them at one rate. */
+/* A sample as the models see it. Streams of 16-bit elements are one kind, those of 32 bits another.
+ * All 16-bit operands count as mixed where the device runs them at one rate. */
 static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
                                          const struct dl_device *device) {
     struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call,

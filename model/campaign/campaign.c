@@ -50,9 +50,7 @@ static enum dl_code out_of_range(struct dl_err *err, const char *what) {
     return dl_fail(err, DL_ERR_USAGE, "campaign: %s", what);
 }
 
-static enum dl_code check(const struct dl_campaign *c, struct dl_err *err) {
-    const bool rungs = c->policy == DL_CAMPAIGN_HALVING || c->policy == DL_CAMPAIGN_HYPERBAND ||
-                       c->policy == DL_CAMPAIGN_ASHA;
+static enum dl_code check_machine(const struct dl_campaign *c, struct dl_err *err) {
     if (c->nodes < 1 || c->devices_per_node < 1 || c->devices_per_trial < 1 || c->trial_count < 1)
         return out_of_range(err, "expected at least one node, device and trial");
     if (c->devices_per_trial > c->nodes * c->devices_per_node)
@@ -63,21 +61,36 @@ static enum dl_code check(const struct dl_campaign *c, struct dl_err *err) {
     if (c->devices_per_trial > c->devices_per_node &&
         c->devices_per_trial % c->devices_per_node != 0)
         return out_of_range(err, "a trial on several nodes takes whole nodes");
+    if (c->stage_bytes > 0 && !(c->node_bytes_per_s > 0 && c->shared_bytes_per_s > 0))
+        return out_of_range(err, "expected rates above 0 for the copy of the data");
+    return DL_OK;
+}
+
+static enum dl_code check_policy(const struct dl_campaign *c, struct dl_err *err) {
+    const bool rungs = c->policy == DL_CAMPAIGN_HALVING || c->policy == DL_CAMPAIGN_HYPERBAND ||
+                       c->policy == DL_CAMPAIGN_ASHA;
     if (rungs && (!(c->reduction > 1) || c->rungs < 1 || c->rungs > 32))
         return out_of_range(err, "expected a reduction above 1 and 1 to 32 rungs");
     for (int i = 0; i < c->check_count; i++) {
         if (!(c->survive_frac[i] > 0 && c->survive_frac[i] <= 1))
             return out_of_range(err, "expected surviving fractions above 0, at most 1");
     }
+    return DL_OK;
+}
+
+static enum dl_code check(const struct dl_campaign *c, struct dl_err *err) {
+    const double amounts[] = {c->dispatch_s,           c->startup_s, c->resume_s,
+                              c->stage_bytes,          c->repair_s,  c->checkpoint_s,
+                              c->device_failures_per_s};
+    DL_TRY(check_machine(c, err));
+    DL_TRY(check_policy(c, err));
     for (int i = 0; i < c->trial_count; i++) {
         if (!(c->trial_s[i] > 0) || !isfinite(c->trial_s[i]))
             return out_of_range(err, "expected times of trials above 0");
     }
-    if (!(c->dispatch_s >= 0 && c->startup_s >= 0 && c->resume_s >= 0 && c->stage_bytes >= 0 &&
-          c->device_failures_per_s >= 0 && c->repair_s >= 0 && c->checkpoint_s >= 0))
-        return out_of_range(err, "expected times and sizes of at least 0");
-    if (c->stage_bytes > 0 && !(c->node_bytes_per_s > 0 && c->shared_bytes_per_s > 0))
-        return out_of_range(err, "expected rates above 0 for the copy of the data");
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
+        if (!(amounts[i] >= 0)) return out_of_range(err, "expected times and sizes of at least 0");
+    }
     return DL_OK;
 }
 

@@ -67,10 +67,9 @@ static const struct dl_system *as_measured(const struct dl_system *system) {
 
 /* Whether the model of a measured rank set tells another time than on the machine as it is. */
 static bool changed(const struct dl_system *system, const struct dl_collective_request *request,
-                    dl_library_time_fn *model, bool exact, const struct dl_collective_time *now) {
+                    dl_library_time_fn *model, const struct dl_collective_time *now) {
     struct dl_collective_time then = {.origin = "model"};
-    if (!exact || system->as_measured == NULL ||
-        model(system->as_measured, request, &then, NULL) != DL_OK)
+    if (system->as_measured == NULL || model(system->as_measured, request, &then, NULL) != DL_OK)
         return false;
     return fabs(then.time_s - now->time_s) > 1e-12 * now->time_s;
 }
@@ -119,6 +118,20 @@ static enum dl_code read_ranks(const struct dl_system *system, const struct near
     return DL_OK;
 }
 
+/* `exact`: the samples are those of the request. */
+static void finish(const struct dl_system *system, const struct dl_collective_request *request,
+                   dl_library_time_fn *model, bool exact, const struct dl_coll_reading *reading,
+                   struct dl_collective_time *time) {
+    if (!exact)
+        scale(time, reading, "F-COLL-SCALED", "fitted");
+    else if (changed(system, request, model, time))
+        scale(time, reading, "F-WHAT-IF", "fitted");
+    else if (reading->fitted)
+        scale(time, reading, "F-COLL-FITTED", "fitted");
+    else
+        scale(time, reading, "F-COLL-MEASURED", "measured");
+}
+
 enum dl_code dl_coll_measured_time(const struct dl_system *system,
                                    const struct dl_collective_request *request,
                                    dl_library_time_fn *model, struct dl_collective_time *out,
@@ -148,13 +161,7 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
         DL_TRY(read_ranks(system, &near, model, request, &wanted, &reading, err));
     }
     if (!(wanted.time_s > 0.0)) return DL_OK;
-    if (changed(system, &as_run, model, near.exact != NULL && plain, &wanted))
-        scale(&wanted, &reading, "F-WHAT-IF", "fitted");
-    else if (near.exact != NULL && plain)
-        scale(&wanted, &reading, reading.fitted ? "F-COLL-FITTED" : "F-COLL-MEASURED",
-              reading.fitted ? "fitted" : "measured");
-    else
-        scale(&wanted, &reading, "F-COLL-SCALED", "fitted");
+    finish(system, &as_run, model, near.exact != NULL && plain, &reading, &wanted);
     *out = wanted;
     *found = true;
     return DL_OK;

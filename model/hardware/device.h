@@ -78,7 +78,8 @@ extern const struct dl_schema dl_device_schema;
  * arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
 
-/* Rate [flop/s] of the same unit that large GEMMs attain under the power limit; NAN: not measured. */
+/* Rate [flop/s] of the same unit that large GEMMs attain under the power limit; NAN: not
+ * measured. */
 double dl_device_sustained(const struct dl_device *device, enum dl_precision precision);
 
 /* Checks conditions between members. DL_ERR_INPUT at the member of `doc` that breaks one. */

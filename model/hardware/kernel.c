@@ -1,8 +1,8 @@
-/* kernel.c - the model that times each kernel: one fitted to the device, one borrowed from a related
- * device, or the roofline. Kernels from shapes: kernel_make.c. Formulas F-KERNEL-ROOFLINE, F-KERNEL-STREAM and
- * F-KERNEL-WORK; F-KERNEL-MODEL is in kernel_model_time.c. Not modelled: kernels that run
- * concurrently on one device, clock changes, launch gaps (host time: framework files).
- */
+/* kernel.c - the model that times each kernel: one fitted to the device, one borrowed from a
+ * related device, or the roofline. Kernels from shapes: kernel_make.c. Formulas F-KERNEL-ROOFLINE,
+ * F-KERNEL-STREAM and F-KERNEL-WORK; F-KERNEL-MODEL is in kernel_model_time.c. Not modelled:
+ * kernels that run concurrently on one device, clock changes, launch gaps (host time: framework
+ * files). */
 #include "model/hardware/kernel.h"
 
 #include <math.h>
@@ -70,9 +70,9 @@ static const double STREAM_SIGMA = 0.15; /* (unverified) */
  * Further uncertainty: from 1.0 to 1.7 on Hopper and Blackwell (data/kernels). */
 static const double ATTENTION_BACKWARD = 73.0 / 63.0, ATTENTION_BACKWARD_SIGMA = 0.2;
 
-/* FlashAttention-2 on a GPU with asynchronous matrix units (Hopper, Blackwell) / the kernels made for
- * them (FlashAttention-3, cuDNN): 1.4, 1.6 and 1.6 in NVIDIA/TransformerEngine's printed times on an
- * H100; 1.5 to 2 by Shah et al. 2024. */
+/* FlashAttention-2 on a GPU with asynchronous matrix units (Hopper, Blackwell) / the kernels made
+ * for them (FlashAttention-3, cuDNN): 1.4, 1.6 and 1.6 in NVIDIA/TransformerEngine's printed times
+ * on an H100; 1.5 to 2 by Shah et al. 2024. */
 static const double FLASH2_LATER = 1.6;
 
 /* Backward convolutions take so much longer than the forward one where a GPU has forward samples
@@ -322,9 +322,9 @@ static double work_factor(const struct dl_device *device, enum dl_precision prec
     return 1.0;
 }
 
-/* The model for a kernel and its *owner, `device` at first: the device's own, else the borrowed one;
- * one of the same arithmetic before one of another. Streams by another device's bandwidth would know
- * less than the datasheet, unless both are of one architecture. */
+/* The model for a kernel and its *owner, `device` at first: the device's own, else the borrowed
+ * one; one of the same arithmetic before one of another. Streams by another device's bandwidth
+ * would know less than the datasheet, unless both are of one architecture. */
 static const struct dl_kernel_model *choose_owner(const struct dl_device **owner,
                                                   enum dl_precision precision,
                                                   const struct dl_kernel *kernel) {

@@ -142,8 +142,8 @@ struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_el
 double dl_attention_pairs(double queries, double keys, bool causal, double window);
 
 /* F-KERNEL-ATTENTION: fused attention of one pass. flop = 2 batch heads pairs (dq + dv) forward,
- * 2 batch heads pairs (3 dq + 2 dv) backward (scores again, dV, dP, dQ, dK); DL_BACKWARD_DATA is the
- * whole backward pass. Traffic: each tensor once. */
+ * 2 batch heads pairs (3 dq + 2 dv) backward (scores again, dV, dP, dQ, dK); DL_BACKWARD_DATA is
+ * the whole backward pass. Traffic: each tensor once. */
 struct dl_attention_shape {
     double batch, heads, kv_heads, queries, keys, head_dim, value_dim, window;
     bool causal;

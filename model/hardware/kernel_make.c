@@ -1,5 +1,5 @@
-/* kernel_make.c - kernels from shapes: names, widths, work and compulsory traffic of GEMM, convolution,
- * attention and streams. Not here: their times (kernel.c). */
+/* kernel_make.c - kernels from shapes: names, widths, work and compulsory traffic of GEMM,
+ * convolution, attention and streams. Not here: their times (kernel.c). */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,7 +1,8 @@
 /* kernel_match.h - rows of a published table of kernel times as kernels of kernel.h: DeepBench's
  * columns (`device`, `time_ms`) or those by GPU (`gpu`, `time_us`; kernel_table.h).
  *
- * Reads GEMM, convolution, attention and stream tables; recurrent rows have no kernel. Pure: text in, kernels out. */
+ * Reads GEMM, convolution, attention and stream tables; recurrent rows have no kernel. Pure: text
+ * in, kernels out. */
 #ifndef DL_MODEL_HARDWARE_KERNEL_MATCH_H
 #define DL_MODEL_HARDWARE_KERNEL_MATCH_H
 

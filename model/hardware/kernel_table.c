@@ -1,4 +1,5 @@
-/* kernel_table.c - GEMM, attention and convolution tables by GPU. Streams: kernel_table_stream.c. */
+/* kernel_table.c - GEMM, attention and convolution tables by GPU. Streams:
+ * kernel_table_stream.c. */
 #include "model/hardware/kernel_table.h"
 
 #include <math.h>

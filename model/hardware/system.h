@@ -93,7 +93,8 @@ struct dl_system {
     struct dl_device profile; /* ... or "device_profile": the device itself, as calibrate writes */
     bool has_profile;
     const struct dl_device *device; /* the one of the two in force; set by the loader (data.h) */
-    /* F-WHAT-IF: the system without what-ifs, of which `collectives` were measured; NULL: this one */
+    /* F-WHAT-IF: the system without what-ifs, of which `collectives` were measured; NULL: this
+     * one */
     const struct dl_system *as_measured;
     int64_t nodes, devices_per_node;
     bool nodes_share_host; /* virtual nodes: one host, whose cores and memory they share */

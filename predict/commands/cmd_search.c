@@ -7,8 +7,8 @@
 
 #include "model/parallel/strategy.h"
 #include "predict/inputs/layer_inputs.h"
-#include "predict/inputs/what_if_note.h"
 #include "predict/inputs/rates.h"
+#include "predict/inputs/what_if_note.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_threads.h"
 
@@ -350,7 +350,10 @@ static enum dl_code note_best(struct dl_context *context, const struct dl_option
     one.node_count = 1;
     one.frameworks[0] = framework;
     one.framework_count = 1;
-    return dl_what_if_note(context, options, &one, framework, err);
+    DL_TRY(dl_what_if_note(context, options, &one, framework, err));
+    if (inputs->strict && best->prediction->extrapolated)
+        return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
+    return DL_OK;
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -403,10 +406,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     }
     dl_inputs_note_files(context, &inputs);
     DL_TRY(dl_search_print(context, options, &report, format, err));
-    DL_TRY(note_best(context, options, &inputs, report.framework, &rows[0], err));
-    if (inputs.strict && rows[0].prediction->extrapolated)
-        return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
-    return DL_OK;
+    return note_best(context, options, &inputs, report.framework, &rows[0], err);
 }
 
 const struct dl_command dl_cmd_search = {

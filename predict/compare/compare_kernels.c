@@ -77,7 +77,7 @@ static const char *kernel_text(struct dl_arena *arena, const struct dl_kernel_ro
                            dl_pass_names[row->kernel.pass]);
 }
 
-/* "A100-SXM4-80GB gemm bf16": the group of a row in a table by GPU. */
+/* GPU, operation and type: the group of a row in a table by GPU. */
 static const char *group_text(struct dl_arena *arena, const struct dl_kernel_row *row) {
     return dl_arena_printf(arena, "%s %s %s", row->device, dl_op_names[row->kernel.op],
                            dl_precision_names[row->precision]);

@@ -146,25 +146,7 @@ enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t 
 #else
 
 #include "predict/import/onnx.pb-c.h"
-
-/* Limits the memory that a hostile file can make protobuf-c allocate. */
-struct budget {
-    size_t left;
-    bool refused; /* an allocation */
-};
-
-static void *take(void *data, size_t size) {
-    struct budget *b = data;
-    void *memory = size > b->left ? NULL : malloc(size);
-    b->refused = b->refused || (memory == NULL && size > 0);
-    if (memory != NULL) b->left -= size;
-    return memory;
-}
-
-static void give(void *data, void *pointer) {
-    (void)data;
-    free(pointer);
-}
+#include "predict/import/onnx_budget.h"
 
 static enum dl_code bad(const struct dl_onnx_graph *g, struct dl_err *err, const char *what,
                         const char *name) {
@@ -472,8 +454,9 @@ static enum dl_code read_model(struct dl_onnx_graph *g, const DlOnnx__ModelProto
 enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t length,
                            struct dl_arena *arena, struct dl_onnx_graph *out, struct dl_err *err) {
     struct dl_onnx_graph g = {.file = name, .name = "", .producer = "", .arena = arena};
-    struct budget budget = {.left = 16 * length + (64u << 20)};
-    ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &budget};
+    struct dl_onnx_budget budget = {.left = 16 * length + (64u << 20)};
+    ProtobufCAllocator allocator = {
+        .alloc = dl_onnx_take, .free = dl_onnx_give, .allocator_data = &budget};
     if (length == 0)
         return dl_fail_at(err, name, 0, 0, NULL, "expected an ONNX model, found an empty file");
     DlOnnx__ModelProto *model = dl_onnx__model_proto__unpack(&allocator, length, bytes);

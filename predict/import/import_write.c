@@ -1,5 +1,5 @@
-/* import_write.c - layers of an ONNX model as the text of a workload file. Sizes of a stack that are
- * multiples of its width are written as such, so that --set hidden=N changes all of them. */
+/* import_write.c - layers of an ONNX model as the text of a workload file. Sizes of a stack that
+ * are multiples of its width are written as such, so that --set hidden=N changes all of them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

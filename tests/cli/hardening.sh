@@ -33,7 +33,7 @@ else
 fi
 
 # The bill of materials: well-formed, names the program, its libraries and the tables of others with their licences.
-if VERSION=1 COMMIT=abc SOURCE_DATE_EPOCH=0 sh packaging/sbom.sh "$build" "$DLMODEL" > "$SCRATCH/sbom.json" 2> "$SCRATCH/err" &&
+if VERSION=1 COMMIT=abc SOURCE_DATE_EPOCH=0 sh packaging/sbom.sh "$DLMODEL" > "$SCRATCH/sbom.json" 2> "$SCRATCH/err" &&
     python3 - "$SCRATCH/sbom.json" << 'PY' 2> "$SCRATCH/err"
 import json, sys
 d = json.load(open(sys.argv[1]))

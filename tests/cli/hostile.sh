@@ -38,6 +38,7 @@ done
 
 # A file without end is refused soon; memory stays small.
 if grep -q "^HAVE_PROTOBUF_C := ." "$(dirname "$DLMODEL")/config.mk" 2> /dev/null; then
+    # shellcheck disable=SC3045 # dash and bash have it; elsewhere the limit is missing, the test is not
     (ulimit -v 1500000 2> /dev/null; "$DLMODEL" import onnx /dev/zero > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null)
     status=$?
     if nm -D "$DLMODEL" 2> /dev/null | grep -q __asan_init; then echo 'skip an endless model: address space of the sanitizer'; else check 'an endless model' 3 'expected a file of at most'; fi

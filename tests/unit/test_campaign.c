@@ -1,4 +1,5 @@
-/* test_campaign.c - campaigns whose schedule is worked out by hand, and properties of random ones. */
+/* test_campaign.c - campaigns whose schedule is worked out by hand, and properties of random
+ * ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

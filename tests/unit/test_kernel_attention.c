@@ -1,4 +1,5 @@
-/* Fused attention: pairs, work and time in hand-computed limits; kernels with a type of their own. */
+/* Fused attention: pairs, work and time in hand-computed limits; kernels with a type of their
+ * own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,7 +157,8 @@ static void streams_by_work(void **state) {
     check_close(time.time_s, 2e9 / 300e9, 1e-3);
 }
 
-/* Where large GEMMs were measured on both devices, a borrowed time scales with what they sustain. */
+/* Where large GEMMs were measured on both devices, a borrowed time scales with what they
+ * sustain. */
 static void sustained_rates(void **state) {
     (void)state;
     struct dl_kernel_model model = attention_model();

@@ -255,10 +255,10 @@ static void halos_in_a_chain(void **state) {
     dl_arena_free(&b.f.arena);
 }
 
-/* Filters on four devices of a node, MPI through the host: pieces of a gather pass side by side with
- * their copies (16384 elements x 32 x 4 bytes once, over links of 12 GB/s that two share), so that
- * the slower counts; sums are copied out of the device as a whole and back, to pageable memory (6
- * GB/s). Joining the pieces of a gather reads and writes them once more. */
+/* Filters on four devices of a node, MPI through the host: pieces of a gather pass side by side
+ * with their copies (16384 elements x 32 x 4 bytes once, over links of 12 GB/s that two share), so
+ * that the slower counts; sums are copied out of the device as a whole and back, to pageable memory
+ * (6 GB/s). Joining the pieces of a gather reads and writes them once more. */
 static void activations_through_the_host(void **state) {
     (void)state;
     struct bench b;

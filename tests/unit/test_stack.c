@@ -138,8 +138,9 @@ static void latents_are_whole(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* The kernel of attention decides what a layer keeps: composed, in 16 bit, 4 heads x 64 x 64 scores;
- * flash, 4 bytes for each head and token. The plan decides, else the framework, else the layer. */
+/* The kernel of attention decides what a layer keeps: composed, in 16 bit, 4 heads x 64 x 64
+ * scores; flash, 4 bytes for each head and token. The plan decides, else the framework, else the
+ * layer. */
 static void kept_by_attention(void **state) {
     (void)state;
     static const struct {

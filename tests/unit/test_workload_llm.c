@@ -118,7 +118,8 @@ static void keys_change_what_they_say(void **state) {
         /* every second layer has experts: the second of three */
         {"mlp=gelu,norm=rmsnorm,pos=none,tied=1,experts=4,moe_every=2,router_bias=1",
          plain - 2 * h * f + 4 * h + 4 + 4 * 2 * h * f},
-        /* latent: queries by way of 24, keys and values of 40, 4 turning of 20 channels, values 12 */
+        /* latent: queries by way of 24, keys and values of 40, 4 turning of 20 channels, values
+         * 12 */
         {"mlp=gelu,norm=rmsnorm,pos=rope,tied=1,q_rank=24,kv_rank=40,rotary=4,head_dim=20,"
          "value_dim=12",
          plain - 3 * (qkv + proj) + 3 * (h * 24 + 24 + 24 * 80 + h * 44 + 40 + 40 * 112 + 48 * h)},
@@ -170,7 +171,8 @@ static void windows(void **state) {
 }
 
 /* Llama 3 8B at 8192 tokens: 6 flop for each of the 7504924672 weights of matrices (all but the
- * embedding and the 65 norms) and token, and 12 x 32 layers x 4096 channels x 4096.5 keys a token. */
+ * embedding and the 65 norms) and token, and 12 x 32 layers x 4096 channels x 4096.5 keys a
+ * token. */
 static void model_flop(void **state) {
     (void)state;
     struct dl_arena arena = {0};

@@ -4,17 +4,17 @@
  * queries; keys and values concatenated. Three: queries, keys, values. Heads of values may be
  * narrower than those of queries and keys (multi-head latent attention). F-LAYER-ATTENTION: with q
  * queries, k keys and a heads of d channels (values: v), forward does a * q * k * (d + v)
- * multiply-adds and backward twice that (dV, dP, dQ, dK). `causal` does not change the multiply-adds
- * of the workload (model cards count that way); a window of w keys does, k becomes at most w. A
- * flash kernel computes the pairs that the mask leaves alone, and in backward the scores again: 2 a
- * (d + v) flop per pair forward, 2 a (3 d + 2 v) backward; queries, keys, values and output move
- * once, and 4 bytes per query and head. Under 8-bit and 4-bit precisions attention runs in bf16 as
- * frameworks do (Transformer Engine's default). Unfused, the scores go through memory: softmax 1R +
- * 1W (with scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R + 1W and 2R +
- * 1W. Kept: inputs, softmax output and, with dropout, its output and a mask byte each: 5 * a * s^2
- * bytes in 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per query and head
- * instead. Copies that reorder heads, and a composed softmax or dropout: kernel_facts.h.
- */
+ * multiply-adds and backward twice that (dV, dP, dQ, dK). `causal` does not change the
+ * multiply-adds of the workload (model cards count that way); a window of w keys does, k becomes at
+ * most w. A flash kernel computes the pairs that the mask leaves alone, and in backward the scores
+ * again: 2 a (d + v) flop per pair forward, 2 a (3 d + 2 v) backward; queries, keys, values and
+ * output move once, and 4 bytes per query and head. Under 8-bit and 4-bit precisions attention runs
+ * in bf16 as frameworks do (Transformer Engine's default). Unfused, the scores go through memory:
+ * softmax 1R + 1W (with scaling and mask fused in), dropout 1R + 1W and a mask byte; backward 1R +
+ * 1W and 2R + 1W. Kept: inputs, softmax output and, with dropout, its output and a mask byte each:
+ * 5 * a * s^2 bytes in 16 bit (key "korthikanti-2022"). Flash keeps its output and 4 bytes per
+ * query and head instead. Copies that reorder heads, and a composed softmax or dropout:
+ * kernel_facts.h. */
 #include <math.h>
 
 #include "model/workload/layer.h"

@@ -4,8 +4,8 @@
  * tensor parallelism keeps it whole on every rank, where it splits a dense layer. Keys of latent
  * attention: the projection of the latent gives each head its own keys and values, the other input
  * holds the part of a key that turns (rope) and that all heads share; one fused kernel turns it,
- * copies it to every head and writes keys and values: reads both inputs, writes the output; backward
- * the other way round.
+ * copies it to every head and writes keys and values: reads both inputs, writes the output;
+ * backward the other way round.
  */
 #include "model/workload/layer.h"
 
