@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/text.h"
 #include "model/parallel/strategy.h"
 #include "predict/export/export.h"
 #include "predict/inputs/checkpoint_inputs.h"
@@ -201,20 +202,20 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 /* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
 static const char *ties(struct dl_context *context, const struct results *results,
                         const struct result *best) {
-    const char *names = "";
-    for (int i = 0; names != NULL && i < results->count && !results->every_strategy; i++) {
+    struct dl_text names = {.arena = context->arena};
+    int tied = 0;
+    for (int i = 0; i < results->count && !results->every_strategy; i++) {
         const struct result *r = &results->rows[i];
         if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
             !r->prediction.fits ||
             r->prediction.iteration_low_s > best->prediction.iteration_high_s)
             continue;
-        names = dl_arena_printf(context->arena, "%s%s%s", names, names[0] != 0 ? ", " : "",
-                                r->framework->name);
+        if (tied++ < 3) dl_text_printf(&names, "%s%s", tied > 1 ? ", " : "", r->framework->name);
     }
-    return names == NULL ? NULL
-           : names[0] == 0
-               ? ""
-               : dl_arena_printf(context->arena, " A tie, by the intervals: %s.", names);
+    if (tied == 0) return "";
+    if (tied > 3) dl_text_printf(&names, " and %d more", tied - 3);
+    return dl_arena_printf(context->arena, " A tie, by the intervals, with %s.",
+                           dl_text_string(&names));
 }
 
 /* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every

@@ -147,14 +147,13 @@ static const char *why_of(const struct dl_advice_request *q, const struct dl_adv
                                         "scaling efficiency is below 80 %% from here on: %.0f %%",
                                         100 * q->points[at].efficiency);
     case IN_TIME:
-        return at < 0
-                   ? dl_arena_printf(q->arena, "no number of nodes meets the deadline; %s take %s",
-                                     nodes_text(q, a->fastest),
-                                     time_text(q, q->points[a->fastest].run_s))
-                   : dl_arena_printf(q->arena, "the cheapest that meets the deadline: %s",
-                                     run_text(q, at));
+        return at < 0 ? dl_arena_printf(
+                            q->arena, "no number of nodes meets the deadline; the fastest, %s: %s",
+                            nodes_text(q, a->fastest), time_text(q, q->points[a->fastest].run_s))
+                      : dl_arena_printf(q->arena, "the cheapest that meets the deadline: %s",
+                                        run_text(q, at));
     default:
-        return at < 0 ? dl_arena_printf(q->arena, "the budget pays for none; %s need %s",
+        return at < 0 ? dl_arena_printf(q->arena, "the budget pays for none; the cheapest, %s: %s",
                                         nodes_text(q, a->cheapest), run_text(q, a->cheapest))
                       : dl_arena_printf(q->arena, "the fastest that the budget pays: %s",
                                         run_text(q, at));
