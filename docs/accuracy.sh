@@ -140,11 +140,7 @@ left_out() { # left_out FILE: rows, macro-average, worst of the groups with five
     sed -n 's/^- One and two tasks, \(.*\): mean absolute error over \([0-9]*\) rows: \([0-9.]*\) %.*/\1 \2 \3/p' docs/accuracy.md | awk '
         $1 == "all" { rows = $2; mean = $3; next } $3 + 0 > worst { worst = $3 + 0; name = $1 }
         END { printf "| CPU training, 1 and 2 tasks, from a profile of one | never seen | %d | %.1f %% | %.1f %% (%s) |\n", rows, mean, worst, name }'
-    awk "$csv_awk"' /^fit,/ { head($0); next } { csv($0) } value("fit") ~ /^without/ { e = value("left_out_error_pct") + 0; rows += value("left_out_rows"); sum += e; count++
-        if (e > worst) { worst = e; name = substr(value("fit"), 9) } }
-        END { printf "| scaling from the smallest run, jitter of other systems | partly | %d | %.1f %% | %.1f %% (%s) |\n", rows, sum / count, worst, name }' "$work/jitter"
     echo "| training runs of a source that no fit has seen | never seen | $(left_out docs/generalize/source.csv) |"
     echo "| the same, scaling from the smallest run (\`--anchor\`) | never seen | $(left_out docs/generalize/source_anchored.csv) |"
     echo "| published training runs | in-sample | $(average "$work/runs" source) |"
-    echo "| the same, scaling from the smallest run (\`--anchor\`) | in-sample | $(average "$work/anchored" source) |"
 } | block README.md accuracy

@@ -46,9 +46,12 @@ static enum dl_code add_collectives(struct dl_cal_maker *m, struct dl_err *err) 
     for (int kind = 0; kind < KINDS; kind++) {
         for (size_t i = 0; i < m->journal->sample_count; i++) {
             const struct dl_raw_sample *s = &m->journal->samples[i];
-            const int64_t ranks = (int64_t)dl_cal_number(s, "ranks"), nodes = dl_cal_nodes_of(s);
-            bool known =
-                !dl_cal_is(s->probe, collectives[kind].probe) || ranks < 2 || ranks > MOST_RANKS;
+            const double given = dl_cal_number(s, "ranks"); /* NAN in samples of other probes */
+            if (!dl_cal_is(s->probe, collectives[kind].probe) ||
+                !(given >= 2 && given <= (double)MOST_RANKS))
+                continue;
+            const int64_t ranks = (int64_t)given, nodes = dl_cal_nodes_of(s);
+            bool known = false;
             for (int j = 0; j < m->out->collective_count && !known; j++) {
                 const struct dl_coll_measured *c = &m->out->collectives[j];
                 known = dl_cal_is(c->library, "nccl") &&

@@ -26,6 +26,12 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
     const char *architecture = device->architecture != NULL ? device->architecture : "";
     const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
     facts->activation_copies = facts->activation_copies && has_matrix_units(device);
+    /* read in the code of CUDA kernels; oneDNN and MKL keep weights in their own layout */
+    if (device->kind == DL_DEVICE_CPU) {
+        facts->weight_copies = false;
+        facts->norm_small_kernels = 0;
+        facts->batchnorm = DL_BATCHNORM_SPATIAL;
+    }
     if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 

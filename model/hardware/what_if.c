@@ -229,6 +229,8 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
                  {"sources", WORDS},
                  {"comment", WORDS},
                  {"vendor", WORDS},
+                 {"price_currency", WORDS},
+                 {"price_date", WORDS},
                  {"assumed", "it makes predictions say that nobody measured the link"},
                  {"measured_on", CALIBRATED},
                  {"measured_at", CALIBRATED},

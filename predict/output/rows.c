@@ -70,6 +70,7 @@ static const struct dl_column columns[] = {
     {"bottleneck_share", "share", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"max_micro_batch_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"currency", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -131,6 +132,7 @@ static const char *const helps[] = {
     "outside the calibrated range",
     "largest micro-batch with which every pipeline stage fits; absent where the model does not "
     "tell",
+    "currency of cost; absent where no price is known",
 };
 _Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning per column");
 
@@ -260,6 +262,7 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     c[i++].number = p->bottleneck_share;
     c[i++].boolean = p->extrapolated;
     c[i++].number = p->stage_count > 0 ? p->max_micro_batch_samples : NAN;
+    c[i++].string = dl_currency_of(row->system, row->rates);
 }
 
 /* Columns that a reader wants of some tables alone. */
@@ -377,7 +380,6 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
         case DL_COLUMN_BOOL: dl_jw_bool(w, key, cells[i].boolean); break;
         }
     }
-    dl_jw_string(w, "currency", dl_currency_of(row->system, row->rates));
     dl_jw_array(w, "warnings");
     for (int i = 0; i < row->prediction->warning_count; i++)
         dl_jw_string(w, NULL, row->prediction->warnings[i]);

@@ -73,7 +73,7 @@ run predict --system stampede2-knl --workload googlenet --framework ideal --stra
 check 'three CPUs' 0
 hasnt 'no negative time' '_s": -'
 # Frameworks that run the same kernels have the same compute time.
-for pair in 'pytorch-ddp horovod-pytorch' 'horovod-tensorflow horovod-keras' 'mxnet-device mxnet-dist-sync'; do
+for pair in 'pytorch-ddp horovod-pytorch' 'horovod-tensorflow tensorflow-mirrored' 'mxnet-device mxnet-dist-sync'; do
     for f in $pair; do
         "$DLMODEL" predict -q --system dgx1-v100 --workload resnext101_32x4d --precision mixed --framework "$f" --devices-per-node 1 --json |
             sed -n 's/.*"forward_s": *//p'

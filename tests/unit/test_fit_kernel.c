@@ -34,7 +34,7 @@ static size_t made_up(struct dl_kernel_sample *samples, size_t n) {
 
 static void recovers_what_it_was_given(void **state) {
     (void)state;
-    struct dl_kernel_sample samples[80];
+    struct dl_kernel_sample samples[80] = {{.time_s = 0}};
     struct dl_device device = plain_device(RATES, 1, 8e-6);
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
@@ -65,7 +65,7 @@ static void recovers_what_it_was_given(void **state) {
 
 static void few_samples_are_enough(void **state) {
     (void)state;
-    struct dl_kernel_sample samples[6];
+    struct dl_kernel_sample samples[6] = {{.time_s = 0}};
     struct dl_device device = plain_device(RATES, 1, 8e-6);
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
@@ -101,7 +101,7 @@ static void streams_without_datasheet(void **state) {
     struct dl_device device = plain_device(RATES, 1, 8e-6);
     device.memory_bandwidth_bytes_per_s = NAN;
     device.kernel_latency_s = NAN;
-    struct dl_kernel_sample samples[8];
+    struct dl_kernel_sample samples[8] = {{.time_s = 0}};
     for (int i = 0; i < 8; i++) {
         double elements = pow(10, 3 + i * 0.7);
         samples[i] = (struct dl_kernel_sample){
