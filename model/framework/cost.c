@@ -98,7 +98,8 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
     struct dl_pass_cost cost = {0};
     double longest_s = -1;
     const struct dl_framework_kernels *kernels = &framework->kernels;
-    const bool known = kernels->optimizer_kernels > 0;
+    /* the facts are of CUDA kernels */
+    const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
     const struct dl_optimizer_cost update = dl_optimizer_cost(
         (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->optimizer);
     double bytes = dl_update_bytes_per_parameter(plan->optimizer, plan->precision);

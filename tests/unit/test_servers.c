@@ -215,6 +215,7 @@ static void mxnet_serial_keys(void **state) {
         const struct dl_message *m = &b.sync.messages[1];
         usable_s[serial] = fmax(b.sync.messages[0].ready_s + b.sync.messages[0].duration_s, 1) +
                            m->duration_s + m->tail_s;
+        if (serial == 0) dl_arena_free(&b.fake.arena);
     }
     struct dl_key_owners owners;
     assert_int_equal(dl_key_owners_of(&b.request, &owners, NULL), DL_OK);
