@@ -5,7 +5,7 @@
  * ranks negotiate which tensors are ready everywhere (F-NEGOTIATION); these are fused in order up
  * to fusion_bytes, a larger tensor is reduced alone. Tensors that share a message are copied into
  * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
- * kernel from 0.21. The phase of the cycles relative to the iteration is unknown: the first one
+ * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles relative to the iteration is unknown: the first one
  * ends half a cycle after the first gradient, the mean. With a host library the framework copies
  * each tensor to the host and back, at message_s each. Source: horovod-source (operations.cc). */
 #include <math.h>
@@ -30,6 +30,10 @@ static enum dl_code negotiate(const struct dl_gradient_sync_request *r, int tens
     DL_TRY(dl_collective_time(r->system, &tree, &one, err));
     *out_s = 4 * one.time_s + tensors * ranks * r->framework->sync.fusion.request_s;
     return DL_OK;
+}
+
+static bool on_gpu(const struct dl_gradient_sync_request *r) {
+    return r->system->device->kind == DL_DEVICE_GPU;
 }
 
 /* Copies of a message's tensors into the fusion buffer and back. */
@@ -64,11 +68,11 @@ static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, do
     fused->count = g - first;
     fused->ready_s = now_s + agreed_s;
     DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, fused, err));
-    const double buffer_s = copies_s(r, fused);
+    const double buffer_s = on_gpu(r) ? copies_s(r, fused) : 0;
     fused->duration_s += buffer_s;
     fused->bandwidth_s += buffer_s;
     /* the framework copies each tensor to the host before the collective and back after it */
-    if (r->library != DL_LIB_NCCL && r->system->device->kind == DL_DEVICE_GPU) {
+    if (r->library != DL_LIB_NCCL && on_gpu(r)) {
         const double host_s = 2 * fused->count * r->framework->sync.messages.message_s;
         fused->latency_s += host_s;
         fused->duration_s += host_s;
@@ -82,6 +86,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
     double now_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
+    double copied_bytes = 0;
     /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
      * (NAN, or a cycle below the resolution of a double) end here instead of never. */
     const int most_cycles = 2 * r->gradient_count + 2;
@@ -100,9 +105,11 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
             struct dl_message *fused = &out->messages[out->message_count++];
             DL_TRY(fuse(r, g, now_s, agreed_s, fused, err));
             g += fused->count;
+            if (fused->count > 1 && !on_gpu(r)) copied_bytes += fused->bytes;
         }
         now_s += fmax(cycle_s, agreed_s);
     }
+    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
     return DL_OK;
 }
 
