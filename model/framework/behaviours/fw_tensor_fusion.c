@@ -5,9 +5,10 @@
  * ranks negotiate which tensors are ready everywhere (F-NEGOTIATION); these are fused in order up
  * to fusion_bytes, a larger tensor is reduced alone. Tensors that share a message are copied into
  * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
- * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles relative to the iteration is unknown: the first one
- * ends half a cycle after the first gradient, the mean. With a host library the framework copies
- * each tensor to the host and back, at message_s each. Source: horovod-source (operations.cc). */
+ * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
+ * relative to the iteration is unknown: the first one ends half a cycle after the first gradient,
+ * the mean. With a host library the framework copies each tensor to the host and back, at message_s
+ * each. Source: horovod-source (operations.cc). */
 #include <math.h>
 #include <stddef.h>
 
