@@ -126,12 +126,12 @@ static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const str
                                       &r->prediction, &inputs->length,  &inputs->rates};
 }
 
-/* 2: trains as one device would; 1: asynchronous (where there are several workers), lossy or
- * retired; 0: `ideal`, which cannot be run. A lower rank wins only if there is no higher one. */
+/* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest that there is wins. */
 static int worth_of(const struct result *r) {
-    if (dl_framework_is_bound(r->framework)) return 0;
-    const bool asynchronous = r->framework->sync.asynchronous && r->plan.nodes > 1;
-    return asynchronous || r->framework->status != DL_MAINTAINED ? 1 : 2;
+    const struct dl_framework *f = r->framework;
+    if (dl_framework_is_bound(f)) return 0;
+    if ((f->sync.asynchronous && r->plan.nodes > 1) || f->status == DL_LOSSY) return 1;
+    return f->status == DL_MAINTAINED ? 3 : 2;
 }
 
 static const struct result *best_of(const struct results *results, int most_worth) {
@@ -152,7 +152,7 @@ static struct dl_advice_request *advice_of(struct dl_context *context,
                                            const struct dl_inputs *inputs,
                                            const struct results *results) {
     struct dl_advice_request *q = dl_arena_alloc(context->arena, 1, sizeof *q);
-    const struct result *best = best_of(results, 2);
+    const struct result *best = best_of(results, 3);
     if (q == NULL) return NULL;
     q->count = 0;
     q->limits = results->limits;
@@ -222,11 +222,11 @@ static const char *ties(struct dl_context *context, const struct results *result
  * term. */
 static const char *sentence(struct dl_context *context, const struct dl_options *options,
                             const struct results *results) {
-    const struct result *best = best_of(results, 2), *loose = best_of(results, 1);
+    const struct result *best = best_of(results, 3);
     if (best == NULL) return "No plan fits in memory.\n";
+    const struct result *loose = best_of(results, worth_of(best) - 1);
     const bool passed =
-        worth_of(best) == 2 && loose != NULL && worth_of(loose) == 1 &&
-        loose->plan.nodes == best->plan.nodes &&
+        loose != NULL && worth_of(loose) > 0 && loose->plan.nodes == best->plan.nodes &&
         loose->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s;
     const char *faster =
         !passed
@@ -389,7 +389,7 @@ static enum dl_code print_rows(struct dl_context *context, const struct dl_optio
             : dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at,
                               inputs->system->measured_on);
     const char *text = dl_table_text(&table);
-    const struct result *best = best_of(results, 2);
+    const struct result *best = best_of(results, 3);
     if (text != NULL && inputs->heterogeneous != NULL) {
         const char *groups = dl_heterogeneous_text(
             context->arena, &(best != NULL ? best : &results->rows[0])->prediction);

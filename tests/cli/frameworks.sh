@@ -168,5 +168,7 @@ done
 run predict --nodes 16 --framework mxnet-dist-async,tensorflow-ps
 has 'the fastest waits for all' '^The fastest is [a-z-]+ on 16 nodes: .*\(mxnet-dist-async reaches [0-9]+ samples/s, but its workers do not wait'
 hasnt 'and is not the asynchronous one' '^The fastest is mxnet-dist-async'
+run predict --system iris-v100 --nodes 16 --framework mxnet-dist-async,mxnet-dist-sync
+has 'a retired one that waits comes before one that does not' '^The fastest is mxnet-dist-sync .*mxnet-dist-async reaches'
 run predict --nodes 16 --framework mxnet-dist-async
 has 'unless nothing else was asked for' '^mxnet-dist-async on 16 nodes'
