@@ -126,7 +126,7 @@ static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const str
                                       &r->prediction, &inputs->length,  &inputs->rates};
 }
 
-/* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest that there is wins. */
+/* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest of all wins. */
 static int worth_of(const struct result *r) {
     const struct dl_framework *f = r->framework;
     if (dl_framework_is_bound(f)) return 0;
