@@ -367,7 +367,7 @@ while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
         tries=$((tries + 1))
         sleep 0.05
     done
-    sleep "0.0$((round * 7 % 10))"
+    sleep "0.0$((round * 3 % 5))" # short enough that 20 rounds end before the calibration
     kill -9 $pid 2> /dev/null
     wait $pid 2> /dev/null
     [ -e "$profile" ] && break
