@@ -20,6 +20,8 @@ const struct dl_route dl_routes[] = {
     COMMAND("match", DL_ROUTE_HEAVY, "which device for which framework and network"),
     {"POST", "/v1/import/", DL_ROUTE_HEAVY, false, false, "import",
      "a model, trace or configuration as an input of the other requests", dl_answer_import},
+    {"POST", "/v1/script", DL_ROUTE_LIGHT, false, false, "slurm", "the Slurm job of a run",
+     dl_answer_script},
     GET("/v1/systems", DL_ROUTE_LIGHT, false, dl_answer_list, "machines by name"),
     GET("/v1/devices", DL_ROUTE_LIGHT, false, dl_answer_list, "devices by name"),
     GET("/v1/workloads", DL_ROUTE_LIGHT, false, dl_answer_list, "networks by name"),

@@ -60,6 +60,6 @@ const struct dl_route *dl_route_find(const char *method, const char *path, const
 
 /* Answers of the api_*.c files and form.c. */
 dl_answer_fn dl_answer_command, dl_answer_list, dl_answer_schema, dl_answer_import,
-    dl_answer_openapi, dl_answer_form, dl_answer_measured;
+    dl_answer_script, dl_answer_openapi, dl_answer_form, dl_answer_measured;
 
 #endif
