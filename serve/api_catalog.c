@@ -30,5 +30,5 @@ void dl_answer_schema(const struct dl_service *service, const struct dl_request 
     }
     run_words(service, "schema", request->path_rest, request, arena, out);
     if (out->status == 400) /* an unknown name is an unknown resource here */
-        out->status = 404;
+        dl_answer_problem(404, "no such schema; see dlmodel schema --help", NULL, 0, 0, arena, out);
 }

@@ -110,6 +110,7 @@ static const struct sock_filter calls[] = {
     ALLOW(rt_sigprocmask),
     ALLOW(rt_sigreturn),
     ALLOW(sigaltstack),
+    ALLOW(getcwd),
     ALLOW(getpid),
     ALLOW(gettid),
     ALLOW(tgkill), /* abort() */

@@ -90,6 +90,13 @@ static void take_signals(struct dl_server *s, int fd, struct dl_arena *arena) {
     }
 }
 
+/* The library may have work left that no descriptor tells of: connections just resumed. */
+static int wait_ms(const struct dl_server *s) {
+    MHD_UNSIGNED_LONG_LONG own_ms;
+    if (MHD_get_timeout(s->daemon, &own_ms) != MHD_YES || own_ms > TICK_MS) return TICK_MS;
+    return (int)own_ms;
+}
+
 static void loop(struct dl_server *s, int epoll, int signals, int timer, int listening,
                  struct dl_arena *arena) {
     double end_s = 0;
@@ -98,7 +105,7 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
            (dl_now_s() < end_s && s->connection_count > 0 && !dl_pool_is_idle(s->pool)) ||
            end_s == 0) {
         struct epoll_event events[MOST_EVENTS];
-        const int count = epoll_wait(epoll, events, MOST_EVENTS, TICK_MS);
+        const int count = epoll_wait(epoll, events, MOST_EVENTS, wait_ms(s));
         const double now_s = dl_now_s();
         if (count < 0 && errno != EINTR) break;
         for (int i = 0; i < count; i++) {

@@ -106,7 +106,9 @@ function commandLine(s) {
 }
 
 // ---- figures
-const W = 560, H = 300;
+let W = 560; // as wide as the figure is, so that its letters have the size of the page's
+const H = 300;
+const room = (id) => { W = Math.min(720, Math.max(300, ($(id).clientWidth || 584) - 24)); };
 function figure(id, caption, question, svg, header, rows) {
   const f = $(id);
   svg.setAttribute('role', 'img');
@@ -153,6 +155,7 @@ function ticks(most) {
 
 // Throughput of one device over the nodes: a flat line scales, a falling one does not.
 function drawScaling(rows, before) {
+  room('f-scaling');
   const svg = draw('svg', { viewBox: `0 0 ${W} ${H}` }), left = 64, right = 120, top = 12, bottom = 44;
   const each = (r) => r.throughput_samples_per_s / r.devices;
   const low = (r) => r.global_batch_samples / r.iteration_high_s / r.devices, high = (r) => r.global_batch_samples / r.iteration_low_s / r.devices;
@@ -186,29 +189,36 @@ const PARTS = [['forward_s', 'forward', 's1'], ['backward_s', 'backward', 's3'],
   ['exposed_input_s', 'input', 's5'], ['bubble_s', 'pipeline bubble', 's7'], ['overhead_s', 'host and stragglers', 's6']];
 // Bars of parts, one above another, each named where it has the room.
 function drawBars(id, caption, question, bars, unit) {
-  const rowH = 74, h = 24 + rowH * bars.length, svg = draw('svg', { viewBox: `0 0 ${W} ${h + 24}` });
+  room(id);
+  const rowH = 56, h = 12 + rowH * bars.length, svg = draw('svg', {});
+  const named = bars[0].parts.filter((p) => bars.some((b) => b.parts.find((q) => q.name === p.name).value > 0));
   const most = Math.max(...bars.map((b) => Math.max(b.limit || 0, b.parts.reduce((s, p) => s + p.value, 0)))) || 1;
   const x = (v) => 8 + (v / most) * (W - 16);
   const rows = [];
   bars.forEach((b, i) => {
     const y = 26 + rowH * i;
-    let at = 0, labelEnd = 0;
+    let at = 0;
     svg.append(words(8, y - 6, b.name));
     for (const p of b.parts.filter((q) => q.value > 0)) {
       const from = x(at), width = x(at + p.value) - from;
       const bar = draw('rect', { class: p.css, x: from, y, width: Math.max(width - 1, .5), height: 26 });
       bar.append(draw('title', {}, `${p.name}: ${unit(p.value)}`));
       svg.append(bar);
-      const label = p.name + ' ' + unit(p.value);
-      if (width > 20 && from >= labelEnd && from + 7 * label.length < W + 40) {
-        svg.append(words(from, y + 42, label, { class: 'soft' }));
-        labelEnd = from + 7 * label.length;
-      }
       rows.push([b.name, p.name, unit(p.value)]);
       at += p.value;
     }
     if (b.limit) svg.append(draw('line', { class: 'limit', x1: x(b.limit), x2: x(b.limit), y1: y - 6, y2: y + 32 }), words(x(b.limit) - 4, y - 6, 'limit ' + unit(b.limit), { 'text-anchor': 'end' }));
   });
+  // the legend is part of the picture, so that a saved one has it too
+  const label = (p) => p.name + ' ' + bars.map((b) => unit(b.parts.find((q) => q.name === p.name).value)).join(' / ');
+  let lx = 8, ly = h + 8;
+  for (const p of named) {
+    const width = 26 + 7.2 * label(p).length;
+    if (lx > 8 && lx + width > W) { lx = 8; ly += 22; }
+    svg.append(draw('rect', { class: p.css, x: lx, y: ly - 11, width: 12, height: 12 }), words(lx + 17, ly, label(p)));
+    lx += width;
+  }
+  svg.setAttribute('viewBox', `0 0 ${W} ${ly + 10}`);
   figure(id, caption, question, svg, ['set-up', 'part', 'value'], rows);
 }
 const timeBar = (name, r) => ({ name: `${name}: ${seconds(r.iteration_s)} an iteration`, parts: PARTS.map(([k, n, css]) => ({ name: n, value: r[k] || 0, css })) });
@@ -218,8 +228,9 @@ const memoryBar = (name, r) => ({ name: `${name}: ${gib(r.memory.total_bytes)}${
   parts: MEMORY.map(([k, n, css]) => ({ name: n, value: r.memory[k] || 0, css })) });
 
 function drawFrameworks(list) {
+  room('f-frameworks');
   const rows = list.filter((r) => r.fits && r.framework !== 'ideal').sort((a, b) => b.throughput_samples_per_s - a.throughput_samples_per_s).slice(0, 10);
-  const h = 22 * rows.length + 26, left = 170, svg = draw('svg', { viewBox: `0 0 ${W} ${h}` });
+  const h = 22 * rows.length + 26, left = 150, svg = draw('svg', { viewBox: `0 0 ${W} ${h}` });
   const high = (r) => r.global_batch_samples / r.iteration_low_s, low = (r) => r.global_batch_samples / r.iteration_high_s;
   const most = Math.max(...rows.map(high), 1), x = (v) => left + (v / most) * (W - left - 76);
   rows.forEach((r, i) => {
@@ -229,7 +240,7 @@ function drawFrameworks(list) {
       draw('line', { class: 'whisker', x1: x(low(r)), x2: x(high(r)), y1: y + 9, y2: y + 9 }),
       words(x(high(r)) + 5, y + 13, digits(r.throughput_samples_per_s)));
   });
-  svg.append(words(left, h - 6, 'samples/s; the line holds 80 %: where lines overlap, it is a tie', { class: 'soft' }));
+  svg.append(words(6, h - 6, 'samples/s; where the lines (80 %) overlap: a tie', { class: 'soft' }));
   figure('f-frameworks', 'Other frameworks on these nodes', rows.length ? `The fastest is ${rows[0].framework} with ${digits(rows[0].throughput_samples_per_s)} samples/s.` : 'No framework fits.', svg,
     ['framework', 'samples/s', 'low', 'high'], rows.map((r) => [r.framework, digits(r.throughput_samples_per_s, 4), digits(low(r), 4), digits(high(r), 4)]));
 }
@@ -301,7 +312,6 @@ async function search() {
   const o = options(state), each = shown?.row;
   delete o.epochs;
   delete o.batch_per_device;
-  delete o.framework;
   o.global_batch = Number($('global').value) || each?.global_batch_samples;
   try {
     const answer = await fetch('/v1/search', { method: 'POST', signal: searching.signal, body: JSON.stringify(o),
@@ -419,6 +429,7 @@ async function health() {
   } catch (e) { $('health-sentence').textContent = e.message; }
 }
 function drawHealth(rows) {
+  room('f-health');
   const svg = draw('svg', { viewBox: `0 0 ${W} ${H}` }), left = 70, bottom = 44;
   const all = rows.flatMap((r) => [r.measured, r.predicted]).filter((v) => v > 0), low = Math.log10(Math.min(...all)), high = Math.log10(Math.max(...all)) + .05;
   const x = (v) => left + ((Math.log10(v) - low) / (high - low || 1)) * (W - left - 16), y = (v) => H - bottom - ((Math.log10(v) - low) / (high - low || 1)) * (H - bottom - 12);
@@ -441,7 +452,7 @@ function view(name) {
   for (const b of document.querySelectorAll('nav button')) b.setAttribute('aria-pressed', String(b.dataset.view === name));
   if (name === 'health') health();
 }
-async function names(what) { return (await (await ask('/v1/' + what)).json())[what]; }
+async function names(what) { return (await ask('/v1/' + what)).json(); }
 async function start() {
   readAddress();
   try {
@@ -470,6 +481,6 @@ async function start() {
   for (const b of document.querySelectorAll('nav button')) b.onclick = () => view(b.dataset.view);
   window.addEventListener('hashchange', () => { readAddress(); predict(); });
   predict();
-  fetch('/v1/measured', { headers: token ? { Authorization: 'Bearer ' + token } : {} }).then((r) => { $('health-tab').hidden = !r.ok; }).catch(() => {});
+  fetch('/v1/measured', { headers: token ? { Authorization: 'Bearer ' + token } : {} }).then((r) => r.json()).then((a) => { $('health-tab').hidden = !(a.rows || []).length; }).catch(() => {});
 }
 start();
