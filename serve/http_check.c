@@ -65,6 +65,9 @@ static void forwarded_client(const struct dl_http_request *r, char *out, size_t 
 static int check_body(const struct dl_http_request *r, const char **detail) {
     const bool import = r->route->path[strlen(r->route->path) - 1] == '/';
     const char *length = header(r, "Content-Length");
+    /* Two ends of one body: a proxy before us might take the other (request smuggling). */
+    *detail = "expected a Content-Length or a Transfer-Encoding, not both";
+    if (length != NULL && header(r, "Transfer-Encoding") != NULL) return 400;
     if (strcmp(r->route->method, "POST") != 0) return 0;
     *detail = import ? "expected Content-Type: application/octet-stream or application/json"
                      : "expected Content-Type: application/json";

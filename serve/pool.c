@@ -296,7 +296,7 @@ void dl_pool_tick(struct dl_pool *pool, double now_s) {
 enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
     struct dl_spawner next;
     DL_TRY(dl_spawner_start(pool->service, &next, err));
-    dl_spawner_stop(&pool->spawner);
+    dl_spawner_stop(&pool->spawner); /* its zombie is reaped at the end of this process */
     pool->spawner = next;
     pool->generation++;
     for (int i = 0; i < pool->end_count; i++) {
@@ -325,6 +325,6 @@ bool dl_pool_is_idle(const struct dl_pool *pool) {
 void dl_pool_stop(struct dl_pool *pool) {
     if (pool == NULL) return;
     for (int i = 0; i < pool->end_count; i++) drop(&pool->ends[i]);
-    dl_spawner_stop(&pool->spawner);
+    dl_spawner_end(&pool->spawner);
     free(pool);
 }

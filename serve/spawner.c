@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "serve/worker.h"
@@ -173,4 +174,15 @@ void dl_spawner_kill(const struct dl_spawner *spawner, pid_t pid) {
 void dl_spawner_stop(struct dl_spawner *spawner) {
     if (spawner->fd >= 0) close(spawner->fd);
     *spawner = (struct dl_spawner){-1, -1};
+}
+
+void dl_spawner_end(struct dl_spawner *spawner) {
+    enum { TRIES = 100 };
+    const struct timespec each = {.tv_nsec = 10 * 1000 * 1000};
+    const pid_t pid = spawner->pid;
+    dl_spawner_stop(spawner);
+    for (int i = 0; pid > 0 && i < TRIES && waitpid(pid, NULL, WNOHANG) == 0; i++)
+        nanosleep(&each, NULL);
+    if (pid > 0) kill(pid, SIGKILL); /* and with it what it started */
+    if (pid > 0) waitpid(pid, NULL, 0);
 }

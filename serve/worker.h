@@ -23,6 +23,8 @@ int dl_spawner_worker(const struct dl_spawner *spawner, pid_t *pid);
 void dl_spawner_kill(const struct dl_spawner *spawner, pid_t pid);
 /* The spawner ends; its workers end when their sockets close. */
 void dl_spawner_stop(struct dl_spawner *spawner);
+/* The same, and waits for it, at most a second. */
+void dl_spawner_end(struct dl_spawner *spawner);
 
 /* Answers requests from the socket until it closes; never returns. */
 _Noreturn void dl_worker_run(const struct dl_service *service, int fd);

@@ -88,7 +88,7 @@ class Service:
             good = False
         check(name, good, (got, body))
 
-    def raw(self, data, wait=15):
+    def raw(self, data, wait=3):
         """Sends bytes as they are; all that comes back until the other end closes or is silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as s:
             got = b""
