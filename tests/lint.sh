@@ -42,7 +42,6 @@ rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script comm
 rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm)/' $(sources predict))"
 rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm)/' $(sources calibrate))"
 rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate)/' $(sources slurm))"
-rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^model/base/json.c$')"
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"

@@ -5,6 +5,7 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_RUNS_H
 #define DL_PREDICT_COMPARE_COMPARE_RUNS_H
 
+#include "model/base/classes.h"
 #include "predict/compare/compare.h"
 
 enum dl_run_column {
@@ -74,6 +75,7 @@ struct dl_run_rows {
     struct dl_loaded_file *cache;
     int cache_count;
     struct dl_run_row *rows;
+    struct dl_classes alike; /* rows that differ in devices and batch alone */
     struct dl_arena *arena;
 };
 
@@ -104,6 +106,8 @@ struct dl_run_group {
     int anchor;
     double measured; /* of that run; the mean where it was measured several times */
 };
+/* Fills `alike`; dl_run_rows_read calls it. */
+enum dl_code dl_run_groups_make(struct dl_run_rows *runs, struct dl_err *err);
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *runs, int row);
 
 /* Fills `cause` of runs that are slower than their interval from the runs of their group. */

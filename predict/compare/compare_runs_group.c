@@ -11,18 +11,37 @@ static bool same_batch(double a, double b) {
     return a > 0 && b > 0 && fabs(a - b) <= 0.01 * fmax(a, b);
 }
 
-/* The same run and release but for the number of devices. More devices either get the batch that
- * each had (weak scaling) or share the same global batch (`whole`: strong scaling). */
-static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
-    const struct dl_run_row *all = r->rows;
-    static const enum dl_run_column same[] = {DL_RUN_SOURCE,   DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK,
-                                              DL_RUN_STRATEGY, DL_RUN_BACKEND,   DL_RUN_WORKLOAD,
-                                              DL_RUN_INPUT,    DL_RUN_PRECISION, DL_RUN_OPTIMIZER,
-                                              DL_RUN_METRIC,   DL_RUN_DATA};
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+static const enum dl_run_column same[] = {DL_RUN_SOURCE,   DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK,
+                                          DL_RUN_STRATEGY, DL_RUN_BACKEND,   DL_RUN_WORKLOAD,
+                                          DL_RUN_INPUT,    DL_RUN_PRECISION, DL_RUN_OPTIMIZER,
+                                          DL_RUN_METRIC,   DL_RUN_DATA};
+enum { SAME = sizeof same / sizeof same[0] };
+
+static uint64_t hash_of(const void *context, int row) {
+    const struct dl_run_rows *r = context;
+    uint64_t hash = DL_HASH_START;
+    for (int i = 0; i < SAME; i++) hash = dl_hash_text(hash, dl_run_cell(r, row, same[i]));
+    return hash;
+}
+
+/* The same run and release but for the number of devices and the batch. */
+static bool alike(const void *context, int a, int b) {
+    const struct dl_run_rows *r = context;
+    for (int i = 0; i < SAME; i++) {
         if (strcmp(dl_run_cell(r, a, same[i]), dl_run_cell(r, b, same[i])) != 0) return false;
     }
-    if (all[a].framework != all[b].framework || !dl_run_plan_same(r, a, b)) return false;
+    return r->rows[a].framework == r->rows[b].framework && dl_run_plan_same(r, a, b);
+}
+
+enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
+    const struct dl_class_keys keys = {hash_of, alike, r};
+    return dl_classes_make(&keys, r->csv->row_count, r->arena, &r->alike, err);
+}
+
+/* More devices either get the batch that each had (weak scaling) or share the same global batch
+ * (`whole`: strong scaling). Of two rows that are alike. */
+static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
+    const struct dl_run_row *all = r->rows;
     if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
     return same_batch(all[a].plan.batch_per_device_samples, all[b].plan.batch_per_device_samples);
 }
@@ -32,7 +51,7 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
     struct dl_run_group group = {.whole = whole, .anchor = -1};
     int64_t fewest = INT64_MAX, most = 0;
     int repeats = 0;
-    for (int i = 0; i < r->csv->row_count; i++) {
+    for (int i = r->alike.first[row]; i >= 0; i = r->alike.next[i]) {
         const int64_t devices = dl_run_devices(&all[i]);
         if (all[i].why != NULL || !same_group(r, whole, i, row)) continue;
         if (devices < fewest) fewest = devices, group.anchor = i, group.measured = 0, repeats = 0;
@@ -63,7 +82,7 @@ static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struc
     struct dl_shortfall s = {
         .plan = &all[row].plan, .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
     int64_t base = devices, node = 0, fewer = 0;
-    for (int k = 0; k < r->csv->row_count; k++) {
+    for (int k = r->alike.first[row]; k >= 0; k = r->alike.next[k]) {
         const double other = ratio_of(&all[k], &rows[k]);
         const int64_t n = dl_run_devices(&all[k]);
         if (!dl_known(other) || n >= devices || !same_group(r, whole, row, k)) continue;
