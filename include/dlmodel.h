@@ -4,9 +4,9 @@
  * Two ways. A request in JSON, answered in the JSON that the program prints with --json:
  *
  *     struct dlmodel_context *c = dlmodel_context_open(NULL);
- *     struct dlmodel_answer *a = dlmodel_call(c,
- *         "{\"command\": \"predict\", \"options\": {\"workload\": \"vgg16\", \"nodes\": \"1-16*2\"}}",
- *         NULL);
+ *     const char *request =
+ *         "{\"command\": \"predict\", \"options\": {\"workload\": \"vgg16\", \"nodes\": 16}}";
+ *     struct dlmodel_answer *a = dlmodel_call(c, request, NULL);
  *     fputs(dlmodel_answer_json(a), stdout);
  *     dlmodel_answer_free(a);
  *     dlmodel_context_close(c);
@@ -21,8 +21,8 @@
  *         fprintf(stderr, "%s\n", dlmodel_error(m));
  *     dlmodel_close(m);
  *
- * Compile with `pkg-config --cflags --libs dlmodel` (static: --static). No function prints, exits or
- * keeps state outside the objects it is given.
+ * Compile with `pkg-config --cflags --libs dlmodel` (static: --static). No function prints, exits
+ * or keeps state outside the objects it is given.
  *
  * Threads: any number of them may use one dlmodel_context at once; what they load is read once and
  * shared. A dlmodel_answer never changes and belongs to whoever got it. A `struct dlmodel` serves
@@ -117,8 +117,8 @@ void dlmodel_answer_free(struct dlmodel_answer *answer); /* answer may be NULL *
 
 struct dlmodel; /* options, the last prediction, the last error */
 
-/* data_directory as in dlmodel_settings. NULL when memory is exhausted; a missing folder is an error
- * of dlmodel_predict. */
+/* data_directory as in dlmodel_settings. NULL when memory is exhausted; a missing folder is an
+ * error of dlmodel_predict. */
 struct dlmodel *dlmodel_open(const char *data_directory);
 /* The same with the loaded data of a context, which must outlive it. */
 struct dlmodel *dlmodel_open_in(struct dlmodel_context *context);

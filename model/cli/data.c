@@ -354,8 +354,8 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     *out = dl_arena_alloc(arena, 1, sizeof **out);
     if (*out == NULL) return no_memory(err);
     DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
-    DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc, &dl_framework_schema, arena,
-                     err));
+    DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
+                             &dl_framework_schema, arena, err));
     return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
 }
 
@@ -386,7 +386,7 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
-                         &dl_framework_schema, arena, err));
+                                 &dl_framework_schema, arena, err));
         DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
     }
     dl_framework_share_kernels(framework, from);
@@ -403,7 +403,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
-                         &dl_framework_schema, arena, err));
+                                 &dl_framework_schema, arena, err));
     }
     DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));

@@ -52,12 +52,12 @@ static const char *named_key(const char *key, const char *object, const char *re
 }
 
 enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind,
-                                 const char *object, const char *release, struct dl_arena *arena,
-                                 struct dl_selection *out, struct dl_err *err) {
+                                  const char *object, const char *release, struct dl_arena *arena,
+                                  struct dl_selection *out, struct dl_err *err) {
     const char *prefix = dl_data_kinds[kind].prefix;
     size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
     *out = (struct dl_selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
-                              .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
+                                 .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
     if (out->list == NULL || out->origin == NULL) return no_memory(err);
     for (int i = 0; i < data->override_count; i++) {
         struct dl_override *o = &data->overrides[i];
@@ -71,11 +71,11 @@ enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind 
 }
 
 enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
-                                     const char *replacement, bool bare, struct dl_arena *arena,
-                                     struct dl_selection *out, struct dl_err *err) {
+                            const char *replacement, bool bare, struct dl_arena *arena,
+                            struct dl_selection *out, struct dl_err *err) {
     size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
     *out = (struct dl_selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
-                              .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
+                                 .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
     if (out->list == NULL || out->origin == NULL) return no_memory(err);
     for (int i = 0; i < data->override_count; i++) {
         struct dl_override *override = &data->overrides[i];
@@ -98,8 +98,8 @@ bool dl_data_mark_used(const struct dl_selection *selection) {
 }
 
 enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind kind,
-                                 struct dl_json *doc, const struct dl_schema *schema,
-                                 struct dl_arena *arena, struct dl_err *err) {
+                                  struct dl_json *doc, const struct dl_schema *schema,
+                                  struct dl_arena *arena, struct dl_err *err) {
     struct dl_selection selection;
     DL_TRY(dl_data_select(data, kind, "", true, arena, &selection, err));
     DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
@@ -108,9 +108,9 @@ enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind 
 }
 
 enum dl_code dl_data_set_named(const struct dl_data *data, enum dl_data_kind kind,
-                              const char *object, const char *release, struct dl_json *doc,
-                              const struct dl_schema *schema, struct dl_arena *arena,
-                              struct dl_err *err) {
+                               const char *object, const char *release, struct dl_json *doc,
+                               const struct dl_schema *schema, struct dl_arena *arena,
+                               struct dl_err *err) {
     struct dl_selection selection;
     DL_TRY(dl_data_select_named(data, kind, object, release, arena, &selection, err));
     DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));

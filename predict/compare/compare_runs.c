@@ -191,6 +191,5 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
         else
             DL_TRY(compare_row(&r, scales, row, anchor, compared, &kept[row], err));
     }
-    dl_run_find_causes(&r, kept, &out->rows[first]);
-    return DL_OK;
+    return dl_run_find_causes(&r, kept, &out->rows[first], err);
 }

@@ -33,11 +33,6 @@ static bool alike(const void *context, int a, int b) {
     return r->rows[a].framework == r->rows[b].framework && dl_run_plan_same(r, a, b);
 }
 
-enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
-    const struct dl_class_keys keys = {hash_of, alike, r};
-    return dl_classes_make(&keys, r->csv->row_count, r->arena, &r->alike, err);
-}
-
 /* More devices either get the batch that each had (weak scaling) or share the same global batch
  * (`whole`: strong scaling). Of two rows that are alike. */
 static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
@@ -62,9 +57,40 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
     return group;
 }
 
+/* Rows that are alike and have the same batches are in the same group. */
+static uint64_t batch_hash(const void *context, int row) {
+    const struct dl_run_rows *r = context;
+    const struct dl_run_row *run = &r->rows[row];
+    const double batches[] = {run->plan.batch_per_device_samples, run->global_batch_samples};
+    const int kind = r->alike.first[row];
+    return dl_hash_bytes(dl_hash_bytes(DL_HASH_START, &kind, sizeof kind), batches, sizeof batches);
+}
+
+static bool batch_equal(const void *context, int a, int b) {
+    const struct dl_run_rows *r = context;
+    const struct dl_run_row *x = &r->rows[a], *y = &r->rows[b];
+    return r->alike.first[a] == r->alike.first[b] &&
+           x->plan.batch_per_device_samples == y->plan.batch_per_device_samples &&
+           x->global_batch_samples == y->global_batch_samples;
+}
+
+enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
+    const struct dl_class_keys kinds = {hash_of, alike, r}, batches = {batch_hash, batch_equal, r};
+    const int count = r->csv->row_count;
+    DL_TRY(dl_classes_make(&kinds, count, r->arena, &r->alike, err));
+    DL_TRY(dl_classes_make(&batches, count, r->arena, &r->batches, err));
+    r->groups = dl_arena_alloc(r->arena, (size_t)count, sizeof *r->groups);
+    if (r->groups == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int row = 0; row < count; row++) {
+        if (r->batches.first[row] != row) continue;
+        r->groups[row] = group_with(r, false, row);
+        if (r->groups[row].anchor < 0) r->groups[row] = group_with(r, true, row);
+    }
+    return DL_OK;
+}
+
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *r, int row) {
-    const struct dl_run_group weak = group_with(r, false, row);
-    return weak.anchor >= 0 ? weak : group_with(r, true, row);
+    return r->groups[r->batches.first[row]];
 }
 
 /* Measured / predicted iteration of a row; NAN when it was not predicted. */
@@ -94,15 +120,40 @@ static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struc
     return s;
 }
 
-void dl_run_find_causes(const struct dl_run_rows *r, const struct dl_prediction *kept,
-                        struct dl_compared *rows) {
-    for (int i = 0; i < r->csv->row_count; i++) {
+/* Runs of one group on as many devices and nodes have the same evidence. */
+static uint64_t place_hash(const void *context, int row) {
+    const struct dl_run_rows *r = context;
+    const int64_t place[] = {r->batches.first[row], r->rows[row].plan.nodes,
+                             r->rows[row].plan.devices_per_node};
+    return dl_hash_bytes(DL_HASH_START, place, sizeof place);
+}
+
+static bool place_equal(const void *context, int a, int b) {
+    const struct dl_run_rows *r = context;
+    return r->batches.first[a] == r->batches.first[b] &&
+           r->rows[a].plan.nodes == r->rows[b].plan.nodes &&
+           r->rows[a].plan.devices_per_node == r->rows[b].plan.devices_per_node;
+}
+
+enum dl_code dl_run_find_causes(const struct dl_run_rows *r, const struct dl_prediction *kept,
+                                struct dl_compared *rows, struct dl_err *err) {
+    const int count = r->csv->row_count;
+    const struct dl_class_keys keys = {place_hash, place_equal, r};
+    struct dl_classes places;
+    struct dl_shortfall *found = dl_arena_alloc(r->arena, (size_t)count, sizeof *found);
+    if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_classes_make(&keys, count, r->arena, &places, err));
+    for (int i = 0; i < count; i++) {
         const double ratio = ratio_of(&r->rows[i], &rows[i]);
         if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
-        struct dl_shortfall s = shortfall_of(r, rows, i);
+        struct dl_shortfall *known = &found[places.first[i]];
+        if (known->plan == NULL) *known = shortfall_of(r, rows, i);
+        struct dl_shortfall s = *known;
+        s.plan = &r->rows[i].plan;
         s.prediction = &kept[i];
         s.measured_s = ratio * kept[i].iteration_s;
         rows[i].cause = r->rows[i].host_remark != NULL ? r->rows[i].host_remark
                                                        : dl_compare_cause(&s, r->arena);
     }
+    return DL_OK;
 }

@@ -128,43 +128,47 @@ enum dl_code dl_json_stream_take(struct dl_json_stream *s, char wanted, const ch
     return DL_OK;
 }
 
+/* Behind the closing quote of the string that begins here. */
+static enum dl_code pass_string(struct dl_json_stream *s, bool keep, struct dl_err *err) {
+    step(s);
+    for (int c = peek(s); c != '"'; c = peek(s)) {
+        if (c < 0) return dl_json_stream_fail(s, "a closing quote", err);
+        step(s);
+        if (c == '\\' && peek(s) >= 0) step(s);
+        if (!keep) s->kept = s->at;
+    }
+    step(s);
+    return DL_OK;
+}
+
+/* Behind a number or a word; what is wrong with it, the parser says. */
+static void pass_word(struct dl_json_stream *s) {
+    for (int c = peek(s); c >= 0 && strchr(",]}: \t\r\n\"", c) == NULL; c = peek(s)) step(s);
+}
+
 /* To the end of the value that begins here. keep: its text stays in the buffer. */
 static enum dl_code pass(struct dl_json_stream *s, bool keep, struct dl_err *err) {
     int depth = 0;
-    bool quoted = false;
-    for (;; step(s)) {
+    do {
         const int c = peek(s);
         if (!keep) s->kept = s->at;
         if (keep && s->at - s->kept > MOST_VALUE)
             return dl_fail_at(err, s->name, s->kept_line, s->kept_col, NULL,
                               "expected a value of at most %d bytes", MOST_VALUE);
-        if (c < 0) /* numbers and words may end the file */
-            return depth == 0 && !quoted && s->at > s->kept
-                       ? DL_OK
-                       : dl_json_stream_fail(s, quoted ? "a closing quote" : "a value", err);
-        if (quoted) {
-            if (c == '\\') {
-                step(s);
-                if (peek(s) < 0) return dl_json_stream_fail(s, "the rest of an escape", err);
-            } else if (c == '"') {
-                quoted = false;
-                if (depth == 0) {
-                    step(s);
-                    return DL_OK;
-                }
-            }
+        if (c < 0) return dl_json_stream_fail(s, "a value", err);
+        if (c == '"') {
+            DL_TRY(pass_string(s, keep, err));
             continue;
         }
-        const bool closes = c == '}' || c == ']';
-        if (depth == 0 && (c == ',' || closes || c == ':' || strchr(" \t\r\n", c) != NULL))
-            return DL_OK; /* behind a number or a word; what is wrong with it, the parser says */
-        quoted = c == '"';
-        if (c == '{' || c == '[') depth++;
-        if (closes && --depth == 0) {
-            step(s);
+        if (depth == 0 && c != '{' && c != '[') {
+            pass_word(s);
             return DL_OK;
         }
-    }
+        if (c == '{' || c == '[') depth++;
+        if (c == '}' || c == ']') depth--;
+        step(s);
+    } while (depth > 0);
+    return DL_OK;
 }
 
 enum dl_code dl_json_stream_value(struct dl_json_stream *s, struct dl_arena *arena,

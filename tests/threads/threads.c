@@ -12,9 +12,11 @@
 enum { THREADS = 8, ROUNDS = 6 };
 
 static const char *const requests[] = {
-    "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", \"workload\": \"resnet50\", "
+    "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", \"workload\": "
+    "\"resnet50\", "
     "\"framework\": \"pytorch-ddp\", \"nodes\": 16}}",
-    "{\"command\": \"predict\", \"options\": {\"system\": \"dgx-a100-80\", \"workload\": \"gpt2_xl\", "
+    "{\"command\": \"predict\", \"options\": {\"system\": \"dgx-a100-80\", \"workload\": "
+    "\"gpt2_xl\", "
     "\"framework\": \"megatron\", \"nodes\": 4}}",
     "{\"command\": \"predict\", \"options\": {\"system\": \"dgx1-v100\", \"workload\": \"vgg16\", "
     "\"nodes\": \"1-16*2\"}, \"set\": {\"links.inter.bandwidth\": \"25GB/s\"}}",
@@ -104,11 +106,12 @@ static int by_value(const void *a, const void *b) {
 static int measure(const struct dlmodel_settings *settings, double seconds) {
     static const struct {
         const char *name, *request;
-    } cases[] = {{"ResNet-50", "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", "
-                               "\"workload\": \"resnet50\", \"framework\": \"pytorch-ddp\", "
-                               "\"nodes\": %d}}"},
-                 {"GPT", "{\"command\": \"predict\", \"options\": {\"system\": \"dgx-a100-80\", "
-                         "\"workload\": \"gpt2_xl\", \"framework\": \"megatron\", \"nodes\": %d}}"}};
+    } cases[] = {
+        {"ResNet-50", "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", "
+                      "\"workload\": \"resnet50\", \"framework\": \"pytorch-ddp\", "
+                      "\"nodes\": %d}}"},
+        {"GPT", "{\"command\": \"predict\", \"options\": {\"system\": \"dgx-a100-80\", "
+                "\"workload\": \"gpt2_xl\", \"framework\": \"megatron\", \"nodes\": %d}}"}};
     struct dlmodel_context *context = dlmodel_context_open(settings);
     if (context == NULL) return 1;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
