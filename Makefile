@@ -63,7 +63,7 @@ ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEA
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
 ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,model predict calibrate slurm)))
-LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
+LIBS := -lgsl -lgslcblas -lm -lpthread
 
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
@@ -179,7 +179,7 @@ $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 $(BUILD)/libdlmodel.a: $(API_OBJECTS)
 	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
-$(BUILD)/$(SONAME): $(BUILD)/predict/library.o $(BUILD)/libdlmodel.a
+$(BUILD)/$(SONAME): $(patsubst %.c,$(BUILD)/%.o,$(wildcard predict/library/*.c)) $(BUILD)/libdlmodel.a
 	$(call say,LINK,$@) $(CC) $(SHARED_FLAGS) $(if $(SANITIZE),$(LINK_FLAGS)) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS)
 	$(Q)ln -sfn $(SONAME) $(BUILD)/libdlmodel.so
 $(BUILD)/dlmodel.pc: $(BUILD)/about
