@@ -63,7 +63,7 @@ ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEA
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
 ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,model predict calibrate slurm)))
-LIBS := -lgsl -lgslcblas -lm -lpthread
+LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
