@@ -59,6 +59,8 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
                                 struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_options *options,
+                              struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
@@ -122,6 +124,21 @@ struct dl_plot_predictions {
  * that cannot run. Files are not allowed. */
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options,
                              const char *kind, struct dl_plot_predictions *out, struct dl_err *err);
+
+/* One prediction with its terms for a figure of one iteration: a single number of nodes; of several
+ * frameworks, the default one. */
+struct dl_plot_one {
+    struct dl_inputs inputs;
+    const struct dl_framework *framework;
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+    const char *title;
+};
+enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
+                                 const char *kind, struct dl_plot_one *out, struct dl_err *err);
+
+/* The unit of a time axis that ends at `longest_s`, as the parameters unit and unit_s. */
+void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two);
 
 /* Bars of predictions, at most DL_PLOT_BARS: fills groups, title and two parameters (xtitle,
  * slanted) of the figure. */

@@ -55,14 +55,6 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
         longest_s = fmax(longest_s, p.rows[i].prediction.iteration_high_s);
     }
     out->subtitle = "predicted iteration with its 80 % interval";
-    const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
-    out->parameters[2] = (struct dl_plot_parameter){.name = "unit",
-                                                    .text = seconds ? "s"
-                                                            : micro ? "µs"
-                                                                    : "ms"};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "unit_s",
-                                                    .number = seconds ? 1
-                                                              : micro ? 1e-6
-                                                                      : 1e-3};
+    dl_plot_time_unit(longest_s, &out->parameters[2]);
     return DL_OK;
 }
