@@ -49,6 +49,7 @@ static const char *const examples[] = {
     "dlmodel plot strategies --system abci-v100 --workload vgg16 --strategy "
     "data,spatial,filter,channel --nodes 1-16*2",
     "dlmodel plot error data/runs/*.csv -o error.svg",
+    "dlmodel plot error docs/generalize/source.csv -o unseen.svg",
     "dlmodel plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework "
     "pytorch-ddp --nodes 1",
     "dlmodel plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where "
@@ -60,12 +61,12 @@ static const char *const examples[] = {
 
 /* A kind is one row here, one plot_KIND.c and one plots/KIND.gp. */
 static const struct dl_plot_kind kinds[] = {
-    {"scaling", "throughput against devices: measured, predicted with interval, linear", "scaling",
-     dl_plot_scaling},
-    {"efficiency", "scaling efficiency relative to the smallest run", "efficiency",
+    {"scaling", "throughput per device against devices: measured, predicted with interval",
+     "scaling", dl_plot_scaling},
+    {"efficiency", "scaling efficiency relative to the smallest run", "scaling",
      dl_plot_efficiency},
-    {"strategies", "throughput against devices by strategy (--strategy a,b,c or all)", "scaling",
-     dl_plot_strategies},
+    {"strategies", "throughput per device against devices by strategy (--strategy a,b,c or all)",
+     "scaling", dl_plot_strategies},
     {"breakdown", "parts of an iteration against nodes", "breakdown", dl_plot_breakdown},
     {"timeline", "one iteration on device and network, with their overlap", "timeline",
      dl_plot_timeline},
@@ -237,7 +238,8 @@ const struct dl_command dl_cmd_plot = {
                "iteration), pipeline (the schedule of a plan with --pp as a Gantt chart), memory "
                "(of one device, by part), roofline (layers on the roofline of "
                "the device), pareto FILE (the front that search --pareto --csv wrote), error "
-               "FILE... (grouped by --by), kernels FILE... (predicted against measured times), "
+               "FILE... (grouped by --by; of a table of docs/generalize: errors that no fit has "
+               "seen), kernels FILE... (predicted against measured times), "
                "alphabeta FILE... (collective times against size with alpha-beta fits, the "
                "algorithm switches of the model, and residuals; without files: those of the "
                "profile --system). With files, --system, --workload, --framework, --precision and "

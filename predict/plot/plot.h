@@ -24,8 +24,9 @@ struct dl_figure {
     const char *notes[DL_PLOT_GROUPS];  /* a second line under a label; NULL: none */
     int group_count;
     const char *title, *subtitle;
+    const char *script; /* in place of the kind's; NULL: that */
     struct dl_plot_parameter parameters[DL_PLOT_PARAMETERS + 1]; /* ends with name NULL */
-    int width, height;                                           /* of PNG and SVG; 0: 1200 x 800 */
+    int width, height;                                           /* of PNG and SVG; 0: 800 x 540 */
 };
 
 struct dl_plot_kind {
@@ -64,6 +65,11 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
 enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
+                            struct dl_figure *out, struct dl_err *err);
+
+/* Whether a table holds errors by group of `compare --generalize`, and their figure. */
+bool dl_plot_unseen_table(const struct dl_csv *csv);
+enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv,
                             struct dl_figure *out, struct dl_err *err);
 
 /* The table that plots/scaling.gp draws: throughputs against devices, by group. */

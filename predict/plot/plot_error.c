@@ -120,6 +120,10 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
             err, DL_ERR_USAGE,
             "plot error needs files of measurements: dlmodel plot error data/runs/*.csv");
     }
+    struct dl_csv first;
+    DL_TRY(dl_csv_read(options->positional[1], context->arena, &first, err));
+    if (options->positional_count == 2 && dl_plot_unseen_table(&first))
+        return dl_plot_unseen(context, &first, out, err);
     int key = DL_KEY_SOURCE;
     DL_TRY(dl_option_choice(options, "by", dl_plot_keys, &key, err));
     struct dl_plot_runs runs = {0};

@@ -191,8 +191,8 @@ static void describe(struct arguments *a, const struct dl_context *context,
     set(a, arena, "format", quoted(arena, dl_plot_formats[format], '\''));
     set(a, arena, "columns", dl_arena_printf(arena, "%" PRId64, columns));
     set(a, arena, "lines", dl_arena_printf(arena, "%" PRId64, lines));
-    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 1200));
-    set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 800));
+    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 800));
+    set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 540));
     set(a, arena, "color", context->color ? "1" : "0");
     set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
     set(a, arena, "subtitle",
@@ -283,6 +283,7 @@ static const char *complaint(char *messages) {
 enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
                             const char *script, enum dl_plot_format format, char **bytes_out,
                             size_t *length_out, struct dl_err *err) {
+    if (figure->script != NULL) script = figure->script;
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
         return dl_fail(
