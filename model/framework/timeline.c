@@ -162,9 +162,9 @@ static enum dl_code run_steady(struct dl_timeline_request *request, struct dl_ti
 
 enum { PHASES = 5 }; /* odd, so that the middle one is among them */
 
-/* F-CYCLE-PHASE: the period and what the device waits are means over the phases; the lanes, with all
- * messages, are those of the middle phase, alone in which a gradient that is ready a microsecond
- * later can cost a whole cycle. */
+/* F-CYCLE-PHASE: the period and what the device waits are means over the phases; the lanes, with
+ * all messages, are those of the middle phase. In one phase alone a gradient that is ready a
+ * microsecond later can cost a whole cycle. */
 enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
                              struct dl_err *err) {
     double *const times[] = {&out->period_s, &out->stall_s, &out->slowdown_s, &out->overlap_s};

@@ -17,6 +17,18 @@ struct dl_plot_parameter { /* a variable of the script: text when there is one, 
     double number;
 };
 
+/* How a terminal shows a figure with Unicode blocks. Bars: a row of the table is one, of the parts in
+ * `count` columns from `first`. Lanes: a row is a stretch of its group's lane, from `first` to the
+ * column after it, of the kind (from 1) in the next one. */
+struct dl_plot_blocks {
+    bool lanes;
+    int first, count; /* count 0: gnuplot draws with letters */
+    int sum, limit;   /* columns of bars; limit -1: none */
+    const char *const *names;
+    double unit;
+    const char *unit_name, *limit_name;
+};
+
 struct dl_figure {
     /* first column: number of the group from 1; rows of a group are consecutive */
     struct dl_table table;
@@ -25,6 +37,7 @@ struct dl_figure {
     int group_count;
     const char *title, *subtitle;
     const char *script; /* in place of the kind's; NULL: that */
+    struct dl_plot_blocks blocks;
     struct dl_plot_parameter parameters[DL_PLOT_PARAMETERS + 1]; /* ends with name NULL */
     int width, height;                                           /* of PNG and SVG; 0: 800 x 540 */
 };
@@ -162,6 +175,12 @@ const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs
 
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
+
+/* Whether the figure has blocks and the locale is UTF-8 (LC_ALL, LC_CTYPE, LANG). */
+bool dl_plot_blocks_wanted(const struct dl_figure *figure);
+/* The figure with blocks; NULL: out of memory. */
+const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, bool color,
+                                struct dl_arena *arena);
 
 enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_TERMINAL };
 extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", NULL */

@@ -70,6 +70,12 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
         o->parts > 1 ? dl_arena_printf(context->arena, " of %d parts", o->parts) : "",
         o->micro_batches, 100 * idle);
     dl_plot_time_unit(p->prediction.iteration_s, out->parameters);
+    out->blocks = (struct dl_plot_blocks){.lanes = true,
+                                          .first = 2,
+                                          .count = REST,
+                                          .names = &kinds[1],
+                                          .unit = out->parameters[1].number,
+                                          .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = p->prediction.iteration_s};
     out->parameters[3] = (struct dl_plot_parameter){.name = "parts", .number = o->parts};

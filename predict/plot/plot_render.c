@@ -280,9 +280,22 @@ static const char *complaint(char *messages) {
     return text[0] != 0 ? text : "it gave no reason";
 }
 
+static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figure *figure,
+                                char **bytes_out, size_t *length_out, struct dl_err *err) {
+    int64_t columns, lines;
+    canvas_size(&columns, &lines);
+    const char *text = dl_plot_blocks_text(figure, (int)columns, context->color, context->arena);
+    *bytes_out = text == NULL ? NULL : dl_arena_strdup(context->arena, text);
+    if (*bytes_out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *length_out = strlen(*bytes_out);
+    return DL_OK;
+}
+
 enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
                             const char *script, enum dl_plot_format format, char **bytes_out,
                             size_t *length_out, struct dl_err *err) {
+    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure))
+        return draw_blocks(context, figure, bytes_out, length_out, err);
     if (figure->script != NULL) script = figure->script;
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {

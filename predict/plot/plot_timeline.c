@@ -99,6 +99,12 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
         1e3 * one->iteration_s,
         one->comm_s > 0 ? 100 * (1 - one->exposed_comm_s / one->comm_s) : 0);
     dl_plot_time_unit(fmax(one->iteration_s, fmax(device_s, network_s)), out->parameters);
+    out->blocks = (struct dl_plot_blocks){.lanes = true,
+                                          .first = 2,
+                                          .count = OVERHEAD + 1,
+                                          .names = kinds,
+                                          .unit = out->parameters[1].number,
+                                          .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = one->iteration_s};
     return out->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;

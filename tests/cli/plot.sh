@@ -222,6 +222,20 @@ hasnt 'averages are no group' '>(all|macro-average) '
 run plot roofline --system iris-v100 --workload resnet50 --framework ideal --nodes 1 -o "$work/above.svg"
 cp "$work/above.svg" "$work/out"
 has 'points above the roof are explained' 'above the roof: Winograd'
+LC_ALL=C.UTF-8
+export LC_ALL
+run plot breakdown --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-4*2 --color never
+check 'bars of blocks' 0
+has 'three parts of a bar' '^ +4 █+▓+.* ms$'
+COLUMNS=80 run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 --color never
+has 'the capacity' '│ 16 GiB: capacity'
+run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never
+has 'lanes of blocks' '^ +device █+▓+'
+run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 --color always
+has 'stages in colour' 'stage 4.*\[38;5;25m█'
+run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never --title "$(printf 'a\\033[31mb')"
+if grep -q "$(printf '\\033')" "$work/out"; then bad 'no escape sequence of a title' 'there is one'; else printf 'ok no escape sequence of a title\n'; fi
+unset LC_ALL
 run plot pareto "$work/front.csv" -o "$work/front.png"
 check 'a front as PNG' 0
 magic 'PNG of a front' "$work/front.png" 89504e470d0a1a0a
