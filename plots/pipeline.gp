@@ -5,7 +5,7 @@
 
 array pieces[3] = ['forward', 'backward', 'communication, update, overhead']
 array colors[3] = [0x0072B2, 0xE69F00, 0xDDDDDD]
-array later[3] = [0x56B4E9, 0xF7DFA5, 0xDDDDDD] # passes of every second part
+array later[3] = [0x4B9CD3, 0xF7DFA5, 0xDDDDDD] # passes of every second part
 is(k, odd) = (column(5) == k && (k == 3 ? !odd : (int(column(8)) % 2 == 0) == odd))
 from(k, odd) = (is(k, odd) ? column(3) / unit_s : NaN)
 to(k, odd) = (is(k, odd) ? column(4) / unit_s : NaN)

@@ -23,7 +23,7 @@ do for [g=1:groups] {
     E[g] = 0
     stats data index g-1 using (seen(g, $3, y(5))) nooutput
     stats data index g-1 using (seen(g, $3, y(4))) nooutput
-    if (g == 1 || many) { stats data index g-1 using (y(7) == y(7) ? (top = y(7) > top ? y(7) : top, low = y(6) < low ? y(6) : low, banded = banded || y(7) > 1.001 * y(6), 0) : 0) nooutput }
+    if (g == 1 || many) { stats data index g-1 using (y(7) == y(7) ? (top = y(7) > top ? y(7) : top, low = y(6) < low ? y(6) : low, banded = banded || y(7) > 1.03 * y(6), 0) : 0) nooutput }
 }
 if (share && top < 100) { top = 100 }
 meaning = (measured ? 'points: measured; ' : '').'lines: predicted'.(banded ? '; band: 80 % interval' : '')
@@ -57,7 +57,7 @@ if (!text && !many) {
     unset title
     set tmargin 5.5
     set label 90 heading."\n".meaning.who.'; dashed: linear' at screen 0.5,0.95 center
-    plot data index 0 using 3:(y(6)):(y(7)) with filledcurves linetype 1 fillstyle transparent solid band_opacity noborder, \
+    plot data index 0 using 3:(banded ? y(6) : NaN):(banded ? y(7) : NaN) with filledcurves linetype 1 fillstyle transparent solid band_opacity noborder, \
          data index 0 using 3:(flat(8)) with lines linecolor rgb grey dashtype (8,6) linewidth 1.4, \
          for [g=1:groups] data index g-1 using 3:(y(5)) with lines linetype g, \
          for [g=1:groups] data index g-1 using 3:(y(4)) with points linetype g pointsize 1.3

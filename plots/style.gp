@@ -11,7 +11,7 @@ set datafile commentschars ''
 set datafile missing 'NaN'
 
 text = format eq 'terminal'
-if (format eq 'png') { set terminal pngcairo size wide,high font 'sans,15' noenhanced linewidth 1.5 }
+if (format eq 'png') { set terminal pngcairo size 2*wide,2*high font 'sans,13' fontscale 2 pointscale 2 noenhanced linewidth 3 }
 if (format eq 'svg') { set terminal svg size wide,high font 'sans-serif,15' noenhanced background 'white' linewidth 1.5 }
 if (format eq 'pdf') { set terminal pdfcairo size 24cm,16cm font 'sans,14' noenhanced linewidth 1.5 }
 if (text && color) { set terminal dumb size columns,lines noenhanced ansi }

@@ -143,6 +143,7 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int g = 1; g <= out->group_count; g++)
         DL_TRY(fill_group(context, &runs, g, scratch, out, err));
+    if (out->group_count > 12) out->height = 200 + 22 * out->group_count;
     out->title =
         dl_arena_printf(context->arena, "error of %d predictions by %s", drawn, dl_plot_keys[key]);
     out->subtitle =
