@@ -17,15 +17,15 @@ struct dl_plot_parameter { /* a variable of the script: text when there is one, 
     double number;
 };
 
-/* How a terminal shows a figure with Unicode blocks. Bars: a row of the table is one, of the parts in
- * `count` columns from `first`. Lanes: a row is a stretch of its group's lane, from `first` to the
- * column after it, of the kind (from 1) in the next one. */
+/* How a terminal shows a figure with Unicode blocks. Bars: a row of the table is one, of the
+ * parts in `count` columns from `first`. Lanes: a row is a stretch of its group's lane, from `first`
+ * to the column after it, of the kind (from 1) in the next one. */
 struct dl_plot_blocks {
     bool lanes;
     int first, count; /* count 0: gnuplot draws with letters */
     int sum, limit;   /* columns of bars; limit -1: none */
     const char *const *names;
-    double unit;
+    double unit_scale; /* of the axis, in SI units */
     const char *unit_name, *limit_name;
 };
 

@@ -99,11 +99,11 @@ static void put_bars(const struct dl_figure *f, int width, bool color, struct dl
         const int mark = b->limit >= 0 ? place(number_of(f, r, b->limit), most, width) - 1 : -1;
         dl_text_printf(out, " %*s ", margin, label(out->arena, labels[r], (size_t)margin));
         put_cells(out, cells, width, mark, color);
-        dl_text_printf(out, " %.4g %s\n", number_of(f, r, b->sum) / b->unit, b->unit_name);
+        dl_text_printf(out, " %.4g %s\n", number_of(f, r, b->sum) / b->unit_scale, b->unit_name);
     }
     if (b->limit >= 0)
-        dl_text_printf(out, " │ %.4g %s: %s\n", number_of(f, 0, b->limit) / b->unit, b->unit_name,
-                       b->limit_name);
+        dl_text_printf(out, " │ %.4g %s: %s\n", number_of(f, 0, b->limit) / b->unit_scale,
+                       b->unit_name, b->limit_name);
 }
 
 /* One line for each lane: what it does when. */
@@ -127,7 +127,8 @@ static void put_lanes(const struct dl_figure *f, int width, bool color, struct d
         put_cells(out, cells, width, -1, color);
         dl_text_add(out, "\n");
     }
-    dl_text_printf(out, " %*s 0%*.4g %s\n", margin, "", width - 1, most / b->unit, b->unit_name);
+    dl_text_printf(out, " %*s 0%*.4g %s\n", margin, "", width - 1, most / b->unit_scale,
+                   b->unit_name);
 }
 
 const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, bool color,

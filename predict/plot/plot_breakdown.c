@@ -64,7 +64,7 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
                                           .sum = ITERATION,
                                           .limit = -1,
                                           .names = piece_names,
-                                          .unit = out->parameters[3].number,
+                                          .unit_scale = out->parameters[3].number,
                                           .unit_name = out->parameters[2].text};
     return DL_OK;
 }

@@ -82,7 +82,7 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
                                           .limit = dl_known(capacity_bytes) ? PARTS + 8 : -1,
                                           .limit_name = "capacity",
                                           .names = part_names,
-                                          .unit = small ? 1048576 : 1073741824,
+                                          .unit_scale = small ? 1048576 : 1073741824,
                                           .unit_name = small ? "MiB" : "GiB"};
     out->parameters[4] = (struct dl_plot_parameter){
         .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};

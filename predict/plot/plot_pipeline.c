@@ -74,7 +74,7 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
                                           .first = 2,
                                           .count = REST,
                                           .names = &kinds[1],
-                                          .unit = out->parameters[1].number,
+                                          .unit_scale = out->parameters[1].number,
                                           .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = p->prediction.iteration_s};

@@ -291,12 +291,9 @@ static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figu
     return DL_OK;
 }
 
-enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
-                            const char *script, enum dl_plot_format format, char **bytes_out,
-                            size_t *length_out, struct dl_err *err) {
-    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure))
-        return draw_blocks(context, figure, bytes_out, length_out, err);
-    if (figure->script != NULL) script = figure->script;
+static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_figure *figure,
+                                 const char *script, enum dl_plot_format format, char **bytes_out,
+                                 size_t *length_out, struct dl_err *err) {
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
         return dl_fail(
@@ -336,4 +333,13 @@ enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
                        dl_plot_formats[format]);
     return DL_OK;
+}
+
+enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
+                            const char *script, enum dl_plot_format format, char **bytes_out,
+                            size_t *length_out, struct dl_err *err) {
+    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure))
+        return draw_blocks(context, figure, bytes_out, length_out, err);
+    return draw_gnuplot(context, figure, figure->script != NULL ? figure->script : script, format,
+                        bytes_out, length_out, err);
 }

@@ -103,7 +103,7 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
                                           .first = 2,
                                           .count = OVERHEAD + 1,
                                           .names = kinds,
-                                          .unit = out->parameters[1].number,
+                                          .unit_scale = out->parameters[1].number,
                                           .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = one->iteration_s};

@@ -7,7 +7,8 @@
  * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
  * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
  * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE). With a host
- * library the framework copies each tensor to the host and back, at message_s each. Source: horovod-source (operations.cc). */
+ * library the framework copies each tensor to the host and back, at message_s each. Source:
+ * horovod-source (operations.cc). */
 #include <math.h>
 #include <stddef.h>
 
