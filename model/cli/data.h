@@ -35,6 +35,8 @@ struct dl_data {
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
     /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
     const char *kernels_release;
+    /* GPU architecture that selects the release where none is named; NULL: the file's own */
+    const char *architecture;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;
