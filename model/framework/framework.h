@@ -296,8 +296,8 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* The release by that name; without one (NULL), that of the GPU architecture (NULL: none). NULL: the
- * file's own. */
+/* The release by that name; without one (NULL), that of the GPU architecture (NULL: none). NULL:
+ * the file's own. */
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
                                                             const char *name,
                                                             const char *architecture);

@@ -13,6 +13,7 @@
 #include "predict/inputs/what_if_note.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/advice_print.h"
+#include "predict/output/gains.h"
 #include "predict/output/predicted.h"
 #include "predict/plot/trace.h"
 
@@ -138,7 +139,13 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_end(&w);
     const struct dl_advice_request *advice = advice_of(context, results);
     if (advice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    dl_recommend_json(&w, results);
+    const struct dl_predicted_row *best = dl_recommend(results);
+    struct dl_gains gains = {.count = 0};
+    if (best != NULL) {
+        const struct dl_prediction_row row = dl_predicted_row_of(results, best);
+        DL_TRY(dl_gains_find(&row, context->arena, &gains, err));
+    }
+    dl_recommend_json(&w, results, &gains);
     dl_advice_json(&w, advice);
     dl_jw_array(&w, "skipped");
     for (int i = 0; i < results->skipped_count; i++) {
@@ -237,17 +244,20 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const struct dl_advice_request *q = advice_of(context, results);
     struct dl_text text = {.arena = context->arena};
     const char *rows, *checkpoint;
+    struct dl_gains gains;
     if (matrix)
         rows = dl_predicted_matrix(context, results);
     else
         DL_TRY(rows_text(context, results, false, &rows, err));
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
+    DL_TRY(dl_gains_find(&shown, context->arena, &gains, err));
     dl_text_add(&text, heading(context, results));
     dl_text_add(&text, rows);
     if (inputs->heterogeneous != NULL)
         dl_text_add(&text, dl_heterogeneous_text(context->arena, shown.prediction));
     dl_text_add(&text, "\n");
     dl_text_add(&text, dl_recommend_text(context, options, results));
+    dl_text_add(&text, dl_gains_text(&shown, &gains, context->arena));
     if (matrix) dl_text_add(&text, dl_rows_plan_text(&shown, context->arena));
     dl_text_add(&text, dl_rows_stages_text(shown.prediction, context->arena));
     dl_text_add(&text, dl_rows_length_text(&shown, context->arena));

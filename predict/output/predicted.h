@@ -6,6 +6,7 @@
 
 #include "model/predict/advice.h"
 #include "predict/inputs/inputs.h"
+#include "predict/output/gains.h"
 #include "predict/output/rows.h"
 
 struct dl_predicted_row {
@@ -41,7 +42,8 @@ const struct dl_predicted_row *dl_recommend(const struct dl_predicted *p);
 const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
                               const struct dl_predicted *p);
 /* A member "recommendation" of the open object; nothing where no plan fits. */
-void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p);
+void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
+                       const struct dl_gains *gains);
 
 /* Frameworks x numbers of nodes, fastest first: throughput, and efficiency, memory and bottleneck
  * on the most nodes. NULL: out of memory. */

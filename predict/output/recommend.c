@@ -3,6 +3,7 @@
 
 #include "model/base/text.h"
 #include "model/base/units.h"
+#include "model/framework/gradient_sync.h"
 #include "model/parallel/strategy.h"
 #include "model/predict/correct.h"
 #include "predict/output/advice_print.h"
@@ -40,11 +41,18 @@ const struct dl_predicted_row *dl_recommend_fastest(const struct dl_predicted *p
     return best_of(p, 3);
 }
 
-/* 0: plain data parallelism; 1 to 3: sharded; 4: split. */
+/* 0: plain data parallelism; 1 to 3: sharded; 4: split, or with servers to run. */
 static int effort_of(const struct dl_predicted_row *r) {
     const struct dl_plan *plan = &r->plan;
-    if (plan->tp * plan->pp * plan->sp * plan->ep > 1) return 4;
+    if (plan->tp * plan->pp * plan->sp * plan->ep > 1 || r->framework->behaviour->has_servers)
+        return 4;
     return (int)(plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard);
+}
+
+/* The framework that commands take by themselves, on GPUs. */
+static bool is_usual(const struct dl_predicted *p, const struct dl_predicted_row *r) {
+    return r->framework->default_for == DL_DEFAULT_DATA_PARALLEL &&
+           p->inputs->system->device->kind == DL_DEVICE_GPU;
 }
 
 static bool tied(const struct dl_predicted *p, const struct dl_predicted_row *best,
@@ -56,10 +64,9 @@ static bool tied(const struct dl_predicted *p, const struct dl_predicted_row *be
 
 /* Whether `r` is to be taken before `before`: it splits and shards less; then the framework that
  * the program takes by itself; then the faster one. */
-static bool comes_before(const struct dl_predicted_row *r, const struct dl_predicted_row *before) {
-    const int less = effort_of(before) - effort_of(r),
-              usual = (r->framework->default_for == DL_DEFAULT_DATA_PARALLEL) -
-                      (before->framework->default_for == DL_DEFAULT_DATA_PARALLEL);
+static bool comes_before(const struct dl_predicted *p, const struct dl_predicted_row *r,
+                         const struct dl_predicted_row *before) {
+    const int less = effort_of(before) - effort_of(r), usual = is_usual(p, r) - is_usual(p, before);
     if (less != 0) return less > 0;
     if (usual != 0) return usual > 0;
     return r->prediction.throughput_samples_per_s > before->prediction.throughput_samples_per_s;
@@ -68,7 +75,7 @@ static bool comes_before(const struct dl_predicted_row *r, const struct dl_predi
 const struct dl_predicted_row *dl_recommend(const struct dl_predicted *p) {
     const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = best;
     for (int i = 0; i < p->count && best != NULL; i++) {
-        if (tied(p, best, &p->rows[i]) && comes_before(&p->rows[i], take)) take = &p->rows[i];
+        if (tied(p, best, &p->rows[i]) && comes_before(p, &p->rows[i], take)) take = &p->rows[i];
     }
     return take;
 }
@@ -148,7 +155,8 @@ const char *dl_recommend_text(struct dl_context *context, const struct dl_option
         p->every_strategy ? take->plan.strategy->name : "");
 }
 
-void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p) {
+void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
+                       const struct dl_gains *gains) {
     const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = dl_recommend(p);
     if (best == NULL) return;
     dl_jw_object(w, "recommendation");
@@ -161,5 +169,6 @@ void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p) {
         if (tied(p, best, &p->rows[i])) dl_jw_string(w, NULL, p->rows[i].framework->name);
     }
     dl_jw_end(w);
+    dl_gains_json(w, gains);
     dl_jw_end(w);
 }
