@@ -1,7 +1,7 @@
 /* json.h - JSON documents through field tables.
  *
  * One declaration of a struct's fields defines its loader, writer, range check and schema page.
- * Only json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT,
+ * Absent optional members: numbers are NAN, integers DL_ABSENT,
  * strings NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's
  * `fallback` where it has one. Unknown is never a silent default: code must test dl_known().
  *
@@ -23,7 +23,10 @@
 #define DL_ABSENT INT64_MIN /* an integer that the file does not give */
 #define dl_known(number) (!isnan(number))
 
-enum { DL_JSON_DEPTH = 64 }; /* deepest nesting that is read or written */
+enum {
+    DL_JSON_DEPTH = 64,       /* deepest nesting that is read or written */
+    DL_JSON_BYTES = 64 << 20, /* largest file */
+};
 
 enum dl_field_type {
     DL_FIELD_END = 0,
@@ -157,6 +160,7 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
                                 struct dl_arena *arena);
 
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
+uint64_t dl_fnv1a(const char *text, size_t length);  /* FNV-1a hash, 64 bits */
 /* FNV-1a hash of its text, for the "inputs" of a result */
 uint64_t dl_json_hash(const struct dl_json *doc);
 
