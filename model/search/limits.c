@@ -115,13 +115,18 @@ static bool without_input(const struct asker *a, int resource) {
            (resource == DECODING && (synthetic || !(a->plan->decode_s_per_sample > 0)));
 }
 
+/* Resources that the plan does not use at all. */
+static bool is_idle(const struct asker *a, int resource) {
+    if (resource == NETWORK || resource == NETWORK_LATENCY) return a->plan->nodes < 2;
+    if (resource == NODE_LINKS || resource == NODE_LATENCY) return a->plan->devices_per_node < 2;
+    return without_input(a, resource);
+}
+
 static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
     const double step = 0.01;
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction more = {0}, less = {0};
-        if ((r == NETWORK || r == NETWORK_LATENCY) && a->plan->nodes < 2) continue;
-        if ((r == NODE_LINKS || r == NODE_LATENCY) && a->plan->devices_per_node < 2) continue;
-        if (without_input(a, r)) continue;
+        if (is_idle(a, r)) continue;
         DL_TRY(ask(a, (enum resource)r, 1 + step, &more, err));
         DL_TRY(ask(a, (enum resource)r, 1 / (1 + step), &less, err));
         const double value = log(more.iteration_s / less.iteration_s) / (2 * log1p(step));
@@ -271,5 +276,32 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
     try_plans(&a);
     /* not: an impossible plan */
     if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
+}
+
+/* F-GAIN */
+enum dl_code dl_gains_of(const struct dl_system *system, const struct dl_workload *workload,
+                         const struct dl_framework *framework, const struct dl_plan *plan,
+                         struct dl_arena *arena, struct dl_gain *out, int *count_out,
+                         struct dl_err *err) {
+    const double more = 1.1;
+    struct asker a = {.system = system,
+                      .workload = workload,
+                      .framework = framework,
+                      .plan = plan,
+                      .arena = arena};
+    int count = 0;
+    DL_TRY(dl_predict(system, workload, framework, plan, NULL, arena, &a.base, err));
+    for (int r = 0; r < RESOURCES; r++) {
+        struct dl_prediction p = {0};
+        const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
+        if (is_idle(&a, r)) continue;
+        DL_TRY(ask(&a, (enum resource)r, latency ? 1 / more : more, &p, err));
+        const struct dl_gain gain = {resource_names[r], 1 - p.iteration_s / a.base.iteration_s};
+        int at = count++;
+        for (; at > 0 && out[at - 1].saved_frac < gain.saved_frac; at--) out[at] = out[at - 1];
+        out[at] = gain;
+    }
+    *count_out = count;
     return DL_OK;
 }

@@ -6,6 +6,7 @@
 #include "model/framework/input.h"
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/output/explain_limits.h"
+#include "predict/output/gains.h"
 #include "predict/output/explain_table.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/what_if_note.h"
@@ -184,6 +185,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     struct dl_arena *arena = context->arena;
     struct dl_text t = {.arena = arena};
     const char *checkpoint;
+    struct dl_gains gains;
     DL_TRY(dl_checkpoint_text(context, options, row, &checkpoint, err));
     dl_text_wrap(&t,
                  dl_arena_printf(arena, "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %s",
@@ -193,6 +195,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                                  (long long)row->plan->devices_per_node,
                                  dl_inputs_batch(inputs, row->plan, arena)),
                  0, DL_EXPLAIN_WIDTH);
+    DL_TRY(dl_gains_find(row, arena, &gains, err));
+    if (gains.count > 0) dl_text_wrap(&t, dl_gains_text(row, &gains, arena), 0, DL_EXPLAIN_WIDTH);
     dl_text_add(&t, "\n");
     dl_text_add(&t, dl_explain_table_text(table));
     add_summary(&t, row);
