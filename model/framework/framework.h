@@ -245,11 +245,12 @@ struct dl_framework {
     struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
-    int status;         /* enum dl_framework_status */
-    int recompute;      /* default enum dl_recompute */
-    bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
-    bool shards;        /* ZeRO stages */
-    int default_for;    /* enum dl_framework_default; -1: nothing */
+    int status;             /* enum dl_framework_status */
+    const char *checkpoint; /* row of dl_checkpoint_formats that its programs write; NULL: none */
+    int recompute;          /* default enum dl_recompute */
+    bool splits_layers;     /* tensor, pipeline, sequence and expert parallelism */
+    bool shards;            /* ZeRO stages */
+    int default_for;        /* enum dl_framework_default; -1: nothing */
     /* spread of log(predicted / measured) beyond kernels and collectives */
     double residual_sigma_log;
     /* errors of published runs, and what the user's runs say; NULL: not known */

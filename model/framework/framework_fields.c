@@ -160,6 +160,8 @@ static const struct dl_field framework_fields[] = {
     STRING(TOP(release), true, "release that these constants describe"),
     CHOOSE(TOP(status), dl_framework_status_names, DL_MAINTAINED,
            "retired, lossy and asynchronous frameworks are shown on request, never recommended"),
+    STRING(TOP(checkpoint), false,
+           "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
      .type = DL_FIELD_STRINGS,
      .help = "further values of framework_version that the members of this file cover"},

@@ -20,6 +20,8 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
 
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err) {
+    if (dl_csv_column(csv, "format") >= 0 && dl_csv_column(csv, "write_s") >= 0)
+        return dl_compare_checkpoints(data, csv, out, err);
     if (dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
         dl_csv_column(csv, "framework") >= 0) {
         return dl_compare_runs(data, csv, anchor, out, err);
@@ -30,7 +32,8 @@ enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *c
         return dl_compare_kernels(data, csv, out, err);
     return dl_fail_at(err, csv->name, 1, 1, NULL,
                       "expected the header of a table of runs (workload, metric, ...), collectives "
-                      "(collective, ...) or kernels (op, pass, ...)");
+                      "(collective, ...), kernels (op, pass, ...) or checkpoints (format, write_s, "
+                      "...)");
 }
 
 static const char *group_of(const struct dl_compared *row, int kind) {

@@ -65,8 +65,8 @@ static struct dl_prediction prediction = {.iteration_s = 2, .epoch_s = 1000};
 
 static enum dl_code plan(struct dl_fake *f, double interval_s, struct dl_checkpoint *out,
                          struct dl_err *err) {
-    return dl_checkpoint_plan(&f->system, &f->workload, &f->plan, &prediction, interval_s, out,
-                              err);
+    const struct dl_checkpoint_way way = {.interval_s = interval_s};
+    return dl_checkpoint_plan(&f->system, &f->workload, &f->plan, &prediction, &way, out, err);
 }
 
 static void make(struct dl_fake *f) {
@@ -79,6 +79,8 @@ static void make(struct dl_fake *f) {
                                             .write_bytes_per_s = 2e9,
                                             .total_read_bytes_per_s = NAN,
                                             .total_write_bytes_per_s = NAN,
+                                            .local_write_bytes_per_s = NAN,
+                                            .local_recovery_frac = NAN,
                                             .open_s = NAN};
 }
 
