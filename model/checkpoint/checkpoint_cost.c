@@ -159,7 +159,7 @@ double dl_checkpoint_write_s(const struct dl_checkpoint_format *format,
         dl_known(scale->storage_s_per_byte) ? scale->storage_s_per_byte : cost->storage_s_per_byte;
     return cost->base_s + cost->rank_s * (scale->ranks - 1) * busy +
            cost->layer_s * content->layers * busy +
-           content->tensors * (cost->tensor_s * busy + cost->shared_tensor_s * each) +
+           content->tensors * (cost->tensor_s + cost->shared_tensor_s * each) +
            (cost->cached_s_per_byte * cached + cost->large_s_per_byte * content->large_bytes) *
                each +
            storage * format->ratio * content->data_bytes * copies;

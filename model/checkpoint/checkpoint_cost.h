@@ -13,7 +13,7 @@ struct dl_checkpoint_cost {
     double base_s;             /* of a checkpoint */
     double rank_s;             /* the same for each rank beyond the first */
     double layer_s;            /* of a layer, where the format has groups of layers */
-    double tensor_s;           /* of a tensor, on every rank or on the first alone */
+    double tensor_s;           /* of a tensor, on the first rank while the others wait */
     double shared_tensor_s;    /* of a tensor, on the rank that writes it */
     double cached_s_per_byte;  /* of tensors in a core's cache, without the storage */
     double large_s_per_byte;   /* of larger ones */
@@ -34,7 +34,7 @@ enum dl_code dl_checkpoint_cost_read(const struct dl_csv *csv,
                                      struct dl_checkpoint_cost *out, bool *known,
                                      struct dl_err *err);
 
-/* F-CKPT-SERIALIZE: base + rank (r - 1) o + layer L + (tensor o + shared o / w) n + (cached B_c +
+/* F-CKPT-SERIALIZE: base + rank (r - 1) o + layer L + (tensor + shared o / w) n + (cached B_c +
  * large B_l) o / w + storage B; w writers, o ranks that time-slice a core. Bytes are those of
  * memory: a compressed format's costs count them too. */
 double dl_checkpoint_write_s(const struct dl_checkpoint_format *format,

@@ -6,7 +6,7 @@
  * its length and characters. */
 static double mxnet_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return 3 * 8 + 8 + c->tensors * (4 + 4 + 4 + 8 * c->dims + 8 + 4 + 8 + c->name_chars + 4);
+    return 3 * 8 + 8 + c->tensors * (4 + 4 + 4 + 8 * c->dims + 8 + 4 + 8 + c->name_chars);
 }
 
 const struct dl_checkpoint_format dl_checkpoint_mxnet_params = {
