@@ -75,8 +75,8 @@ static void add_layer(const struct dl_checkpoint_format *format, const struct dl
         add(c, slots, parameter->elements, 4, full, dims);
         if (slots == 2 && format->counters == DL_COUNTERS_TORCH) add(c, 1, 1, 4, full, 0);
     }
-    if (layer->buffer_elements > 0) { /* mean and variance */
-        add(c, 2, layer->buffer_elements / 2, 4, chars + 13, 1);
+    if (layer->buffer_elements > 0) { /* mean, variance, a counter */
+        add(c, 2, floor(layer->buffer_elements / 2), 4, chars + 13, 1);
         if (format->counters == DL_COUNTERS_TORCH) add(c, 1, 1, 8, chars + 20, 0);
     }
     if (layer->dropout > 0 && format->counters == DL_COUNTERS_KERAS) add(c, 1, 2, 4, chars + 20, 1);

@@ -69,7 +69,7 @@ static const char probe[] =
     "t,torch-dcp,probe-one,none,2,2,0,1,1,4,0.002,0.002\n"
     "t,torch-dcp,probe-many,none,2,2,0,101,101,404,0.027,0.027\n";
 
-static enum dl_code read(const char *text, struct dl_arena *arena, struct dl_checkpoint_cost *out,
+static enum dl_code read_probe(const char *text, struct dl_arena *arena, struct dl_checkpoint_cost *out,
                          bool *known, struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_parse("probe.csv", text, strlen(text), arena, &csv, err));
@@ -82,7 +82,7 @@ static void costs_by_hand(void **state) {
     struct dl_checkpoint_cost cost;
     struct dl_err err = {0};
     bool known;
-    assert_int_equal(read(probe, &arena, &cost, &known, &err), DL_OK);
+    assert_int_equal(read_probe(probe, &arena, &cost, &known, &err), DL_OK);
     assert_true(known);
     check_close(cost.base_s, 1e-3, 1e-9);
     check_close(cost.rank_s, 1e-3, 1e-9);
@@ -107,18 +107,18 @@ static void broken_probes(void **state) {
     struct dl_checkpoint_cost cost;
     struct dl_err err = {0};
     bool known;
-    assert_int_equal(read("platform,format\nt,torch-dcp\n", &arena, &cost, &known, &err),
+    assert_int_equal(read_probe("platform,format\nt,torch-dcp\n", &arena, &cost, &known, &err),
                      DL_ERR_INPUT);
     check_contains(err.message, "column");
     char text[sizeof probe];
     memcpy(text, probe, sizeof probe);
     memcpy(strstr(text, "0.031,"), "-.031,", 6);
-    assert_int_equal(read(text, &arena, &cost, &known, &err), DL_ERR_INPUT);
+    assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_ERR_INPUT);
     assert_int_equal(err.line, 5);
     /* without its large tensors the format is unknown */
     memcpy(text, probe, sizeof probe);
     memcpy(strstr(text, "probe-large,none,1,2,0,1,10000000"), "other-large", 11);
-    assert_int_equal(read(text, &arena, &cost, &known, &err), DL_OK);
+    assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_OK);
     assert_false(known);
     dl_arena_free(&arena);
 }
